@@ -1,0 +1,54 @@
+"""dialeval: is this dialogue system better, by how much, how sure can one be, and where does it fail?
+
+The names below are the public interface. They are imported on first use, so that `import dialeval` costs nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from dialeval.core.errors import DataError, DialevalError, NeedError, SettingError
+    from dialeval.core.result import Result, Run, load
+    from dialeval.engine.evaluate import evaluate
+    from dialeval.report.html import report
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "DataError": "dialeval.core.errors",
+    "DialevalError": "dialeval.core.errors",
+    "NeedError": "dialeval.core.errors",
+    "SettingError": "dialeval.core.errors",
+    "Result": "dialeval.core.result",
+    "Run": "dialeval.core.result",
+    "load": "dialeval.core.result",
+    "evaluate": "dialeval.engine.evaluate",
+    "report": "dialeval.report.html",
+}
+
+__all__ = [
+    "DataError",
+    "DialevalError",
+    "NeedError",
+    "Result",
+    "Run",
+    "SettingError",
+    "__version__",
+    "evaluate",
+    "load",
+    "report",
+]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'dialeval' has no attribute {name!r}")
+    value = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,53 @@
+"""The error tree: one root, and a message that says what is wrong, where, and what to do.
+
+Library code raises these and nothing else for anything a user can cause. Only the command line catches the root.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+SHOWN_FAULTS = 5
+"""A message lists this many faults and counts the rest; `dialeval validate` lists all."""
+
+
+class DialevalError(Exception):
+    """Root of every error that dialeval raises on purpose."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One thing that is wrong with an input: where it stands, what it is, what would mend it."""
+
+    where: str
+    line: int | None
+    what: str
+    remedy: str
+
+    def __str__(self) -> str:
+        place = self.where if self.line is None else f"{self.where}:{self.line}"
+        return f"{place}: {self.what}; {self.remedy}"
+
+
+class DataError(DialevalError):
+    """An input cannot be used as it is. `faults` holds every fault found, in file order."""
+
+    def __init__(self, faults: Fault | Iterable[Fault]) -> None:
+        self.faults: Sequence[Fault] = (faults,) if isinstance(faults, Fault) else tuple(faults)
+        super().__init__(self.faults)
+
+    def __str__(self) -> str:
+        lines = [str(fault) for fault in self.faults[:SHOWN_FAULTS]]
+        more = len(self.faults) - SHOWN_FAULTS
+        if more > 0:
+            lines.append(f"and {more} more; `dialeval validate` lists all of them")
+        return "\n".join(lines)
+
+
+class NeedError(DialevalError):
+    """A metric was asked for without what it needs, or reached for what it had not declared."""
+
+
+class SettingError(DialevalError):
+    """A name or a setting that does not exist, or a value it cannot take."""

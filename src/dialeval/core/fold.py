@@ -1,0 +1,159 @@
+"""The fold: how every measurement is made.
+
+A metric is a frozen dataclass of its settings. For a batch of rows it gives a `Partial`: a state that merges, and one
+value per row. States merge in any order; the last one is finished into estimates. Corpus scores, scores per row,
+threads, processes and clusters all come from these few functions:
+
+    state = metric.empty()
+    for batch in batches:
+        state = metric.merge(state, metric.partial(batch).state)
+    estimates = metric.finish(state)
+
+`RowMetric` is the common case, a mean over rows: it asks for one function, `score`.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, fields, replace
+from enum import Enum
+from typing import ClassVar, Generic, TypeVar
+
+import dialeval
+from dialeval.core.columns import Batch, Floats
+from dialeval.core.exact import Moments
+from dialeval.core.needs import Need
+from dialeval.core.signature import Signature
+
+State = TypeVar("State")
+
+DEFAULT_T = 1.97
+"""Factor of the confidence t * std / sqrt(n); the value that dialog-eval made customary."""
+
+
+class Level(str, Enum):
+    """What one row of a metric's items is."""
+
+    TURN = "turn"
+    DIALOGUE = "dialogue"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Partial(Generic[State]):
+    """What a batch gives: a state to merge, and per result key one value per row (NaN: the row cannot be scored)."""
+
+    state: State
+    items: Mapping[str, Floats]
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A number and how sure one can be of it.
+
+    `corpus` marks a value of all rows together (distinct-2 of a file): it has no spread over rows, so its standard
+    deviation and confidence are 0 by convention and it has no interval until the rows are resampled.
+    """
+
+    mean: float
+    std: float
+    rows: int
+    scored: int
+    corpus: bool = False
+    confidence: float = 0.0
+    interval: tuple[float, float] | None = None
+    items: Floats | None = None
+    level: Level = Level.TURN
+    signature: Signature | None = None
+
+    @classmethod
+    def of_moments(cls, moments: Moments) -> Estimate:
+        """A mean over rows."""
+        return cls(moments.mean, moments.std, moments.rows, moments.scored)
+
+    def with_confidence(self, t: float) -> Estimate:
+        """The same estimate with confidence t * std / sqrt(scored), and the interval mean -+ confidence."""
+        if self.corpus or not self.scored:
+            return self if self.corpus else replace(self, confidence=math.nan)
+        confidence = t * self.std / math.sqrt(self.scored)
+        return replace(self, confidence=confidence, interval=(self.mean - confidence, self.mean + confidence))
+
+
+@dataclass(frozen=True)
+class Metric(ABC, Generic[State]):
+    """A measurement, as a value: its settings are its fields, equal settings make equal metrics.
+
+    `family` is its name with all settings open; `presets` gives short names to common settings (`distinct-2` is
+    `distinct(n=2)`). `str(metric)` is the shortest such name and reads back through the registry. `definition` grows
+    by one whenever the same settings would give another number than before.
+    """
+
+    family: ClassVar[str]
+    presets: ClassVar[Mapping[str, Mapping[str, object]]]
+    needs: ClassVar[frozenset[Need]]
+    level: ClassVar[Level] = Level.TURN
+    definition: ClassVar[int] = 1
+
+    def __str__(self) -> str:
+        for preset, settings in self.presets.items():
+            if type(self)(**settings) == self:
+                return preset
+        settings = ((field, getattr(self, field.name)) for field in fields(self))
+        changed = ((field.name, value) for field, value in settings if field.default is MISSING or value != field.default)
+        inside = ",".join(f"{name}={_show_setting(value)}" for name, value in changed)
+        return f"{self.family}({inside})"
+
+    @property
+    def name(self) -> str:
+        """The metric as users write it, and the key of its main result."""
+        return str(self)
+
+    def signature(self) -> Signature:
+        """What the metric's number depends on, from its settings alone."""
+        settings = {field.name: getattr(self, field.name) for field in fields(self)}
+        return Signature.of(self.name, **settings, definition=self.definition, dialeval=dialeval.__version__)
+
+    @abstractmethod
+    def empty(self) -> State:
+        """The state of no rows: the identity of `merge`."""
+
+    @abstractmethod
+    def partial(self, batch: Batch) -> Partial[State]:
+        """State and items of one batch, from the columns that `needs` declares."""
+
+    @abstractmethod
+    def merge(self, left: State, right: State) -> State:
+        """The state of both sets of rows; associative and commutative, and it changes neither argument."""
+
+    @abstractmethod
+    def finish(self, state: State) -> Mapping[str, Estimate]:
+        """The results of a state, by key."""
+
+
+class RowMetric(Metric[Moments]):
+    """A metric that is the mean of one value per row; a subclass only says what that value is."""
+
+    @abstractmethod
+    def score(self, batch: Batch) -> Floats:
+        """One value per row, NaN where a row cannot be scored."""
+
+    def empty(self) -> Moments:
+        return Moments()
+
+    def partial(self, batch: Batch) -> Partial[Moments]:
+        items = self.score(batch)
+        return Partial(Moments.of(items), {self.name: items})
+
+    def merge(self, left: Moments, right: Moments) -> Moments:
+        return left + right
+
+    def finish(self, state: Moments) -> Mapping[str, Estimate]:
+        return {self.name: Estimate.of_moments(state)}
+
+
+def _show_setting(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

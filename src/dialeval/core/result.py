@@ -1,0 +1,231 @@
+"""Results: what an evaluation gives, saves and loads.
+
+`Run` maps systems to `Result`; `Result` maps keys such as `distinct-2` to `Estimate`. A run is saved as two files in a
+folder: `run.json` (every figure, signature, skipped metric and warning; what `-f json` prints) and `items.parquet`
+(one row per turn or dialogue of each system, one column per key). Loading gives an equal run back. `run.json` holds
+the digest of its items, so that files of two different runs are not taken for one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dialeval.core.errors import DataError, Fault
+from dialeval.core.files import replacing, write_bytes
+from dialeval.core.fold import Estimate, Level
+from dialeval.core.signature import Signature
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+RUN_FILE = "run.json"
+ITEMS_FILE = "items.parquet"
+FORMAT = 1
+"""Version of the saved layout; a run of a later layout is refused with a clear message."""
+
+
+@dataclass(frozen=True)
+class Result(Mapping[str, Estimate]):
+    """The estimates of one system, by key, and the metrics that could not be computed, each with its reason."""
+
+    estimates: Mapping[str, Estimate]
+    skipped: Mapping[str, str] = field(default_factory=dict)
+
+    def __getitem__(self, key: str) -> Estimate:
+        return self.estimates[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.estimates)
+
+    def __len__(self) -> int:
+        return len(self.estimates)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Result):
+            return NotImplemented
+        return (
+            list(self) == list(other)
+            and all(_same_estimate(self[key], other[key]) for key in self)
+            and dict(self.skipped) == dict(other.skipped)
+        )
+
+    __hash__ = None  # type: ignore[assignment]  # holds arrays and mappings
+
+
+@dataclass(frozen=True)
+class Run(Mapping[str, Result]):
+    """The results of one evaluation, by system, in the order the systems were given."""
+
+    systems: Mapping[str, Result]
+    version: str
+    warnings: tuple[str, ...] = ()
+
+    def __getitem__(self, system: str) -> Result:
+        return self.systems[system]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.systems)
+
+    def __len__(self) -> int:
+        return len(self.systems)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    @property
+    def skipped(self) -> dict[str, str]:
+        """The metrics that no system could be given, each with its reason."""
+        return {key: reason for result in self.systems.values() for key, reason in result.skipped.items()}
+
+    @property
+    def keys_in_order(self) -> list[str]:
+        """Every result key that some system has, in the order of the first system that has it."""
+        return list(dict.fromkeys(key for result in self.systems.values() for key in result))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The run without its items, as `-f json` prints it; NaN is null."""
+        systems = {
+            name: {
+                "metrics": {key: _estimate_to_dict(estimate) for key, estimate in result.items()},
+                "skipped": dict(result.skipped),
+            }
+            for name, result in self.systems.items()
+        }
+        return {"dialeval": self.version, "systems": systems, "warnings": list(self.warnings)}
+
+    def save(self, folder: str | os.PathLike[str]) -> Path:
+        """Write the run into a folder (made if it is not there) and give the folder back."""
+        import pyarrow.parquet as pq
+
+        folder = Path(folder)
+        with replacing(folder / ITEMS_FILE) as beside:
+            pq.write_table(_items_table(self), beside, compression="zstd")
+            digest = hashlib.sha256(beside.read_bytes()).hexdigest()
+        document = self.to_dict() | {"format": FORMAT, "items": {"file": ITEMS_FILE, "sha256": digest}}
+        write_bytes(folder / RUN_FILE, _dump(document))
+        return folder
+
+
+def load(path: str | os.PathLike[str]) -> Run:
+    """The run saved in a folder (or beside the given run.json)."""
+    import orjson
+
+    path = Path(path)
+    file = path / RUN_FILE if path.is_dir() else path
+    try:
+        document = orjson.loads(file.read_bytes())
+        return _run_of_document(document, file)
+    except OSError as error:
+        remedy = "pass the folder that Run.save or `dialeval score -o` wrote"
+        raise DataError(Fault(str(file), None, f"cannot be read ({error.strerror})", remedy)) from None
+    except orjson.JSONDecodeError as error:
+        raise DataError(Fault(str(file), error.lineno, f"not JSON ({error.msg})", "save the run again")) from None
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        what = f"not a saved run ({type(error).__name__}: {error})"
+        raise DataError(Fault(str(file), None, what, "save the run again")) from None
+
+
+def _run_of_document(document: Mapping[str, Any], file: Path) -> Run:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    if document["format"] > FORMAT:
+        what = f"layout {document['format']} is newer than this dialeval reads ({FORMAT})"
+        raise DataError(Fault(str(file), None, what, "upgrade dialeval"))
+    items_file = file.parent / document["items"]["file"]
+    content = items_file.read_bytes()
+    if hashlib.sha256(content).hexdigest() != document["items"]["sha256"]:
+        raise DataError(Fault(str(items_file), None, f"does not belong to {file.name}", "save the run again"))
+    items = pq.read_table(pa.BufferReader(content))
+    systems = {}
+    for name, result in document["systems"].items():
+        estimates = {key: _estimate_of_dict(entry) for key, entry in result["metrics"].items()}
+        estimates = {key: replace(est, items=_items_of(items, name, key, est)) for key, est in estimates.items()}
+        systems[name] = Result(estimates, result["skipped"])
+    return Run(systems, document["dialeval"], tuple(document["warnings"]))
+
+
+def _estimate_to_dict(estimate: Estimate) -> dict[str, Any]:
+    return {
+        "mean": _number(estimate.mean),
+        "std": _number(estimate.std),
+        "confidence": _number(estimate.confidence),
+        "interval": None if estimate.interval is None else [_number(bound) for bound in estimate.interval],
+        "rows": estimate.rows,
+        "scored": estimate.scored,
+        "of": "corpus" if estimate.corpus else "rows",
+        "level": estimate.level.value,
+        "signature": None if estimate.signature is None else str(estimate.signature),
+    }
+
+
+def _estimate_of_dict(entry: Mapping[str, Any]) -> Estimate:
+    return Estimate(
+        mean=_float(entry["mean"]),
+        std=_float(entry["std"]),
+        rows=entry["rows"],
+        scored=entry["scored"],
+        corpus=entry["of"] == "corpus",
+        confidence=_float(entry["confidence"]),
+        interval=None if entry["interval"] is None else (_float(entry["interval"][0]), _float(entry["interval"][1])),
+        level=Level(entry["level"]),
+        signature=None if entry["signature"] is None else Signature.parse(entry["signature"]),
+    )
+
+
+def _items_table(run: Run) -> pa.Table:
+    """One table of all items: the rows of each system and level below each other, null where a key has no items."""
+    import pyarrow as pa
+
+    blocks = []
+    for system, result in run.items():
+        for level in Level:
+            here = {key: est.items for key, est in result.items() if est.items is not None and est.level == level}
+            if here:
+                rows = len(next(iter(here.values())))
+                names = {"system": pa.array([system]).take(pa.array(np.zeros(rows, np.int64)))}
+                levels = {"level": pa.array([level.value]).take(pa.array(np.zeros(rows, np.int64)))}
+                blocks.append(pa.table({**names, **levels, "row": np.arange(rows), **here}))
+    if not blocks:
+        return pa.table({"system": pa.array([], pa.string()), "level": pa.array([], pa.string())})
+    return pa.concat_tables(blocks, promote_options="default")
+
+
+def _items_of(table: pa.Table, system: str, key: str, estimate: Estimate) -> Any:
+    import pyarrow.compute as pc
+
+    if key not in table.column_names:
+        return None
+    mine = pc.and_(pc.equal(table["system"], system), pc.equal(table["level"], estimate.level.value))
+    column = table[key].filter(mine)
+    return None if len(column) and column.null_count == len(column) else column.to_numpy()
+
+
+def _same_estimate(left: Estimate, right: Estimate) -> bool:
+    """Equality in which NaN equals NaN, and items are compared value by value."""
+    if (left.items is None) != (right.items is None):
+        return False
+    if left.items is not None and not np.array_equal(left.items, right.items, equal_nan=True):  # type: ignore[arg-type]
+        return False
+    return repr(replace(left, items=None)) == repr(replace(right, items=None))
+
+
+def _number(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _float(value: float | None) -> float:
+    return math.nan if value is None else float(value)
+
+
+def _dump(document: Mapping[str, Any]) -> bytes:
+    import orjson
+
+    return orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)

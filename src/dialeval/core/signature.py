@@ -1,0 +1,85 @@
+"""Signatures: the line that says how a number was made, and that two numbers may be compared.
+
+A signature is an ordered list of `field:value` pairs behind the metric's name, as in
+
+    distinct-2|n:2|per:corpus|tokeniser:words.1|definition:1|dialeval:0.1.0
+
+It prints to that line and is read back from it exactly: `|`, `:` and `%` inside a name or value are percent-encoded.
+The metric writes the fields it knows from its settings alone; the engine adds digests of the data and resources.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from urllib.parse import unquote
+
+from dialeval.core.errors import SettingError
+
+INFORMATIVE = frozenset({"dialeval"})
+"""Fields that tell where a number comes from but do not forbid a comparison: `definition` tells when numbers change."""
+
+
+@dataclass(frozen=True)
+class Signature(Mapping[str, str]):
+    """The name of a metric and everything that could change its number."""
+
+    metric: str
+    fields: tuple[tuple[str, str], ...] = ()
+
+    @classmethod
+    def of(cls, metric: str, **fields: object) -> Signature:
+        """A signature from keyword fields; booleans print as yes and no, floats so that they read back."""
+        return cls(metric, tuple((name, _show(value)) for name, value in fields.items()))
+
+    @classmethod
+    def parse(cls, line: str) -> Signature:
+        """The signature that prints as `line`."""
+        metric, *pairs = line.split("|")
+        fields = []
+        for pair in pairs:
+            name, colon, value = pair.partition(":")
+            if not colon or not name:
+                raise SettingError(f"not a signature: {line!r} has {pair!r} where field:value is expected")
+            fields.append((unquote(name), unquote(value)))
+        if not metric:
+            raise SettingError(f"not a signature: {line!r} names no metric")
+        return cls(unquote(metric), tuple(fields))
+
+    def __str__(self) -> str:
+        return "|".join([_quote(self.metric), *(f"{_quote(name)}:{_quote(value)}" for name, value in self.fields)])
+
+    def with_fields(self, **fields: object) -> Signature:
+        """The same signature with further fields at the end; a field that is there already is replaced in place."""
+        merged = dict(self.fields) | {name: _show(value) for name, value in fields.items()}
+        return Signature(self.metric, tuple(merged.items()))
+
+    def differences(self, other: Signature) -> dict[str, tuple[str | None, str | None]]:
+        """The fields that forbid comparing two numbers, each with both values (None: absent)."""
+        left, right = dict(self.fields), dict(other.fields)
+        pairs = {name: (left.get(name), right.get(name)) for name in (*left, *right) if name not in INFORMATIVE}
+        if self.metric != other.metric:
+            pairs = {"metric": (self.metric, other.metric), **pairs}
+        return {name: values for name, values in pairs.items() if values[0] != values[1]}
+
+    def __getitem__(self, name: str) -> str:
+        for field, value in self.fields:
+            if field == name:
+                return value
+        raise KeyError(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return (name for name, _ in self.fields)
+
+    def __len__(self) -> int:
+        return len(self.fields)
+
+
+def _show(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return repr(value) if isinstance(value, float) else str(value)
+
+
+def _quote(text: str) -> str:
+    return text.translate({ord(char): f"%{ord(char):02X}" for char in "%|:\n\r"})
