@@ -8,13 +8,13 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from dialeval.core.version import __version__
+
 if TYPE_CHECKING:
     from dialeval.core.errors import DataError, DialevalError, NeedError, SettingError
     from dialeval.core.result import Result, Run, load
     from dialeval.engine.evaluate import evaluate
     from dialeval.report.html import report
-
-__version__ = "0.1.0"
 
 _HOMES = {
     "DataError": "dialeval.core.errors",

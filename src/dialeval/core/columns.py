@@ -110,17 +110,17 @@ class TextColumn:
     @property
     def digest(self) -> str:
         """A digest of the texts alone: the same for a file, a list and a table that hold them."""
-        sha = hashlib.sha256(np.ascontiguousarray(self.ends - self.starts))
+        sha = hashlib.sha256((self.ends - self.starts).data)
         for start in range(0, len(self), _DIGEST_ROWS):
-            sha.update(self.slice(start, start + _DIGEST_ROWS)._joined())
+            sha.update(self.slice(start, start + _DIGEST_ROWS).joined())
             sha.update(b"\n")
         return sha.hexdigest()[:DIGEST_LENGTH]
 
-    def _joined(self) -> bytes | Bytes:
+    def joined(self) -> bytes | memoryview:
         """The texts with a line feed between them; no copy where they lie like that already."""
         between = self.ends[:-1]
         if (self.starts[1:] == between + 1).all() and (self.data[between] == ord("\n")).all():
-            return self.data[self.starts[0] : self.ends[-1]]
+            return self.data[self.starts[0] : self.ends[-1]].data
         spans = zip(self.starts.tolist(), self.ends.tolist(), strict=True)
         return b"\n".join([self.data[start:end].tobytes() for start, end in spans])
 
@@ -177,7 +177,7 @@ class RaggedColumn:
     @property
     def digest(self) -> str:
         """A digest of the texts and of how they are spread over the rows."""
-        sha = hashlib.sha256(np.ascontiguousarray(np.diff(self.offsets)))
+        sha = hashlib.sha256(np.diff(self.offsets).data)
         sha.update(self.values.digest.encode())
         return sha.hexdigest()[:DIGEST_LENGTH]
 

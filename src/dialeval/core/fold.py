@@ -21,11 +21,11 @@ from dataclasses import MISSING, dataclass, fields, replace
 from enum import Enum
 from typing import ClassVar, Generic, TypeVar
 
-import dialeval
 from dialeval.core.columns import Batch, Floats
 from dialeval.core.exact import Moments
 from dialeval.core.needs import Need
 from dialeval.core.signature import Signature
+from dialeval.core.version import __version__
 
 State = TypeVar("State")
 
@@ -102,10 +102,15 @@ class Metric(ABC, Generic[State]):
         for preset, settings in self.presets.items():
             if type(self)(**settings) == self:
                 return preset
-        settings = ((field, getattr(self, field.name)) for field in fields(self))
-        changed = ((field.name, value) for field, value in settings if field.default is MISSING or value != field.default)
+        values = [(field, getattr(self, field.name)) for field in fields(self)]
+        changed = [(field.name, value) for field, value in values if field.default is MISSING or value != field.default]
         inside = ",".join(f"{name}={_show_setting(value)}" for name, value in changed)
         return f"{self.family}({inside})"
+
+    @classmethod
+    def setting_names(cls) -> list[str]:
+        """The names of its settings, in order."""
+        return [field.name for field in fields(cls)]
 
     @property
     def name(self) -> str:
@@ -114,8 +119,8 @@ class Metric(ABC, Generic[State]):
 
     def signature(self) -> Signature:
         """What the metric's number depends on, from its settings alone."""
-        settings = {field.name: getattr(self, field.name) for field in fields(self)}
-        return Signature.of(self.name, **settings, definition=self.definition, dialeval=dialeval.__version__)
+        settings = {name: getattr(self, name) for name in self.setting_names()}
+        return Signature.of(self.name, **settings, definition=self.definition, dialeval=__version__)
 
     @abstractmethod
     def empty(self) -> State:

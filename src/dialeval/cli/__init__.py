@@ -1,0 +1,1 @@
+"""The command line: parse, call a plain function, print. Nothing is computed here."""

@@ -1,0 +1,80 @@
+"""The command `dialeval`.
+
+Results go to stdout, everything else to stderr. Exit status: 0 done, 1 a gate failed, 2 bad input or usage, 130
+interrupted. Commands are imported when they are called, so that `--help` is fast.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib import import_module
+
+import click
+
+from dialeval.core.errors import DialevalError
+from dialeval.core.version import __version__
+
+_COMMANDS = {
+    "demo": ("dialeval.cli.demo:demo", "Evaluate the shipped sample and write a report."),
+    "score": ("dialeval.cli.score:score", "Score response files."),
+    "metrics": ("dialeval.cli.metrics:metrics", "List the metrics, or explain one."),
+    "validate": ("dialeval.cli.validate:validate", "List every fault of every file."),
+}
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are imported on use; their one-line help is known beforehand."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _COMMANDS:
+            return None
+        module, name = _COMMANDS[cmd_name][0].split(":")
+        command = getattr(import_module(module), name)
+        assert isinstance(command, click.Command)  # noqa: S101
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, help_line) for name, (_, help_line) in _COMMANDS.items()])
+
+
+@click.command(
+    cls=LazyGroup,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+    epilog="`dialeval COMMAND --help` explains a command with an example.",
+)
+@click.version_option(__version__, prog_name="dialeval")
+def dialeval_command() -> None:
+    """Is this dialogue system better, by how much, how sure can one be, and where does it fail?
+
+    \b
+    Example:
+      dialeval score damd.txt ubar.txt -r references.txt
+    """
+
+
+def main() -> None:
+    """Run the command line and end the process with its exit status."""
+    try:
+        status = dialeval_command.main(prog_name="dialeval", standalone_mode=False)
+        sys.stdout.flush()
+    except click.exceptions.Exit as end:
+        status = end.exit_code
+    except click.ClickException as error:
+        error.show()
+        status = error.exit_code
+    except DialevalError as error:
+        click.echo(f"dialeval: {error}", err=True)
+        status = 2
+    except (KeyboardInterrupt, click.exceptions.Abort):
+        click.echo("dialeval: interrupted", err=True)
+        status = 130
+    except BrokenPipeError:
+        # The reader of our output has gone (`dialeval score ... | head`); nothing is left to be said to it.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        status = 141
+    sys.exit(status)

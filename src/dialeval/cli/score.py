@@ -1,0 +1,178 @@
+"""`dialeval score`: response files in, a table of estimates out."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from dialeval.core.result import Run
+    from dialeval.engine.evaluate import Progress
+
+FORMATS = ("table", "json", "csv", "md", "latex", "metrics-txt")
+
+
+def pairs(_context: click.Context, parameter: click.Parameter, values: Sequence[str]) -> dict[str, str]:
+    """Read options of the form NAME=VALUE."""
+    found = {}
+    for value in values:
+        name, equals, rest = value.partition("=")
+        if not equals or not name or not rest:
+            raise click.BadParameter(f"{value!r} is not of the form NAME=VALUE", param=parameter)
+        found[name] = rest
+    return found
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  dialeval score damd.txt ubar.txt -r references.txt -c contexts.txt
+  dialeval score outputs/ -m distinct,length -f latex
+  dialeval score rows.jsonl --field response=answer -o results/
+"""
+)
+@click.argument("responses", nargs=-1, required=True, type=click.Path())
+@click.option(
+    "-r", "--references", multiple=True, type=click.Path(), help="One reference per response; repeat for several."
+)
+@click.option("-c", "--contexts", type=click.Path(), help="What each response answers.")
+@click.option(
+    "-m", "--metrics", "names", help="Metrics or families, comma-separated.  [default: all that the inputs allow]"
+)
+@click.option(
+    "-t", "--t", "t", type=float, default=1.97, show_default=True, help="Factor of the confidence t*std/sqrt(n)."
+)
+@click.option(
+    "--field", "fields", multiple=True, callback=pairs, metavar="OURS=THEIRS", help="Name of a field in rows."
+)
+@click.option("-o", "--output", type=click.Path(file_okay=False, path_type=Path), help="Save the run in this folder.")
+@click.option(
+    "-f", "--format", "format_", type=click.Choice(FORMATS), default="table", show_default=True, help="What to print."
+)
+@click.option(
+    "--fail-under", "gates", multiple=True, callback=pairs, metavar="KEY=VALUE", help="Exit 1 if a mean is lower."
+)
+@click.option("-j", "--threads", type=click.IntRange(min=1), help="Threads to use.  [default: one per core]")
+def score(
+    responses: tuple[str, ...],
+    references: tuple[str, ...],
+    contexts: str | None,
+    names: str | None,
+    t: float,
+    fields: Mapping[str, str],
+    output: Path | None,
+    format_: str,
+    gates: Mapping[str, str],
+    threads: int | None,
+) -> int:
+    """Score response files, one system each.
+
+    RESPONSES are files (.txt with a line per response, .jsonl, .json, .csv, .tsv, .parquet, each also .gz or .zst) or
+    a directory of them; NAME=FILE names a system. A file of rows may hold contexts, references and several systems.
+    """
+    from dialeval.engine.evaluate import evaluate
+
+    limits = _limits(gates)
+    with progress_bar() as progress:
+        run = evaluate(
+            systems(responses),
+            _references(references),
+            contexts,
+            metrics=names,
+            fields=fields or None,
+            t=t,
+            threads=threads,
+            progress=progress,
+        )
+    if output is not None:
+        run.save(output)
+        click.echo(f"saved in {output}", err=True)
+    show(run, format_)
+    return failed(run, limits)
+
+
+def systems(responses: Sequence[str]) -> Any:
+    """What `evaluate` takes for the given arguments: a path, or a mapping of names to paths."""
+    from dialeval.data.opening import stem_of
+
+    if len(responses) == 1 and not _named(responses[0]):
+        return responses[0]
+    found: dict[str, str] = {}
+    for argument in responses:
+        name, path = argument.split("=", 1) if _named(argument) else (stem_of(argument), argument)
+        if name in found:
+            raise click.UsageError(f"two systems are called {name!r} ({found[name]}, {path}); write NAME=FILE for one")
+        found[name] = path
+    return found
+
+
+def _named(argument: str) -> bool:
+    return "=" in argument and not Path(argument).exists()
+
+
+def _references(paths: tuple[str, ...]) -> Any:
+    if len(paths) < 2:
+        return paths[0] if paths else None
+    return {f"reference {number}": path for number, path in enumerate(paths, 1)}
+
+
+def show(run: Run, format_: str) -> None:
+    """Print a run on stdout, and what was skipped on stderr."""
+    from dialeval.report import tables
+
+    if format_ == "table":
+        from rich.console import Console
+
+        Console().print(tables.table(run))
+    else:
+        click.echo(tables.FORMATS[format_](run), nl=False)
+    for key, reason in run.skipped.items():
+        click.echo(f"skipped {key}: {reason}", err=True)
+    for warning in run.warnings:
+        click.echo(f"warning: {warning}", err=True)
+
+
+def _limits(gates: Mapping[str, str]) -> dict[str, float]:
+    try:
+        return {key: float(value) for key, value in gates.items()}
+    except ValueError as error:
+        raise click.UsageError(f"--fail-under wants KEY=NUMBER: {error}") from None
+
+
+def failed(run: Run, limits: Mapping[str, float]) -> int:
+    """1 if some system's mean is below its limit (or was not computed), with a line for each; else 0."""
+    status = 0
+    for key, limit in limits.items():
+        for system, result in run.items():
+            mean = result[key].mean if key in result else None
+            if mean is None or not mean >= limit:
+                shown = "not computed" if mean is None else f"{mean:.6g}"
+                click.echo(f"gate failed: {key} of {system} is {shown}, limit {limit:g}", err=True)
+                status = 1
+    return status
+
+
+@contextmanager
+def progress_bar() -> Iterator[Progress | None]:
+    """A progress bar on stderr if that is a terminal, else nothing."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import Progress as Bar
+    from rich.progress import TaskID
+
+    with Bar(console=Console(stderr=True), transient=True) as bar:
+        tasks: dict[str, TaskID] = {}
+
+        def advance(system: str, rows: int, done: int) -> None:
+            if system not in tasks:
+                tasks[system] = bar.add_task(system, total=rows)
+            bar.advance(tasks[system], done)
+
+        yield advance

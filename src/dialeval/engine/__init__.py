@@ -1,0 +1,1 @@
+"""The engine: plan what can be computed, fold it over batches, finish."""

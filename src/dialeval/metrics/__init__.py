@@ -1,0 +1,1 @@
+"""Metrics: one module per measure, and the registry that finds them by name."""

@@ -1,0 +1,1 @@
+"""Measures of how varied responses are."""

@@ -1,0 +1,78 @@
+"""Distinct-n: the share of different n-grams among all n-grams of the responses.
+
+    distinct-n = number of different n-grams / number of n-grams
+
+counted over all responses together (`per=corpus`, the definition of the paper), or for each response and then averaged
+(`per=response`, what some later work reports under the same name). The corpus value falls as more responses are
+added, so compare it only between sets of equal size; the value per response falls with length.
+
+Paper: Li et al. 2016, "A Diversity-Promoting Objective Function for Neural Conversation Models", NAACL.
+
+Edge cases: a response with fewer than n words has no n-gram and is not scored. The items are the values of the single
+responses under either setting. Where no response has an n-gram the value is NaN; dialog-eval ends with a division by
+zero there and writes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from dialeval.core.columns import Batch
+from dialeval.core.errors import SettingError
+from dialeval.core.exact import Moments
+from dialeval.core.fold import Estimate, Metric, Partial
+from dialeval.core.needs import Need
+from dialeval.text.ngrams import NgramCounts, ngram_counts, ngrams
+from dialeval.text.tokenise import DEFAULT, check_tokeniser
+
+
+@dataclass(frozen=True, slots=True)
+class DistinctState:
+    """The n-grams of all responses, and the moments of the values of single responses."""
+
+    ngrams: NgramCounts
+    moments: Moments
+
+
+@dataclass(frozen=True)
+class Distinct(Metric[DistinctState]):
+    """Share of different n-grams among all n-grams of the responses."""
+
+    family = "distinct"
+    presets = {"distinct-1": {"n": 1}, "distinct-2": {"n": 2}}
+    needs = frozenset({Need.RESPONSE})
+
+    n: int = 2
+    per: Literal["corpus", "response"] = "corpus"
+    tokeniser: str = DEFAULT
+
+    def __post_init__(self) -> None:
+        if self.n < 1:
+            raise SettingError(f"distinct counts n-grams of at least one word; n={self.n} is not possible")
+        if self.per not in ("corpus", "response"):
+            raise SettingError(f"distinct is computed per corpus or per response, not per {self.per!r}")
+        check_tokeniser(self.tokeniser)
+
+    def empty(self) -> DistinctState:
+        return DistinctState(NgramCounts.empty(self.n), Moments())
+
+    def partial(self, batch: Batch) -> Partial[DistinctState]:
+        column = ngrams(batch, Need.RESPONSE, self.n, self.tokeniser)
+        with np.errstate(invalid="ignore"):  # 0 / 0: a response without an n-gram is not scored
+            items = column.distinct() / np.diff(column.offsets)
+        counts = ngram_counts(batch, Need.RESPONSE, self.n, self.tokeniser)
+        return Partial(DistinctState(counts, Moments.of(items)), {self.name: items})
+
+    def merge(self, left: DistinctState, right: DistinctState) -> DistinctState:
+        return DistinctState(left.ngrams.merge(right.ngrams), left.moments + right.moments)
+
+    def finish(self, state: DistinctState) -> Mapping[str, Estimate]:
+        rows = Estimate.of_moments(state.moments)
+        if self.per == "response":
+            return {self.name: rows}
+        share = state.ngrams.types / state.ngrams.total if state.ngrams.total else np.nan
+        return {self.name: Estimate(share, 0.0, rows.rows, rows.scored, corpus=True)}

@@ -1,0 +1,37 @@
+"""Response length: the number of words of a response.
+
+    length = number of tokens
+
+An empty response has length 0 and is scored: no answer is an answer of length zero. Length is the control for every
+other metric, since many of them move with it.
+
+The same as in dialog-eval.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dialeval.core.columns import Batch, Floats
+from dialeval.core.fold import RowMetric
+from dialeval.core.needs import Need
+from dialeval.text.tokenise import DEFAULT, check_tokeniser, tokens
+
+
+@dataclass(frozen=True)
+class Length(RowMetric):
+    """Number of words in the response."""
+
+    family = "length"
+    presets = {"length": {}}
+    needs = frozenset({Need.RESPONSE})
+
+    tokeniser: str = DEFAULT
+
+    def __post_init__(self) -> None:
+        check_tokeniser(self.tokeniser)
+
+    def score(self, batch: Batch) -> Floats:
+        return tokens(batch, Need.RESPONSE, self.tokeniser).lengths.astype(np.float64)

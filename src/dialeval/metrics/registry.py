@@ -1,0 +1,153 @@
+"""The registry: metrics by name.
+
+A metric is asked for as a preset (`distinct-2`), a family (`distinct`: all its presets), `all`, or with settings
+(`distinct(n=3,per=response)`). Every metric object prints to a name that reads back to an equal object.
+
+A package adds metrics by naming their classes under the entry point `dialeval.metrics`; a program by `register`.
+Two metrics never share a name: the second one is refused.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from difflib import get_close_matches
+from functools import cache
+from importlib import import_module
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+from dialeval.core.errors import SettingError
+from dialeval.core.fold import Metric
+
+ENTRY_POINT = "dialeval.metrics"
+
+_BUILT_IN = (
+    "dialeval.metrics.length:Length",
+    "dialeval.metrics.diversity.distinct:Distinct",
+)
+"""In the order in which tables show them."""
+
+MetricClass = type[Metric[Any]]
+
+
+class Registry:
+    """Metric classes by family, and presets by name."""
+
+    def __init__(self) -> None:
+        self.families: dict[str, MetricClass] = {}
+        self.presets: dict[str, MetricClass] = {}
+        self.broken: dict[str, str] = {}
+        """Entry points that could not be loaded, each with the reason."""
+
+    def register(self, metric: MetricClass) -> MetricClass:
+        """Add a metric class (also usable as a decorator); refuse a name that is taken."""
+        for name in {metric.family, *metric.presets}:
+            taken = self.families.get(name) or self.presets.get(name)
+            if taken is not None and taken is not metric:
+                raise SettingError(
+                    f"two metrics are called {name!r}: {taken.__module__}.{taken.__qualname__} and "
+                    f"{metric.__module__}.{metric.__qualname__}; rename one of them"
+                )
+        self.families[metric.family] = metric
+        self.presets.update(dict.fromkeys(metric.presets, metric))
+        return metric
+
+    def unregister(self, metric: MetricClass) -> None:
+        """Take a metric class out again."""
+        del self.families[metric.family]
+        for name in metric.presets:
+            del self.presets[name]
+
+    def parse(self, text: str) -> Metric[Any]:
+        """The metric that a name with or without settings stands for."""
+        match = re.fullmatch(r"\s*([^\s(),=]+)\s*(?:\(([^()]*)\))?\s*", text)
+        if not match:
+            raise SettingError(f"{text!r} is not a metric; write a name, or a name with settings: distinct(n=3)")
+        name, inside = match.groups()
+        metric = self.presets.get(name) or self.families.get(name)
+        if metric is None:
+            raise SettingError(self._unknown(name))
+        settings = dict(metric.presets.get(name, {})) | dict(_settings(metric, inside or ""))
+        return metric(**settings)
+
+    def select(self, names: str | Iterable[str | Metric[Any]]) -> list[Metric[Any]]:
+        """The metrics that names, families, `all` and metric objects stand for, each once, in the order given."""
+        asked = split_names(names) if isinstance(names, str) else names
+        return list(dict.fromkeys(metric for name in asked for metric in self._expand(name)))
+
+    def _expand(self, name: str | Metric[Any]) -> Iterator[Metric[Any]]:
+        if isinstance(name, Metric):
+            yield name
+        elif name == "all":
+            yield from (self.parse(preset) for preset in self.presets)
+        elif name in self.families and name not in self.presets:
+            yield from (self.parse(preset) for preset in self.families[name].presets)
+        else:
+            yield self.parse(name)
+
+    def is_group(self, name: str | Metric[Any]) -> bool:
+        """Whether a name stands for whatever of a group can be computed rather than for one metric."""
+        return name == "all" or (isinstance(name, str) and name in self.families and name not in self.presets)
+
+    def _unknown(self, name: str) -> str:
+        if name in self.broken:
+            return f"the metric {name!r} cannot be loaded: {self.broken[name]}"
+        close = get_close_matches(name, [*self.presets, *self.families], n=1)
+        hint = f"did you mean {close[0]!r}?" if close else "`dialeval metrics` lists all of them"
+        return f"no metric is called {name!r}; {hint}"
+
+
+@cache
+def registry() -> Registry:
+    """The registry of this process: what is built in, and what installed packages add."""
+    from importlib.metadata import entry_points
+
+    here = Registry()
+    for place in _BUILT_IN:
+        module, name = place.split(":")
+        here.register(getattr(import_module(module), name))
+    for point in entry_points(group=ENTRY_POINT):
+        try:
+            here.register(point.load())
+        except SettingError:
+            raise
+        except Exception as error:
+            # A package that does not load must not take the built-in metrics down with it.
+            here.broken[point.name] = f"{type(error).__name__}: {error}"
+    return here
+
+
+def register(metric: MetricClass) -> MetricClass:
+    """Add a metric class to the registry of this process; a decorator."""
+    return registry().register(metric)
+
+
+def split_names(text: str) -> list[str]:
+    """The metric names of a list such as `bleu-4,distinct(n=3,per=response)`."""
+    return [part.strip() for part in re.split(r",(?![^()]*\))", text) if part.strip()]
+
+
+def _settings(metric: MetricClass, inside: str) -> Iterator[tuple[str, object]]:
+    hints: Mapping[str, Any] = get_type_hints(metric)
+    known = metric.setting_names()
+    for part in filter(None, map(str.strip, inside.split(","))):
+        name, equals, value = (piece.strip() for piece in part.partition("="))
+        if not equals or name not in known:
+            close = get_close_matches(name, known, n=1)
+            hint = f"did you mean {close[0]!r}?" if close else f"it has {', '.join(known) or 'no settings'}"
+            raise SettingError(f"{metric.family} has no setting {name!r}; {hint}")
+        yield name, _value(metric, name, value, hints[name])
+
+
+def _value(metric: MetricClass, name: str, text: str, hint: Any) -> object:
+    if get_origin(hint) is Literal:
+        choices = {str(choice): choice for choice in get_args(hint)}
+        if text not in choices:
+            raise SettingError(f"{metric.family} has {name}={'|'.join(choices)}, not {text!r}")
+        return choices[text]
+    readers = {int: int, float: float, str: str, bool: {"true": True, "false": False}.__getitem__}
+    try:
+        return readers[hint](text)  # type: ignore[operator]
+    except (ValueError, KeyError):
+        kind = {int: "a whole number", float: "a number", bool: "true or false"}[hint]
+        raise SettingError(f"{metric.family} takes {kind} for {name}, not {text!r}") from None

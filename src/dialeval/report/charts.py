@@ -1,0 +1,114 @@
+"""The two small drawings of the HTML report, as inline SVG.
+
+`Scale` maps values to a strip. `interval` draws a mean and its interval on it, `histogram` the items of a system, and
+`axis` the figures below. All systems of a metric share one scale and one set of bins, so that the eye may compare them.
+Colours and strokes are the page's (classes, no style attributes), so that dark mode and print follow.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from html import escape
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from dialeval.core.columns import Floats
+    from dialeval.core.fold import Estimate
+
+HEIGHT = 26
+MARGIN = 14
+"""Room on both sides of a strip, for half of a tick's figure."""
+BINS = 24
+SMALLEST_WIDTH = 1e-300
+"""Below this floats run out of digits to cut into bins."""
+MIN_BAR = 1.0
+"""A bin that holds anything is drawn at least this high: rare values are often the interesting ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """Where a value stands on a strip of some width."""
+
+    low: float
+    high: float
+    width: int
+
+    @classmethod
+    def over(cls, values: Iterable[float], width: int) -> Scale | None:
+        """The scale that shows all finite values; None where there is nothing to show."""
+        finite = [value for value in values if math.isfinite(value)]
+        if not finite:
+            return None
+        low, high = min(finite), max(finite)
+        if high - low <= max(1e-9 * max(abs(low), abs(high)), SMALLEST_WIDTH):  # all the same: a point in the middle
+            room = abs(high) / 2 if abs(high) > SMALLEST_WIDTH else 1.0
+            low, high = low - room, high + room
+        return cls(low, high, width) if math.isfinite(high - low) else None
+
+    def __call__(self, value: float) -> float:
+        inside = self.width - 2 * MARGIN
+        return round(MARGIN + inside * (value - self.low) / (self.high - self.low), 1)
+
+    @property
+    def ticks(self) -> list[float]:
+        """Two to six round values inside the scale."""
+        rough = (self.high - self.low) / 5
+        unit = 10.0 ** math.floor(math.log10(rough))
+        step = next(unit * factor for factor in (1, 2, 5, 10) if unit * factor >= rough)
+        first = math.ceil(self.low / step - 1e-9)
+        return [n * step for n in range(first, first + 6) if n * step <= self.high + 1e-9 * step]
+
+
+def interval(estimate: Estimate, scale: Scale, label: str) -> str:
+    """A dot at the mean with a line over the interval."""
+    middle = HEIGHT / 2
+    drawn = _grid(scale)
+    if estimate.interval is not None and all(map(math.isfinite, estimate.interval)):
+        low, high = map(scale, estimate.interval)
+        drawn += f'<line class="range" x1="{low}" x2="{high}" y1="{middle}" y2="{middle}"/>'
+        drawn += "".join(
+            f'<line class="range" x1="{x}" x2="{x}" y1="{middle - 4}" y2="{middle + 4}"/>' for x in (low, high)
+        )
+    if math.isfinite(estimate.mean):
+        drawn += f'<circle class="mean" cx="{scale(estimate.mean)}" cy="{middle}" r="4"/>'
+    return _svg(drawn, scale.width, label)
+
+
+def shares(items: Floats, scale: Scale) -> list[float]:
+    """How much of the finite items falls into each bin."""
+    finite = items[np.isfinite(items)]
+    counts, _ = np.histogram(finite, bins=BINS, range=(scale.low, scale.high))
+    return [float(count) / max(1, len(finite)) for count in counts]
+
+
+def histogram(bins: list[float], tallest: float, scale: Scale, label: str) -> str:
+    """Bars of the given shares; the tallest share of any system has the full height."""
+    width = (scale.width - 2 * MARGIN) / BINS
+    bars = [
+        f'<rect class="bar" x="{MARGIN + at * width + 0.5:.1f}" y="{HEIGHT - height:.1f}"'
+        f' width="{width - 1:.1f}" height="{height:.1f}"/>'
+        for at, share in enumerate(bins)
+        if share and (height := max(MIN_BAR, (HEIGHT - 2) * share / tallest))
+    ]
+    base = f'<line class="base" x1="{MARGIN}" x2="{scale.width - MARGIN}" y1="{HEIGHT}" y2="{HEIGHT}"/>'
+    return _svg("".join(bars) + base, scale.width, label)
+
+
+def axis(scale: Scale) -> str:
+    """The figures below a column of strips; they are for the eye, the table has all of them as text."""
+    figures = "".join(f'<text class="tick" x="{scale(tick)}" y="11">{tick:.6g}</text>' for tick in scale.ticks)
+    return f'<svg aria-hidden="true" width="{scale.width}" height="14" viewBox="0 0 {scale.width} 14">{figures}</svg>'
+
+
+def _grid(scale: Scale) -> str:
+    return "".join(f'<line class="grid" x1="{x}" x2="{x}" y1="0" y2="{HEIGHT}"/>' for x in map(scale, scale.ticks))
+
+
+def _svg(drawn: str, width: int, label: str) -> str:
+    size = f'width="{width}" height="{HEIGHT}" viewBox="0 0 {width} {HEIGHT}"'
+    return f'<svg role="img" aria-label="{escape(label)}" {size}>{drawn}</svg>'

@@ -1,0 +1,51 @@
+"""Tokenisers: named and versioned ways to take a text apart.
+
+The name of a tokeniser stands in the signature of every number made with it, with a version that grows whenever the
+same text would be split differently than before.
+
+- `words.1`: split at white space as `str.split()` does (the convention of tokenised response files);
+- `lower-words.1`: the same after `str.lower()`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from difflib import get_close_matches
+from typing import cast
+
+from dialeval.core.columns import Batch, TextColumn, TokenColumn
+from dialeval.core.errors import SettingError
+from dialeval.core.needs import Need
+from dialeval.text.vocabulary import Vocabulary
+
+
+def _lower(texts: TextColumn) -> TextColumn:
+    return TextColumn.from_strings([text.lower() for text in texts])
+
+
+TOKENISERS: Mapping[str, Callable[[TextColumn], TextColumn] | None] = {"words.1": None, "lower-words.1": _lower}
+"""What each tokeniser does to a text before it is split at white space."""
+
+DEFAULT = "words.1"
+
+
+def check_tokeniser(name: str) -> None:
+    """Raise a SettingError for a name that is no tokeniser."""
+    if name not in TOKENISERS:
+        close = get_close_matches(name, TOKENISERS, n=1)
+        hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(TOKENISERS)}"
+        raise SettingError(f"no tokeniser is called {name!r}; {hint}")
+
+
+def tokenise(texts: TextColumn, vocabulary: Vocabulary, tokeniser: str = DEFAULT) -> TokenColumn:
+    """The tokens of texts over a vocabulary, new words being added to it."""
+    check_tokeniser(tokeniser)
+    normalise = TOKENISERS[tokeniser]
+    return vocabulary.split(normalise(texts) if normalise else texts)
+
+
+def tokens(batch: Batch, need: Need, tokeniser: str = DEFAULT) -> TokenColumn:
+    """The tokens of a batch's texts; computed once for all metrics of the batch."""
+    texts = batch.texts(need)
+    vocabulary = cast(Vocabulary, batch.vocabulary)
+    return batch.derived(("tokens", need, tokeniser), lambda: tokenise(texts, vocabulary, tokeniser))

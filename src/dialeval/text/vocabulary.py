@@ -1,0 +1,113 @@
+"""The vocabulary: words and their ids, one to one, exact on any Unicode text.
+
+Ids are given in the order in which words are first met. A vocabulary only ever grows, so an id keeps its word; it may
+be used by several threads at once. It is pickled as its words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from threading import Lock
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from dialeval.core.columns import Ids, TextColumn, TokenColumn
+
+Number = TypeVar("Number", bound=np.generic)
+
+_FIRST_WORDS = 1 << 11
+_FIRST_BYTES = 1 << 14
+
+
+class Vocabulary:
+    """Words and ids over flat arrays; see `words_kernel` for their layout."""
+
+    def __init__(self, words: Iterable[str] = ()) -> None:
+        self._table = np.zeros(4 * _FIRST_WORDS, np.uint64)
+        self._arena = np.empty(_FIRST_BYTES, np.uint8)
+        self._ends = np.zeros(_FIRST_WORDS + 1, np.int64)
+        self._count = 0
+        self._lock = Lock()
+        listed = list(words)
+        if listed:
+            self.add(TextColumn.from_strings(listed, "vocabulary"))
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __reduce__(self) -> tuple[type[Vocabulary], tuple[list[str]]]:
+        return Vocabulary, (list(self.column()),)
+
+    def column(self) -> TextColumn:
+        """All words, row number = id."""
+        return TextColumn(self._arena, self._ends[: self._count], self._ends[1 : self._count + 1])
+
+    def words(self, ids: Ids) -> list[str]:
+        """The words behind ids."""
+        column = self.column()
+        unique, inverse = np.unique(ids, return_inverse=True)
+        known = [column[int(word)] for word in unique]
+        return [known[index] for index in inverse]
+
+    def add(self, texts: TextColumn) -> Ids:
+        """The ids of texts that are one word each (blanks included), new ones being added."""
+        from dialeval.text import words_kernel as kernel
+
+        ids = np.empty(len(texts), np.int32)
+        with self._lock:
+            row = 0
+            while row < len(texts):
+                row, self._count = kernel.intern_words(
+                    texts.data, texts.starts, texts.ends, row, self._table, self._arena, self._ends, self._count, ids
+                )
+                if row < len(texts):
+                    self._grow(int(texts.ends[row] - texts.starts[row]))
+        return ids
+
+    def find(self, texts: TextColumn) -> Ids:
+        """The ids of texts that are one word each; -1 for a text that is not a word of this vocabulary."""
+        from dialeval.text import words_kernel as kernel
+
+        ids = np.empty(len(texts), np.int32)
+        with self._lock:
+            kernel.find_words(texts.data, texts.starts, texts.ends, self._table, self._arena, self._ends, ids)
+        return ids
+
+    def split(self, texts: TextColumn) -> TokenColumn:
+        """Split texts at white space, as `str.split()` does, new words being added.
+
+        The work is done in a small vocabulary of the texts' own words, which fits the processor's cache and needs no
+        lock; only that handful of words is then looked up here.
+        """
+        from dialeval.text import words_kernel as kernel
+
+        own = Vocabulary()
+        most = (texts.ends - texts.starts + 1) // 2  # a word and a blank take two bytes at least
+        ids = np.empty(int(most.sum()), np.int32)
+        offsets = np.zeros(len(texts) + 1, np.int64)
+        row = 0
+        while row < len(texts):
+            row, own._count = kernel.split_words(
+                texts.data, texts.starts, texts.ends, row, own._table, own._arena, own._ends, own._count, ids, offsets
+            )
+            if row < len(texts):
+                own._grow(int(texts.ends[row] - texts.starts[row]))
+        return TokenColumn(self.add(own.column())[ids[: offsets[-1]]], offsets, self)
+
+    def _grow(self, needed_bytes: int) -> None:
+        """Make every array larger; the old ones stay as they are for whoever reads them."""
+        from dialeval.text import words_kernel as kernel
+
+        table = np.zeros(4 * len(self._table), np.uint64)
+        kernel.refill(self._table, table)
+        self._table = table
+        self._arena = _longer(self._arena, 4 * len(self._arena) + needed_bytes)
+        self._ends = _longer(self._ends, 4 * len(self._ends))
+
+
+def _longer(array: npt.NDArray[Number], size: int) -> npt.NDArray[Number]:
+    larger = np.empty(size, array.dtype)
+    larger[: len(array)] = array
+    return larger

@@ -1,0 +1,24 @@
+"""Messages say what, where and what to do; errors survive a process boundary."""
+
+from __future__ import annotations
+
+import pickle
+
+from dialeval.core.errors import DataError, DialevalError, Fault, NeedError, SettingError
+
+
+def test_one_fault_reads_as_a_line() -> None:
+    error = DataError(Fault("a.txt", 7, "not UTF-8", "save it as UTF-8"))
+    assert str(error) == "a.txt:7: not UTF-8; save it as UTF-8"
+
+
+def test_many_faults_are_counted() -> None:
+    error = DataError(Fault("a.txt", line, "bad", "mend it") for line in range(1, 9))
+    assert str(error).splitlines()[-1] == "and 3 more; `dialeval validate` lists all of them"
+    assert len(error.faults) == 8
+
+
+def test_errors_have_one_root_and_pickle() -> None:
+    for error in (DataError(Fault("a", None, "b", "c")), NeedError("x"), SettingError("y")):
+        assert isinstance(error, DialevalError)
+        assert str(pickle.loads(pickle.dumps(error))) == str(error)

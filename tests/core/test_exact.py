@@ -1,0 +1,63 @@
+"""Sums without rounding, against fractions."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dialeval.core.errors import DialevalError
+from dialeval.core.exact import UNIT_EXPONENT, Moments, exact_sums
+
+floats = st.floats(min_value=-1e100, max_value=1e100, allow_nan=False)
+columns = st.lists(st.one_of(floats, st.just(math.nan)), max_size=50)
+
+
+@given(st.lists(floats, min_size=1, max_size=50))
+def test_sums_equal_fractions(values: list[float]) -> None:
+    total, squares = exact_sums(np.array(values))
+    assert Fraction(total, 1 << UNIT_EXPONENT) == sum(map(Fraction, values))
+    assert Fraction(squares, 1 << (2 * UNIT_EXPONENT)) == sum(Fraction(value) ** 2 for value in values)
+
+
+@pytest.mark.parametrize("value", [5e-324, -5e-324, 2.2250738585072014e-308, 1.7976931348623157e308])
+def test_extreme_floats(value: float) -> None:
+    assert Moments.of(np.array([value])).mean == value
+
+
+def test_many_rows_span_chunks() -> None:
+    values = np.random.default_rng(1).normal(3.0, 1e-3, 50_000)
+    moments = Moments.of(values)
+    assert moments.mean == math.fsum(values) / len(values)
+    assert moments.std == pytest.approx(values.std(), rel=1e-9)
+
+
+@given(columns, columns, columns)
+def test_merging_is_associative_and_commutative(a: list[float], b: list[float], c: list[float]) -> None:
+    x, y, z = (Moments.of(np.array(part, np.float64)) for part in (a, b, c))
+    whole = Moments.of(np.array([*a, *b, *c], np.float64))
+    assert (x + y) + z == x + (y + z) == z + (y + x) == whole
+
+
+def test_equal_values_have_no_spread() -> None:
+    assert Moments.of(np.full(1000, 0.1)).std == 0.0
+
+
+def test_nan_counts_as_a_row_and_not_as_a_score() -> None:
+    moments = Moments.of(np.array([1.0, np.nan, 3.0]))
+    assert (moments.rows, moments.scored, moments.mean, moments.std) == (3, 2, 2.0, 1.0)
+
+
+def test_nothing_scored() -> None:
+    moments = Moments.of(np.array([np.nan]))
+    assert math.isnan(moments.mean)
+    assert math.isnan(moments.std)
+
+
+def test_infinity_is_refused() -> None:
+    with pytest.raises(DialevalError, match="infinite"):
+        Moments.of(np.array([np.inf]))

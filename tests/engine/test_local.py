@@ -1,0 +1,107 @@
+"""Results do not depend on batch size, threads or order, and a dialogue is never cut in two."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import dialeval
+from dialeval.core.columns import Batch, TextColumn
+from dialeval.core.fold import Estimate, Level, Metric, Partial
+from dialeval.core.needs import Need
+from dialeval.data.rows import Rows
+from dialeval.engine.local import Reduction, fold
+from dialeval.text.vocabulary import Vocabulary
+
+
+def responses(rows: int) -> list[str]:
+    dice = random.Random(7)
+    return [" ".join(f"w{int(dice.paretovariate(0.8))}" for _ in range(dice.randrange(12))) for _ in range(rows)]
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+@pytest.mark.parametrize("batch_rows", [1, 7, 1000, 100_000])
+def test_batches_and_threads_change_nothing(threads: int, batch_rows: int) -> None:
+    texts = responses(400)
+    expected = dialeval.evaluate(texts, threads=1)
+    assert dialeval.evaluate(texts, threads=threads, batch_rows=batch_rows) == expected
+
+
+def test_order_changes_nothing_but_the_order_of_items() -> None:
+    texts = responses(300)
+    order = np.random.default_rng(3).permutation(300)
+    straight = dialeval.evaluate(texts)["system"]
+    mixed = dialeval.evaluate([texts[index] for index in order], batch_rows=11)["system"]
+    for key, estimate in straight.items():
+        assert (estimate.mean, estimate.std, estimate.confidence) == (
+            mixed[key].mean,
+            mixed[key].std,
+            mixed[key].confidence,
+        )
+        assert estimate.items is not None
+        np.testing.assert_array_equal(estimate.items[order], mixed[key].items)
+
+
+@dataclass(frozen=True)
+class Sizes(Metric[tuple[int, ...]]):
+    """For tests: the number of turns of each dialogue, and a state that remembers how it was merged."""
+
+    family = "sizes"
+    presets: ClassVar[Mapping[str, Mapping[str, object]]] = {}
+    needs = frozenset({Need.RESPONSE})
+    level = Level.DIALOGUE
+
+    def empty(self) -> tuple[int, ...]:
+        return ()
+
+    def partial(self, batch: Batch) -> Partial[tuple[int, ...]]:
+        sizes = np.diff(batch.dialogues).astype(np.float64)
+        return Partial((len(batch),), {"sizes": sizes})
+
+    def merge(self, left: tuple[int, ...], right: tuple[int, ...]) -> tuple[int, ...]:
+        return left + right
+
+    def finish(self, state: tuple[int, ...]) -> dict[str, Estimate]:
+        return {"sizes": Estimate(len(state), 0.0, sum(state), sum(state), corpus=True)}
+
+
+@given(st.lists(st.integers(1, 6), min_size=1, max_size=20), st.integers(1, 9))
+def test_a_dialogue_is_never_cut_in_two(sizes: list[int], batch_rows: int) -> None:
+    names = [f"d{number}" for number, size in enumerate(sizes) for _ in range(size)]
+    texts = TextColumn.from_strings(["hello"] * len(names))
+    rows = Rows("s", {Need.RESPONSE: texts}, dialogues=TextColumn.from_strings(names), turns=None, where="here")
+    found = fold([Sizes()], rows, Vocabulary(), {}, batch_rows=batch_rows, threads=1)["sizes"]
+    assert found.items is not None
+    assert found.items.tolist() == [float(size) for size in sizes]
+    assert found.rows == len(names)
+    assert found.level is Level.DIALOGUE
+
+
+@given(st.integers(0, 40))
+def test_reduction_merges_in_order(count: int) -> None:
+    sums = Reduction(Sizes())
+    for number in range(count):
+        sums.add((number,))
+    assert sums.result() == tuple(range(count))
+
+
+def test_progress_counts_every_row() -> None:
+    told: list[tuple[str, int, int]] = []
+    dialeval.evaluate({"a": ["x"] * 10}, batch_rows=4, progress=lambda *args: told.append(args))
+    assert told == [("a", 10, 4), ("a", 10, 4), ("a", 10, 2)]
+
+
+def test_an_error_in_a_thread_reaches_the_caller() -> None:
+    class Broken(Sizes):
+        def partial(self, batch: Batch) -> Partial[tuple[int, ...]]:
+            raise ZeroDivisionError("on purpose")
+
+    with pytest.raises(ZeroDivisionError, match="on purpose"):
+        dialeval.evaluate(responses(100), metrics=[Broken()], batch_rows=3, threads=3)

@@ -1,0 +1,73 @@
+"""What can run, what is skipped and why, what is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+import dialeval
+from dialeval.core.columns import Batch, Floats
+from dialeval.core.errors import NeedError, SettingError
+from dialeval.core.fold import RowMetric
+from dialeval.core.needs import Need
+from dialeval.engine.plan import make_plan
+from dialeval.metrics.registry import register, registry
+
+RESPONSES = frozenset({Need.RESPONSE})
+
+
+@dataclass(frozen=True)
+class Echo(RowMetric):
+    """For tests: whether the response repeats its context."""
+
+    family = "echo"
+    presets = {"echo-context": {}}
+    needs = frozenset({Need.RESPONSE, Need.CONTEXT})
+
+    def score(self, batch: Batch) -> Floats:
+        pairs = zip(batch.texts(Need.RESPONSE), batch.lists(Need.CONTEXT), strict=True)
+        return np.array([float(response in context) if context else np.nan for response, context in pairs])
+
+
+@pytest.fixture(autouse=True)
+def echo() -> Iterator[None]:
+    register(Echo)
+    yield
+    registry().unregister(Echo)
+
+
+def test_everything_that_can_run_does_and_the_rest_says_why() -> None:
+    plan = make_plan(None, RESPONSES)
+    assert "length" in map(str, plan.metrics)
+    assert plan.skipped["echo-context"] == "needs contexts: pass contexts=... (-c on the command line)"
+    assert "echo-context" in map(str, make_plan(None, frozenset(Need)).metrics)
+
+
+def test_a_metric_asked_for_by_name_is_refused_without_its_needs() -> None:
+    with pytest.raises(NeedError, match="echo-context needs contexts: pass contexts="):
+        make_plan(["length", "echo-context"], RESPONSES)
+
+
+def test_a_family_is_a_wish_and_not_a_demand() -> None:
+    assert make_plan("echo,length", RESPONSES).skipped.keys() == {"echo-context"}
+    with pytest.raises(NeedError, match="nothing can be computed"):
+        make_plan("echo", RESPONSES)
+
+
+def test_nothing_asked_for_is_an_error() -> None:
+    with pytest.raises(SettingError, match="no metric was asked for"):
+        make_plan([], RESPONSES)
+
+
+def test_data_digests_stand_in_the_signature() -> None:
+    one = dialeval.evaluate(["a", "b"], contexts=["a", "x"], metrics="echo-context")["system"]["echo-context"]
+    two = dialeval.evaluate(["b", "b"], contexts=["a", "x"], metrics="echo-context")["system"]["echo-context"]
+    other = dialeval.evaluate(["a", "b"], contexts=["a", "y"], metrics="echo-context")["system"]["echo-context"]
+    assert one.mean == 0.5
+    assert one.signature is not None
+    assert two.signature == one.signature, "responses are what is compared, not what forbids it"
+    assert other.signature is not None
+    assert set(one.signature.differences(other.signature)) == {"context"}

@@ -1,0 +1,64 @@
+"""Start-up stays light, and only kernels import numba."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import dialeval
+
+PACKAGE = Path(dialeval.__file__).parent
+HEAVY = {"numba", "scipy", "nltk", "torch", "pandas", "polars", "pyarrow", "sacrebleu", "rich"}
+
+
+def loaded_by(program: str) -> set[str]:
+    code = f"{program}\nimport sys\nprint(*{{name.split('.')[0] for name in sys.modules}})"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return set(done.stdout.split())
+
+
+def test_import_dialeval_loads_nothing_heavy() -> None:
+    assert not loaded_by("import dialeval") & (HEAVY | {"numpy", "click", "orjson"})
+
+
+@pytest.mark.parametrize("command", [["--help"], ["score", "--help"], ["metrics", "--help"]])
+def test_help_loads_nothing_heavy(command: list[str]) -> None:
+    program = (
+        "import contextlib, io, sys\n"
+        f"sys.argv = ['dialeval', *{command!r}]\n"
+        "from dialeval.cli.main import main\n"
+        "with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit): main()"
+    )
+    assert not loaded_by(program) & HEAVY
+
+
+def test_the_registry_loads_no_compiler() -> None:
+    program = "from dialeval.metrics.registry import registry; registry().select('all')"
+    assert not loaded_by(program) & (HEAVY - {"rich"})
+
+
+def test_only_kernels_import_numba() -> None:
+    for path in PACKAGE.rglob("*.py"):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        imported = {
+            name.split(".")[0]
+            for node in ast.walk(tree)
+            for name in (
+                [alias.name for alias in node.names]
+                if isinstance(node, ast.Import)
+                else [node.module or ""]
+                if isinstance(node, ast.ImportFrom)
+                else []
+            )
+        }
+        if imported & {"numba", "llvmlite"}:
+            assert path.stem.endswith("_kernel"), f"{path.name} imports numba"
+
+
+def test_every_module_has_a_docstring() -> None:
+    bare = [path for path in PACKAGE.rglob("*.py") if not ast.get_docstring(ast.parse(path.read_text("utf-8")))]
+    assert bare == []

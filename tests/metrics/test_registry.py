@@ -1,0 +1,152 @@
+"""Metrics by name: parsing, printing, hints, collisions, plug-ins."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dialeval.core.columns import Batch, Floats
+from dialeval.core.errors import SettingError
+from dialeval.core.fold import RowMetric
+from dialeval.core.needs import Need
+from dialeval.metrics.diversity.distinct import Distinct
+from dialeval.metrics.registry import Registry, register, registry, split_names
+
+
+@dataclass(frozen=True)
+class Vowels(RowMetric):
+    """Number of vowels in the response."""
+
+    family = "vowels"
+    presets = {"vowels": {}, "loud-vowels": {"loud": True, "weight": 2.5}}
+    needs = frozenset({Need.RESPONSE})
+
+    loud: bool = False
+    weight: float = 1.0
+
+    def score(self, batch: Batch) -> Floats:
+        letters = "AEIOU" if self.loud else "aeiou"
+        texts = batch.texts(Need.RESPONSE)
+        return np.array([self.weight * sum(char in letters for char in text) for text in texts])
+
+
+@pytest.fixture
+def vowels() -> Iterator[type[Vowels]]:
+    register(Vowels)
+    yield Vowels
+    registry().unregister(Vowels)
+
+
+@pytest.mark.parametrize(
+    ("text", "printed"),
+    [
+        ("distinct-2", "distinct-2"),
+        ("distinct(n=2)", "distinct-2"),
+        ("distinct( n = 3 )", "distinct(n=3)"),
+        ("distinct-1(per=response)", "distinct(n=1,per=response)"),
+        ("distinct(n=1,per=response)", "distinct(n=1,per=response)"),
+        ("length", "length"),
+        ("length(tokeniser=lower-words.1)", "length(tokeniser=lower-words.1)"),
+    ],
+)
+def test_names_parse_and_print(text: str, printed: str) -> None:
+    metric = registry().parse(text)
+    assert str(metric) == printed
+    assert registry().parse(printed) == metric
+
+
+def test_settings_of_every_kind(vowels: type[Vowels]) -> None:
+    metric = registry().parse("vowels(loud=true,weight=0.5)")
+    assert metric == Vowels(loud=True, weight=0.5)
+    assert registry().parse(str(metric)) == metric
+    assert str(Vowels(loud=True, weight=2.5)) == "loud-vowels"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("distnct-2", "did you mean 'distinct-2'"),
+        ("nothing like it", "is not a metric"),
+        ("qqqq", "lists all of them"),
+        ("distinct(m=2)", "no setting 'm'"),
+        ("distinct(tokenizer=words.1)", "did you mean 'tokeniser'"),
+        ("distinct(n=two)", "takes a whole number for n"),
+        ("distinct(n=0)", "at least one word"),
+        ("distinct(per=corpse)", r"per=corpus\|response"),
+        ("distinct(n)", "no setting 'n'|takes"),
+        ("distinct(n=2", "is not a metric"),
+        ("length(tokeniser=word.1)", r"did you mean words\.1"),
+    ],
+)
+def test_mistakes_get_a_hint(text: str, message: str) -> None:
+    with pytest.raises(SettingError, match=message):
+        registry().parse(text)
+
+
+def test_families_groups_and_objects_are_selected_once() -> None:
+    chosen = registry().select(["distinct", "distinct-2", Distinct(n=3), "length"])
+    assert [str(metric) for metric in chosen] == ["distinct-1", "distinct-2", "distinct(n=3)", "length"]
+    assert set(map(str, registry().select("all"))) == set(registry().presets)
+
+
+def test_lists_split_outside_parentheses() -> None:
+    assert split_names("length, distinct(n=3,per=response),, bleu ") == [
+        "length",
+        "distinct(n=3,per=response)",
+        "bleu",
+    ]
+
+
+def test_a_name_is_given_once() -> None:
+    @dataclass(frozen=True)
+    class Other(Vowels):
+        family = "distinct-2"
+        presets = {}
+
+    with pytest.raises(SettingError, match=r"two metrics are called 'distinct-2'.*Distinct and .*Other"):
+        register(Other)
+
+
+def test_registering_twice_is_no_collision() -> None:
+    here = Registry()
+    assert here.register(Distinct) is here.register(Distinct)
+
+
+PLUGIN = '''
+from dataclasses import dataclass
+from dialeval.core.fold import RowMetric
+from dialeval.core.needs import Need
+import numpy as np
+
+@dataclass(frozen=True)
+class Shout(RowMetric):
+    """Share of upper-case letters."""
+    family = "shout"
+    presets = {"shout": {}}
+    needs = frozenset({Need.RESPONSE})
+    def score(self, batch):
+        return np.array([np.mean([c.isupper() for c in t]) if t else np.nan for t in batch.texts(Need.RESPONSE)])
+'''
+
+
+def test_an_installed_package_adds_metrics(tmp_path: Path) -> None:
+    (tmp_path / "shouting.py").write_text(PLUGIN)
+    info = tmp_path / "shouting-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: shouting\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[dialeval.metrics]\nshout = shouting:Shout\nbroken = shouting:Missing\n")
+    program = (
+        f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n"
+        "import dialeval\n"
+        "from dialeval.metrics.registry import registry\n"
+        "print(dialeval.evaluate(['ABcd', ''], metrics='shout')['system']['shout'].mean)\n"
+        "print(sorted(registry().broken))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["0.5", "['broken']"]

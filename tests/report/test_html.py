@@ -1,0 +1,206 @@
+"""The HTML report as text: well-formed, self-contained, deterministic, and inert to whatever names hold."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+from html.parser import HTMLParser
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from dialeval.core.errors import DataError, SettingError
+from dialeval.core.fold import Estimate, Level
+from dialeval.core.result import Result, Run
+from dialeval.core.signature import Signature
+from dialeval.report.charts import Scale
+from dialeval.report.html import render, report
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+VOID = {"meta", "line", "circle", "rect"}
+HOSTILE = """<script>alert(1)</script>'"><img src=x onerror="alert(2)">&amp;\u202e\x00\udc80"""
+
+
+class Page(HTMLParser):
+    """The tags of a page in order, its text, and whether every tag is closed where it should be."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.open: list[str] = []
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.text = ""
+        self.feed(text)
+        self.close()
+        assert not self.open
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        assert len(attrs) == len(dict(attrs))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        assert tag in VOID
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text += data if "style" not in self.open else ""
+
+    def of(self, tag: str) -> list[dict[str, str | None]]:
+        return [attrs for name, attrs in self.tags if name == tag]
+
+
+def estimate(key: str, *items: float, level: Level = Level.TURN) -> Estimate:
+    values = np.array(items)
+    finite = values[np.isfinite(values)]
+    with np.errstate(over="ignore"):
+        mean, std = (float(finite.mean()), float(finite.std())) if len(finite) else (math.nan, math.nan)
+    made = Estimate(
+        mean=mean,
+        std=std,
+        rows=len(values),
+        scored=len(finite),
+        items=values,
+        level=level,
+        signature=Signature.of(key, n=2),
+    )
+    return made.with_confidence(1.97)
+
+
+def result(key: str = "bleu-4") -> Result:
+    corpus = Estimate(0.25, 0.0, 3, 3, corpus=True, signature=Signature.of("distinct-2", n=2))
+    return Result({key: estimate(key, 0.1, 0.5, math.nan), "distinct-2": corpus}, {"adem": "needs a model"})
+
+
+def test_page_has_all_sections_in_order() -> None:
+    page = Page(render(Run({"a": result(), "b": result()}, "0.1.0", ("line\nbreak",)), "dialeval score a b"))
+    ids = [attrs["id"] for attrs in page.of("section")]
+    assert ids == ["summary", "metrics", "metric-0", "metric-1", "skipped", "warnings", "signatures", "again"]
+    for part in (
+        "0.3000",
+        "±0.2786",
+        "scored 2 of 3",
+        "needs a model",
+        "line\nbreak",
+        "bleu-4|n:2",
+        "dialeval score a b",
+    ):
+        assert part in page.text
+    targets = {f"#{attrs.get('id')}" for _, attrs in page.tags}
+    assert {attrs["href"] for attrs in page.of("a")} <= targets
+
+
+def test_page_is_accessible() -> None:
+    page = Page(render(Run({"a": result()}, "0.1.0")))
+    assert page.of("html") == [{"lang": "en"}]
+    headings = [int(tag[1]) for tag, _ in page.tags if re.fullmatch("h[1-6]", tag)]
+    assert headings[0] == 1
+    assert headings.count(1) == 1
+    assert all(after <= before + 1 for before, after in itertools.pairwise(headings))
+    assert len(page.of("caption")) == len(page.of("table"))
+    assert all(attrs.get("scope") in {"row", "col"} for attrs in page.of("th"))
+    assert all("aria-label" in attrs or attrs.get("aria-hidden") == "true" for attrs in page.of("svg"))
+
+
+def test_page_asks_nobody_for_anything() -> None:
+    text = render(Run({HOSTILE: result(HOSTILE)}, "0.1.0", (HOSTILE,)), HOSTILE)
+    page = Page(text)
+    policy = next(attrs["content"] for attrs in page.of("meta") if "http-equiv" in attrs)
+    assert policy is not None
+    assert policy.startswith("default-src 'none'; style-src 'sha256-")
+    assert "unsafe" not in policy
+    assert not {tag for tag, _ in page.tags} & {
+        "script",
+        "link",
+        "img",
+        "iframe",
+        "object",
+        "base",
+        "form",
+        "image",
+        "use",
+    }
+    assert not {name for _, attrs in page.tags for name in attrs if name.startswith("on") or name in {"src", "style"}}
+    assert "://" not in text
+    assert "url(" not in text
+    assert "@import" not in text
+
+
+def test_hostile_text_is_shown_as_text() -> None:
+    run = Run({HOSTILE: Result(result(HOSTILE).estimates, {HOSTILE: HOSTILE})}, HOSTILE, (HOSTILE,))
+    page = Page(render(run, HOSTILE))
+    shown = HOSTILE.replace("\u202e", r"\u202e").replace("\x00", r"\x00").replace("\udc80", r"\udc80")
+    assert page.text.count(shown) >= 5
+    assert not page.of("script")
+    assert not page.of("img")
+
+
+def test_long_names_are_written_in_full_once() -> None:
+    text = render(Run({"x" * 100_000: result()}, "0.1.0"))
+    assert text.count("x" * 100_000) == 1
+    assert len(text) < 130_000
+
+
+def test_several_runs_are_told_apart(tmp_path: Path) -> None:
+    runs = [Run({"a": result()}, "0.1.0", ("w",)), Run({"a": result(), "b": result()}, "0.2.0", ("w",))]
+    text = report(runs, tmp_path / "deep" / "report.html").read_text(encoding="utf-8")
+    page = Page(text)
+    assert "a (run 2)" in page.text
+    assert "0.1.0, 0.2.0" in page.text
+    assert page.text.count("3 systems") == 2
+
+
+def test_signatures_that_differ_name_their_systems() -> None:
+    other = Result({"bleu-4": estimate("bleu-4(n=3)", 0.1, 0.2)})
+    page = Page(render(Run({"first": result(), "second": other}, "0")))
+    rows = page.text[page.text.index("Everything a number") :]
+    assert re.search(r"bleu-4\|n:2\s*first\s*bleu-4\s*bleu-4\(n=3\)\|n:2\s*second", rows)
+
+
+@pytest.mark.parametrize("items", [[], [math.nan], [math.inf, 1.0], [2.0, 2.0], [0.0], [1e308, -1e308], [5e-324, 0.0]])
+def test_odd_items_are_drawn_or_left_out(items: list[float]) -> None:
+    page = Page(render(Run({"a": Result({"k": estimate("k", *items)})}, "0")))
+    numbers = [value for tag, attrs in page.tags if tag in VOID - {"meta"} for value in attrs.values()]
+    assert not {"nan", "inf", "-inf"} & set(numbers)
+
+
+def test_no_metrics_at_all() -> None:
+    page = Page(render(Run({"a": Result({}, {"bleu-4": "needs references"})}, "0")))
+    assert "No metric was computed." in page.text
+
+
+def test_dialogues_are_called_dialogues() -> None:
+    page = Page(render(Run({"a": Result({"inform": estimate("inform", 1.0, 0.0, level=Level.DIALOGUE)})}, "0")))
+    assert "2 dialogues" in page.text
+    assert "Spread over dialogues" in page.text
+
+
+def test_equal_runs_give_equal_bytes(tmp_path: Path) -> None:
+    one, two = (report(Run({"a": result()}, "0"), tmp_path / name) for name in ("one.html", "two.html"))
+    assert one.read_bytes() == two.read_bytes()
+
+
+def test_nothing_to_report_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(SettingError, match="at least one run"):
+        report([], tmp_path / "report.html")
+
+
+def test_a_place_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="cannot be written"):
+        report(Run({"a": result()}, "0"), tmp_path)
+
+
+@pytest.mark.parametrize("ends", [(0.0, 1.0), (-3.0, 7.5), (0.1814, 0.1815), (0.0, 1e-12), (1e9, 1e9 + 1), (4.0, 4.0)])
+def test_ticks_are_round_and_inside(ends: tuple[float, float]) -> None:
+    scale = Scale.over(ends, 300)
+    assert scale is not None
+    assert 1 <= len(scale.ticks) <= 6
+    assert all(0 <= scale(tick) <= 300 for tick in scale.ticks)
+    assert scale(scale.low) < scale(scale.high)

@@ -1,0 +1,182 @@
+"""Tables of a run: what is shown, what is escaped, and that no digit is lost where programs read."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from dialeval.core.fold import Estimate
+from dialeval.core.result import Result, Run
+from dialeval.core.signature import Signature
+from dialeval.report.figures import plain, shorten, show, show_spread
+from dialeval.report.tables import FORMATS, table, to_csv, to_json, to_latex, to_markdown, to_metrics_txt
+
+
+def rows_estimate(*items: float) -> Estimate:
+    values = np.array(items)
+    finite = values[np.isfinite(values)]
+    signature = Signature.of("bleu-4", n=4)
+    mean, std = float(finite.mean()), float(finite.std())
+    return Estimate(mean, std, len(values), len(finite), items=values, signature=signature).with_confidence(1.97)
+
+
+def corpus_estimate(value: float, rows: int = 4) -> Estimate:
+    return Estimate(value, 0.0, rows, rows, corpus=True, signature=Signature.of("distinct-2", n=2))
+
+
+NOTHING = Estimate(math.nan, math.nan, 4, 0).with_confidence(1.97)
+
+
+@pytest.fixture
+def run() -> Run:
+    first = {"bleu-4": rows_estimate(0.1, 0.2, 0.4, math.nan), "distinct-2": corpus_estimate(1 / 3), "adem": NOTHING}
+    second = {"bleu-4": rows_estimate(0.1, 0.2, 0.4, 0.7), "length": rows_estimate(120.0, 80.0, 101.0, 99.0)}
+    return Run({"a": Result(first), "b": Result(second)}, "0.1.0", ("mind the gap",))
+
+
+def printed(run: Run, width: int = 100) -> str:
+    console = Console(width=width, file=io.StringIO(), color_system=None)
+    console.print(table(run))
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("number", "shown"),
+    [
+        (0.0, "0.0000"),
+        (1 / 3, "0.3333"),
+        (-12.34567, "-12.3457"),
+        (0.00001234, "1.23e-05"),
+        (12345678.0, "1.23e+07"),
+        (math.nan, "–"),
+        (math.inf, "∞"),
+        (-math.inf, "-∞"),
+    ],
+)
+def test_show(number: float, shown: str) -> None:
+    assert show(number) == shown
+
+
+def test_spread_follows_the_interval_and_not_the_confidence() -> None:
+    assert show_spread(rows_estimate(0.0, 1.0)) == "±0.6965"
+    assert show_spread(replace(corpus_estimate(0.5), interval=(0.4, 0.7))) == "[0.4000, 0.7000]"
+    assert show_spread(replace(corpus_estimate(0.5), interval=(0.5, 0.5))) == "±0.0000"
+    assert show_spread(corpus_estimate(0.5)) == show_spread(NOTHING) == ""
+
+
+def test_names_stay_inside_their_place() -> None:
+    assert plain("a\x1b[31m\nb\u202ec\udcff") == r"a\x1b[31m\nb\u202ec\udcff"
+    assert plain("naïve 系统 عربي") == "naïve 系统 عربي"
+    assert shorten("x" * 17 + "middle" + "y" * 18) == "x" * 17 + "…" + "y" * 18
+
+
+def test_terminal_table_shows_means_intervals_scored_and_gaps(run: Run) -> None:
+    lines = {line.split()[0]: line for line in printed(run).splitlines()}
+    assert lines["metric"].split() == ["metric", "a", "b"]
+    assert lines["bleu-4"].split() == ["bleu-4", "0.2333", "±0.1419", "3/4", "0.3500", "±0.2257"]
+    assert lines["distinct-2"].split() == ["distinct-2", "0.3333", "–"]
+    assert lines["adem"].split() == ["adem", "–", "0/4", "–"]
+    assert lines["length"].split() == ["length", "–", "100.0000", "±13.9474"]
+
+
+def test_terminal_table_lines_points_up(run: Run) -> None:
+    lines = printed(run).splitlines()
+    bleu, length = (next(line for line in lines if line.startswith(key)) for key in ("bleu-4", "length"))
+    assert bleu.index("0.3500") + 1 == length.index("100.0000") + 3
+
+
+def test_the_longer_side_runs_downwards() -> None:
+    systems = {name: Result({"bleu-4": corpus_estimate(0.5)}) for name in ("x", "y", "z")}
+    assert [line.split() for line in printed(Run(systems, "0")).splitlines()][2:] == [[s, "0.5000"] for s in systems]
+
+
+def test_a_narrow_terminal_gets_more_tables_and_loses_no_figure(run: Run) -> None:
+    many = Run({f"{name}{n}": run[name] for n in range(4) for name in run}, "0")
+    narrow = printed(many, 50)
+    assert narrow.count("system") > 1
+    assert "…" not in narrow
+    assert max(map(len, narrow.splitlines())) <= 50
+    assert narrow.count("0.3500") == 4
+
+
+def test_names_are_not_markup(run: Run) -> None:
+    shown = printed(Run({"[bold]x[/bold]": run["a"], "\x1b[31mred": run["b"]}, "0"))
+    assert "[bold]x[/bold]" in shown
+    assert "\x1b" not in shown
+
+
+def test_empty_run_prints_in_every_format() -> None:
+    empty = Run({}, "0")
+    assert printed(empty).startswith("metric")
+    assert all(text(empty).endswith("\n") for text in FORMATS.values())
+
+
+def test_json_is_the_run(run: Run) -> None:
+    text = to_json(run)
+    assert json.loads(text) == run.to_dict()
+    assert text.endswith("}\n")
+
+
+def test_csv_reads_back_to_the_last_digit(run: Run) -> None:
+    lines = list(csv.DictReader(io.StringIO(to_csv(run))))
+    assert [(line["system"], line["metric"]) for line in lines] == [(s, key) for s in run for key in run[s]]
+    for line in lines:
+        est = run[line["system"]][line["metric"]]
+        wanted = (est.mean, est.std, est.confidence, *(est.interval or (math.nan, math.nan)))
+        found = [float(line[field] or "nan") for field in ("mean", "std", "confidence", "low", "high")]
+        assert found == pytest.approx(wanted, rel=0, abs=0, nan_ok=True)
+        assert (int(line["rows"]), int(line["scored"])) == (est.rows, est.scored)
+        assert line["signature"] == str(est.signature or "")
+
+
+def test_csv_quotes_names(run: Run) -> None:
+    name = 'a, "b"\nc'
+    assert next(csv.DictReader(io.StringIO(to_csv(Run({name: run["a"]}, "0")))))["system"] == name
+
+
+def test_markdown_escapes_what_would_break_the_table(run: Run) -> None:
+    head, rule, bleu, *_ = to_markdown(Run({"a|b": run["a"], "<i>\n": run["b"]}, "0")).splitlines()
+    assert head == r"| metric | a\|b | &lt;i&gt;\\n |"
+    assert rule == "| --- | ---: | ---: |"
+    assert bleu == "| bleu-4 | 0.2333 ±0.1419 (3/4) | 0.3500 ±0.2257 |"
+
+
+def test_latex_is_a_booktabs_tabular(run: Run) -> None:
+    text = to_latex(Run({r"50%_\&": run["a"], "b": run["b"]}, "0"))
+    lines = text.splitlines()
+    assert lines[:2] == [r"\begin{tabular}{lrr}", r"\toprule"]
+    assert lines[2] == r"metric & 50\%\_\textbackslash{}\& & b \\"
+    assert r"bleu-4 & $0.2333 \pm 0.1419$ (3/4) & $0.3500 \pm 0.2257$ \\" in lines
+    assert r"length & -- & $100.0 \pm 13.9$ \\" in lines
+    assert lines[-2:] == [r"\bottomrule", r"\end{tabular}"]
+
+
+def test_latex_writes_exponents_as_powers() -> None:
+    text = to_latex(Run({"a": Result({"mse": corpus_estimate(0.0000123)})}, "0"))
+    assert r"$1.23\times 10^{-5}$" in text
+
+
+def test_metrics_txt_has_the_layout_of_dialog_eval(run: Run) -> None:
+    head, first, second, end = to_metrics_txt(Run({"a.txt": run["a"], "my b.txt": run["b"]}, "0")).split("\n")
+    assert head == "filename bleu-4 distinct-2 adem length"
+    bleu = run["a"]["bleu-4"]
+    assert first == f"a.txt {bleu.mean},{bleu.std},{bleu.confidence} {1 / 3},0,0.0 nan,nan,nan nan,nan,nan "
+    assert second.startswith("my_b.txt ")
+    assert end == ""
+
+
+def test_metrics_txt_prints_plain_floats_for_numpy_scalars() -> None:
+    est = Estimate(np.float64(0.1), np.float64(0.2), 2, 2, confidence=np.float64(0.3))
+    assert to_metrics_txt(Run({"a": Result({"k": est})}, "0")) == "filename k\na 0.1,0.2,0.3 \n"
+
+
+def test_formats_are_the_command_lines() -> None:
+    assert list(FORMATS) == ["json", "csv", "md", "latex", "metrics-txt"]

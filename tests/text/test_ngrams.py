@@ -1,0 +1,80 @@
+"""n-grams and their counts, against Counter."""
+
+from __future__ import annotations
+
+import pickle
+from collections import Counter
+from itertools import chain
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dialeval.core.columns import TextColumn
+from dialeval.text.ngrams import NgramColumn, NgramCounts
+from dialeval.text.vocabulary import Vocabulary
+
+rows_of_words = st.lists(st.lists(st.sampled_from(["a", "b", "c", "dd"]), max_size=9), max_size=6)
+orders = st.integers(1, 5)
+Grams = list[list[tuple[str, ...]]]
+
+
+def naive(rows: list[list[str]], n: int) -> Grams:
+    return [[tuple(row[start : start + n]) for start in range(len(row) - n + 1)] for row in rows]
+
+
+def counted(rows: list[list[str]], n: int, vocabulary: Vocabulary) -> NgramCounts:
+    tokens = vocabulary.split(TextColumn.from_strings([" ".join(row) for row in rows]))
+    return NgramCounts.of(NgramColumn.of(tokens, n), vocabulary)
+
+
+def spelled(counts: NgramCounts) -> Counter[tuple[str, ...]]:
+    return Counter(
+        {
+            tuple(counts.vocabulary.words(gram)): int(count)
+            for gram, count in zip(counts.grams, counts.counts, strict=True)
+        }
+    )
+
+
+@given(rows_of_words, orders)
+def test_columns_hold_the_ngrams_of_every_row(rows: list[list[str]], n: int) -> None:
+    vocabulary = Vocabulary()
+    column = NgramColumn.of(vocabulary.split(TextColumn.from_strings([" ".join(row) for row in rows])), n)
+    grams = [tuple(vocabulary.words(gram)) for gram in column.decode(column.keys)]
+    expected = naive(rows, n)
+    assert grams == list(chain.from_iterable(expected))
+    assert column.offsets.tolist() == [0, *(sum(map(len, expected[: k + 1])) for k in range(len(rows)))]
+    assert column.distinct().tolist() == [len(set(row)) for row in expected]
+
+
+@given(rows_of_words, orders)
+def test_counts_equal_counter(rows: list[list[str]], n: int) -> None:
+    counts = counted(rows, n, Vocabulary())
+    expected = Counter(chain.from_iterable(naive(rows, n)))
+    assert spelled(counts) == expected
+    assert (counts.types, counts.total) == (len(expected), sum(expected.values()))
+
+
+@given(rows_of_words, rows_of_words, rows_of_words, orders, st.tuples(st.booleans(), st.booleans()))
+def test_merging_adds_up_wherever_the_parts_were_counted(
+    a: list[list[str]], b: list[list[str]], c: list[list[str]], n: int, own: tuple[bool, bool]
+) -> None:
+    shared = Vocabulary(["zz", "c"])
+    parts = [
+        counted(a, n, shared),
+        counted(b, n, Vocabulary() if own[0] else shared),
+        counted(c, n, Vocabulary() if own[1] else shared),
+    ]
+    if own[0]:
+        parts[1] = pickle.loads(pickle.dumps(parts[1]))
+    expected = Counter(chain.from_iterable(naive([*a, *b, *c], n)))
+    first, second, third = parts
+    assert spelled(first.merge(second).merge(third)) == expected
+    assert spelled(third.merge(first.merge(second))) == expected
+    assert spelled(NgramCounts.empty(n).merge(first)) == spelled(first) == spelled(first.merge(NgramCounts.empty(n)))
+
+
+def test_a_pickle_carries_only_the_words_it_uses() -> None:
+    vocabulary = Vocabulary([f"other{number}" for number in range(1000)])
+    counts = pickle.loads(pickle.dumps(counted([["a", "b"]], 2, vocabulary)))
+    assert list(counts.vocabulary.column()) == ["a", "b"]
