@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 import dialeval
 from dialeval.core.columns import Batch, TextColumn
-from dialeval.core.fold import Estimate, Level, Metric, Partial
+from dialeval.core.fold import Estimate, Level, Metric, Partial, Reduction
 from dialeval.core.needs import Need
 from dialeval.data.rows import Rows
-from dialeval.engine.local import Reduction, fold
+from dialeval.engine.local import Local
 from dialeval.text.vocabulary import Vocabulary
 
 
@@ -77,7 +77,7 @@ def test_a_dialogue_is_never_cut_in_two(sizes: list[int], batch_rows: int) -> No
     names = [f"d{number}" for number, size in enumerate(sizes) for _ in range(size)]
     texts = TextColumn.from_strings(["hello"] * len(names))
     rows = Rows("s", {Need.RESPONSE: texts}, dialogues=TextColumn.from_strings(names), turns=None, where="here")
-    found = fold([Sizes()], rows, Vocabulary(), {}, batch_rows=batch_rows, threads=1)["sizes"]
+    found = Local(rows, Vocabulary(), batch_rows=batch_rows, threads=2).fold({"sizes": Sizes()}, {})["sizes"]
     assert found.items is not None
     assert found.items.tolist() == [float(size) for size in sizes]
     assert found.rows == len(names)
@@ -86,7 +86,7 @@ def test_a_dialogue_is_never_cut_in_two(sizes: list[int], batch_rows: int) -> No
 
 @given(st.integers(0, 40))
 def test_reduction_merges_in_order(count: int) -> None:
-    sums = Reduction(Sizes())
+    sums = Reduction(Sizes().merge, Sizes().empty)
     for number in range(count):
         sums.add((number,))
     assert sums.result() == tuple(range(count))

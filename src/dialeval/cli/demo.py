@@ -30,7 +30,14 @@ def demo(output: Path) -> None:
 
     here = sample.folder()
     with progress_bar() as progress:
-        run = evaluate(here / "responses", here / "references.txt", here / "contexts.txt", progress=progress)
+        run = evaluate(
+            here / "responses",
+            here / "references.txt",
+            here / "contexts.txt",
+            train=here / "train.txt",
+            embeddings=here / "vectors.txt",
+            progress=progress,
+        )
     run.save(output)
     show(run, "table")
     path = report(run, output / "report.html", command="dialeval demo")

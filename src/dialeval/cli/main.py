@@ -19,6 +19,7 @@ _COMMANDS = {
     "demo": ("dialeval.cli.demo:demo", "Evaluate the shipped sample and write a report."),
     "score": ("dialeval.cli.score:score", "Score response files."),
     "metrics": ("dialeval.cli.metrics:metrics", "List the metrics, or explain one."),
+    "data": ("dialeval.cli.data:data", "Add, list, verify and remove data packs (word vectors)."),
     "validate": ("dialeval.cli.validate:validate", "List every fault of every file."),
 }
 

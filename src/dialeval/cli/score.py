@@ -32,6 +32,7 @@ def pairs(_context: click.Context, parameter: click.Parameter, values: Sequence[
     epilog="""\b
 Examples:
   dialeval score damd.txt ubar.txt -r references.txt -c contexts.txt
+  dialeval score outputs/ -r references.txt --train train.txt --vectors glove-6b
   dialeval score outputs/ -m distinct,length -f latex
   dialeval score rows.jsonl --field response=answer -o results/
 """
@@ -41,53 +42,41 @@ Examples:
     "-r", "--references", multiple=True, type=click.Path(), help="One reference per response; repeat for several."
 )
 @click.option("-c", "--contexts", type=click.Path(), help="What each response answers.")
-@click.option(
-    "-m", "--metrics", "names", help="Metrics or families, comma-separated.  [default: all that the inputs allow]"
-)
-@click.option(
-    "-t", "--t", "t", type=float, default=1.97, show_default=True, help="Factor of the confidence t*std/sqrt(n)."
-)
-@click.option(
-    "--field", "fields", multiple=True, callback=pairs, metavar="OURS=THEIRS", help="Name of a field in rows."
-)
+@click.option("--train", type=click.Path(), help="Training text (source side), one text a line.")
+@click.option("--vocab", "vocabulary", type=click.Path(), help="Known words, one a line.  [default: those of --train]")
+@click.option("--vectors", "embeddings", help="Word vectors: a file, an installed data pack, or wordllama.")
+@click.option("-m", "--metrics", "names", help="Metrics or families, by commas.  [default: all that the inputs allow]")
+@click.option("--bleu-smoothing", type=click.IntRange(0, 7), help="nltk's smoothing method for BLEU.  [default: 4]")
+@click.option("-t", "t", type=float, help="Factor of the confidence t*std/sqrt(n).  [default: 1.97]")
+@click.option("--confidence", type=float, metavar="LEVEL", help="Level of the interval instead of -t, such as 0.95.")
+@click.option("--field", "fields", multiple=True, callback=pairs, metavar="OURS=THEIRS", help="Name of a field in rows.")
 @click.option("-o", "--output", type=click.Path(file_okay=False, path_type=Path), help="Save the run in this folder.")
-@click.option(
-    "-f", "--format", "format_", type=click.Choice(FORMATS), default="table", show_default=True, help="What to print."
-)
-@click.option(
-    "--fail-under", "gates", multiple=True, callback=pairs, metavar="KEY=VALUE", help="Exit 1 if a mean is lower."
-)
+@click.option("-f", "--format", "format_", type=click.Choice(FORMATS), default="table", show_default=True, help="Print as.")
+@click.option("--fail-under", "gates", multiple=True, callback=pairs, metavar="KEY=VALUE", help="Exit 1 if a mean is lower.")
 @click.option("-j", "--threads", type=click.IntRange(min=1), help="Threads to use.  [default: one per core]")
 def score(
     responses: tuple[str, ...],
     references: tuple[str, ...],
-    contexts: str | None,
+    bleu_smoothing: int | None,
     names: str | None,
-    t: float,
-    fields: Mapping[str, str],
     output: Path | None,
     format_: str,
     gates: Mapping[str, str],
-    threads: int | None,
+    **inputs: Any,
 ) -> int:
     """Score response files, one system each.
 
     RESPONSES are files (.txt with a line per response, .jsonl, .json, .csv, .tsv, .parquet, each also .gz or .zst) or
     a directory of them; NAME=FILE names a system. A file of rows may hold contexts, references and several systems.
+    What is not given switches off the metrics that need it.
     """
     from dialeval.engine.evaluate import evaluate
 
     limits = _limits(gates)
+    settings = {} if bleu_smoothing is None else {"bleu": {"smooth": bleu_smoothing}}
     with progress_bar() as progress:
         run = evaluate(
-            systems(responses),
-            _references(references),
-            contexts,
-            metrics=names,
-            fields=fields or None,
-            t=t,
-            threads=threads,
-            progress=progress,
+            systems(responses), _references(references), metrics=names, settings=settings, progress=progress, **inputs
         )
     if output is not None:
         run.save(output)

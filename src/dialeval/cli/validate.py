@@ -29,6 +29,6 @@ def validate(files: tuple[str, ...], fields: Mapping[str, str]) -> int:
         for fault in faults:
             click.echo(str(fault))
         if not faults:
-            click.echo(f"{file}: {summary(file, fields or None)}")
+            click.echo(str(summary(file, fields or None)))
         faulty = faulty or bool(faults)
     return 2 if faulty else 0

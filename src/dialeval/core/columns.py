@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar, cast
 
 import numpy as np
@@ -211,8 +211,8 @@ Column: TypeAlias = TextColumn | RaggedColumn
 class Batch:
     """Consecutive rows of one system; never part of a dialogue.
 
-    `column` gives what the metric at work declared and nothing else. `derived` keeps what is computed from columns
-    (tokens, n-grams, overlap counts), so that metrics over the same rows share it. One thread works on a batch.
+    Columns, resources and facts are given only to a metric that declared them. `derived` keeps what is computed from
+    them (tokens, n-grams, overlap counts), so that metrics over the same rows share it. One thread works on a batch.
     """
 
     size: int
@@ -220,6 +220,9 @@ class Batch:
     vocabulary: Words
     dialogues: Ints
     """Row offsets of the dialogues: dialogue `k` is the rows `dialogues[k]` to `dialogues[k + 1]`."""
+    resources: Mapping[Need, Any] = field(default_factory=dict)
+    facts: Mapping[Any, Any] = field(default_factory=dict)
+    """What was found out about all rows before this batch is looked at; see `fold.Fact`."""
     allowed: frozenset[Need] = frozenset(Need)
     kept: dict[Hashable, Any] = field(default_factory=dict)
 
@@ -228,16 +231,34 @@ class Batch:
 
     def only(self, needs: frozenset[Need]) -> Batch:
         """The same batch for a metric that declared `needs`; what is derived stays shared."""
-        return Batch(self.size, self.columns, self.vocabulary, self.dialogues, needs, self.kept)
+        return replace(self, allowed=needs)
+
+    def has(self, need: Need) -> bool:
+        """Whether a declared need is there."""
+        return need in self.allowed and (need in self.columns or need in self.resources)
 
     def column(self, need: Need) -> Column:
         """The column behind a declared need."""
+        self._check(need, self.columns)
+        return self.columns[need]
+
+    def resource(self, need: Need) -> Any:
+        """The resource behind a declared need."""
+        self._check(need, self.resources)
+        return self.resources[need]
+
+    def fact(self, fact: Hashable) -> Any:
+        """What a declared fact came to."""
+        if fact not in self.facts:
+            raise NeedError(f"the metric reads {fact} without naming it among its facts")
+        return self.facts[fact]
+
+    def _check(self, need: Need, there: Mapping[Need, object]) -> None:
         if need not in self.allowed:
             declared = ", ".join(sorted(self.allowed)) or "nothing"
             raise NeedError(f"the metric reads {need} but declares {declared}; add Need.{need.name} to its needs")
-        if need not in self.columns:
+        if need not in there:
             raise NeedError(need.remedy)
-        return self.columns[need]
 
     def texts(self, need: Need) -> TextColumn:
         """The column of a need with one text per row."""

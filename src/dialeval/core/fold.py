@@ -9,17 +9,19 @@ threads, processes and clusters all come from these few functions:
         state = metric.merge(state, metric.partial(batch).state)
     estimates = metric.finish(state)
 
-`RowMetric` is the common case, a mean over rows: it asks for one function, `score`.
+`RowMetric` is the common case, a mean over rows: it asks for one function, `score`. A metric that must know something
+of all rows before it looks at one (KL divergence: how often each word occurs) names a `Fact`; the engine folds facts
+first, in a pass of their own.
 """
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, fields, replace
 from enum import Enum
-from typing import ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 from dialeval.core.columns import Batch, Floats
 from dialeval.core.exact import Moments
@@ -28,6 +30,7 @@ from dialeval.core.signature import Signature
 from dialeval.core.version import __version__
 
 State = TypeVar("State")
+Known = TypeVar("Known")
 
 DEFAULT_T = 1.97
 """Factor of the confidence t * std / sqrt(n); the value that dialog-eval made customary."""
@@ -83,6 +86,26 @@ class Estimate:
         return replace(self, confidence=confidence, interval=(self.mean - confidence, self.mean + confidence))
 
 
+class Fact(ABC, Generic[State, Known]):
+    """Something about all rows of a system, found by a fold before metrics run: hashable, equal if it asks the same."""
+
+    @abstractmethod
+    def empty(self) -> State:
+        """The state of no rows: the identity of `merge`."""
+
+    @abstractmethod
+    def gather(self, batch: Batch) -> State:
+        """The state of one batch, from what the metric that named the fact declares."""
+
+    @abstractmethod
+    def merge(self, left: State, right: State) -> State:
+        """The state of both sets of rows; associative and commutative, and it changes neither argument."""
+
+    @abstractmethod
+    def finish(self, state: State) -> Known:
+        """What is known in the end."""
+
+
 @dataclass(frozen=True)
 class Metric(ABC, Generic[State]):
     """A measurement, as a value: its settings are its fields, equal settings make equal metrics.
@@ -94,7 +117,6 @@ class Metric(ABC, Generic[State]):
 
     family: ClassVar[str]
     presets: ClassVar[Mapping[str, Mapping[str, object]]]
-    needs: ClassVar[frozenset[Need]]
     level: ClassVar[Level] = Level.TURN
     definition: ClassVar[int] = 1
 
@@ -106,6 +128,21 @@ class Metric(ABC, Generic[State]):
         changed = [(field.name, value) for field, value in values if field.default is MISSING or value != field.default]
         inside = ",".join(f"{name}={_show_setting(value)}" for name, value in changed)
         return f"{self.family}({inside})"
+
+    @property
+    @abstractmethod
+    def needs(self) -> frozenset[Need]:
+        """What it cannot do without."""
+
+    @property
+    def wants(self) -> frozenset[Need]:
+        """What it uses where it is given; its number depends on that, so it stands in the signature too."""
+        return frozenset()
+
+    @property
+    def facts(self) -> tuple[Fact[Any, Any], ...]:
+        """What must be known of all rows before it looks at any."""
+        return ()
 
     @classmethod
     def setting_names(cls) -> list[str]:
@@ -137,6 +174,32 @@ class Metric(ABC, Generic[State]):
     @abstractmethod
     def finish(self, state: State) -> Mapping[str, Estimate]:
         """The results of a state, by key."""
+
+
+class Reduction(Generic[State]):
+    """Merges states as they come, pairs of equal rank first: n states cost log n merges each, in a fixed shape."""
+
+    def __init__(self, merge: Callable[[State, State], State], empty: Callable[[], State]) -> None:
+        self._merge = merge
+        self._empty = empty
+        self._ranks: list[tuple[int, State]] = []
+
+    def add(self, state: State) -> None:
+        """Take one more state in."""
+        rank = 0
+        while self._ranks and self._ranks[-1][0] == rank:
+            state = self._merge(self._ranks.pop()[1], state)
+            rank += 1
+        self._ranks.append((rank, state))
+
+    def result(self) -> State:
+        """The state of everything that was added."""
+        if not self._ranks:
+            return self._empty()
+        state = self._ranks[-1][1]
+        for _, earlier in reversed(self._ranks[:-1]):
+            state = self._merge(earlier, state)
+        return state
 
 
 class RowMetric(Metric[Moments]):

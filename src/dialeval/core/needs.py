@@ -1,7 +1,8 @@
 """What a metric can ask for, and how a user gives it.
 
-A need is a column of the rows (`RESPONSE`, `REFERENCE`, `CONTEXT`). The plan switches a metric off when one of its
-needs is not met, and quotes `remedy` so that the user knows what to pass.
+A need is a column of the rows (`COLUMNS`) or a resource from outside of them: the training text, the list of known
+words, word vectors. The plan switches a metric off when one of its needs is not met, and quotes `remedy` so that the
+user knows what to pass.
 """
 
 from __future__ import annotations
@@ -15,6 +16,9 @@ class Need(str, Enum):
     RESPONSE = "response"
     REFERENCE = "reference"
     CONTEXT = "context"
+    TRAIN = "train"
+    VOCABULARY = "vocabulary"
+    EMBEDDINGS = "embeddings"
 
     def __str__(self) -> str:
         return self.value
@@ -22,7 +26,7 @@ class Need(str, Enum):
     @property
     def argument(self) -> str:
         """The keyword of `dialeval.evaluate` that brings it."""
-        return f"{self.value}s"
+        return f"{self.value}s" if self in COLUMNS else self.value
 
     @property
     def flag(self) -> str:
@@ -35,4 +39,14 @@ class Need(str, Enum):
         return f"needs {self.argument}: pass {self.argument}=... ({self.flag} on the command line)"
 
 
-_FLAGS = {Need.RESPONSE: "RESPONSES", Need.REFERENCE: "-r", Need.CONTEXT: "-c"}
+COLUMNS = frozenset({Need.RESPONSE, Need.REFERENCE, Need.CONTEXT})
+"""The needs that are columns of the rows."""
+
+_FLAGS = {
+    Need.RESPONSE: "RESPONSES",
+    Need.REFERENCE: "-r",
+    Need.CONTEXT: "-c",
+    Need.TRAIN: "--train",
+    Need.VOCABULARY: "--vocab",
+    Need.EMBEDDINGS: "--vectors",
+}

@@ -38,6 +38,8 @@ class Result(Mapping[str, Estimate]):
 
     estimates: Mapping[str, Estimate]
     skipped: Mapping[str, str] = field(default_factory=dict)
+    source: str | None = None
+    """The file that the responses came from, if it was one."""
 
     def __getitem__(self, key: str) -> Estimate:
         return self.estimates[key]
@@ -55,6 +57,7 @@ class Result(Mapping[str, Estimate]):
             list(self) == list(other)
             and all(_same_estimate(self[key], other[key]) for key in self)
             and dict(self.skipped) == dict(other.skipped)
+            and self.source == other.source
         )
 
     __hash__ = None  # type: ignore[assignment]  # holds arrays and mappings
@@ -95,6 +98,7 @@ class Run(Mapping[str, Result]):
             name: {
                 "metrics": {key: _estimate_to_dict(estimate) for key, estimate in result.items()},
                 "skipped": dict(result.skipped),
+                "source": result.source,
             }
             for name, result in self.systems.items()
         }
@@ -148,7 +152,7 @@ def _run_of_document(document: Mapping[str, Any], file: Path) -> Run:
     for name, result in document["systems"].items():
         estimates = {key: _estimate_of_dict(entry) for key, entry in result["metrics"].items()}
         estimates = {key: replace(est, items=_items_of(items, name, key, est)) for key, est in estimates.items()}
-        systems[name] = Result(estimates, result["skipped"])
+        systems[name] = Result(estimates, result["skipped"], result["source"])
     return Run(systems, document["dialeval"], tuple(document["warnings"]))
 
 

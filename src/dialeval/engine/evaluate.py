@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from os import PathLike
-from typing import Any
+from typing import Any, Protocol
 
-from dialeval.core.columns import Column
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import DEFAULT_T, Metric
 from dialeval.core.needs import Need
 from dialeval.core.result import Result, Run
+from dialeval.core.student import two_sided_t
 from dialeval.core.version import __version__
 from dialeval.data.sources import attach, read_responses, read_texts
-from dialeval.engine.local import BATCH_ROWS, digests_of, fold
+from dialeval.engine.local import BATCH_ROWS, Local, signed
 from dialeval.engine.plan import make_plan
+from dialeval.engine.resources import open_resources
 from dialeval.text.vocabulary import Vocabulary
 
 Progress = Callable[[str, int, int], None]
@@ -27,9 +28,14 @@ def evaluate(
     references: Any = None,
     contexts: Any = None,
     *,
+    train: Any = None,
+    vocabulary: Any = None,
+    embeddings: Any = None,
     metrics: str | Iterable[str | Metric[Any]] | None = None,
+    settings: Mapping[str, Mapping[str, object]] | None = None,
     fields: Mapping[str, str] | None = None,
-    t: float = DEFAULT_T,
+    t: float | None = None,
+    confidence: float | None = None,
     batch_rows: int = BATCH_ROWS,
     threads: int | None = None,
     progress: Progress | None = None,
@@ -39,51 +45,73 @@ def evaluate(
     `responses`, `references`, `contexts`: a path, a list of texts, a table or column (Arrow, pandas, polars, Hugging
     Face), rows with those fields, or for responses a mapping of systems to any of these or a directory of files.
     `references` may hold a list of texts per row, or be a mapping of reference sets.
+    `train`: the training text (source side), one text a line; `vocabulary`: known words, one a line, else those of the
+    training text; `embeddings`: word vectors, a file or the name of an installed pack.
     `metrics`: names, families, metric objects; None: all that the inputs allow, the others being listed in
-    `Run.skipped`. `fields` maps our field names to those of a file with rows (`{"response": "answer"}`).
-    `t`: factor of the confidence t * std / sqrt(n).
+    `Run.skipped`. `settings` changes the defaults of a family (`{"bleu": {"smooth": 7}}`), `fields` maps our field names
+    to those of a file with rows (`{"response": "answer"}`).
+    `t`: factor of the confidence t * std / sqrt(n), 1.97 unless given; or `confidence`: the level of the interval, such
+    as 0.95, by Student's distribution with n - 1 degrees of freedom.
     """
     if batch_rows < 1 or (threads is not None and threads < 1):
         raise SettingError("batch_rows and threads are at least 1")
-    if not t > 0:
-        raise SettingError(f"t is the factor of a confidence and above 0, not {t}")
+    factor = _factor(t, confidence)
     systems = read_responses(responses, fields)
-    given = {Need.REFERENCE: references, Need.CONTEXT: contexts}
-    for need, source in given.items():
+    for need, source in {Need.REFERENCE: references, Need.CONTEXT: contexts}.items():
         if source is not None:
             column = read_texts(source, need, fields)
             systems = [attach(rows, need, column, _called(source, need)) for rows in systems]
+    outside = {Need.TRAIN: train, Need.VOCABULARY: vocabulary, Need.EMBEDDINGS: embeddings}
+    there = frozenset(need for need, source in outside.items() if source is not None)
+    plans = {rows.system: make_plan(metrics, there | frozenset(rows.columns), settings) for rows in systems}
 
-    plans = {rows.system: make_plan(metrics, frozenset(rows.columns)) for rows in systems}
-    vocabulary = Vocabulary()
+    shared = Vocabulary()
+    resources = open_resources(shared, **{need.argument: source for need, source in outside.items()})
     digest_of = _Digests()
     results = {}
     for rows in systems:
         plan = plans[rows.system]
-        used = {need for metric in plan.metrics for need in digests_of(metric)}
-        estimates = fold(
+        given = {**rows.columns, **resources}
+        used = {need for metric in plan.metrics.values() for need in signed(metric) if need in given}
+        estimates = Local(rows, shared, resources, batch_rows, threads).fold(
             plan.metrics,
-            rows,
-            vocabulary,
-            {need: digest_of(rows.columns[need]) for need in used},
-            batch_rows=batch_rows,
-            threads=threads,
-            progress=None if progress is None else partial(progress, rows.system, len(rows)),
+            {need: digest_of(given[need]) for need in used},
+            None if progress is None else partial(progress, rows.system, len(rows)),
         )
-        results[rows.system] = Result({key: est.with_confidence(t) for key, est in estimates.items()}, plan.skipped)
+        sure = {key: est.with_confidence(factor(est.scored)) for key, est in estimates.items()}
+        results[rows.system] = Result(sure, plan.skipped, rows.where)
     return Run(results, __version__)
 
 
+def _factor(t: float | None, confidence: float | None) -> Callable[[int], float]:
+    """The factor of the confidence for a number of scored rows."""
+    if confidence is None:
+        factor = DEFAULT_T if t is None else t
+        if not factor > 0:
+            raise SettingError(f"t is the factor of a confidence and above 0, not {factor}")
+        return lambda _: factor
+    if t is not None:
+        raise SettingError("give t or a confidence level, not both")
+    if not 0 < confidence < 1:
+        raise SettingError(f"a confidence level lies between 0 and 1, such as 0.95; it is not {confidence}")
+    return partial(two_sided_t, confidence)
+
+
+class _HasDigest(Protocol):
+    @property
+    def digest(self) -> str: ...
+
+
 class _Digests:
-    """Digests of columns, each column read once though several systems share it."""
+    """Digests of columns and resources, each made once though several systems share it."""
 
     def __init__(self) -> None:
-        self._known: dict[int, tuple[Column, str]] = {}  # the column is kept, so that its id stays its own
+        self._known: dict[int, tuple[_HasDigest, str]] = {}  # the thing is kept, so that its id stays its own
 
-    def __call__(self, column: Column) -> str:
-        if id(column) not in self._known:
-            self._known[id(column)] = (column, column.digest)
-        return self._known[id(column)][1]
+    def __call__(self, given: _HasDigest) -> str:
+        if id(given) not in self._known:
+            self._known[id(given)] = (given, given.digest)
+        return self._known[id(given)][1]
 
 
 def _called(source: Any, need: Need) -> str:

@@ -1,4 +1,4 @@
-"""The local engine: fold metrics over the batches of one system, threads over batches.
+"""The local engine: fold facts and metrics over the batches of one system, threads over batches.
 
 Kernels release the interpreter lock, so threads share the work. Every state is exact and batches are merged pairwise
 in a fixed shape, so the result is the same for every number of threads and every batch size.
@@ -7,16 +7,17 @@ in a fixed shape, so the result is the same for every number of threads and ever
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from os import cpu_count
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from dialeval.core.columns import Batch, Floats, Ints, Words
-from dialeval.core.fold import Estimate, Level, Metric, Partial
+from dialeval.core.fold import Estimate, Fact, Level, Metric, Reduction
 from dialeval.core.needs import Need
 from dialeval.data.rows import Rows
 
@@ -26,73 +27,118 @@ BATCH_ROWS = 1 << 15
 Progress = Callable[[int], None]
 """Told the number of rows done, each time a batch is."""
 
-
-def fold(
-    metrics: Sequence[Metric[Any]],
-    rows: Rows,
-    vocabulary: Words,
-    digests: Mapping[Need, str],
-    *,
-    batch_rows: int = BATCH_ROWS,
-    threads: int | None = None,
-    progress: Progress | None = None,
-) -> dict[str, Estimate]:
-    """The estimates of one system with items and signatures; `digests` are those of the columns beside responses."""
-    dialogues = rows.dialogue_offsets()
-    sums = [Reduction(metric) for metric in metrics]
-    items = Items(len(rows), len(dialogues) - 1)
-    batches = list(_cuts(dialogues, batch_rows))
-
-    def work(cut: tuple[int, int]) -> list[Partial[Any]]:
-        batch = _batch(rows, dialogues, cut, vocabulary)
-        return [metric.partial(batch.only(metric.needs)) for metric in metrics]
-
-    for (first, last), partials in zip(batches, _in_order(work, batches, threads or cpu_count() or 1), strict=True):
-        start, stop = int(dialogues[first]), int(dialogues[last])
-        for metric, total, partial in zip(metrics, sums, partials, strict=True):
-            total.add(partial.state)
-            at = slice(start, stop) if metric.level is Level.TURN else slice(first, last)
-            items.put(metric.level, at, partial.items)
-        if progress is not None:
-            progress(stop - start)
-
-    estimates = {}
-    for metric, total in zip(metrics, sums, strict=True):
-        signature = metric.signature().with_fields(**{need.value: digests[need] for need in digests_of(metric)})
-        for key, estimate in metric.finish(total.result()).items():
-            column = items.columns.get(key)
-            estimates[key] = replace(estimate, items=column, level=metric.level, signature=signature)
-    return estimates
+T = TypeVar("T")
 
 
-def digests_of(metric: Metric[Any]) -> list[Need]:
+@dataclass(frozen=True)
+class Local:
+    """One system's rows, cut into batches of whole dialogues, and the threads that work on them."""
+
+    rows: Rows
+    vocabulary: Words
+    resources: Mapping[Need, Any] = field(default_factory=dict)
+    batch_rows: int = BATCH_ROWS
+    threads: int | None = None
+
+    @cached_property
+    def dialogues(self) -> Ints:
+        """Row offsets of the dialogues."""
+        return self.rows.dialogue_offsets()
+
+    @cached_property
+    def cuts(self) -> list[tuple[int, int]]:
+        """Ranges of dialogues with about `batch_rows` rows each (more only where one dialogue has more)."""
+        found, first = [], 0
+        while first < len(self.dialogues) - 1:
+            full = int(np.searchsorted(self.dialogues, self.dialogues[first] + self.batch_rows, side="right")) - 1
+            last = max(full, first + 1)
+            found.append((first, last))
+            first = last
+        return found
+
+    @cached_property
+    def _only_batch(self) -> Batch:
+        return self._made(self.cuts[0])
+
+    def _made(self, cut: tuple[int, int]) -> Batch:
+        offsets = self.dialogues[cut[0] : cut[1] + 1]
+        part = self.rows.slice(int(offsets[0]), int(offsets[-1]))
+        return Batch(len(part), part.columns, self.vocabulary, offsets - offsets[0], self.resources)
+
+    def each(self, work: Callable[[Batch], T]) -> Iterator[tuple[tuple[int, int], T]]:
+        """The work of every batch with its cut, in order, a bounded number of batches ahead."""
+        if len(self.cuts) == 1:
+            # Kept between the passes for facts and metrics, so that neither splits the texts again.
+            yield self.cuts[0], work(self._only_batch)
+            return
+        threads = self.threads or cpu_count() or 1
+        with ThreadPoolExecutor(threads) as pool:
+            ahead: deque[tuple[tuple[int, int], Future[T]]] = deque()
+            try:
+                for cut in self.cuts:
+                    ahead.append((cut, pool.submit(lambda cut: work(self._made(cut)), cut)))
+                    if len(ahead) > 2 * threads:
+                        done, future = ahead.popleft()
+                        yield done, future.result()
+                while ahead:
+                    done, future = ahead.popleft()
+                    yield done, future.result()
+            finally:
+                for _, future in ahead:
+                    future.cancel()
+
+    def find(self, metrics: Sequence[Metric[Any]]) -> dict[Hashable, Any]:
+        """The facts that metrics ask for, each once."""
+        asked: dict[Fact[Any, Any], frozenset[Need]] = {}
+        for metric in metrics:
+            asked.update(dict.fromkeys(metric.facts, metric.needs | metric.wants))
+        if not asked:
+            return {}
+        sums = {fact: Reduction(fact.merge, fact.empty) for fact in asked}
+        for _, states in self.each(lambda batch: [fact.gather(batch.only(needs)) for fact, needs in asked.items()]):
+            for fact, state in zip(asked, states, strict=True):
+                sums[fact].add(state)
+        return {fact: fact.finish(total.result()) for fact, total in sums.items()}
+
+    def fold(
+        self, named: Mapping[str, Metric[Any]], digests: Mapping[Need, str], progress: Progress | None = None
+    ) -> dict[str, Estimate]:
+        """The estimates of metrics with items and signatures; `digests` are those of all that may stand in one.
+
+        A metric's main result gets the name that the metric has in the mapping.
+        """
+        metrics = list(named.values())
+        facts = self.find(metrics)
+        sums = [Reduction(metric.merge, metric.empty) for metric in metrics]
+        items = Items(len(self.rows), len(self.dialogues) - 1)
+
+        def work(batch: Batch) -> list[Any]:
+            batch = replace(batch, facts=facts)
+            return [metric.partial(batch.only(metric.needs | metric.wants)) for metric in metrics]
+
+        for (first, last), partials in self.each(work):
+            start, stop = int(self.dialogues[first]), int(self.dialogues[last])
+            for metric, total, partial in zip(metrics, sums, partials, strict=True):
+                total.add(partial.state)
+                at = slice(start, stop) if metric.level is Level.TURN else slice(first, last)
+                items.put(metric.level, at, partial.items)
+            if progress is not None:
+                progress(stop - start)
+
+        estimates = {}
+        for (name, metric), total in zip(named.items(), sums, strict=True):
+            data = {need.value: digests[need] for need in signed(metric) if need in digests}
+            signature = metric.signature().with_fields(**data)
+            for key, estimate in metric.finish(total.result()).items():
+                shown = name if key == metric.name else key
+                column = items.columns.get(key)
+                estimates[shown] = replace(estimate, items=column, level=metric.level, signature=signature)
+        return estimates
+
+
+def signed(metric: Metric[Any]) -> list[Need]:
     """The needs whose digests stand in a metric's signature: all but the responses, which are what is compared."""
-    return sorted(metric.needs - {Need.RESPONSE})
-
-
-class Reduction:
-    """Merges states as they come, pairs of equal rank first: n states cost log n merges each, in a fixed shape."""
-
-    def __init__(self, metric: Metric[Any]) -> None:
-        self._metric = metric
-        self._ranks: list[tuple[int, Any]] = []
-
-    def add(self, state: Any) -> None:
-        """Take one more state in."""
-        rank = 0
-        while self._ranks and self._ranks[-1][0] == rank:
-            state = self._metric.merge(self._ranks.pop()[1], state)
-            rank += 1
-        self._ranks.append((rank, state))
-
-    def result(self) -> Any:
-        """The state of everything that was added."""
-        if not self._ranks:
-            return self._metric.empty()
-        state = self._ranks[-1][1]
-        for _, earlier in reversed(self._ranks[:-1]):
-            state = self._metric.merge(earlier, state)
-        return state
+    return sorted((metric.needs | metric.wants) - {Need.RESPONSE})
 
 
 class Items:
@@ -108,40 +154,3 @@ class Items:
             if key not in self.columns:
                 self.columns[key] = np.full(self._sizes[level], np.nan)
             self.columns[key][at] = values
-
-
-def _cuts(dialogues: Ints, batch_rows: int) -> Iterator[tuple[int, int]]:
-    """Ranges of whole dialogues with about `batch_rows` rows each (more only where one dialogue has more)."""
-    first = 0
-    while first < len(dialogues) - 1:
-        last = int(np.searchsorted(dialogues, dialogues[first] + batch_rows, side="right")) - 1
-        last = max(last, first + 1)
-        yield first, last
-        first = last
-
-
-def _batch(rows: Rows, dialogues: Ints, cut: tuple[int, int], vocabulary: Words) -> Batch:
-    offsets = dialogues[cut[0] : cut[1] + 1]
-    part = rows.slice(int(offsets[0]), int(offsets[-1]))
-    return Batch(len(part), part.columns, vocabulary, offsets - offsets[0])
-
-
-def _in_order(
-    work: Callable[[tuple[int, int]], list[Partial[Any]]], batches: Sequence[tuple[int, int]], threads: int
-) -> Iterator[list[Partial[Any]]]:
-    """The work of every batch, in order, a bounded number of batches ahead."""
-    if threads == 1 or len(batches) < 2:
-        yield from map(work, batches)
-        return
-    with ThreadPoolExecutor(threads) as pool:
-        ahead: deque[Future[list[Partial[Any]]]] = deque()
-        try:
-            for batch in batches:
-                ahead.append(pool.submit(work, batch))
-                if len(ahead) > 2 * threads:
-                    yield ahead.popleft().result()
-            while ahead:
-                yield ahead.popleft().result()
-        finally:
-            for future in ahead:
-                future.cancel()

@@ -7,7 +7,7 @@ A metric that was asked for by its own name and cannot run is an error. One that
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from dialeval.core.errors import NeedError, SettingError
@@ -20,22 +20,27 @@ from dialeval.metrics.registry import registry, split_names
 class Plan:
     """The metrics to compute, in order, and those left out with the reason."""
 
-    metrics: tuple[Metric[Any], ...]
+    metrics: Mapping[str, Metric[Any]]
+    """By the name under which their results are shown: that by which they were asked for."""
     skipped: Mapping[str, str]
 
 
-def make_plan(asked: str | Iterable[str | Metric[Any]] | None, available: frozenset[Need]) -> Plan:
-    """Decide what to compute from the inputs that are there."""
+def make_plan(
+    asked: str | Iterable[str | Metric[Any]] | None,
+    available: frozenset[Need],
+    settings: Mapping[str, Mapping[str, object]] | None = None,
+) -> Plan:
+    """Decide what to compute from the inputs that are there; `settings` changes the defaults of families."""
     names = ["all"] if asked is None else split_names(asked) if isinstance(asked, str) else list(asked)
     if not names:
         raise SettingError("no metric was asked for; name some, or `all`")
-    metrics: dict[Metric[Any], None] = {}
+    metrics: dict[str, Metric[Any]] = {}
     skipped: dict[str, str] = {}
     for name in names:
         for metric in registry().select([name]):
             lacking = sorted(metric.needs - available)
             if not lacking:
-                metrics[metric] = None
+                metrics[metric.name] = _with(metric, settings or {})
             elif registry().is_group(name):
                 skipped[metric.name] = "; ".join(need.remedy for need in lacking)
             else:
@@ -43,4 +48,13 @@ def make_plan(asked: str | Iterable[str | Metric[Any]] | None, available: frozen
     if not metrics:
         reasons = "; ".join(f"{key} {reason}" for key, reason in skipped.items())
         raise NeedError(f"nothing can be computed: {reasons}")
-    return Plan(tuple(metrics), skipped)
+    return Plan(metrics, skipped)
+
+
+def _with(metric: Metric[Any], settings: Mapping[str, Mapping[str, object]]) -> Metric[Any]:
+    """The metric with the settings of its family changed, unless it was asked for with settings of its own."""
+    changes = settings.get(metric.family, {})
+    unknown = [name for name in changes if name not in metric.setting_names()]
+    if unknown:
+        raise SettingError(f"{metric.family} has no setting {unknown[0]!r}; it has {', '.join(metric.setting_names())}")
+    return replace(metric, **changes) if metric.name in metric.presets else metric

@@ -23,7 +23,12 @@ ENTRY_POINT = "dialeval.metrics"
 
 _BUILT_IN = (
     "dialeval.metrics.length:Length",
+    "dialeval.metrics.entropy:TrainEntropy",
+    "dialeval.metrics.divergence:KlDivergence",
+    "dialeval.metrics.embedding.embedding:Embedding",
+    "dialeval.metrics.embedding.coherence:Coherence",
     "dialeval.metrics.diversity.distinct:Distinct",
+    "dialeval.metrics.overlap.bleu:Bleu",
 )
 """In the order in which tables show them."""
 

@@ -18,6 +18,7 @@ import io
 import math
 import re
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dialeval.report.figures import DECIMALS, MISSING, plain, shorten, show, show_scored, show_spread
@@ -80,11 +81,12 @@ def to_latex(run: Run) -> str:
 
 
 def to_metrics_txt(run: Run) -> str:
-    """The table file of dialog-eval; blanks inside a name become `_`, because blanks divide the fields."""
+    """The table file of dialog-eval: a line per file; blanks in a name become `_`, because blanks divide the fields."""
     keys = run.keys_in_order
     lines = [" ".join(["filename", *map(_one_word, keys)])]
     for system, result in run.items():
-        lines.append("".join(f"{field} " for field in (_one_word(system), *(_triple(result.get(key)) for key in keys))))
+        name = Path(result.source).name if result.source else system
+        lines.append("".join(f"{field} " for field in (_one_word(name), *(_triple(result.get(key)) for key in keys))))
     return "\n".join([*lines, ""])
 
 

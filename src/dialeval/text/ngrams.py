@@ -10,18 +10,21 @@ vocabularies differ: the result is exact wherever the parts were counted.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import cast
 
 import numpy as np
 
 from dialeval.core.columns import Batch, Floats, Ids, Ints, TextColumn, TokenColumn
+from dialeval.core.fold import Reduction
 from dialeval.core.needs import Need
-from dialeval.text.tokenise import tokens
+from dialeval.text.tokenise import Oov, tokenise, tokens
 from dialeval.text.vocabulary import Vocabulary
 
 _WORD_BITS = 32
 _WORD_MASK = (1 << _WORD_BITS) - 1
+_COUNTED_TEXTS = 1 << 15
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -39,16 +42,24 @@ class NgramColumn:
         """All n-grams of a token column, in order."""
         if n == 1:
             return cls(1, tokens.ids.astype(np.int64), tokens.offsets, None)
+        if n == 2:
+            return cls.pairs(tokens, tokens)
         counts = np.maximum(tokens.lengths - (n - 1), 0)
         offsets = np.concatenate((np.zeros(1, np.int64), np.cumsum(counts)))
         last = np.repeat(tokens.offsets[:-1] - offsets[:-1], counts) + np.arange(offsets[-1]) + (n - 1)
-        if n == 2:
-            return cls(2, tokens.ids[last - 1].astype(np.int64) << _WORD_BITS | tokens.ids[last], offsets, None)
         shorter = cls.of(tokens, n - 1)
         unique, number = np.unique(shorter.keys, return_inverse=True)
         first = np.repeat(shorter.offsets[:-1] - offsets[:-1], counts) + np.arange(offsets[-1])
         keys = number[first].astype(np.int64) << _WORD_BITS | tokens.ids[last]
         return cls(n, keys, offsets, shorter.decode(unique))
+
+    @classmethod
+    def pairs(cls, first: TokenColumn, second: TokenColumn) -> NgramColumn:
+        """All pairs of a word of `first` and the next word of `second`, two columns of the same texts."""
+        counts = np.maximum(first.lengths - 1, 0)
+        offsets = np.concatenate((np.zeros(1, np.int64), np.cumsum(counts)))
+        place = np.repeat(first.offsets[:-1] - offsets[:-1], counts) + np.arange(offsets[-1])
+        return cls(2, first.ids[place].astype(np.int64) << _WORD_BITS | second.ids[place + 1], offsets, None)
 
     def decode(self, keys: Ints) -> Ids:
         """The word ids behind keys, one n-gram a row."""
@@ -126,6 +137,15 @@ class NgramCounts:
         grams, counts = np.concatenate((self.grams, there)), np.concatenate((self.counts, other.counts))
         return NgramCounts(self.vocabulary, *_added_up(grams, counts))
 
+    def shared(self, other: NgramCounts) -> tuple[Ids, Ints, Ints]:
+        """The n-grams that both have, in ascending order of the words' ids, and the counts on either side."""
+        there = other.grams if other.vocabulary is self.vocabulary else other._translated(self.vocabulary)
+        grams = np.concatenate((self.grams, there))
+        unique, mine = _added_up(grams, np.concatenate((self.counts, np.zeros_like(other.counts))))
+        _, theirs = _added_up(grams, np.concatenate((np.zeros_like(self.counts), other.counts)))
+        both = (mine > 0) & (theirs > 0)
+        return unique[both], mine[both], theirs[both]
+
     def _translated(self, vocabulary: Vocabulary) -> Ids:
         used, place = np.unique(self.grams, return_inverse=True)
         words = self.vocabulary.column().take(used.astype(np.int64))
@@ -148,23 +168,67 @@ def _added_up(grams: Ids, counts: Ints) -> tuple[Ids, Ints]:
     if not len(grams):
         return grams, counts
     # Stable sorting takes the sorted runs that merging puts one after the other in linear time.
-    if grams.shape[1] <= 2:
-        order = np.argsort(grams[:, 0].astype(np.int64) << _WORD_BITS | grams[:, -1], kind="stable")
-    else:
-        order = np.lexsort(grams.T[::-1])
+    short = grams.shape[1] <= 2
+    order = np.argsort(_packed(grams), kind="stable") if short else np.lexsort(grams.T[::-1])
     grams, counts = grams[order], counts[order]
     first = np.concatenate(([True], (grams[1:] != grams[:-1]).any(axis=1)))
     return grams[first], np.add.reduceat(counts, np.flatnonzero(first))
 
 
-def ngrams(batch: Batch, need: Need, n: int, tokeniser: str) -> NgramColumn:
+@dataclass(frozen=True, eq=False, slots=True)
+class NgramValues:
+    """A number for each of some n-grams of one or two words, found by binary search."""
+
+    keys: Ints
+    values: Floats
+
+    @classmethod
+    def of(cls, grams: Ids, values: Floats) -> NgramValues:
+        """A table of n-grams in ascending order and their values."""
+        return cls(_packed(grams), values)
+
+    def of_keys(self, keys: Ints) -> Floats:
+        """The value of every key of an `NgramColumn`; NaN for an n-gram without one."""
+        if not len(self.keys):
+            return np.full(len(keys), np.nan)
+        place = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
+        return np.where(self.keys[place] == keys, self.values[place], np.nan)
+
+
+def _packed(grams: Ids) -> Ints:
+    """The keys that an `NgramColumn` has for n-grams of one or two words."""
+    last = grams[:, -1].astype(np.int64)
+    return last if grams.shape[1] == 1 else grams[:, 0].astype(np.int64) << _WORD_BITS | last
+
+
+def count_texts(
+    texts: TextColumn, vocabulary: Vocabulary, n: int, tokeniser: str, unified: Callable[[Ids], Ids] | None
+) -> NgramCounts:
+    """The n-gram counts of texts of any number, a part at a time; `unified` maps word ids before they are counted."""
+    sums = Reduction(NgramCounts.merge, lambda: NgramCounts.empty(n))
+    for start in range(0, len(texts), _COUNTED_TEXTS):
+        part = tokenise(texts.slice(start, start + _COUNTED_TEXTS), vocabulary, tokeniser)
+        ids = part.ids if unified is None else unified(part.ids)
+        sums.add(NgramCounts.of(NgramColumn.of(TokenColumn(ids, part.offsets, vocabulary), n), vocabulary))
+    return sums.result()
+
+
+def ngrams(batch: Batch, need: Need, n: int, tokeniser: str, oov: Oov = "self") -> NgramColumn:
     """The n-grams of a batch's texts; computed once for all metrics of the batch."""
-    words = tokens(batch, need, tokeniser)
-    return batch.derived(("ngrams", need, n, tokeniser), lambda: NgramColumn.of(words, n))
+    words = tokens(batch, need, tokeniser, oov)
+    return batch.derived(("ngrams", need, n, tokeniser, oov), lambda: NgramColumn.of(words, n))
 
 
-def ngram_counts(batch: Batch, need: Need, n: int, tokeniser: str) -> NgramCounts:
+def ngram_counts(batch: Batch, need: Need, n: int, tokeniser: str, oov: Oov = "self") -> NgramCounts:
     """The n-gram counts of a batch; computed once for all metrics of the batch."""
-    column = ngrams(batch, need, n, tokeniser)
+    column = ngrams(batch, need, n, tokeniser, oov)
     vocabulary = cast(Vocabulary, batch.vocabulary)
-    return batch.derived(("ngram counts", need, n, tokeniser), lambda: NgramCounts.of(column, vocabulary))
+    return batch.derived(("ngram counts", need, n, tokeniser, oov), lambda: NgramCounts.of(column, vocabulary))
+
+
+def row_sums(values: Floats, offsets: Ints) -> tuple[Floats, Ints]:
+    """Per row the sum of the values that are not NaN, from left to right, and how many there are."""
+    rows = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+    known = ~np.isnan(values)
+    sums: Floats = np.bincount(rows[known], values[known], minlength=len(offsets) - 1).astype(np.float64)
+    return sums, np.bincount(rows[known], minlength=len(offsets) - 1).astype(np.int64)

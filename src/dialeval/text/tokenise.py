@@ -5,15 +5,18 @@ same text would be split differently than before.
 
 - `words.1`: split at white space as `str.split()` does (the convention of tokenised response files);
 - `lower-words.1`: the same after `str.lower()`.
+
+Words that are not in the list of known words (`Need.VOCABULARY`), if there is such a list, count as themselves
+(`oov=self`) or all as one word, `<unk>` (`oov=unk`, the way of dialog-eval).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from difflib import get_close_matches
-from typing import cast
+from typing import Literal, cast
 
-from dialeval.core.columns import Batch, TextColumn, TokenColumn
+from dialeval.core.columns import Batch, RaggedColumn, TextColumn, TokenColumn
 from dialeval.core.errors import SettingError
 from dialeval.core.needs import Need
 from dialeval.text.vocabulary import Vocabulary
@@ -27,6 +30,11 @@ TOKENISERS: Mapping[str, Callable[[TextColumn], TextColumn] | None] = {"words.1"
 """What each tokeniser does to a text before it is split at white space."""
 
 DEFAULT = "words.1"
+
+Oov = Literal["self", "unk"]
+"""What becomes of a word that is not in the vocabulary."""
+
+UNKNOWN = "<unk>"
 
 
 def check_tokeniser(name: str) -> None:
@@ -44,8 +52,18 @@ def tokenise(texts: TextColumn, vocabulary: Vocabulary, tokeniser: str = DEFAULT
     return vocabulary.split(normalise(texts) if normalise else texts)
 
 
-def tokens(batch: Batch, need: Need, tokeniser: str = DEFAULT) -> TokenColumn:
-    """The tokens of a batch's texts; computed once for all metrics of the batch."""
-    texts = batch.texts(need)
+def tokens(batch: Batch, need: Need, tokeniser: str = DEFAULT, oov: Oov = "self") -> TokenColumn:
+    """The tokens of a batch's texts, computed once for all metrics of the batch.
+
+    Of a need with several texts per row it is the tokens of each text, one text a row (`Batch.lists` says whose).
+    """
+    if oov == "unk" and batch.has(Need.VOCABULARY):
+        split, known = tokens(batch, need, tokeniser), batch.resource(Need.VOCABULARY)
+        return batch.derived(
+            ("tokens", need, tokeniser, oov),
+            lambda: TokenColumn(known.unified(split.ids), split.offsets, split.vocabulary),
+        )
+    column = batch.column(need)
+    texts = column.values if isinstance(column, RaggedColumn) else column
     vocabulary = cast(Vocabulary, batch.vocabulary)
     return batch.derived(("tokens", need, tokeniser), lambda: tokenise(texts, vocabulary, tokeniser))

@@ -8,6 +8,9 @@ added, so compare it only between sets of equal size; the value per response fal
 
 Paper: Li et al. 2016, "A Diversity-Promoting Objective Function for Neural Conversation Models", NAACL.
 
+Where a vocabulary is known (a list, a training text, word vectors) all words outside of it count as one, `<unk>`, as in
+dialog-eval; `oov=self` counts them as themselves, and so does an evaluation without a vocabulary.
+
 Edge cases: a response with fewer than n words has no n-gram and is not scored. The items are the values of the single
 responses under either setting. Where no response has an n-gram the value is NaN; dialog-eval ends with a division by
 zero there and writes nothing.
@@ -27,7 +30,7 @@ from dialeval.core.exact import Moments
 from dialeval.core.fold import Estimate, Metric, Partial
 from dialeval.core.needs import Need
 from dialeval.text.ngrams import NgramCounts, ngram_counts, ngrams
-from dialeval.text.tokenise import DEFAULT, check_tokeniser
+from dialeval.text.tokenise import DEFAULT, Oov, check_tokeniser
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +51,7 @@ class Distinct(Metric[DistinctState]):
 
     n: int = 2
     per: Literal["corpus", "response"] = "corpus"
+    oov: Oov = "unk"
     tokeniser: str = DEFAULT
 
     def __post_init__(self) -> None:
@@ -57,14 +61,18 @@ class Distinct(Metric[DistinctState]):
             raise SettingError(f"distinct is computed per corpus or per response, not per {self.per!r}")
         check_tokeniser(self.tokeniser)
 
+    @property
+    def wants(self) -> frozenset[Need]:
+        return frozenset({Need.VOCABULARY}) if self.oov == "unk" else frozenset()
+
     def empty(self) -> DistinctState:
         return DistinctState(NgramCounts.empty(self.n), Moments())
 
     def partial(self, batch: Batch) -> Partial[DistinctState]:
-        column = ngrams(batch, Need.RESPONSE, self.n, self.tokeniser)
+        column = ngrams(batch, Need.RESPONSE, self.n, self.tokeniser, self.oov)
         with np.errstate(invalid="ignore"):  # 0 / 0: a response without an n-gram is not scored
             items = column.distinct() / np.diff(column.offsets)
-        counts = ngram_counts(batch, Need.RESPONSE, self.n, self.tokeniser)
+        counts = ngram_counts(batch, Need.RESPONSE, self.n, self.tokeniser, self.oov)
         return Partial(DistinctState(counts, Moments.of(items)), {self.name: items})
 
     def merge(self, left: DistinctState, right: DistinctState) -> DistinctState:

@@ -1,0 +1,91 @@
+"""`dialeval data`: data packs, large public data in the user's cache."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import click
+
+
+@click.group(
+    epilog="""\b
+Examples:
+  dialeval data list
+  dialeval data add glove-6b
+  dialeval score outputs/ -r references.txt --train train.txt --vectors glove-6b
+"""
+)
+def data() -> None:
+    """Data packs: large public data such as word vectors, kept in the cache with the digests of its files."""
+
+
+@data.command(
+    epilog="""\b
+Examples:
+  dialeval data add glove-6b
+  dialeval data add fasttext-en --from downloads/
+"""
+)
+@click.argument("name")
+@click.option("--from", "from_folder", type=click.Path(), help="Take the files from this folder, not from the network.")
+@click.option("--address", help="Download from this address instead of the official one.")
+def add(name: str, from_folder: str | None, address: str | None) -> None:
+    """Build a pack from its official source over HTTP, or from a local copy. A download that broke off is resumed."""
+    from dialeval.resources.packs import add_pack
+
+    with _bytes_bar(name) as progress:
+        pack = add_pack(name, address=address, from_folder=from_folder, progress=progress)
+    click.echo(str(pack.path))
+
+
+@data.command(name="list", epilog="Example: dialeval data list")
+def list_() -> None:
+    """List the packs that are installed and those that could be."""
+    from dialeval.resources.packs import PACK_SOURCES, list_packs
+
+    installed = {pack.name: pack for pack in list_packs()}
+    for name, source in PACK_SOURCES.items():
+        pack = installed.get(name)
+        state = "not installed" if pack is None else f"installed, {pack.size / 1e6:,.0f} MB, {pack.digest}"
+        click.echo(f"{name:<14}{state:<48}{source.title}")
+
+
+@data.command(epilog="Example: dialeval data verify glove-6b")
+@click.argument("name")
+def verify(name: str) -> int:
+    """Compare every file of a pack with its digest. Exit status 2 if one differs."""
+    from dialeval.resources.packs import verify_pack
+
+    faults = verify_pack(name)
+    for fault in faults:
+        click.echo(str(fault))
+    if not faults:
+        click.echo(f"{name}: every file is as it was when the pack was added")
+    return 2 if faults else 0
+
+
+@data.command(epilog="Example: dialeval data remove glove-6b")
+@click.argument("name")
+def remove(name: str) -> None:
+    """Delete a pack from the cache."""
+    from dialeval.resources.packs import remove_pack
+
+    remove_pack(name)
+    click.echo(f"{name}: removed", err=True)
+
+
+@contextmanager
+def _bytes_bar(name: str) -> Iterator[Callable[[int, int | None], None] | None]:
+    """A bar of bytes on stderr if that is a terminal, else nothing."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
+    with Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(name, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)

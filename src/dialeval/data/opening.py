@@ -1,0 +1,115 @@
+"""The bytes of a file, and what its name says about it.
+
+A plain file is mapped into memory and never copied; `.gz` and `.zst` are unpacked, also where several archives stand
+one after the other. The suffix left of `.gz` or `.zst` gives the format (`x.jsonl.gz` is JSONL), and a suffix that is
+not in `FORMATS` means lines of text. Whatever keeps a file from being read is a fault that names it.
+"""
+
+from __future__ import annotations
+
+import gzip
+import mmap
+import os
+import stat
+import zlib
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from dialeval.core.errors import DataError, Fault
+
+if TYPE_CHECKING:
+    from dialeval.core.columns import Bytes
+
+PathSource: TypeAlias = str | os.PathLike[str]
+
+LINES = "txt"
+"""The format of a file whose suffix says nothing else."""
+
+FORMATS = {
+    ".txt": LINES,
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".json": "json",
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".parquet": "parquet",
+    ".arrow": "arrow",
+    ".feather": "arrow",
+}
+
+PACKINGS = frozenset({".gz", ".zst"})
+
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+def _parts(path: PathSource) -> tuple[str, str, str]:
+    """A file name as stem, suffix of the format and suffix of the packing; a suffix not known stays in the stem."""
+    name = Path(path)
+    packing = name.suffix.lower() if name.suffix.lower() in PACKINGS else ""
+    inner = Path(name.stem) if packing else Path(name.name)
+    suffix = inner.suffix.lower()
+    return (inner.stem, suffix, packing) if suffix in FORMATS else (inner.name, "", packing)
+
+
+def format_of(path: PathSource) -> str:
+    """The format that a file's name announces."""
+    return FORMATS.get(_parts(path)[1], LINES)
+
+
+def stem_of(path: PathSource) -> str:
+    """A file's name without folder, format and packing: what its system is called unless it is named."""
+    return _parts(path)[0]
+
+
+def read_bytes(path: PathSource) -> Bytes:
+    """The unpacked bytes of a file."""
+    where = os.fspath(path)
+    try:
+        raw = _mapped(where)
+    except OSError as error:
+        raise DataError(_unreadable(where, error)) from None
+    except ValueError:
+        raise DataError(Fault(repr(where), None, "is no path (it holds a NUL)", "check the path")) from None
+    packing = _parts(path)[2]
+    if not packing:
+        return raw
+    try:
+        return np.frombuffer(gzip.decompress(raw.data) if packing == ".gz" else _unzstd(raw), np.uint8)
+    except (OSError, EOFError, zlib.error) as error:
+        what = f"not a whole {packing} archive ({error})"
+        remedy = f"pack it again or, if it is not packed, take {packing} off its name"
+        raise DataError(Fault(where, None, what, remedy)) from None
+
+
+def without_mark(data: Bytes) -> Bytes:
+    """The bytes without the byte order mark that some editors put first."""
+    return data[3:] if data[:3].tobytes() == _BYTE_ORDER_MARK else data
+
+
+def _mapped(where: str) -> Bytes:
+    with open(where, "rb") as file:  # noqa: PTH123  (a Path would turn an empty name into the current folder)
+        status = os.fstat(file.fileno())
+        # Neither an empty file nor a pipe can be mapped.
+        if stat.S_ISREG(status.st_mode) and status.st_size:
+            return np.frombuffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), np.uint8)
+        return np.frombuffer(file.read(), np.uint8)
+
+
+def _unzstd(raw: Bytes) -> bytes:
+    import pyarrow as pa
+
+    with pa.input_stream(pa.py_buffer(raw), compression="zstd") as stream:
+        content: bytes = stream.read()
+    return content
+
+
+def _unreadable(where: str, error: OSError) -> Fault:
+    if isinstance(error, FileNotFoundError):
+        return Fault(where or "''", None, "there is no such file", "check the path")
+    if isinstance(error, IsADirectoryError):
+        return Fault(where, None, "is a folder, and one file is expected", "name a file in it")
+    if isinstance(error, PermissionError):
+        return Fault(where, None, "may not be read", "give yourself permission to read it (chmod +r)")
+    return Fault(where, None, f"cannot be read ({error.strerror or error})", "check the path and the disk")

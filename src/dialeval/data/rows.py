@@ -1,0 +1,78 @@
+"""Rows: what one system said, as columns, one row per response.
+
+`columns` always holds `Need.RESPONSE` (a `TextColumn`); `Need.REFERENCE` and `Need.CONTEXT` (each a `RaggedColumn`)
+are there where the input gives them, with no text in a row that has none. The order of the rows is the input's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+
+from dialeval.core.columns import Column, Ints, TextColumn
+from dialeval.core.needs import Need
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+NO_TURN = -1
+"""Stands in `Rows.turns` for a row that does not say which turn it is."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Rows:
+    """One system's rows; `where` names the file or object they came from."""
+
+    system: str
+    columns: Mapping[Need, Column]
+    dialogues: TextColumn | None = None
+    turns: Ints | None = None
+    where: str = "responses"
+
+    def __len__(self) -> int:
+        return len(self.columns[Need.RESPONSE])
+
+    @property
+    def responses(self) -> TextColumn:
+        """The one column that is always there."""
+        return cast("TextColumn", self.columns[Need.RESPONSE])
+
+    def slice(self, start: int, stop: int) -> Rows:
+        """Rows `start` to `stop`, over the same bytes."""
+        return replace(
+            self,
+            columns={need: column.slice(start, stop) for need, column in self.columns.items()},
+            dialogues=None if self.dialogues is None else self.dialogues.slice(start, stop),
+            turns=None if self.turns is None else self.turns[start:stop],
+        )
+
+    def take(self, rows: Ints) -> Rows:
+        """The given rows in the given order, over the same bytes."""
+        return replace(
+            self,
+            columns={need: column.take(rows) for need, column in self.columns.items()},
+            dialogues=None if self.dialogues is None else self.dialogues.take(rows),
+            turns=None if self.turns is None else self.turns[rows],
+        )
+
+    def dialogue_offsets(self) -> Ints:
+        """Where each dialogue starts, and the end: runs of equal dialogue ids, or one row each where none is given."""
+        if self.dialogues is None:
+            return np.arange(len(self) + 1, dtype=np.int64)
+        view = self.dialogues.data.data
+        spans = zip(self.dialogues.starts.tolist(), self.dialogues.ends.tolist(), strict=True)
+        names = [bytes(view[start:end]) for start, end in spans]
+        starts = [row for row, name in enumerate(names) if row == 0 or name != names[row - 1]]
+        return np.array([*starts, len(names)], np.int64)
+
+
+def by_system(rows: Rows, systems: Sequence[str], codes: Ints) -> list[Rows]:
+    """Rows of several systems taken apart: row `i` belongs to `systems[codes[i]]`."""
+    if len(systems) == 1:
+        return [replace(rows, system=systems[0])]
+    order = np.argsort(codes, kind="stable")
+    ends = np.cumsum(np.bincount(codes, minlength=len(systems)))[:-1]
+    parts = zip(systems, np.split(order, ends), strict=True)
+    return [replace(rows.take(part), system=system) for system, part in parts]

@@ -1,0 +1,107 @@
+"""KL divergence: how far the words of all responses are from those of all references.
+
+    unigram-kl-div = mean over the words w of the reference of log2(p(w) / q(w))
+
+where p and q are the shares of w among the words of all references and of all responses, cut to the words that both
+have and made to sum to 1 again. bigram-kl-div is the same over pairs of neighbouring words.
+
+So a row's value does not depend on the row's response, only on its reference and on the two distributions; the mean
+weights all references equally, whatever their length. It may be negative. Near 0 means that the responses as a whole
+use words as often as the references do; it says nothing of single responses.
+
+Paper: Csáky et al. 2019, "Improving Neural Conversational Models with Entropy-Based Data Filtering", ACL.
+
+Edge cases: where a vocabulary is known, words outside of it count as `<unk>` in the distributions. A word of the
+reference is looked up as it stands, so that unknown words of a row do not count, neither alone nor as the first word
+of a pair; the second word of a pair does count as `<unk>`. That is the way of dialog-eval, kept so that figures agree
+(`oov=self` has no such asymmetry). A row without a word (pair) that both distributions have is not scored. With
+several references all of them count.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dialeval.core.columns import Batch, Floats
+from dialeval.core.errors import SettingError
+from dialeval.core.fold import Fact, RowMetric
+from dialeval.core.needs import Need
+from dialeval.text.ngrams import NgramColumn, NgramCounts, NgramValues, ngram_counts, row_sums
+from dialeval.text.tokenise import DEFAULT, Oov, check_tokeniser, tokens
+
+
+@dataclass(frozen=True, slots=True)
+class BothCounts:
+    """The n-gram counts of responses and references."""
+
+    responses: NgramCounts
+    references: NgramCounts
+
+
+@dataclass(frozen=True)
+class LogRatios(Fact[BothCounts, NgramValues]):
+    """log2(p / q) of every n-gram that both the references (p) and the responses (q) of all rows have."""
+
+    n: int
+    oov: Oov
+    tokeniser: str
+
+    def empty(self) -> BothCounts:
+        return BothCounts(NgramCounts.empty(self.n), NgramCounts.empty(self.n))
+
+    def gather(self, batch: Batch) -> BothCounts:
+        return BothCounts(
+            ngram_counts(batch, Need.RESPONSE, self.n, self.tokeniser, self.oov),
+            ngram_counts(batch, Need.REFERENCE, self.n, self.tokeniser, self.oov),
+        )
+
+    def merge(self, left: BothCounts, right: BothCounts) -> BothCounts:
+        return BothCounts(left.responses.merge(right.responses), left.references.merge(right.references))
+
+    def finish(self, state: BothCounts) -> NgramValues:
+        grams, references, responses = state.references.shared(state.responses)
+        p, q = (counts / max(int(counts.sum()), 1) for counts in (references, responses))
+        return NgramValues.of(grams, np.log2(p / q))
+
+
+@dataclass(frozen=True)
+class KlDivergence(RowMetric):
+    """How far the words of all responses are from those of all references, in bits."""
+
+    family = "kl-div"
+    presets = {"unigram-kl-div": {"n": 1}, "bigram-kl-div": {"n": 2}}
+    needs = frozenset({Need.RESPONSE, Need.REFERENCE})
+
+    n: int = 1
+    oov: Oov = "unk"
+    tokeniser: str = DEFAULT
+
+    def __post_init__(self) -> None:
+        if self.n not in (1, 2):
+            raise SettingError(f"kl-div is that of words or of pairs of words (n=1, n=2), not n={self.n}")
+        check_tokeniser(self.tokeniser)
+
+    @property
+    def wants(self) -> frozenset[Need]:
+        return frozenset({Need.VOCABULARY}) if self.oov == "unk" else frozenset()
+
+    @property
+    def facts(self) -> tuple[LogRatios]:
+        return (LogRatios(self.n, self.oov, self.tokeniser),)
+
+    def score(self, batch: Batch) -> Floats:
+        ratios: NgramValues = batch.fact(self.facts[0])
+        column = self._looked_up(batch)
+        total, scored = row_sums(ratios.of_keys(column.keys), column.offsets[batch.lists(Need.REFERENCE).offsets])
+        with np.errstate(invalid="ignore"):  # 0 / 0: nothing of the reference is in both distributions
+            return total / scored
+
+    def _looked_up(self, batch: Batch) -> NgramColumn:
+        """The n-grams of the references as they are looked up: only the second word of a pair may be `<unk>`."""
+        plain = tokens(batch, Need.REFERENCE, self.tokeniser)
+        if self.n == 1:
+            return NgramColumn.of(plain, 1)
+        unified = tokens(batch, Need.REFERENCE, self.tokeniser, self.oov)
+        return NgramColumn.pairs(plain, unified)

@@ -1,0 +1,1 @@
+"""Measures of closeness in meaning, by word vectors."""

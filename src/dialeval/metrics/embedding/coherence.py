@@ -1,0 +1,78 @@
+"""Coherence: how close a response is in meaning to what it answers.
+
+    coherence = cosine of the weighted averages of the word vectors of the context's last turn and of the response
+
+The average is that of `embedding-average` (see `vectors`). `turns=all` takes the words of the whole context instead of
+its last turn; for a file with one line of context per response the two are the same.
+
+A response that repeats its context is perfectly coherent by this measure: read it together with others.
+
+Paper: Xu et al. 2018, "Better Conversations by Modeling, Filtering, and Optimizing for Coherence and Diversity", EMNLP.
+
+Edge cases: a row without a context, a text without a known word, or one whose average is the zero vector, is not
+scored. The same as in dialog-eval.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from dialeval.core.columns import Batch, Floats, Ints
+from dialeval.core.errors import SettingError
+from dialeval.core.fold import RowMetric
+from dialeval.core.needs import Need
+from dialeval.core.signature import Signature
+from dialeval.metrics.embedding.vectors import SIF_WEIGHT, TextVectors, average_vectors, cosines
+from dialeval.text.tokenise import DEFAULT, check_tokeniser
+
+
+@dataclass(frozen=True)
+class Coherence(RowMetric):
+    """Closeness of the response in meaning to what it answers."""
+
+    family = "coherence"
+    presets = {"coherence": {}}
+    needs = frozenset({Need.RESPONSE, Need.CONTEXT, Need.EMBEDDINGS, Need.TRAIN})
+
+    turns: Literal["last", "all"] = "last"
+    tokeniser: str = DEFAULT
+
+    def __post_init__(self) -> None:
+        if self.turns not in ("last", "all"):
+            raise SettingError(f"coherence takes the last turn or all turns of the context, not {self.turns!r}")
+        check_tokeniser(self.tokeniser)
+
+    @property
+    def wants(self) -> frozenset[Need]:
+        return frozenset({Need.VOCABULARY})
+
+    def signature(self) -> Signature:
+        return super().signature().with_fields(weight=SIF_WEIGHT)
+
+    def score(self, batch: Batch) -> Floats:
+        turns = average_vectors(batch, Need.CONTEXT, self.tokeniser)
+        lists = batch.lists(Need.CONTEXT).offsets
+        context = _last(turns, lists) if self.turns == "last" else _together(turns, lists)
+        response = average_vectors(batch, Need.RESPONSE, self.tokeniser)
+        return cosines(context, response, np.arange(len(batch)))
+
+
+def _last(turns: TextVectors, lists: Ints) -> TextVectors:
+    """The last text of each row; a row without one has no word."""
+    there = np.diff(lists) > 0
+    vectors = np.zeros((len(there), turns.vectors.shape[1]))
+    counted = np.zeros(len(there), np.int64)
+    vectors[there], counted[there] = turns.vectors[lists[1:][there] - 1], turns.counted[lists[1:][there] - 1]
+    return TextVectors(vectors, counted)
+
+
+def _together(turns: TextVectors, lists: Ints) -> TextVectors:
+    """All texts of each row as one: averages weighted by the words they were made of."""
+    owners = np.repeat(np.arange(len(lists) - 1), np.diff(lists))
+    vectors = np.zeros((len(lists) - 1, turns.vectors.shape[1]))
+    np.add.at(vectors, owners, turns.vectors * turns.counted[:, None])
+    counted = np.bincount(owners, turns.counted, minlength=len(lists) - 1).astype(np.int64)
+    return TextVectors(vectors / np.maximum(counted, 1)[:, None], counted)

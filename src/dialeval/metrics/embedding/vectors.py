@@ -1,0 +1,98 @@
+"""Vectors of texts, out of the vectors of their words; shared by the embedding metrics and coherence.
+
+    average = mean over the known words of SIF_WEIGHT / (SIF_WEIGHT + p(word)) * vector(word)
+    extrema = per dimension the value of largest magnitude among the vectors of the known words
+
+A word is known if it is in the vocabulary, which every word with a vector is. p is the word's share in the training
+text, 0 if it does not occur there. A known word without a vector counts as the zero vector: it lengthens the divisor
+of the average and moves nothing. Other words are passed over.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dialeval.core.columns import Batch, Floats, Ids, Ints, TokenColumn
+from dialeval.core.needs import Need
+from dialeval.resources.words import KnownWords, TrainText, VectorTable
+from dialeval.text.tokenise import tokens
+
+SIF_WEIGHT = 0.001
+"""Frequent words weigh less: Arora et al. 2017, "A Simple but Tough-to-Beat Baseline for Sentence Embeddings", ICLR."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class TextVectors:
+    """One vector per text, and the number of known words it was made of."""
+
+    vectors: Floats
+    counted: Ints
+
+
+def average_vectors(batch: Batch, need: Need, tokeniser: str) -> TextVectors:
+    """The weighted averages of a batch's texts; computed once for all metrics of the batch."""
+    words = tokens(batch, need, tokeniser)
+    return batch.derived(("average vectors", need, tokeniser), lambda: _averages(batch, words, tokeniser))
+
+
+def extrema_vectors(batch: Batch, need: Need, tokeniser: str) -> TextVectors:
+    """The extrema of a batch's texts; computed once for all metrics of the batch."""
+    words = tokens(batch, need, tokeniser)
+    return batch.derived(("extrema vectors", need, tokeniser), lambda: _extrema(batch, words))
+
+
+def cosines(left: TextVectors, right: TextVectors, owners: Ints) -> Floats:
+    """The cosine of each right vector `j` and the left vector `owners[j]`; NaN where one has no known word or is 0."""
+    from dialeval.metrics.embedding import embedding_kernel as kernel
+
+    result = np.empty(len(owners))
+    kernel.cosines(right.vectors, left.vectors, owners, result)
+    result[(left.counted[owners] == 0) | (right.counted == 0)] = np.nan
+    return result
+
+
+def greedy_matches(batch: Batch, owners: Ints, tokeniser: str) -> Floats:
+    """The greedy matching of each reference text `j` and the response of row `owners[j]`."""
+    from dialeval.metrics.embedding import embedding_kernel as kernel
+
+    responses, references = tokens(batch, Need.RESPONSE, tokeniser), tokens(batch, Need.REFERENCE, tokeniser)
+    table: VectorTable = batch.resource(Need.EMBEDDINGS)
+    rows, units = table.units()
+    result = np.empty(len(references))
+    best = np.empty(int(references.lengths.max(initial=0)))
+    texts = (responses.ids, responses.offsets, owners, references.ids, references.offsets)
+    kernel.greedy(*texts, rows, units, best, result)
+    return result
+
+
+def _averages(batch: Batch, words: TokenColumn, tokeniser: str) -> TextVectors:
+    from dialeval.metrics.embedding import embedding_kernel as kernel
+
+    train: TrainText = batch.resource(Need.TRAIN)
+    known, rows, matrix = _word_arrays(batch)
+    shares = np.nan_to_num(train.shares(1, tokeniser, "unk").of_keys(np.arange(len(known))))
+    weights = SIF_WEIGHT / (SIF_WEIGHT + shares)
+    means, counted = np.empty((len(words), matrix.shape[1])), np.empty(len(words), np.int64)
+    kernel.weighted_means(words.ids, words.offsets, known, rows, weights, matrix, means, counted)
+    return TextVectors(means, counted)
+
+
+def _extrema(batch: Batch, words: TokenColumn) -> TextVectors:
+    from dialeval.metrics.embedding import embedding_kernel as kernel
+
+    known, rows, matrix = _word_arrays(batch)
+    ends, counted = np.empty((len(words), matrix.shape[1])), np.empty(len(words), np.int64)
+    kernel.extrema(words.ids, words.offsets, known, rows, matrix, ends, counted)
+    return TextVectors(ends, counted)
+
+
+def _word_arrays(batch: Batch) -> tuple[Ids, Ints, Floats]:
+    """Whether each word is known, its row, and the matrix of vectors."""
+    table: VectorTable = batch.resource(Need.EMBEDDINGS)
+    known: KnownWords = batch.resource(Need.VOCABULARY)
+    rows, matrix = table.arrays()
+    mask = known.mask()
+    shared = min(len(rows), len(mask))  # another thread may have met new words in between
+    return mask[:shared], rows[:shared], matrix  # type: ignore[return-value]

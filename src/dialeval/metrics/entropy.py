@@ -1,0 +1,77 @@
+"""Entropy of responses under the word distribution of the training text: how uncommon their words are.
+
+    H(word)                  = -log2 p(word), p = share of the word in the training text
+    per-unigram-entropy      = mean of H over the words of the response that occur in the training text
+    utterance-unigram-entropy = sum of the same
+    per-bigram-, utterance-bigram-entropy: the same over pairs of neighbouring words and their shares
+
+High values mean rare words, not good answers: a response of nonsense that the training text happens to hold scores
+high. The value per utterance grows with length.
+
+Papers: Serban et al. 2017, "A Hierarchical Latent Variable Encoder-Decoder Model for Generating Dialogues", AAAI; Csáky
+et al. 2019, "Improving Neural Conversational Models with Entropy-Based Data Filtering", ACL.
+
+Edge cases: words (pairs) that the training text does not have are left out, so the utterance value is a sum over known
+words and not the word value times length. Where a vocabulary is known (a list, word vectors, or else all words of the
+training text) words outside of it count as `<unk>` in both texts; `<unk>` has a share only if the training text has
+such words (`oov=self` turns that off). A response without a word (pair) of the training text is not scored.
+
+The same as in dialog-eval, which takes the source side of the training text.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from dialeval.core.columns import Batch, Floats
+from dialeval.core.errors import SettingError
+from dialeval.core.fold import RowMetric
+from dialeval.core.needs import Need
+from dialeval.resources.words import TrainText
+from dialeval.text.ngrams import ngrams, row_sums
+from dialeval.text.tokenise import DEFAULT, Oov, check_tokeniser
+
+
+@dataclass(frozen=True)
+class TrainEntropy(RowMetric):
+    """How uncommon the words of the response are in the training text, in bits."""
+
+    family = "train-entropy"
+    presets = {
+        "per-unigram-entropy": {"n": 1, "per": "word"},
+        "per-bigram-entropy": {"n": 2, "per": "word"},
+        "utterance-unigram-entropy": {"n": 1, "per": "utterance"},
+        "utterance-bigram-entropy": {"n": 2, "per": "utterance"},
+    }
+    needs = frozenset({Need.RESPONSE, Need.TRAIN})
+
+    n: int = 1
+    per: Literal["word", "utterance"] = "word"
+    oov: Oov = "unk"
+    tokeniser: str = DEFAULT
+
+    def __post_init__(self) -> None:
+        if self.n not in (1, 2):
+            raise SettingError(f"train-entropy is that of words or of pairs of words (n=1, n=2), not n={self.n}")
+        check_tokeniser(self.tokeniser)
+
+    @property
+    def wants(self) -> frozenset[Need]:
+        return frozenset({Need.VOCABULARY}) if self.oov == "unk" else frozenset()
+
+    def score(self, batch: Batch) -> Floats:
+        total, scored = batch.derived(("train entropy", self.n, self.oov, self.tokeniser), lambda: self._sums(batch))
+        if self.per == "utterance":
+            return np.where(scored > 0, total, np.nan)
+        with np.errstate(invalid="ignore"):  # 0 / 0: nothing of the response occurs in the training text
+            return total / scored
+
+    def _sums(self, batch: Batch) -> tuple[Floats, Floats]:
+        train: TrainText = batch.resource(Need.TRAIN)
+        column = ngrams(batch, Need.RESPONSE, self.n, self.tokeniser, self.oov)
+        bits = -np.log2(train.shares(self.n, self.tokeniser, self.oov).of_keys(column.keys))
+        total, scored = row_sums(bits, column.offsets)
+        return total, scored.astype(np.float64)

@@ -1,0 +1,1 @@
+"""Measures of how much of a response its references share."""

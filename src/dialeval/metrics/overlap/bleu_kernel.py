@@ -1,0 +1,201 @@
+"""Kernels: clipped n-gram matches of responses against their references, for all orders in one pass.
+
+The j-th occurrence of an n-gram in a response counts where some reference has at least j of them; that is the clipping
+of BLEU, sum over n-grams of min(count in the response, largest count in a reference), word by word.
+
+`match_short` compares every word of a response with every word of a reference, where neither has more than `SHORT`
+words: the places at which a word occurs are the bits of one integer, and the places at which the n-gram that ends in
+it occurs are those bits and the shifted ones of the n-gram before. The counts of all orders lie side by side in the
+bytes of another integer, so that one subtraction compares them. `match_long` takes any length in linear time: it
+numbers the n-grams of the response in an exact hash table, order by order.
+
+Rows: words `ids[offsets[row]:offsets[row + 1]]`; the references of a row are the texts `lists[row]` to
+`lists[row + 1]`, laid out the same way. Kernels allocate nothing (that would double their compile time); scratch comes
+from the caller.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from llvmlite import ir
+from numba import njit, types, uint64
+from numba.extending import intrinsic
+
+ORDERS = 5
+"""Orders that are counted: 1 to 4, and 5, which two smoothing methods look at."""
+
+SHORT = 64
+"""Words that fit the bits of one integer."""
+_STEP = 16
+"""Words compared by one instruction, or a few, of any processor with vectors; `SHORT` is a multiple."""
+
+_FLAGS = np.uint64(0x8080808080)
+"""The top bit of the byte of each order."""
+_UNITS = np.uint64(0x0101010101)
+_ODD = np.uint64(0x9E3779B97F4A7C15)
+"""2**64 divided by the golden ratio: the top bits of a product depend on all bits of the key (Fibonacci hashing)."""
+_WORD_BITS = 32
+
+
+@intrinsic
+def _ones(_context, _value):  # type: ignore[no-untyped-def]
+    """Number of set bits."""
+
+    def generate(_context, builder, _signature, args):  # type: ignore[no-untyped-def]
+        return builder.ctpop(args[0])
+
+    return types.uint64(types.uint64), generate
+
+
+@intrinsic
+def _equal(_context, array, _index, _word):  # type: ignore[no-untyped-def]
+    """Bit j is set where `array[index + j]` is the word, for `_STEP` words; numba does not find this instruction."""
+    number = ir.IntType(32)
+    vector = ir.VectorType(number, _STEP)
+
+    def generate(context, builder, signature, args):  # type: ignore[no-untyped-def]
+        data = context.make_array(signature.args[0])(context, builder, args[0]).data
+        place = builder.bitcast(builder.gep(data, [args[1]]), vector.as_pointer())
+        unset = ir.Constant(vector, ir.Undefined)
+        word = builder.insert_element(unset, args[2], ir.Constant(number, 0))
+        words = builder.shuffle_vector(word, unset, ir.Constant(vector, [0] * _STEP))
+        same = builder.icmp_signed("==", builder.load(place, align=4), words)
+        return builder.zext(builder.bitcast(same, ir.IntType(_STEP)), ir.IntType(64))
+
+    return types.uint64(array, types.int64, types.int32), generate
+
+
+@njit(nogil=True)
+def _places(words, size, word):  # type: ignore[no-untyped-def]
+    """Bit j is set where `words[j]` is the word; looks at `size` words, rounded up to whole steps."""
+    bits = uint64(0)
+    for j in range(0, size, _STEP):
+        bits |= _equal(words, j, word) << uint64(j)
+    return bits
+
+
+@njit(nogil=True)
+def _lanes(one, two, three, four, five):  # type: ignore[no-untyped-def]
+    """The numbers of set bits, each in a byte of its own."""
+    low = _ones(one) | _ones(two) << uint64(8) | _ones(three) << uint64(16)
+    return low | _ones(four) << uint64(24) | _ones(five) << uint64(32)
+
+
+@njit(nogil=True)
+def _ending_here(one, two, three, four, here):  # type: ignore[no-untyped-def]
+    """The places of the n-grams that end in a word, from the places of the word and of those that end before it."""
+    step = uint64(1)
+    return here, (one << step) & here, (two << step) & here, (three << step) & here, (four << step) & here
+
+
+@njit(nogil=True, cache=True)
+def match_short(  # type: ignore[no-untyped-def]
+    ids, offsets, reference_ids, reference_offsets, lists, words, ranks, hits, matches, closest, rest
+):
+    """Fill `matches` of rows of short texts, `closest` (reference length, -1 if there is none) of all rows.
+
+    The numbers of the other rows go into `rest`; gives how many those are. `words`, `ranks` and `hits` are scratch for
+    `SHORT` words each.
+    """
+    left = 0
+    for row in range(closest.shape[0]):
+        start = offsets[row]
+        length = offsets[row + 1] - start
+        best = -1
+        longest = length
+        for text in range(lists[row], lists[row + 1]):
+            size = reference_offsets[text + 1] - reference_offsets[text]
+            further = abs(size - length) - abs(best - length)
+            if best < 0 or further < 0 or (further == 0 and size < best):
+                best = size
+            longest = max(longest, size)
+        closest[row] = best
+        if longest > SHORT:
+            rest[left] = row
+            left += 1
+            continue
+
+        for i in range(length):
+            words[i] = ids[start + i]
+        one = two = three = four = five = uint64(0)
+        for i in range(length):
+            before = _places(words, i, words[i]) & ((uint64(1) << uint64(i)) - uint64(1))
+            one, two, three, four, five = _ending_here(one, two, three, four, before)
+            ranks[i] = _lanes(one, two, three, four, five) + _UNITS  # this is the rank-th occurrence, from 1 on
+            hits[i] = 0
+        for text in range(lists[row], lists[row + 1]):
+            first = reference_offsets[text]
+            size = reference_offsets[text + 1] - first
+            for j in range(size + _STEP - 1 & -_STEP):
+                words[j] = reference_ids[first + j] if j < size else -1  # no word has this id
+            one = two = three = four = five = uint64(0)
+            for i in range(length):
+                here = _places(words, size, ids[start + i])
+                one, two, three, four, five = _ending_here(one, two, three, four, here)
+                # The flag of a byte survives where the reference has as many as the rank; no byte borrows.
+                hits[i] |= (_lanes(one, two, three, four, five) | _FLAGS) - ranks[i]
+        total = uint64(0)
+        for i in range(length):
+            total += (hits[i] & _FLAGS) >> uint64(7)
+        for order in range(ORDERS):
+            matches[row, order] = (total >> uint64(8 * order)) & uint64(0xFF)
+    return left
+
+
+@njit(nogil=True)
+def _slot(keys, shift, key):  # type: ignore[no-untyped-def]
+    """The slot of an n-gram: it holds the n-gram, or -1."""
+    mask = (uint64(1) << (uint64(64) - shift)) - uint64(1)
+    slot = (uint64(key ^ (key >> _WORD_BITS)) * _ODD) >> shift
+    while keys[slot] != key and keys[slot] >= 0:
+        slot = (slot + uint64(1)) & mask
+    return slot
+
+
+@njit(nogil=True, cache=True)
+def match_long(rows, ids, offsets, reference_ids, reference_offsets, lists, grams, reference_grams, table, matches):  # type: ignore[no-untyped-def]
+    """Fill `matches` of the given rows, however long.
+
+    An n-gram is the slot of its first n - 1 words and its last word in one key, so equal keys are equal n-grams.
+    Scratch: `grams` and `reference_grams` hold the words of one row's response and of all its references; `table` is
+    four arrays (n-grams, their counts in the response and in a reference, their matches), as long as a power of two
+    that is at least twice the number of words of a response.
+    """
+    keys, counts, found, matched = table
+    for number in range(rows.shape[0]):
+        row = rows[number]
+        start = offsets[row]
+        length = offsets[row + 1] - start
+        base = reference_offsets[lists[row]]
+        bits = 1
+        while (1 << bits) < 2 * length:
+            bits += 1
+        shift = uint64(64 - bits)
+        for order in range(ORDERS):
+            for place in range(1 << bits):
+                keys[place] = -1
+                counts[place] = found[place] = matched[place] = 0
+            for i in range(length - order):
+                before = grams[i] if order > 0 else 0
+                key = before << _WORD_BITS | ids[start + i + order]
+                slot = _slot(keys, shift, key)
+                keys[slot] = key
+                counts[slot] += 1
+                grams[i] = slot
+            total = 0
+            for text in range(lists[row], lists[row + 1]):
+                first = reference_offsets[text]
+                last = reference_offsets[text + 1] - order
+                for j in range(first, last):
+                    before = reference_grams[j - base] if order > 0 else 0
+                    if before >= 0:  # what the response lacks it also lacks with one more word
+                        slot = _slot(keys, shift, before << _WORD_BITS | reference_ids[j + order])
+                        reference_grams[j - base] = slot if counts[slot] > 0 else -1
+                        found[slot] += 1
+                        if matched[slot] < found[slot] and matched[slot] < counts[slot]:
+                            matched[slot] += 1
+                            total += 1
+                for j in range(first, last):  # the next reference counts from zero again
+                    if reference_grams[j - base] >= 0:
+                        found[reference_grams[j - base]] = 0
+            matches[row, order] = total

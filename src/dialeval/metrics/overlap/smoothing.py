@@ -1,0 +1,163 @@
+"""BLEU from counts: smoothed precisions, brevity penalty, and their product, for all rows at once.
+
+    BLEU = BP * exp(sum over n of w_n * log p_n),   BP = exp(min(0, 1 - reference length / response length))
+
+p_n = matches / max(1, n-grams) is 0 for most short responses at n = 3 or 4, so it is smoothed. The methods are those of
+the paper, numbered as in `nltk.translate.bleu_score.SmoothingFunction` (3.9 and 3.10; older versions differ in 2, 4
+and 7), with m matches among l n-grams of a response of L words, and z the number of orders up to n without a match:
+
+- 0: none; the smallest normal float stands for 0;
+- 1: (m + 0.1) / l where m = 0;
+- 2: (m + 1) / (l + 1) for n > 1;
+- 3: 1 / (2**z l) where m = 0 (NIST; `exp` in sacreBLEU);
+- 4: log(L) / (5 * 2**z l) where m = 0 and L > 1;
+- 5: p'_n = (p'_{n-1} + p_n + p_{n+1}) / 3 with p'_0 = p_1 + 1; nltk takes p_5 after the last order, whichever that is;
+- 6: (m + 5 p'_{n-1}**2 / p'_{n-2}) / (l + 5) for n > 2;
+- 7: method 5 upon the precisions of method 4.
+
+Paper: Chen and Cherry 2014, "A Systematic Comparison of Smoothing Techniques for Sentence-Level BLEU", WMT.
+
+Edge cases: without a common word the score is 0 under every method, and so is that of an empty response. A precision
+that is still 0 is left out of the sum (a one-word response under method 4 scores its unigram). Methods 5 and 7 may
+exceed 1. Method 6 cannot score a row with a common word and no common trigram, nor fewer than three orders: nltk raises
+an error there, here the value is NaN. A row without a reference is NaN.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from dialeval.core.columns import Floats
+from dialeval.metrics.overlap.statistics import NO_REFERENCE, BleuStatistics
+
+ORDERS = 4
+"""Orders that are smoothed together, also where the higher ones then have no weight."""
+
+EPSILON = 0.1
+ALPHA = 5
+K = 5
+"""Constants of methods 1, 6 and 4, as in the paper."""
+
+SMALLEST = sys.float_info.min
+"""Stands for a precision of 0 under method 0, so that it has a logarithm."""
+
+NIST = 3
+"""The method that sacreBLEU uses too."""
+
+
+def log_precisions(statistics: BleuStatistics, method: int, orders: int = ORDERS) -> Floats:
+    """Logarithms of the smoothed precisions of the first orders, one row each; 0 for a precision of 0.
+
+    `orders` matters to methods 5, 6 and 7 beyond the orders it leaves out: it is the number of weights given to nltk.
+    """
+    smoothed = METHODS[method](statistics, orders)
+    return np.log(np.where(smoothed == 0, 1.0, smoothed))
+
+
+def weighted_bleu(statistics: BleuStatistics, logs: Floats, weights: Sequence[float]) -> Floats:
+    """BLEU as nltk defines it, from the logarithms of precisions and a weight for each of the first orders."""
+    exponent = np.zeros(len(statistics))
+    for order, weight in enumerate(weights):
+        exponent += weight * logs[:, order]
+    return _finished(statistics, exponent)
+
+
+def sacre_bleu(statistics: BleuStatistics, logs: Floats, n: int) -> Floats:
+    """BLEU of sentences as sacreBLEU defines it, from the logarithms of NIST precisions.
+
+    The mean goes over the orders of which the response has an n-gram (sacreBLEU's effective order). From 0 to 1.
+    """
+    there = statistics.totals[:, :n] > 0
+    exponent = np.where(there, logs[:, :n], 0.0).sum(axis=1) / np.maximum(there.sum(axis=1), 1)
+    return _finished(statistics, exponent)
+
+
+def _finished(statistics: BleuStatistics, exponent: Floats) -> Floats:
+    ratio = statistics.reference_lengths / np.maximum(statistics.response_lengths, 1)
+    scores: Floats = np.exp(exponent + np.minimum(1 - ratio, 0))
+    scores[statistics.matches[:, 0] == 0] = 0
+    scores[statistics.reference_lengths == NO_REFERENCE] = np.nan
+    return scores
+
+
+def _denominators(statistics: BleuStatistics, orders: int) -> Floats:
+    return np.maximum(statistics.totals[:, :orders], 1).astype(np.float64)
+
+
+def _plain(statistics: BleuStatistics, orders: int) -> Floats:
+    return statistics.matches[:, :orders] / _denominators(statistics, orders)
+
+
+def _none(statistics: BleuStatistics, orders: int) -> Floats:
+    return np.maximum(_plain(statistics, orders), SMALLEST)
+
+
+def _epsilon(statistics: BleuStatistics, orders: int) -> Floats:
+    matches = statistics.matches[:, :orders]
+    return np.where(matches == 0, EPSILON, matches) / _denominators(statistics, orders)
+
+
+def _add_one(statistics: BleuStatistics, orders: int) -> Floats:
+    more = np.minimum(np.arange(orders), 1)
+    return (statistics.matches[:, :orders] + more) / (_denominators(statistics, orders) + more)
+
+
+def _halving(statistics: BleuStatistics, orders: int) -> Floats:
+    """Matches where there are any, 1/2, 1/4, ... in the orders without."""
+    matches = statistics.matches[:, :orders]
+    return np.where(matches == 0, np.exp2(-np.cumsum(matches == 0, axis=1)), matches)
+
+
+def _nist(statistics: BleuStatistics, orders: int) -> Floats:
+    return _halving(statistics, orders) / _denominators(statistics, orders)
+
+
+def _by_length(statistics: BleuStatistics, orders: int) -> Floats:
+    scale = np.log(np.maximum(statistics.response_lengths, 1)) / K  # 0 for one word: the precision stays 0
+    scales = np.where(statistics.matches[:, :orders] == 0, scale[:, None], 1.0)
+    return _halving(statistics, orders) * scales / _denominators(statistics, orders)
+
+
+def _averaged(statistics: BleuStatistics, precisions: Floats) -> Floats:
+    following = np.hstack((precisions[:, 1:], _plain(statistics, ORDERS + 1)[:, ORDERS:]))
+    smoothed = np.empty_like(precisions)
+    before = precisions[:, 0] + 1
+    for order in range(precisions.shape[1]):
+        before = (before + precisions[:, order] + following[:, order]) / 3
+        smoothed[:, order] = before
+    return smoothed
+
+
+def _neighbours(statistics: BleuStatistics, orders: int) -> Floats:
+    return _averaged(statistics, _plain(statistics, orders))
+
+
+def _prior(statistics: BleuStatistics, orders: int) -> Floats:
+    # NaN before the arithmetic: what is left has a match of the first three orders, so that no divisor is 0.
+    possible = (statistics.matches[:, 2:3] > 0) & (orders > 2)
+    smoothed = np.where(possible, _plain(statistics, orders), np.nan)
+    for order in range(2, orders):
+        prior = smoothed[:, order - 1] ** 2 / smoothed[:, order - 2]
+        interpolated = (statistics.matches[:, order] + ALPHA * prior) / (statistics.totals[:, order] + ALPHA)
+        smoothed[:, order] = interpolated
+    return smoothed
+
+
+def _by_length_and_neighbours(statistics: BleuStatistics, orders: int) -> Floats:
+    return _averaged(statistics, _by_length(statistics, orders))
+
+
+METHODS: Sequence[Callable[[BleuStatistics, int], Floats]] = (
+    _none,
+    _epsilon,
+    _add_one,
+    _nist,
+    _by_length,
+    _neighbours,
+    _prior,
+    _by_length_and_neighbours,
+)
+"""The smoothed precisions of the first orders, by number."""

@@ -1,0 +1,76 @@
+"""What every BLEU is made of: per row the clipped n-gram matches, the n-grams, and two lengths.
+
+    matches[row, n - 1]  = sum over n-grams g of min(count of g in the response, largest count of g in a reference)
+    totals[row, n - 1]   = max(0, words of the response - n + 1)
+    reference_lengths    = length of the reference nearest to the response's, the shorter of two equally near ones
+
+for the orders n = 1 to 5; the fifth serves two smoothing methods only. Clipping and closest length are those of the
+paper, of nltk and of sacreBLEU alike.
+
+Paper: Papineni et al. 2002, "BLEU: a Method for Automatic Evaluation of Machine Translation", ACL.
+
+Edge cases: an empty reference is a reference of no words. A row without any reference has `NO_REFERENCE` for a length.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dialeval.core.columns import Batch, Ints, TokenColumn
+from dialeval.core.needs import Need
+from dialeval.text.tokenise import tokens
+
+NO_REFERENCE = -1
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class BleuStatistics:
+    """Counts per row, integers all of them: they add up over rows to the counts of a corpus."""
+
+    matches: Ints
+    totals: Ints
+    response_lengths: Ints
+    reference_lengths: Ints
+
+    @classmethod
+    def of(cls, responses: TokenColumn, references: TokenColumn, lists: Ints) -> BleuStatistics:
+        """The counts of responses; the references of row `i` are the texts `lists[i]` to `lists[i + 1]`."""
+        from dialeval.metrics.overlap import bleu_kernel as kernel
+
+        rows = len(responses)
+        # Column-major: the formulas then work on one contiguous array per order.
+        matches = np.empty((rows, kernel.ORDERS), np.int64, order="F")
+        closest, rest = np.empty(rows, np.int64), np.empty(rows, np.int64)
+        texts = (responses.ids, responses.offsets, references.ids, references.offsets, lists)
+        words, ranks, hits = (np.empty(kernel.SHORT, kind) for kind in (np.int32, np.uint64, np.uint64))
+        left = kernel.match_short(*texts, words, ranks, hits, matches, closest, rest)
+        if left:
+            match_long(rest[:left], responses, references, lists, matches)
+        lengths = responses.lengths
+        totals = np.maximum(np.subtract.outer(-np.arange(kernel.ORDERS), -lengths).T, 0)
+        return cls(matches, totals, lengths, closest)
+
+    def __len__(self) -> int:
+        return len(self.response_lengths)
+
+
+def match_long(rows: Ints, responses: TokenColumn, references: TokenColumn, lists: Ints, matches: Ints) -> None:
+    """Fill `matches` for the given rows by the method for texts of any length."""
+    from dialeval.metrics.overlap import bleu_kernel as kernel
+
+    longest = int(responses.lengths[rows].max(initial=0))
+    most = int((references.offsets[lists[rows + 1]] - references.offsets[lists[rows]]).max(initial=0))
+    slots = 1 << max(1, (2 * longest).bit_length())
+    table = tuple(np.empty((4, slots), np.int64))
+    texts = (responses.ids, responses.offsets, references.ids, references.offsets, lists)
+    kernel.match_long(rows, *texts, np.empty(longest, np.int64), np.empty(most, np.int64), table, matches)
+
+
+def bleu_statistics(batch: Batch, tokeniser: str) -> BleuStatistics:
+    """The counts of a batch's responses against their references; computed once for all metrics of the batch."""
+    responses = tokens(batch, Need.RESPONSE, tokeniser)
+    references = tokens(batch, Need.REFERENCE, tokeniser)
+    lists = batch.lists(Need.REFERENCE).offsets
+    return batch.derived(("bleu statistics", tokeniser), lambda: BleuStatistics.of(responses, references, lists))

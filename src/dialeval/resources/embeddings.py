@@ -1,0 +1,163 @@
+"""Word vectors, whatever they come from, behind one small interface.
+
+`load_embeddings` takes
+
+- a text file (GloVe, word2vec text, fastText `.vec`; also `.gz`, `.zst`): see `vector_text`;
+- `x.npy` with its vocabulary beside it, or a word2vec `.bin`: see `vector_binary`;
+- the name of an installed data pack, `glove-6b`, or of one of its files, `glove-6b/glove.6B.100d.txt`: see `packs`;
+- `wordllama`, a table of word pieces inside a Python package: see `subwords`.
+
+A file is parsed once; what was parsed is kept in the cache and memory-mapped from then on (`vectorstore`). Numbers that
+come from text are float64, equal to what `float` makes of them; arrays keep their type. Either way vectors are handed
+out as float64. Two sources with the same words and numbers in the same order have the same digest.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from dialeval.core.errors import DataError, Fault, SettingError
+from dialeval.resources import vector_binary, vector_text
+from dialeval.resources.packs import PACK_SOURCES, find_pack
+from dialeval.resources.subwords import WORDLLAMA, Subwords
+from dialeval.resources.vectorstore import Entry, Matrix, Writer, entry_for
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from dialeval.core.columns import Floats, Ints
+
+
+class WordVectors(Protocol):
+    """What metrics ask of word vectors."""
+
+    @property
+    def name(self) -> str:
+        """Where they come from, for people."""
+
+    @property
+    def dimension(self) -> int:
+        """Numbers per word."""
+
+    @property
+    def digest(self) -> str:
+        """What they are, for signatures."""
+
+    def vectors_for(self, words: Sequence[str]) -> tuple[Floats, npt.NDArray[np.bool_]]:
+        """One row per word, and whether the word is known; the row of an unknown word is zero."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Embeddings:
+    """Word vectors with a fixed list of words, memory-mapped. Pickled as the place where they lie."""
+
+    name: str
+    entry: Entry
+
+    def __reduce__(self) -> tuple[Callable[[str, Path], Embeddings], tuple[str, Path]]:
+        return _reopened, (self.name, self.entry.folder)
+
+    def __len__(self) -> int:
+        """Number of distinct words."""
+        return len(self.entry.table)
+
+    def __contains__(self, word: object) -> bool:
+        return isinstance(word, str) and bool(self.rows_of([word])[0] >= 0)
+
+    @property
+    def dimension(self) -> int:
+        return int(self.matrix.shape[1])
+
+    @property
+    def digest(self) -> str:
+        return self.entry.digest
+
+    @property
+    def matrix(self) -> Matrix:
+        """One row per line of the source; `rows_of` says which rows count."""
+        return self.entry.matrix
+
+    def words(self) -> list[str]:
+        """The distinct words in the order of their rows."""
+        return self.entry.table.words()
+
+    def rows_of(self, words: Sequence[str]) -> Ints:
+        """The row of each word in `matrix`, or -1."""
+        return self.entry.table.find(words)
+
+    def vectors_for(self, words: Sequence[str]) -> tuple[Floats, npt.NDArray[np.bool_]]:
+        rows = self.rows_of(words)
+        known = rows >= 0
+        vectors = self.matrix[np.maximum(rows, 0)].astype(np.float64, copy=False)
+        vectors[~known] = 0.0
+        return vectors, known
+
+
+def load_embeddings(source: str | os.PathLike[str]) -> Embeddings | Subwords:
+    """Word vectors from a file, an installed data pack or an installed package; see the top of this module."""
+    path = Path(source)
+    if path.is_file():
+        return _from_file(path, path.name)
+    name = os.fspath(source)
+    if name == WORDLLAMA:
+        return Subwords()
+    pack_name, _, file_name = name.partition("/")
+    if pack_name in PACK_SOURCES:
+        return _from_pack(pack_name, file_name)
+    if path.suffix or len(path.parts) > 1 or not isinstance(source, str):
+        what = "is a folder, not a file of word vectors" if path.is_dir() else "no such file"
+        raise DataError(Fault(name, None, what, "give a file of word vectors or the name of a data pack"))
+    raise SettingError(_unknown(name))
+
+
+def _from_pack(name: str, file_name: str) -> Embeddings:
+    pack = find_pack(name)
+    if pack is None:
+        raise SettingError(f"the data pack {name} is not installed; run: dialeval data add {name}")
+    file_name = file_name or PACK_SOURCES[name].main
+    if file_name not in pack.files:
+        raise SettingError(f"the data pack {name} has no file {file_name!r}; it has {', '.join(pack.files)}")
+    return _from_file(pack.path / file_name, f"{name}/{file_name}")
+
+
+def _unknown(name: str) -> str:
+    choices = [*PACK_SOURCES, WORDLLAMA]
+    close = get_close_matches(name, choices, 1)
+    hint = f"did you mean {close[0]}?" if close else f"give a file or one of {', '.join(choices)}"
+    return f"no word vectors named {name!r}; {hint}"
+
+
+def _from_file(path: Path, name: str) -> Embeddings:
+    sources, dtype, read = _reader(path)
+
+    def fill(folder: Path) -> None:
+        with Writer(folder, dtype) as writer:
+            read(writer.add)
+
+    try:
+        return Embeddings(name, entry_for(sources, fill))
+    except PermissionError as error:
+        raise DataError(Fault(str(path), None, "must not be read", "give yourself the right to read it")) from error
+
+
+def _reader(path: Path) -> tuple[list[Path], npt.DTypeLike, Callable[[Callable[[list[bytes], Matrix], None]], None]]:
+    """The files that make up a source, the type of its numbers, and what reads it."""
+    plain = path.with_suffix("") if path.suffix.lower() in vector_text.COMPRESSIONS else path
+    if path.suffix.lower() == ".npy":
+        vocabulary = vector_binary.vocabulary_beside(path)
+        dtype = vector_binary.open_matrix(path).dtype
+        return [path, vocabulary], dtype, lambda add: vector_binary.read_matrix(path, vocabulary, add)
+    if plain.suffix.lower() == ".bin":
+        return [path], np.float32, lambda add: vector_binary.read_word2vec(path, add)
+    return [path], np.float64, lambda add: vector_text.read_text(path, add)
+
+
+def _reopened(name: str, folder: Path) -> Embeddings:
+    return Embeddings(name, Entry.open(folder))

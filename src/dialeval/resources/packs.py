@@ -1,0 +1,264 @@
+"""Data packs: large public data under a name, in the user's cache, known by its digests.
+
+A pack is the folder `packs/NAME/VERSION` of the cache: the files, and `manifest.json` with the SHA-256 and size of
+each. `add_pack` builds it from the official address over HTTP, from another address (argument, or the environment
+variable `DIALEVAL_ADDRESS_NAME`, such as `DIALEVAL_ADDRESS_GLOVE_6B`), or from a local folder that holds the files or
+the archive. It is built under another name and renamed, so it is whole or absent. Where the digest of a download is not
+known beforehand, the manifest records what came.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+from contextlib import suppress
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dialeval.core.columns import DIGEST_LENGTH
+from dialeval.core.errors import DataError, Fault, SettingError
+from dialeval.resources import vectorstore
+from dialeval.resources.cache import Progress, building, cache_folder, discard, sha256_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_MANIFEST = "manifest.json"
+_GIB = 1 << 30
+
+
+@dataclass(frozen=True, slots=True)
+class PackSource:
+    """Where a pack officially comes from and what of it is kept."""
+
+    name: str
+    version: str
+    title: str
+    licence: str
+    address: str
+    files: tuple[str, ...]
+    """The files that are kept; the first is the one that the pack's name alone stands for."""
+    most_bytes: int
+    """What it may unpack to."""
+    sha256: str | None = None
+    """Digest of the download, where it is known for certain."""
+
+    @property
+    def main(self) -> str:
+        return self.files[0]
+
+    @property
+    def variable(self) -> str:
+        """The environment variable that gives another address."""
+        return f"DIALEVAL_ADDRESS_{self.name.upper().replace('-', '_')}"
+
+
+@dataclass(frozen=True, slots=True)
+class PackFile:
+    """What the manifest says about a file."""
+
+    sha256: str
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Pack:
+    """An installed pack."""
+
+    name: str
+    version: str
+    path: Path
+    origin: str
+    files: Mapping[str, PackFile]
+
+    @property
+    def digest(self) -> str:
+        """One digest over the names and digests of the files."""
+        lines = "".join(f"{facts.sha256}  {name}\n" for name, facts in sorted(self.files.items()))
+        return hashlib.sha256(lines.encode()).hexdigest()[:DIGEST_LENGTH]
+
+    @property
+    def size(self) -> int:
+        return sum(facts.size for facts in self.files.values())
+
+
+PACK_SOURCES: dict[str, PackSource] = {
+    source.name: source
+    for source in (
+        PackSource(
+            name="fasttext-en",
+            version="wiki-news-300d-1M",
+            title="fastText English word vectors, Wikipedia and news, 1 million words x 300",
+            licence="CC BY-SA 3.0",
+            address="https://dl.fbaipublicfiles.com/fasttext/vectors-english/wiki-news-300d-1M.vec.zip",
+            files=("wiki-news-300d-1M.vec",),
+            most_bytes=8 * _GIB,
+        ),
+        PackSource(
+            name="glove-6b",
+            version="6B",
+            title="GloVe English word vectors, Wikipedia and Gigaword, 400 thousand words x 300, 200, 100, 50",
+            licence="PDDL 1.0",
+            address="https://nlp.stanford.edu/data/glove.6B.zip",
+            files=("glove.6B.300d.txt", "glove.6B.200d.txt", "glove.6B.100d.txt", "glove.6B.50d.txt"),
+            most_bytes=8 * _GIB,
+        ),
+    )
+}
+
+
+def source_of(name: str) -> PackSource:
+    """The registered source of a pack; SettingError with the nearest name where there is none."""
+    if name in PACK_SOURCES:
+        return PACK_SOURCES[name]
+    close = get_close_matches(name, PACK_SOURCES, 1)
+    hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(PACK_SOURCES)}"
+    raise SettingError(f"no data pack named {name!r}; {hint}")
+
+
+def add_pack(
+    name: str,
+    address: str | None = None,
+    from_folder: str | os.PathLike[str] | None = None,
+    progress: Progress | None = None,
+) -> Pack:
+    """Install a pack, or give back the one that is installed; without a folder this downloads it."""
+    source = source_of(name)
+    if address is not None and from_folder is not None:
+        raise SettingError("give an address or a folder, not both")
+    target = _folder_of(source)
+    if installed := _read(target):
+        return installed
+    if target.exists():  # a folder without its manifest: not one of ours any more
+        discard(target)
+    if from_folder is not None:
+        _add_local(source, Path(from_folder), target)
+    else:
+        _add_remote(source, address or os.environ.get(source.variable) or source.address, target, progress)
+    pack = _read(target)
+    if pack is None:
+        raise DataError(Fault(str(target), None, "was removed while it was built", "run again"))
+    return pack
+
+
+def list_packs() -> list[Pack]:
+    """The installed packs by name and version."""
+    manifests = sorted(cache_folder("packs").glob(f"*/*/{_MANIFEST}"))
+    return [pack for pack in (_read(manifest.parent) for manifest in manifests) if pack]
+
+
+def find_pack(name: str) -> Pack | None:
+    """The installed pack of that name; of several versions the one that is registered now."""
+    packs = [pack for pack in list_packs() if pack.name == name]
+    current = PACK_SOURCES[name].version if name in PACK_SOURCES else None
+    return max(packs, key=lambda pack: (pack.version == current, pack.version), default=None)
+
+
+def verify_pack(name: str) -> list[Fault]:
+    """Read every byte of an installed pack and list what is not as the manifest says."""
+    pack = _installed(name)
+    faults: list[Fault] = []
+    remedy = f"run: dialeval data remove {name}, then: dialeval data add {name}"
+    for file_name, facts in pack.files.items():
+        file = pack.path / file_name
+        if not file.is_file():
+            faults.append(Fault(str(file), None, "the file is missing", remedy))
+        elif file.stat().st_size != facts.size:
+            faults.append(Fault(str(file), None, f"{file.stat().st_size} bytes instead of {facts.size}", remedy))
+        elif (found := sha256_of(file)) != facts.sha256:
+            faults.append(Fault(str(file), None, f"SHA-256 {found} instead of {facts.sha256}", remedy))
+    return faults
+
+
+def remove_pack(name: str) -> None:
+    """Remove every version of an installed pack and what was parsed from it."""
+    _installed(name)
+    for pack in [pack for pack in list_packs() if pack.name == name]:
+        for file_name in pack.files:
+            vectorstore.forget(pack.path / file_name)
+        discard(pack.path)
+    with suppress(OSError):  # only when nothing else lies there
+        (cache_folder("packs") / name).rmdir()
+
+
+def _installed(name: str) -> Pack:
+    pack = find_pack(name)
+    if pack is None:
+        source_of(name)
+        raise SettingError(f"the data pack {name} is not installed; run: dialeval data add {name}")
+    return pack
+
+
+def _folder_of(source: PackSource) -> Path:
+    return cache_folder("packs") / source.name / source.version
+
+
+def _add_remote(source: PackSource, address: str, target: Path, progress: Progress | None) -> None:
+    # Imported here: whoever only looks a pack up need not wait for the network modules.
+    from dialeval.resources.archives import unpack
+    from dialeval.resources.download import check_address, download, shown
+
+    name = hashlib.sha256(check_address(address).encode()).hexdigest()[:16]
+    archive = cache_folder("downloads") / f"{source.name}-{name}"
+    if not archive.exists():
+        # A digest is pinned for what the official address gives; a mirror must give the same.
+        download(address, archive, source.sha256, progress)
+    try:
+        with building(target) as folder:
+            unpack(archive, source.files, folder, source.most_bytes, shown(address))
+            _write_manifest(source, folder, shown(address), sha256_of(archive))
+    except DataError:
+        archive.unlink(missing_ok=True)  # it would be refused again
+        raise
+    archive.unlink(missing_ok=True)
+
+
+def _add_local(source: PackSource, local: Path, target: Path) -> None:
+    from dialeval.resources.archives import unpack
+
+    archive = local / source.address.rpartition("/")[2]
+    with building(target) as folder:
+        if all((local / name).is_file() for name in source.files):
+            for name in source.files:
+                shutil.copyfile(local / name, folder / name)
+            digest = None
+        elif archive.is_file():
+            digest = sha256_of(archive)
+            if source.sha256 not in (None, digest):
+                what = f"SHA-256 {digest} instead of {source.sha256}"
+                raise DataError(Fault(str(archive), None, what, "get the file again"))
+            unpack(archive, source.files, folder, source.most_bytes, str(archive))
+        else:
+            missing = ", ".join(name for name in source.files if not (local / name).is_file())
+            remedy = f"put these files or {archive.name} there"
+            raise DataError(Fault(str(local), None, f"does not hold {missing}", remedy))
+        _write_manifest(source, folder, "local copy", digest)
+
+
+def _write_manifest(source: PackSource, folder: Path, origin: str, download_sha256: str | None) -> None:
+    files = {
+        name: {"sha256": sha256_of(folder / name), "size": (folder / name).stat().st_size} for name in source.files
+    }
+    facts = {
+        "name": source.name,
+        "version": source.version,
+        "licence": source.licence,
+        "origin": origin,
+        "download_sha256": download_sha256,
+        "files": files,
+    }
+    (folder / _MANIFEST).write_text(json.dumps(facts, indent=2) + "\n", "utf-8")
+
+
+def _read(folder: Path) -> Pack | None:
+    """The pack in a folder, or None where there is no whole manifest."""
+    try:
+        facts = json.loads((folder / _MANIFEST).read_text("utf-8"))
+        files = {name: PackFile(str(file["sha256"]), int(file["size"])) for name, file in facts["files"].items()}
+        return Pack(str(facts["name"]), str(facts["version"]), folder, str(facts["origin"]), files)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None

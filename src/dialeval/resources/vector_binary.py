@@ -1,0 +1,157 @@
+"""Word vectors as arrays: a NumPy matrix with its vocabulary beside it, and the word2vec binary format.
+
+- `x.npy`: a matrix of floats, one row per line of the vocabulary `x.vocab`, `x.txt` or `vocab.txt` in the same folder.
+  Never unpickled.
+- `x.bin`, `x.bin.gz`, `x.bin.zst`: a header line `words dimension`, then per word its bytes, a blank, and `dimension`
+  little-endian float32 numbers; a line end may follow. fastText's own `.bin` models are another format and are refused.
+
+The types of the numbers are kept; every number must be finite.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, BinaryIO
+
+import numpy as np
+import numpy.typing as npt
+
+from dialeval.core.errors import DataError, Fault
+from dialeval.resources.vector_text import not_utf8, open_stream, read_chunk
+from dialeval.resources.vectorstore import Matrix
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_ROWS = 1 << 14
+"""Rows that are checked and handed over at a time."""
+_READ_BYTES = 1 << 24
+_LONGEST_WORD = 1 << 16
+_LARGEST_DIMENSION = 1 << 20
+
+Add = Callable[[list[bytes], Matrix], None]
+
+
+def vocabulary_beside(matrix: Path) -> Path:
+    """The file that holds the words of an `.npy` matrix."""
+    choices = [matrix.with_suffix(".vocab"), matrix.with_suffix(".txt"), matrix.with_name("vocab.txt")]
+    for choice in choices:
+        if choice.is_file():
+            return choice
+    names = ", ".join(choice.name for choice in choices)
+    raise DataError(Fault(str(matrix), None, "has no vocabulary beside it", f"put the words, one a line, into {names}"))
+
+
+def open_matrix(path: Path) -> Matrix:
+    """Map the matrix of an `.npy` file."""
+    remedy = "save a two-dimensional array of floats with numpy.save"
+    try:
+        matrix: Matrix = np.load(path, mmap_mode="r", allow_pickle=False)
+    except (ValueError, EOFError) as error:
+        raise DataError(Fault(str(path), None, f"is not a NumPy array: {error}", remedy)) from error
+    if matrix.ndim != 2 or not np.issubdtype(matrix.dtype, np.floating) or matrix.dtype.itemsize > 8 or not matrix.size:
+        what = f"holds an array of type {matrix.dtype} and shape {matrix.shape}"
+        raise DataError(Fault(str(path), None, what, remedy))
+    return matrix
+
+
+def read_matrix(path: Path, vocabulary: Path, add: Add) -> None:
+    """Hand over the rows of an `.npy` matrix with their words; DataError with every fault."""
+    matrix = open_matrix(path)
+    lines = vocabulary.read_bytes().removeprefix(b"\xef\xbb\xbf").removesuffix(b"\n").split(b"\n")
+    words = [line.removesuffix(b"\r") for line in lines]
+    faults = list(_word_faults(words, vocabulary))
+    if len(words) != len(matrix):
+        what = f"{len(words)} words for the {len(matrix)} rows of {path.name}"
+        faults.insert(0, Fault(str(vocabulary), None, what, "give every row its word, one a line"))
+        raise DataError(faults)
+    for start in range(0, len(matrix), _ROWS):
+        rows = matrix[start : start + _ROWS]
+        faults.extend(_number_faults(rows, path, start))
+        if not faults:
+            add(words[start : start + _ROWS], rows)
+    if faults:
+        raise DataError(faults)
+
+
+def read_word2vec(path: Path, add: Add) -> None:
+    """Hand over the words and vectors of a word2vec binary file."""
+    with open_stream(path) as stream:
+        source = _Buffered(stream, path)
+        count, dimension = _header(source)
+        for start in range(0, count, _ROWS):
+            words, rows = _records(source, min(_ROWS, count - start), dimension)
+            if faults := [*_word_faults(words, path, start), *_number_faults(rows, path, start)]:
+                raise DataError(faults)
+            add(words, rows)
+
+
+class _Buffered:
+    """A stream from which pieces are taken off the front."""
+
+    def __init__(self, stream: BinaryIO, path: Path) -> None:
+        self._stream, self.path = stream, path
+        self._data, self._place = b"", 0
+
+    def until(self, mark: bytes, limit: int) -> bytes:
+        """What stands before the next mark, which is taken off too."""
+        end = self._data.find(mark, self._place)
+        if end < 0:
+            self._fill(limit)
+            end = self._data.find(mark, self._place)
+        if not 0 <= end - self._place < limit:
+            raise self.broken()
+        piece = self._data[self._place : end]
+        self._place = end + 1
+        return piece
+
+    def take(self, size: int) -> bytes:
+        """The next `size` bytes."""
+        if len(self._data) - self._place < size:
+            self._fill(size)
+        piece = self._data[self._place : self._place + size]
+        if len(piece) < size:
+            raise self.broken()
+        self._place += size
+        return piece
+
+    def broken(self) -> DataError:
+        """The error for a file that ends too soon or is something else."""
+        what = "is cut short, or is not in the word2vec binary format"
+        return DataError(Fault(str(self.path), None, what, "get the file again, or give the vectors as text"))
+
+    def _fill(self, size: int) -> None:
+        self._data = self._data[self._place :] + read_chunk(self._stream, max(size, _READ_BYTES), str(self.path))
+        self._place = 0
+
+
+def _header(source: _Buffered) -> tuple[int, int]:
+    fields = source.until(b"\n", 64).split()
+    if len(fields) != 2 or not all(field.isdigit() for field in fields):
+        raise source.broken()
+    count, dimension = map(int, fields)
+    if not count or not 0 < dimension <= _LARGEST_DIMENSION:
+        raise source.broken()
+    return count, dimension
+
+
+def _records(source: _Buffered, count: int, dimension: int) -> tuple[list[bytes], npt.NDArray[np.float32]]:
+    words: list[bytes] = []
+    vectors: list[bytes] = []
+    for _ in range(count):
+        # The original tool ends each vector with a line feed, others do not: it stands before the next word then.
+        words.append(source.until(b" ", _LONGEST_WORD).removeprefix(b"\n"))
+        vectors.append(source.take(4 * dimension))
+    return words, np.frombuffer(b"".join(vectors), "<f4").reshape(count, dimension)
+
+
+def _word_faults(words: list[bytes], path: Path, start: int = 0) -> Iterator[Fault]:
+    for line, word in enumerate(words, start + 1):
+        if not word.strip():
+            yield Fault(str(path), line, "no word", "give every row its word")
+    yield from not_utf8(words, start + 1, str(path))
+
+
+def _number_faults(rows: Matrix, path: Path, start: int) -> Iterator[Fault]:
+    for row in np.flatnonzero(~np.isfinite(rows).all(axis=1)).tolist():
+        yield Fault(str(path), start + row + 1, "a number of this row is not finite", "correct the row, or take it out")

@@ -1,0 +1,140 @@
+"""What is known of the words of an evaluation beside their letters: whether they are in the vocabulary, how often they
+occur in the training text, their vectors.
+
+Each is an array over the ids of the evaluation's shared vocabulary and grows with it: only words that are really met
+are ever looked up. All of it may be used by several threads at once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from threading import Lock
+
+import numpy as np
+import numpy.typing as npt
+
+from dialeval.core.columns import DIGEST_LENGTH, Floats, Ids, Ints, TextColumn
+from dialeval.resources.embeddings import WordVectors
+from dialeval.text.ngrams import NgramCounts, NgramValues, count_texts
+from dialeval.text.tokenise import UNKNOWN, Oov
+from dialeval.text.vocabulary import Vocabulary
+
+Mask = npt.NDArray[np.bool_]
+
+
+class VectorTable:
+    """Vectors by word id: `rows` leads from an id to a row of `matrix`, or to -1 for a word without a vector."""
+
+    def __init__(self, vocabulary: Vocabulary, vectors: WordVectors) -> None:
+        self._vocabulary = vocabulary
+        self._vectors = vectors
+        self._rows = np.empty(0, np.int64)
+        self._matrix = np.empty((0, vectors.dimension))
+        self._unit_rows = np.empty(0, np.int64)
+        self._units = self._matrix
+        self._lock = Lock()
+
+    @property
+    def digest(self) -> str:
+        """What the vectors are, for signatures."""
+        return self._vectors.digest
+
+    def arrays(self) -> tuple[Ints, Floats]:
+        """`rows` and `matrix` for every word that has been met so far."""
+        with self._lock:
+            start, stop = len(self._rows), len(self._vocabulary)
+            if start < stop:
+                words = list(self._vocabulary.column().slice(start, stop))
+                found, known = self._vectors.vectors_for(words)
+                rows = np.where(known, np.cumsum(known) - 1 + len(self._matrix), -1)
+                self._rows = np.concatenate((self._rows, rows))
+                self._matrix = np.concatenate((self._matrix, found[known]))
+            return self._rows, self._matrix
+
+    def units(self) -> tuple[Ints, Floats]:
+        """The same with vectors of length one; a word whose vector is zero counts as one without a vector."""
+        rows, matrix = self.arrays()
+        with self._lock:
+            if len(self._unit_rows) < len(rows):
+                lengths = np.sqrt((matrix * matrix).sum(axis=1))
+                self._units = matrix / np.where(lengths > 0, lengths, 1.0)[:, None]
+                zero = np.append(lengths == 0, False)  # the last entry is for the row -1
+                self._unit_rows = np.where(zero[rows], -1, rows)
+            return self._unit_rows, self._units
+
+
+class KnownWords:
+    """The vocabulary of dialog-eval: the listed words and those with a vector; any other word is `<unk>`."""
+
+    def __init__(self, vocabulary: Vocabulary, listed: Vocabulary | None, vectors: VectorTable | None) -> None:
+        self._vocabulary = vocabulary
+        self._listed = listed
+        self._vectors = vectors
+        self._unknown = vocabulary.add(TextColumn.from_strings([UNKNOWN]))[0]
+        self._mask: Mask = np.empty(0, np.bool_)
+        self._lock = Lock()
+
+    @property
+    def digest(self) -> str:
+        """Which words are known, for signatures."""
+        parts = [self._listed.column().digest if self._listed else "", self._vectors.digest if self._vectors else ""]
+        return hashlib.sha256(" ".join(parts).encode()).hexdigest()[:DIGEST_LENGTH]
+
+    def mask(self) -> Mask:
+        """Whether each word that has been met so far is known."""
+        with self._lock:
+            start, stop = len(self._mask), len(self._vocabulary)
+            if start < stop:
+                known = np.zeros(stop - start, np.bool_)
+                if self._listed is not None:
+                    known |= self._listed.find(self._vocabulary.column().slice(start, stop)) >= 0
+                if self._vectors is not None:
+                    known |= self._vectors.arrays()[0][start:stop] >= 0
+                self._mask = np.concatenate((self._mask, known))
+            return self._mask
+
+    def unified(self, ids: Ids) -> Ids:
+        """The same ids with that of `<unk>` for every word that is not known."""
+        return np.where(self.mask()[ids], ids, self._unknown).astype(np.int32, copy=False)
+
+
+class TrainText:
+    """How often n-grams occur in the training text."""
+
+    def __init__(self, vocabulary: Vocabulary, texts: TextColumn, known: KnownWords) -> None:
+        self._vocabulary = vocabulary
+        self._texts = texts
+        self._known = known
+        self._counts: dict[tuple[int, str, Oov], NgramCounts] = {}
+        self._lock = Lock()
+
+    @property
+    def digest(self) -> str:
+        """What the text is, for signatures."""
+        return self._texts.digest
+
+    def _counted(self, n: int, tokeniser: str, oov: Oov) -> NgramCounts:
+        key = (n, tokeniser, oov)
+        with self._lock:
+            if key not in self._counts:
+                unified = self._known.unified if oov == "unk" else None
+                self._counts[key] = count_texts(self._texts, self._vocabulary, n, tokeniser, unified)
+            return self._counts[key]
+
+    def shares(self, n: int, tokeniser: str, oov: Oov) -> NgramValues:
+        """The share of each n-gram of one or two words among all of them."""
+        counts = self._counted(n, tokeniser, oov)
+        return NgramValues.of(counts.grams, counts.counts / max(counts.total, 1))
+
+
+def all_words(texts: TextColumn) -> Vocabulary:
+    """Every word of some texts."""
+    vocabulary = Vocabulary()
+    vocabulary.split(texts)
+    return vocabulary
+
+
+def listed_words(lines: Iterable[str]) -> Vocabulary:
+    """The words of a list with one word a line; blanks around a word are not part of it."""
+    return Vocabulary(line.strip() for line in lines)

@@ -1,0 +1,137 @@
+"""The BLEU metric: settings, names, edge cases, and one pass for all of its presets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import pytest
+import sacrebleu
+from nltk.translate.bleu_score import SmoothingFunction, sentence_bleu
+
+from dialeval.core.columns import Batch, Column, RaggedColumn, TextColumn
+from dialeval.core.errors import SettingError
+from dialeval.core.needs import Need
+from dialeval.metrics.overlap import statistics
+from dialeval.metrics.overlap.bleu import Bleu
+from dialeval.metrics.registry import Registry
+from dialeval.text.vocabulary import Vocabulary
+
+
+def batch_of(
+    responses: Sequence[str], references: Sequence[Sequence[str]], vocabulary: Vocabulary | None = None
+) -> Batch:
+    columns: dict[Need, Column] = {
+        Need.RESPONSE: TextColumn.from_strings(responses),
+        Need.REFERENCE: RaggedColumn.from_lists(references),
+    }
+    return Batch(len(responses), columns, vocabulary or Vocabulary(), np.arange(len(responses) + 1))
+
+
+def test_presets_are_nltk_with_the_weights_of_dialog_eval() -> None:
+    response, references = "i am fine , thank you", ["i am fine , thanks", "fine , thank you very much"]
+    batch = batch_of([response], [references])
+    weights = [(1, 0, 0, 0), (0.5, 0.5, 0, 0), (0.33, 0.33, 0.33, 0), (0.25, 0.25, 0.25, 0.25)]
+    split = [reference.split() for reference in references]
+    for n, weight in enumerate(weights, 1):
+        expected = sentence_bleu(split, response.split(), weight, SmoothingFunction().method4)
+        assert Bleu(n=n).score(batch)[0] == pytest.approx(expected, rel=1e-14)
+
+
+def test_bleu_3_keeps_the_weights_of_the_original() -> None:
+    batch = batch_of(["a b c d"], [["a x b c d y"]])
+    third = Bleu(n=3, smooth=0).score(batch)[0] / np.exp(1 - 6 / 4)
+    assert third == pytest.approx((1 * 2 / 3 * 1 / 2) ** 0.33, rel=1e-14)
+
+
+def test_orders_above_n_are_smoothed_too() -> None:
+    # Method 5 of bleu-1 looks at bigrams, method 6 refuses a row without a trigram match whatever n is.
+    batch = batch_of(["a b c"], [["a b x"]])
+    assert Bleu(n=1, smooth=5).score(batch)[0] == pytest.approx((2 / 3 + 1 + 2 / 3 + 1 / 2) / 3, rel=1e-14)
+    assert np.isnan(Bleu(n=1, smooth=6).score(batch)[0])
+
+
+def test_rows_that_cannot_be_scored_are_nan_and_the_others_are_not() -> None:
+    batch = batch_of(["", "a", "a", "a", ""], [["a"], [""], [], ["a"], []])
+    for metric in (Bleu(), Bleu(by="sacre")):
+        partial = metric.partial(batch)
+        np.testing.assert_array_equal(partial.items[metric.name], [0, 0, np.nan, 1, np.nan])
+        assert (partial.state.rows, partial.state.scored) == (5, 3)
+
+
+def test_by_sacre_is_sacrebleu() -> None:
+    response, references = "the cat sat on a mat today", ["the cat sat on the mat", "a cat sat on a mat"]
+    expected = sacrebleu.sentence_bleu(response, references, tokenize="none").score / 100
+    assert Bleu(by="sacre").score(batch_of([response], [references]))[0] == pytest.approx(expected, rel=1e-14)
+
+
+def test_the_tokeniser_decides_what_a_word_is() -> None:
+    batch = batch_of(["Hello there"], [["hello There"]])
+    assert Bleu().score(batch).tolist() == [0]
+    assert Bleu(n=2, tokeniser="lower-words.1").score(batch).tolist() == [1]
+
+
+def test_the_presets_share_one_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = 0
+    original = statistics.BleuStatistics.of
+
+    def counted(*args: Any) -> statistics.BleuStatistics:
+        nonlocal made
+        made += 1
+        return original(*args)
+
+    monkeypatch.setattr(statistics.BleuStatistics, "of", counted)
+    batch = batch_of(["a b c"], [["a b d"]])
+    for metric in [*(Bleu(n=n) for n in (1, 2, 3, 4)), Bleu(smooth=7), Bleu(by="sacre")]:
+        metric.score(batch.only(metric.needs))
+    assert made == 1
+
+
+def test_threads_with_a_shared_vocabulary_agree() -> None:
+    random = np.random.default_rng(3)
+    vocabulary = Vocabulary()
+
+    def text() -> str:
+        return " ".join(map(str, random.integers(0, 9, random.integers(0, 90))))
+
+    parts = [([text() for _ in range(50)], [[text()] * (row % 3) for row in range(50)]) for _ in range(8)]
+    with ThreadPoolExecutor(4) as pool:
+        threaded = list(pool.map(lambda part: Bleu().score(batch_of(part[0], part[1], vocabulary)), parts))
+    for scores, part in zip(threaded, parts, strict=True):
+        np.testing.assert_array_equal(scores, Bleu().score(batch_of(part[0], part[1])))
+
+
+@pytest.mark.parametrize(
+    ("name", "metric"),
+    [
+        ("bleu-1", Bleu(n=1)),
+        ("bleu-4", Bleu()),
+        ("bleu(n=2,smooth=7)", Bleu(n=2, smooth=7)),
+        ("bleu(by=sacre)", Bleu(by="sacre")),
+        ("bleu(n=1,tokeniser=lower-words.1)", Bleu(n=1, tokeniser="lower-words.1")),
+    ],
+)
+def test_names_read_back(name: str, metric: Bleu) -> None:
+    registry = Registry()
+    registry.register(Bleu)
+    assert str(metric) == name
+    assert registry.parse(name) == metric
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"n": 0}, "n=0"),
+        ({"n": 5}, "n=5"),
+        ({"smooth": -1}, "0 to 7"),
+        ({"smooth": 8}, "0 to 7"),
+        ({"by": "moses"}, "'moses'"),
+        ({"by": "sacre", "smooth": 3}, "leave out smooth=3"),
+        ({"tokeniser": "word.1"}, "words.1"),
+    ],
+)
+def test_impossible_settings_are_refused(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(SettingError, match=message):
+        Bleu(**settings)

@@ -1,0 +1,285 @@
+from __future__ import annotations
+
+import gzip
+import multiprocessing
+import os
+import pickle
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from dialeval.core.errors import DataError, SettingError
+from dialeval.resources import cache as caching
+from dialeval.resources import packs, vector_text, vectorstore
+from dialeval.resources.embeddings import Embeddings, WordVectors, load_embeddings
+
+TEXT = "the 0.1 0.2\nof 3 4\nthe 0.5 0.6\nzero 0 0\n"
+
+
+def load(path: Path) -> Embeddings:
+    loaded = load_embeddings(path)
+    assert isinstance(loaded, Embeddings)
+    return loaded
+
+
+def settled(path: Path, content: str, age: float = 100.0) -> Path:
+    """Write a file that was last changed some time ago, so that its time can be trusted."""
+    path.write_text(content, "utf-8")
+    os.utime(path, (time.time() - age,) * 2)
+    return path
+
+
+@pytest.fixture
+def parses(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    """The sources that were parsed."""
+    seen: list[Path] = []
+    read = vector_text.read_text
+
+    def counted(path: Path, add: vector_text.Add) -> None:
+        seen.append(path)
+        read(path, add)
+
+    monkeypatch.setattr(vector_text, "read_text", counted)
+    return seen
+
+
+@pytest.fixture
+def hashed(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    """The sources that were hashed."""
+    seen: list[Path] = []
+
+    def counted(*files: Path) -> str:
+        seen.extend(files)
+        return caching.sha256_of(*files)
+
+    monkeypatch.setattr(vectorstore, "sha256_of", counted)
+    return seen
+
+
+def test_the_later_line_wins(tmp_path: Path) -> None:
+    vectors = load(settled(tmp_path / "v.txt", TEXT))
+    assert (len(vectors), vectors.dimension, vectors.name) == (3, 2, "v.txt")
+    assert vectors.words() == ["of", "the", "zero"]
+    assert vectors.rows_of(["the", "of", "no", "zero"]).tolist() == [2, 1, -1, 3]
+    found, known = vectors.vectors_for(["the", "no", "zero", "of", "the"])
+    assert found.dtype == np.float64
+    assert found.tolist() == [[0.5, 0.6], [0, 0], [0, 0], [3, 4], [0.5, 0.6]]
+    assert known.tolist() == [True, False, True, True, True]
+    assert "the" in vectors
+    assert "no" not in vectors
+    assert 3 not in vectors
+
+
+def test_no_words_asked(tmp_path: Path) -> None:
+    found, known = load(settled(tmp_path / "v.txt", TEXT)).vectors_for([])
+    assert found.shape == (0, 2)
+    assert known.shape == (0,)
+
+
+def test_what_is_handed_out_may_be_changed(tmp_path: Path) -> None:
+    vectors = load(settled(tmp_path / "v.txt", TEXT))
+    vectors.vectors_for(["of"])[0][:] = 9
+    assert vectors.vectors_for(["of"])[0].tolist() == [[3, 4]]
+    with pytest.raises(ValueError, match="read-only"):
+        vectors.matrix[0, 0] = 9
+
+
+WORD = st.text(st.characters(codec="utf-8", exclude_categories=["Z", "C"]), min_size=1, max_size=4)
+
+
+@given(
+    rows=st.lists(st.tuples(WORD, st.floats(-9, 9), st.floats(-9, 9)), min_size=1, max_size=20),
+    asked=st.lists(WORD, max_size=9),
+)
+@settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_equals_a_dictionary(tmp_path: Path, rows: list[tuple[str, float, float]], asked: list[str]) -> None:
+    path = tmp_path / "v.txt"
+    path.write_text(f"{len(rows)} 2\n" + "".join(f"{word} {x!r} {y!r}\n" for word, x, y in rows), "utf-8", newline="")
+    twin = {word: [x, y] for word, x, y in rows}
+    asked = asked + [word for word, _, _ in rows]
+    found, known = load(path).vectors_for(asked)
+    assert known.tolist() == [word in twin for word in asked]
+    assert found.tolist() == [twin.get(word, [0, 0]) for word in asked]
+
+
+def test_second_load_reads_nothing(tmp_path: Path, parses: list[Path], hashed: list[Path]) -> None:
+    path = settled(tmp_path / "v.txt", TEXT)
+    first = load(path)
+    path.write_bytes(b"x" * path.stat().st_size)  # whoever read it now would notice
+    os.utime(path, ns=(0, vectorstore._read_note(vectorstore._note_of(path))["stamp"][0][1]))  # type: ignore[index]
+    second = load(path)
+    assert len(parses) == len(hashed) == 1
+    assert second.digest == first.digest
+    assert second.matrix.tolist() == first.matrix.tolist()
+
+
+def test_touched_file_is_hashed_and_changed_file_is_parsed(
+    tmp_path: Path, parses: list[Path], hashed: list[Path]
+) -> None:
+    path = settled(tmp_path / "v.txt", TEXT)
+    load(path)
+    settled(path, TEXT, age=50)
+    load(path)
+    assert (len(parses), len(hashed)) == (1, 2)
+    load(path)
+    assert (len(parses), len(hashed)) == (1, 2)
+    settled(path, TEXT.replace("0.6", "0.7"), age=40)  # same size
+    assert load(path).vectors_for(["the"])[0].tolist() == [[0.5, 0.7]]
+    assert (len(parses), len(hashed)) == (2, 3)
+
+
+def test_a_fresh_file_is_not_trusted_by_its_time(tmp_path: Path, parses: list[Path]) -> None:
+    path = tmp_path / "v.txt"
+    path.write_text(TEXT)
+    times = path.stat().st_mtime_ns
+    load(path)
+    path.write_text(TEXT.replace("0.6", "0.7"))
+    os.utime(path, ns=(times, times))  # two changes within one tick of the clock
+    assert load(path).vectors_for(["the"])[0].tolist() == [[0.5, 0.7]]
+
+
+def test_old_entries_go_and_shared_ones_stay(tmp_path: Path, cache: Path) -> None:
+    def entries() -> int:
+        return sum(path.is_dir() for path in (cache / "vectors").iterdir())
+
+    first, second = settled(tmp_path / "a.txt", TEXT), settled(tmp_path / "b.txt", TEXT)
+    load(first)
+    load(second)
+    assert entries() == 1
+    settled(first, TEXT + "new 1 2\n", age=50)
+    load(first)
+    assert entries() == 2
+    settled(first, TEXT + "new 1 3\n", age=40)
+    load(first)
+    assert entries() == 2
+    vectorstore.forget(first)
+    assert entries() == 1
+    assert len(load(second)) == 3
+
+
+@pytest.mark.parametrize("name", ["entry.json", "matrix.bin", "hashes.npy", "words.bin"])
+def test_damaged_entry_is_built_anew(tmp_path: Path, cache: Path, parses: list[Path], name: str) -> None:
+    path = settled(tmp_path / "v.txt", TEXT)
+    load(path)
+    [damaged] = cache.glob(f"vectors/*/{name}")
+    damaged.write_bytes(damaged.read_bytes()[:-5])
+    assert load(path).vectors_for(["of"])[0].tolist() == [[3, 4]]
+    assert len(parses) == 2
+
+
+def test_a_cache_that_may_only_be_read(tmp_path: Path, parses: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(target: Path, content: bytes) -> None:
+        raise PermissionError
+
+    first = load(settled(tmp_path / "a.txt", TEXT))
+    monkeypatch.setattr(vectorstore, "write_bytes", refuse)
+    assert load(settled(tmp_path / "b.txt", TEXT)).digest == first.digest
+    assert len(parses) == 1
+
+
+def test_faulty_file_leaves_nothing(tmp_path: Path, cache: Path) -> None:
+    path = settled(tmp_path / "v.txt", "the 1 2\n\nof 3 4\n")
+    with pytest.raises(DataError, match=r"v\.txt:2: blank line"):
+        load(path)
+    assert list((cache / "vectors").iterdir()) == []
+
+
+def test_a_file_that_changes_meanwhile_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = settled(tmp_path / "v.txt", TEXT)
+    read = vector_text.read_text
+
+    def meddle(source: Path, add: vector_text.Add) -> None:
+        read(source, add)
+        settled(path, TEXT + "more 1 2\n", age=1)
+
+    monkeypatch.setattr(vector_text, "read_text", meddle)
+    with pytest.raises(DataError, match="changed while"):
+        load(path)
+
+
+def test_digest_is_that_of_the_content(tmp_path: Path) -> None:
+    text = load(settled(tmp_path / "v.txt", TEXT)).digest
+    (tmp_path / "v.vec.gz").write_bytes(gzip.compress(b"4 2\n" + TEXT.replace(" ", "\t").encode()))
+    np.save(tmp_path / "w.npy", np.array([[0.1, 0.2], [3, 4], [0.5, 0.6], [-0.0, 0]]))
+    (tmp_path / "w.vocab").write_text("the\nof\nthe\nzero\n")
+    assert load(tmp_path / "v.vec.gz").digest == text
+    assert load(tmp_path / "w.npy").digest == text
+    assert load(settled(tmp_path / "x.txt", TEXT.replace("0.6", "0.7"))).digest != text
+    assert load(settled(tmp_path / "y.txt", TEXT.replace("zero", "null"))).digest != text
+
+
+def test_pickled_as_a_place(tmp_path: Path) -> None:
+    rows = "".join(f"w{row} {row} 2\n" for row in range(5000))
+    vectors = load(settled(tmp_path / "v.txt", rows))
+    pickled = pickle.dumps(vectors)
+    assert len(pickled) < 2000
+    again = pickle.loads(pickled)
+    assert (again.name, again.digest) == (vectors.name, vectors.digest)
+    assert again.vectors_for(["w77"])[0].tolist() == [[77, 2]]
+
+
+def _load_in_child(path: str) -> tuple[str, float]:
+    loaded = load_embeddings(path)
+    return loaded.digest, float(loaded.vectors_for(["w77"])[0][0, 0])
+
+
+def test_several_processes_at_once(tmp_path: Path, cache: Path) -> None:
+    path = settled(tmp_path / "v.txt", "".join(f"w{row} {row} 2\n" for row in range(20_000)))
+    with multiprocessing.get_context("spawn").Pool(4) as pool:
+        seen = pool.map(_load_in_child, [str(path)] * 8, chunksize=1)
+    assert set(seen) == {(load(path).digest, 77.0)}
+    assert list((cache / "vectors").glob(".*")) == []
+
+
+def test_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SettingError, match="dialeval data add glove-6b"):
+        load_embeddings("glove-6b")
+    with pytest.raises(SettingError, match="did you mean glove-6b"):
+        load_embeddings("glove6b")
+    with pytest.raises(SettingError, match="wordllama"):
+        load_embeddings("zzz")
+    with pytest.raises(DataError, match="no such file"):
+        load_embeddings("vectors.txt")
+    with pytest.raises(DataError, match="no such file"):
+        load_embeddings(Path("vectors"))
+    with pytest.raises(DataError, match="is a folder"):
+        load_embeddings(tmp_path)
+
+
+def test_from_a_pack(tmp_path: Path) -> None:
+    for dimension in (50, 100, 200, 300):
+        (tmp_path / f"glove.6B.{dimension}d.txt").write_text("the" + " 0.5" * dimension + "\n")
+    packs.add_pack("glove-6b", from_folder=tmp_path)
+    assert load_embeddings("glove-6b").dimension == 300
+    small = load_embeddings("glove-6b/glove.6B.50d.txt")
+    assert (small.dimension, small.name) == (50, "glove-6b/glove.6B.50d.txt")
+    with pytest.raises(SettingError, match=r"it has .*glove\.6B\.100d\.txt"):
+        load_embeddings("glove-6b/glove.6B.25d.txt")
+
+
+def test_start_up_stays_fast() -> None:
+    import subprocess
+
+    slow = ("pyarrow", "numba", "scipy", "tokenizers", "urllib.request", "tarfile")
+    code = f"import sys, dialeval.resources.embeddings; print([name for name in {slow} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.golden
+def test_golden_vectors(shared_data: Path) -> None:
+    path = shared_data / "dialog-eval" / "nasty-a" / "vectors.txt.gz"
+    vectors: WordVectors = load(path)
+    lines = gzip.decompress(path.read_bytes()).decode().splitlines()
+    twin = {line.split()[0]: [float(field) for field in line.split()[1:]] for line in lines}
+    assert (len(lines), len(twin)) == (72, 71)
+    found, known = vectors.vectors_for([*twin, "not-there"])
+    assert known.tolist() == [True] * 71 + [False]
+    assert found.tolist() == [*twin.values(), [0.0] * 25]
+    assert not vectors.vectors_for(["zero"])[0].any()
