@@ -24,7 +24,7 @@ bench: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks
 
 pins: $(VENV)/.installed-dev
-	$(BIN)/uv pip compile pyproject.toml --extra dev --universal --python-version 3.10 --no-header --no-annotate --upgrade -o constraints.txt
+	$(BIN)/uv pip compile pyproject.toml --all-extras --universal --python-version 3.10 --no-header --no-annotate --upgrade -o constraints.txt
 
 $(VENV)/bin/python:
 	sh tools/make-venv.sh $(PYTHON) $(VENV)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 
-from benchmarks import startup, tokenising
+from benchmarks import bleu, responses, startup, tokenising
 
-SECTIONS = {"startup": startup, "tokenising": tokenising}
+SECTIONS = {"startup": startup, "tokenising": tokenising, "bleu": bleu, "responses": responses}
 
 for name in sys.argv[1:] or SECTIONS:
     print(f"\n{(SECTIONS[name].__doc__ or '').splitlines()[0]}\n")

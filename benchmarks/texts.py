@@ -10,10 +10,9 @@ WORDS_PER_LINE = 12
 
 def lines(count: int, seed: int = 0) -> list[str]:
     """Lines of twelve words, the k-th most frequent word being met about 1/k as often as the first."""
-    dice = np.random.default_rng(seed)
-    letters = np.array(list("etaoinshrdlucmfwypvbgkjqxz"))
-    lengths = np.clip(dice.normal(5, 2.5, VOCABULARY).astype(int), 1, None)
-    words = ["".join(dice.choice(letters, length)) for length in lengths]
+    letters, spell = np.array(list("etaoinshrdlucmfwypvbgkjqxz")), np.random.default_rng(0)
+    lengths = np.clip(spell.normal(5, 2.5, VOCABULARY).astype(int), 1, None)
+    words = ["".join(spell.choice(letters, length)) for length in lengths]
     weights = 1 / np.arange(1, VOCABULARY + 1)
-    drawn = dice.choice(VOCABULARY, (count, WORDS_PER_LINE), p=weights / weights.sum())
+    drawn = np.random.default_rng(seed).choice(VOCABULARY, (count, WORDS_PER_LINE), p=weights / weights.sum())
     return [" ".join([words[index] for index in row]) for row in drawn]

@@ -1,6 +1,6 @@
 """Make the word vectors of the shipped sample out of the sample's own texts: `python tools/make_sample_vectors.py`.
 
-Positive pointwise mutual information of words within two words of each other, reduced by a singular value decomposition.
+Positive pointwise mutual information of words within two words of each other, by a singular value decomposition.
 They are good enough to show the embedding metrics at work on the sample and for nothing else.
 """
 
@@ -40,6 +40,7 @@ def vectors(texts: list[list[str]]) -> dict[str, np.ndarray]:
 
 
 def main() -> None:
+    """Write the vectors beside the texts."""
     files = ["train.txt", "references.txt", "contexts.txt"]
     texts = [line.split() for name in files for line in (SAMPLE / name).read_text(encoding="utf-8").splitlines()]
     lines = [f"{word} {' '.join(f'{value:.3f}' for value in vector)}\n" for word, vector in vectors(texts).items()]

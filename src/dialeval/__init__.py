@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from dialeval.core.errors import DataError, DialevalError, NeedError, SettingError
     from dialeval.core.result import Result, Run, load
     from dialeval.engine.evaluate import evaluate
-    from dialeval.report.html import report
+    from dialeval.reports.html import report
 
 _HOMES = {
     "DataError": "dialeval.core.errors",
@@ -25,7 +25,7 @@ _HOMES = {
     "Run": "dialeval.core.result",
     "load": "dialeval.core.result",
     "evaluate": "dialeval.engine.evaluate",
-    "report": "dialeval.report.html",
+    "report": "dialeval.reports.html",
 }
 
 __all__ = [

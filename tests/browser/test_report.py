@@ -10,7 +10,7 @@ import pytest
 from dialeval.core.fold import Estimate
 from dialeval.core.result import Result, Run
 from dialeval.core.signature import Signature
-from dialeval.report.html import report
+from dialeval.reports.html import report
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

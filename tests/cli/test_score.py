@@ -126,7 +126,7 @@ def test_bad_input_is_one_clear_message_and_exit_2(
 
 def test_gates(dialeval: Dialeval) -> None:
     assert dialeval("score", "a.txt", "--fail-under", "length=2").returncode == 0
-    done = dialeval("score", "a.txt", "b.txt", "--fail-under", "length=1.9")
+    done = dialeval("score", "a.txt", "b.txt", "-m", "length", "--fail-under", "length=1.9")
     assert done.returncode == 1
     assert done.stderr == "gate failed: length of b is 1.5, limit 1.9\n"
     assert dialeval("score", "a.txt", "-m", "length", "--fail-under", "distinct-2=0").returncode == 1
@@ -160,3 +160,52 @@ def test_a_progress_bar_is_for_terminals(tmp_path: Path) -> None:
     os.close(controller)
     assert json.loads(done.stdout)["systems"]["a"]
     assert b"a" in drawn
+
+
+def test_words_from_outside(dialeval: Dialeval, tmp_path: Path) -> None:
+    write(tmp_path, train="one two three four five\n", vocab="one\ntwo\n", vectors="one 1 0\ntwo 0.5 1\n")
+    outside = ["--train", "train.txt", "--vocab", "vocab.txt", "--vectors", "vectors.txt", "-c", "refs.txt"]
+    run = json.loads(dialeval("score", "a.txt", "-r", "refs.txt", *outside, "-f", "json").stdout)["systems"]["a"]
+    assert len(run["metrics"]) == 17
+    assert run["skipped"] == {}
+    signature = run["metrics"]["embedding-average"]["signature"]
+    assert all(f"|{field}:" in signature for field in ("reference", "train", "vocabulary", "embeddings", "weight"))
+
+
+def test_what_is_missing_is_one_line_each(dialeval: Dialeval) -> None:
+    done = dialeval("score", "a.txt")
+    assert done.returncode == 0
+    lines = done.stderr.splitlines()
+    assert "skipped bleu-4: needs references: pass references=... (-r on the command line)" in lines
+    assert len([line for line in lines if line.startswith("skipped coherence: ")]) == 1
+
+
+def test_a_smoothing_method_keeps_the_names(dialeval: Dialeval) -> None:
+    plain, smoothed = (
+        json.loads(dialeval("score", "a.txt", "-r", "refs.txt", "-m", "bleu", "-f", "json", *more).stdout)
+        for more in ([], ["--bleu-smoothing", "7"])
+    )
+    one, other = (run["systems"]["a"]["metrics"]["bleu-4"] for run in (plain, smoothed))
+    assert one["mean"] != other["mean"]
+    assert "|smooth:7|" in other["signature"]
+    assert dialeval("score", "a.txt", "-r", "refs.txt", "--bleu-smoothing", "8").returncode == 2
+
+
+def test_a_confidence_level(dialeval: Dialeval) -> None:
+    done = dialeval("score", "a.txt", "-m", "length", "--confidence", "0.95", "-f", "json")
+    length = json.loads(done.stdout)["systems"]["a"]["metrics"]["length"]
+    assert length["confidence"] == pytest.approx(12.706 / 2**0.5, rel=1e-4)
+    both = dialeval("score", "a.txt", "-t", "2", "--confidence", "0.95")
+    assert both.returncode == 2
+    assert "not both" in both.stderr
+    assert dialeval("score", "a.txt", "--confidence", "95").returncode == 2
+
+
+def test_several_references(dialeval: Dialeval, tmp_path: Path) -> None:
+    write(tmp_path, more="one two three\nnothing\n")
+    one = json.loads(dialeval("score", "a.txt", "-r", "refs.txt", "-m", "bleu-1", "-f", "json").stdout)
+    two = json.loads(
+        dialeval("score", "a.txt", "-r", "refs.txt", "-r", "more.txt", "-m", "bleu-1", "-f", "json").stdout
+    )
+    means = [run["systems"]["a"]["metrics"]["bleu-1"]["mean"] for run in (one, two)]
+    assert means[0] < means[1]

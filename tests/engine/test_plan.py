@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import dialeval
-from dialeval.core.columns import Batch, Floats
+from dialeval.core.arrays import Floats
+from dialeval.core.columns import Batch
 from dialeval.core.errors import NeedError, SettingError
 from dialeval.core.fold import RowMetric
 from dialeval.core.needs import Need

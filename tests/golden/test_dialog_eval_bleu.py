@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dialeval.core.columns import Batch, Column, Floats, RaggedColumn, TextColumn
+from dialeval.core.arrays import Floats
+from dialeval.core.columns import Batch, Column, RaggedColumn, TextColumn
 from dialeval.core.exact import Moments
 from dialeval.core.needs import Need
 from dialeval.data.lines import read_lines

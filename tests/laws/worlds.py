@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 from hypothesis import strategies as st
 
-from dialeval.core.columns import Batch, Column, Floats, RaggedColumn, TextColumn
+from dialeval.core.arrays import Floats
+from dialeval.core.columns import Batch, Column, RaggedColumn, TextColumn
 from dialeval.core.fold import Fact, Metric, Partial
 from dialeval.core.needs import COLUMNS, Need
 from dialeval.resources.words import KnownWords, TrainText, VectorTable, listed_words

@@ -11,7 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dialeval.core.columns import Batch, Floats
+from dialeval.core.arrays import Floats
+from dialeval.core.columns import Batch
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import RowMetric
 from dialeval.core.needs import Need

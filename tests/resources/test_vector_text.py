@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dialeval.core.columns import Floats
+from dialeval.core.arrays import Floats
 from dialeval.core.errors import DataError
 from dialeval.resources import vector_text
 from dialeval.resources.vector_text import Block, find_layout, parse_block, read_text

@@ -26,7 +26,7 @@ def demo(output: Path) -> None:
     from dialeval import sample
     from dialeval.cli.score import progress_bar, show
     from dialeval.engine.evaluate import evaluate
-    from dialeval.report.html import report
+    from dialeval.reports.html import report
 
     here = sample.folder()
     with progress_bar() as progress:

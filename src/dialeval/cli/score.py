@@ -49,10 +49,16 @@ Examples:
 @click.option("--bleu-smoothing", type=click.IntRange(0, 7), help="nltk's smoothing method for BLEU.  [default: 4]")
 @click.option("-t", "t", type=float, help="Factor of the confidence t*std/sqrt(n).  [default: 1.97]")
 @click.option("--confidence", type=float, metavar="LEVEL", help="Level of the interval instead of -t, such as 0.95.")
-@click.option("--field", "fields", multiple=True, callback=pairs, metavar="OURS=THEIRS", help="Name of a field in rows.")
+@click.option(
+    "--field", "fields", multiple=True, callback=pairs, metavar="OURS=THEIRS", help="Name of a field in rows."
+)
 @click.option("-o", "--output", type=click.Path(file_okay=False, path_type=Path), help="Save the run in this folder.")
-@click.option("-f", "--format", "format_", type=click.Choice(FORMATS), default="table", show_default=True, help="Print as.")
-@click.option("--fail-under", "gates", multiple=True, callback=pairs, metavar="KEY=VALUE", help="Exit 1 if a mean is lower.")
+@click.option(
+    "-f", "--format", "format_", type=click.Choice(FORMATS), default="table", show_default=True, help="Print as."
+)
+@click.option(
+    "--fail-under", "gates", multiple=True, callback=pairs, metavar="KEY=VALUE", help="Exit 1 if a mean is lower."
+)
 @click.option("-j", "--threads", type=click.IntRange(min=1), help="Threads to use.  [default: one per core]")
 def score(
     responses: tuple[str, ...],
@@ -112,7 +118,7 @@ def _references(paths: tuple[str, ...]) -> Any:
 
 def show(run: Run, format_: str) -> None:
     """Print a run on stdout, and what was skipped on stderr."""
-    from dialeval.report import tables
+    from dialeval.reports import tables
 
     if format_ == "table":
         from rich.console import Console

@@ -17,18 +17,13 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar, cast
 
 import numpy as np
-import numpy.typing as npt
 
+from dialeval.core.arrays import Bytes, Ids, Ints, release
 from dialeval.core.errors import DataError, Fault, NeedError
 from dialeval.core.needs import Need
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-Floats: TypeAlias = npt.NDArray[np.float64]
-Ints: TypeAlias = npt.NDArray[np.int64]
-Ids: TypeAlias = npt.NDArray[np.int32]
-Bytes: TypeAlias = npt.NDArray[np.uint8]
 
 T = TypeVar("T")
 
@@ -112,9 +107,16 @@ class TextColumn:
         """A digest of the texts alone: the same for a file, a list and a table that hold them."""
         sha = hashlib.sha256((self.ends - self.starts).data)
         for start in range(0, len(self), _DIGEST_ROWS):
-            sha.update(self.slice(start, start + _DIGEST_ROWS).joined())
+            part = self.slice(start, start + _DIGEST_ROWS)
+            sha.update(part.joined())
             sha.update(b"\n")
+            part.release()
         return sha.hexdigest()[:DIGEST_LENGTH]
+
+    def release(self) -> None:
+        """Give the memory of texts that lie in a mapped file back for now."""
+        if len(self):
+            release(self.data[self.starts[0] : self.ends[-1]])
 
     def joined(self) -> bytes | memoryview:
         """The texts with a line feed between them; no copy where they lie like that already."""
@@ -173,6 +175,10 @@ class RaggedColumn:
         offsets = np.concatenate((np.zeros(1, np.int64), np.cumsum(counts)))
         inside = np.arange(offsets[-1]) - np.repeat(offsets[:-1], counts)
         return RaggedColumn(self.values.take(np.repeat(self.offsets[rows], counts) + inside), offsets)
+
+    def release(self) -> None:
+        """Give the memory of texts that lie in a mapped file back for now."""
+        self.values.release()
 
     @property
     def digest(self) -> str:

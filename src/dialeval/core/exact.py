@@ -19,7 +19,7 @@ import numpy as np
 from dialeval.core.errors import DialevalError
 
 if TYPE_CHECKING:
-    from dialeval.core.columns import Floats
+    from dialeval.core.arrays import Floats
 
 UNIT_EXPONENT = 1126
 """Sums are integers in units of 2**-UNIT_EXPONENT: the lowest bit that a subnormal's 53-bit mantissa can carry here."""

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 import numpy.typing as npt
 
-from dialeval.core.columns import Column, Ints, RaggedColumn, TextColumn
+from dialeval.core.arrays import Ints
+from dialeval.core.columns import Column, RaggedColumn, TextColumn
 from dialeval.core.errors import DataError, Fault
 from dialeval.core.needs import Need
 from dialeval.data.gathering import gather_rows, gather_texts, named_dialogues, offsets_of, text_field

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dialeval.core.columns import Column, Ints, RaggedColumn, TextColumn
+from dialeval.core.arrays import Ints
+from dialeval.core.columns import Column, RaggedColumn, TextColumn
 from dialeval.core.errors import DataError, Fault
 from dialeval.core.needs import Need
 from dialeval.data.chats import chat_responses, dialogue_name

@@ -19,7 +19,7 @@ from dialeval.data.row_fields import Records, kind_of, numbered
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from dialeval.core.columns import Bytes
+    from dialeval.core.arrays import Bytes
 
 _FORMS = "give a list of strings, a list of row objects, or an object of system name -> list"
 _GAP = re.compile(r"[ \t\r\n,:]*")

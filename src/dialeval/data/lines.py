@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from dialeval.core.columns import Bytes, Ints, TextColumn
+from dialeval.core.arrays import Bytes, Ints, release
+from dialeval.core.columns import TextColumn
 from dialeval.core.errors import DataError, Fault
 from dialeval.data.opening import PathSource, read_bytes, without_mark
 
@@ -55,12 +56,16 @@ def encoding_faults(column: TextColumn, where: str) -> list[Fault]:
         block = column.slice(first, first + _CHECKED_LINES)
         if _decoding_error(view[block.starts[0] : block.ends[-1]]):
             faults += _block_faults(view, block, where, first)
+        block.release()
     return faults
 
 
 def _line_feeds(data: Bytes) -> Ints:
-    parts = range(0, len(data), _SEARCHED_BYTES)
-    found = [np.flatnonzero(data[start : start + _SEARCHED_BYTES] == ord("\n")) + start for start in parts]
+    found = []
+    for start in range(0, len(data), _SEARCHED_BYTES):
+        part = data[start : start + _SEARCHED_BYTES]
+        found.append(np.flatnonzero(part == ord("\n")) + start)
+        release(part)
     return np.concatenate(found) if found else np.zeros(0, np.int64)
 
 

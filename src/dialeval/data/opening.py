@@ -8,7 +8,6 @@ not in `FORMATS` means lines of text. Whatever keeps a file from being read is a
 from __future__ import annotations
 
 import gzip
-import mmap
 import os
 import stat
 import zlib
@@ -17,10 +16,11 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from dialeval.core.arrays import mapped
 from dialeval.core.errors import DataError, Fault
 
 if TYPE_CHECKING:
-    from dialeval.core.columns import Bytes
+    from dialeval.core.arrays import Bytes
 
 PathSource: TypeAlias = str | os.PathLike[str]
 
@@ -93,7 +93,7 @@ def _mapped(where: str) -> Bytes:
         status = os.fstat(file.fileno())
         # Neither an empty file nor a pipe can be mapped.
         if stat.S_ISREG(status.st_mode) and status.st_size:
-            return np.frombuffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), np.uint8)
+            return mapped(file.fileno())
         return np.frombuffer(file.read(), np.uint8)
 
 

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from dialeval.core.columns import Column, Ints, TextColumn
+from dialeval.core.arrays import Ints
+from dialeval.core.columns import Column, TextColumn
 from dialeval.core.needs import Need
 
 if TYPE_CHECKING:

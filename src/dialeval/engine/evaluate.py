@@ -48,8 +48,8 @@ def evaluate(
     `train`: the training text (source side), one text a line; `vocabulary`: known words, one a line, else those of the
     training text; `embeddings`: word vectors, a file or the name of an installed pack.
     `metrics`: names, families, metric objects; None: all that the inputs allow, the others being listed in
-    `Run.skipped`. `settings` changes the defaults of a family (`{"bleu": {"smooth": 7}}`), `fields` maps our field names
-    to those of a file with rows (`{"response": "answer"}`).
+    `Run.skipped`. `settings` changes the defaults of a family (`{"bleu": {"smooth": 7}}`), `fields` maps our field
+    names to those of a file with rows (`{"response": "answer"}`).
     `t`: factor of the confidence t * std / sqrt(n), 1.97 unless given; or `confidence`: the level of the interval, such
     as 0.95, by Student's distribution with n - 1 degrees of freedom.
     """

@@ -16,7 +16,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from dialeval.core.columns import Batch, Floats, Ints, Words
+from dialeval.core.arrays import Floats, Ints, release, unscored
+from dialeval.core.columns import Batch, Words
 from dialeval.core.fold import Estimate, Fact, Level, Metric, Reduction
 from dialeval.core.needs import Need
 from dialeval.data.rows import Rows
@@ -122,6 +123,8 @@ class Local:
                 total.add(partial.state)
                 at = slice(start, stop) if metric.level is Level.TURN else slice(first, last)
                 items.put(metric.level, at, partial.items)
+            for column in self.rows.slice(start, stop).columns.values():
+                column.release()
             if progress is not None:
                 progress(stop - start)
 
@@ -131,8 +134,8 @@ class Local:
             signature = metric.signature().with_fields(**data)
             for key, estimate in metric.finish(total.result()).items():
                 shown = name if key == metric.name else key
-                column = items.columns.get(key)
-                estimates[shown] = replace(estimate, items=column, level=metric.level, signature=signature)
+                values = items.columns.get(key)
+                estimates[shown] = replace(estimate, items=values, level=metric.level, signature=signature)
         return estimates
 
 
@@ -152,5 +155,7 @@ class Items:
         """Put the items of a batch at their place; a key that a batch lacks stays NaN there."""
         for key, values in items.items():
             if key not in self.columns:
-                self.columns[key] = np.full(self._sizes[level], np.nan)
-            self.columns[key][at] = values
+                self.columns[key] = unscored(self._sizes[level])
+            part = self.columns[key][at]
+            part[:] = values
+            release(part)

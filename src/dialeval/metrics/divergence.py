@@ -24,7 +24,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dialeval.core.columns import Batch, Floats
+from dialeval.core.arrays import Floats
+from dialeval.core.columns import Batch
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Fact, RowMetric
 from dialeval.core.needs import Need
@@ -61,9 +62,9 @@ class LogRatios(Fact[BothCounts, NgramValues]):
         return BothCounts(left.responses.merge(right.responses), left.references.merge(right.references))
 
     def finish(self, state: BothCounts) -> NgramValues:
-        grams, references, responses = state.references.shared(state.responses)
+        keys, references, responses = state.references.shared(state.responses)
         p, q = (counts / max(int(counts.sum()), 1) for counts in (references, responses))
-        return NgramValues.of(grams, np.log2(p / q))
+        return NgramValues(keys, np.log2(p / q))
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dialeval.core.columns import Batch, Floats
+from dialeval.core.arrays import Floats
+from dialeval.core.columns import Batch
 from dialeval.core.fold import RowMetric
 from dialeval.core.needs import Need
 from dialeval.text.tokenise import DEFAULT, check_tokeniser, tokens

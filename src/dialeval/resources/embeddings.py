@@ -32,7 +32,7 @@ from dialeval.resources.vectorstore import Entry, Matrix, Writer, entry_for
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from dialeval.core.columns import Floats, Ints
+    from dialeval.core.arrays import Floats, Ints
 
 
 class WordVectors(Protocol):

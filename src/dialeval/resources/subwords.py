@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from dialeval.core.columns import DIGEST_LENGTH, Floats
+from dialeval.core.arrays import Floats
+from dialeval.core.columns import DIGEST_LENGTH
 from dialeval.core.errors import SettingError
 from dialeval.resources.cache import sha256_of
 

@@ -15,7 +15,7 @@ import numpy as np
 from numba import njit
 
 if TYPE_CHECKING:
-    from dialeval.core.columns import Bytes, Floats, Ints
+    from dialeval.core.arrays import Bytes, Floats, Ints
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, BinaryIO, cast
 
 import numpy as np
 
-from dialeval.core.columns import Floats
+from dialeval.core.arrays import Floats
 from dialeval.core.errors import DataError, Fault
 
 if TYPE_CHECKING:

@@ -14,9 +14,10 @@ from threading import Lock
 import numpy as np
 import numpy.typing as npt
 
-from dialeval.core.columns import DIGEST_LENGTH, Floats, Ids, Ints, TextColumn
+from dialeval.core.arrays import Floats, Ids, Ints
+from dialeval.core.columns import DIGEST_LENGTH, TextColumn
 from dialeval.resources.embeddings import WordVectors
-from dialeval.text.ngrams import NgramCounts, NgramValues, count_texts
+from dialeval.text.ngrams import COUNTED_TEXTS, NgramCounts, NgramValues, count_texts
 from dialeval.text.tokenise import UNKNOWN, Oov
 from dialeval.text.vocabulary import Vocabulary
 
@@ -31,8 +32,7 @@ class VectorTable:
         self._vectors = vectors
         self._rows = np.empty(0, np.int64)
         self._matrix = np.empty((0, vectors.dimension))
-        self._unit_rows = np.empty(0, np.int64)
-        self._units = self._matrix
+        self._lengths = np.empty(0)
         self._lock = Lock()
 
     @property
@@ -52,16 +52,16 @@ class VectorTable:
                 self._matrix = np.concatenate((self._matrix, found[known]))
             return self._rows, self._matrix
 
-    def units(self) -> tuple[Ints, Floats]:
-        """The same with vectors of length one; a word whose vector is zero counts as one without a vector."""
+    def lengths(self) -> tuple[Ints, Floats, Floats]:
+        """`rows`, `matrix` and the length of each row; a word whose vector is zero counts as one without a vector."""
         rows, matrix = self.arrays()
         with self._lock:
-            if len(self._unit_rows) < len(rows):
-                lengths = np.sqrt((matrix * matrix).sum(axis=1))
-                self._units = matrix / np.where(lengths > 0, lengths, 1.0)[:, None]
-                zero = np.append(lengths == 0, False)  # the last entry is for the row -1
-                self._unit_rows = np.where(zero[rows], -1, rows)
-            return self._unit_rows, self._units
+            if len(self._lengths) < len(matrix):
+                new = matrix[len(self._lengths) :]
+                self._lengths = np.concatenate((self._lengths, np.sqrt((new * new).sum(axis=1))))
+            lengths = self._lengths[: len(matrix)]
+        zero = np.append(lengths == 0, False)  # the last entry is for the row -1
+        return np.where(zero[rows], -1, rows), matrix, lengths
 
 
 class KnownWords:
@@ -125,13 +125,14 @@ class TrainText:
     def shares(self, n: int, tokeniser: str, oov: Oov) -> NgramValues:
         """The share of each n-gram of one or two words among all of them."""
         counts = self._counted(n, tokeniser, oov)
-        return NgramValues.of(counts.grams, counts.counts / max(counts.total, 1))
+        return NgramValues(counts.keys[:, 0], counts.counts / max(counts.total, 1))
 
 
 def all_words(texts: TextColumn) -> Vocabulary:
     """Every word of some texts."""
     vocabulary = Vocabulary()
-    vocabulary.split(texts)
+    for start in range(0, len(texts), COUNTED_TEXTS):
+        vocabulary.split(texts.slice(start, start + COUNTED_TEXTS))
     return vocabulary
 
 

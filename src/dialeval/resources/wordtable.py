@@ -19,7 +19,7 @@ import numpy.typing as npt
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from dialeval.core.columns import Bytes, Ints
+    from dialeval.core.arrays import Bytes, Ints
 
 Hashes: TypeAlias = npt.NDArray[np.uint64]
 

@@ -16,7 +16,8 @@ from typing import cast
 
 import numpy as np
 
-from dialeval.core.columns import Batch, Floats, Ids, Ints, TextColumn, TokenColumn
+from dialeval.core.arrays import Floats, Ids, Ints
+from dialeval.core.columns import Batch, TextColumn, TokenColumn
 from dialeval.core.fold import Reduction
 from dialeval.core.needs import Need
 from dialeval.text.tokenise import Oov, tokenise, tokens
@@ -24,7 +25,9 @@ from dialeval.text.vocabulary import Vocabulary
 
 _WORD_BITS = 32
 _WORD_MASK = (1 << _WORD_BITS) - 1
-_COUNTED_TEXTS = 1 << 15
+
+COUNTED_TEXTS = 1 << 15
+"""Texts that are split and counted at a time."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -100,22 +103,38 @@ def _table(keys: int) -> Ints:
 
 @dataclass(frozen=True, eq=False)
 class NgramCounts:
-    """How often each n-gram occurs: `grams` in ascending order of their word ids, one a row, and `counts` beside."""
+    """How often each n-gram occurs: packed word ids, one n-gram a row, in ascending order, and `counts` beside."""
 
+    n: int
     vocabulary: Vocabulary
-    grams: Ids
+    keys: Ints
     counts: Ints
 
     @classmethod
     def empty(cls, n: int) -> NgramCounts:
         """Counts of nothing."""
-        return cls(Vocabulary(), np.empty((0, n), np.int32), np.empty(0, np.int64))
+        return cls(n, Vocabulary(), np.empty((0, _packs(n)), np.int64), np.empty(0, np.int64))
 
     @classmethod
     def of(cls, column: NgramColumn, vocabulary: Vocabulary) -> NgramCounts:
         """The counts of all rows of a column together."""
         keys, counts = column.counts()
-        return cls(vocabulary, *_added_up(column.decode(keys), counts))
+        if column.n <= 2:  # such keys are packed words already
+            return cls(column.n, vocabulary, keys[:, None], counts)
+        return cls._sorted(column.n, vocabulary, column.decode(keys), counts)
+
+    @classmethod
+    def _sorted(cls, n: int, vocabulary: Vocabulary, grams: Ids, counts: Ints) -> NgramCounts:
+        keys = _packed(grams)
+        order = np.lexsort(keys.T[::-1])
+        return cls(n, vocabulary, keys[order], counts[order])
+
+    @property
+    def grams(self) -> Ids:
+        """The word ids of every n-gram, one a row."""
+        words = np.empty((len(self.keys), 2 * _packs(self.n)), np.int32)
+        words[:, ::2], words[:, 1::2] = self.keys >> _WORD_BITS, self.keys & _WORD_MASK
+        return words[:, -self.n :]
 
     @property
     def types(self) -> int:
@@ -129,50 +148,57 @@ class NgramCounts:
 
     def merge(self, other: NgramCounts) -> NgramCounts:
         """The counts of both."""
+        from dialeval.text import ngrams_kernel as kernel
+
         if not other.types:
             return self
         if not self.types:
             return other
-        there = other.grams if other.vocabulary is self.vocabulary else other._translated(self.vocabulary)
-        grams, counts = np.concatenate((self.grams, there)), np.concatenate((self.counts, other.counts))
-        return NgramCounts(self.vocabulary, *_added_up(grams, counts))
+        other = other.translated(self.vocabulary)
+        keys = np.empty((self.types + other.types, _packs(self.n)), np.int64)
+        counts = np.empty(len(keys), np.int64)
+        size = kernel.merge_counts(self.keys, self.counts, other.keys, other.counts, keys, counts)
+        keys.resize((size, _packs(self.n)), refcheck=False)  # in place: a copy would need the memory twice
+        counts.resize(size, refcheck=False)
+        return NgramCounts(self.n, self.vocabulary, keys, counts)
 
-    def shared(self, other: NgramCounts) -> tuple[Ids, Ints, Ints]:
-        """The n-grams that both have, in ascending order of the words' ids, and the counts on either side."""
-        there = other.grams if other.vocabulary is self.vocabulary else other._translated(self.vocabulary)
-        grams = np.concatenate((self.grams, there))
-        unique, mine = _added_up(grams, np.concatenate((self.counts, np.zeros_like(other.counts))))
-        _, theirs = _added_up(grams, np.concatenate((np.zeros_like(self.counts), other.counts)))
-        both = (mine > 0) & (theirs > 0)
-        return unique[both], mine[both], theirs[both]
+    def shared(self, other: NgramCounts) -> tuple[Ints, Ints, Ints]:
+        """The keys of the n-grams, of one or two words, that both have, and the counts on either side."""
+        other = other.translated(self.vocabulary)
+        _, mine, theirs = np.intersect1d(self.keys[:, 0], other.keys[:, 0], assume_unique=True, return_indices=True)
+        return self.keys[mine, 0], self.counts[mine], other.counts[theirs]
 
-    def _translated(self, vocabulary: Vocabulary) -> Ids:
+    def translated(self, vocabulary: Vocabulary) -> NgramCounts:
+        """The same counts in terms of another vocabulary, new words being added to it."""
+        if vocabulary is self.vocabulary or not self.types:
+            return self
         used, place = np.unique(self.grams, return_inverse=True)
-        words = self.vocabulary.column().take(used.astype(np.int64))
-        return vocabulary.add(words)[place].reshape(self.grams.shape)
+        ids = vocabulary.add(self.vocabulary.column().take(used.astype(np.int64)))
+        return self._sorted(self.n, vocabulary, ids[place].reshape(-1, self.n), self.counts)
 
-    def __reduce__(self) -> tuple[object, tuple[list[str], Ids, Ints]]:
+    def __reduce__(self) -> tuple[object, tuple[int, list[str], Ids, Ints]]:
         used, place = np.unique(self.grams, return_inverse=True)
         words = list(self.vocabulary.column().take(used.astype(np.int64)))
-        return _unpickled_counts, (words, place.reshape(self.grams.shape).astype(np.int32), self.counts)
+        return _unpickled_counts, (self.n, words, place.reshape(-1, self.n).astype(np.int32), self.counts)
 
 
-def _unpickled_counts(words: list[str], grams: Ids, counts: Ints) -> NgramCounts:
-    vocabulary = Vocabulary()
-    ids = vocabulary.add(TextColumn.from_strings(words))
-    return NgramCounts(vocabulary, ids[grams], counts)
+def _unpickled_counts(n: int, words: list[str], grams: Ids, counts: Ints) -> NgramCounts:
+    # Words come in the order of their old ids, so the n-grams are in order already.
+    return NgramCounts(n, Vocabulary(words), _packed(grams), counts)
 
 
-def _added_up(grams: Ids, counts: Ints) -> tuple[Ids, Ints]:
-    """Sorted n-grams with the counts of equal ones added."""
-    if not len(grams):
-        return grams, counts
-    # Stable sorting takes the sorted runs that merging puts one after the other in linear time.
-    short = grams.shape[1] <= 2
-    order = np.argsort(_packed(grams), kind="stable") if short else np.lexsort(grams.T[::-1])
-    grams, counts = grams[order], counts[order]
-    first = np.concatenate(([True], (grams[1:] != grams[:-1]).any(axis=1)))
-    return grams[first], np.add.reduceat(counts, np.flatnonzero(first))
+def _packs(n: int) -> int:
+    """Number of int64 that hold n words, two each."""
+    return (n + 1) // 2
+
+
+def _packed(grams: Ids) -> Ints:
+    """Two words in each int64, the first of an odd number alone, so that rows sort like rows of words."""
+    words = grams.astype(np.int64)
+    if words.shape[1] % 2:
+        words = np.hstack((np.zeros((len(words), 1), np.int64), words))
+    packed: Ints = words[:, ::2] << _WORD_BITS | words[:, 1::2]
+    return packed
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -182,11 +208,6 @@ class NgramValues:
     keys: Ints
     values: Floats
 
-    @classmethod
-    def of(cls, grams: Ids, values: Floats) -> NgramValues:
-        """A table of n-grams in ascending order and their values."""
-        return cls(_packed(grams), values)
-
     def of_keys(self, keys: Ints) -> Floats:
         """The value of every key of an `NgramColumn`; NaN for an n-gram without one."""
         if not len(self.keys):
@@ -195,19 +216,15 @@ class NgramValues:
         return np.where(self.keys[place] == keys, self.values[place], np.nan)
 
 
-def _packed(grams: Ids) -> Ints:
-    """The keys that an `NgramColumn` has for n-grams of one or two words."""
-    last = grams[:, -1].astype(np.int64)
-    return last if grams.shape[1] == 1 else grams[:, 0].astype(np.int64) << _WORD_BITS | last
-
-
 def count_texts(
     texts: TextColumn, vocabulary: Vocabulary, n: int, tokeniser: str, unified: Callable[[Ids], Ids] | None
 ) -> NgramCounts:
     """The n-gram counts of texts of any number, a part at a time; `unified` maps word ids before they are counted."""
     sums = Reduction(NgramCounts.merge, lambda: NgramCounts.empty(n))
-    for start in range(0, len(texts), _COUNTED_TEXTS):
-        part = tokenise(texts.slice(start, start + _COUNTED_TEXTS), vocabulary, tokeniser)
+    for start in range(0, len(texts), COUNTED_TEXTS):
+        slice_ = texts.slice(start, start + COUNTED_TEXTS)
+        part = tokenise(slice_, vocabulary, tokeniser)
+        slice_.release()
         ids = part.ids if unified is None else unified(part.ids)
         sums.add(NgramCounts.of(NgramColumn.of(TokenColumn(ids, part.offsets, vocabulary), n), vocabulary))
     return sums.result()

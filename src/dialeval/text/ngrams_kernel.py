@@ -1,4 +1,4 @@
-"""Kernels over n-gram keys: counts of equal keys, and distinct keys per row, both linear in the number of keys.
+"""Kernels over n-gram keys, all linear: counts of equal keys, distinct keys per row, two sorted counts merged.
 
 Keys are non-negative int64. Tables are open-addressed, made by the caller, their length a power of two and at least
 twice the number of keys they may hold.
@@ -42,3 +42,32 @@ def distinct_per_row(keys, offsets, table, seen, distinct):  # type: ignore[no-u
                 table[slot] = key
                 types += 1
         distinct[row] = types
+
+
+@njit(nogil=True, cache=True)
+def merge_counts(left, left_counts, right, right_counts, merged, counts):  # type: ignore[no-untyped-def]
+    """Merge two lists of rows in ascending order, adding the counts of equal rows; gives the number of merged rows."""
+    i = j = size = 0
+    while i < left.shape[0] or j < right.shape[0]:
+        order = 0  # below 0: the left row comes first
+        if i == left.shape[0]:
+            order = 1
+        elif j == right.shape[0]:
+            order = -1
+        else:
+            for k in range(left.shape[1]):
+                if left[i, k] != right[j, k]:
+                    order = -1 if left[i, k] < right[j, k] else 1
+                    break
+        for k in range(merged.shape[1]):
+            merged[size, k] = left[i, k] if order <= 0 else right[j, k]
+        count = 0
+        if order <= 0:
+            count += left_counts[i]
+            i += 1
+        if order >= 0:
+            count += right_counts[j]
+            j += 1
+        counts[size] = count
+        size += 1
+    return size

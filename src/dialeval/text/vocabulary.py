@@ -13,7 +13,8 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from dialeval.core.columns import Ids, TextColumn, TokenColumn
+from dialeval.core.arrays import Ids
+from dialeval.core.columns import TextColumn, TokenColumn
 
 Number = TypeVar("Number", bound=np.generic)
 

@@ -20,7 +20,8 @@ from typing import Literal
 
 import numpy as np
 
-from dialeval.core.columns import Batch, Floats, Ints
+from dialeval.core.arrays import Floats, Ints
+from dialeval.core.columns import Batch
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import RowMetric
 from dialeval.core.needs import Need
@@ -54,19 +55,14 @@ class Coherence(RowMetric):
 
     def score(self, batch: Batch) -> Floats:
         turns = average_vectors(batch, Need.CONTEXT, self.tokeniser)
-        lists = batch.lists(Need.CONTEXT).offsets
-        context = _last(turns, lists) if self.turns == "last" else _together(turns, lists)
         response = average_vectors(batch, Need.RESPONSE, self.tokeniser)
-        return cosines(context, response, np.arange(len(batch)))
-
-
-def _last(turns: TextVectors, lists: Ints) -> TextVectors:
-    """The last text of each row; a row without one has no word."""
-    there = np.diff(lists) > 0
-    vectors = np.zeros((len(there), turns.vectors.shape[1]))
-    counted = np.zeros(len(there), np.int64)
-    vectors[there], counted[there] = turns.vectors[lists[1:][there] - 1], turns.counted[lists[1:][there] - 1]
-    return TextVectors(vectors, counted)
+        lists = batch.lists(Need.CONTEXT).offsets
+        if self.turns == "all":
+            return cosines(_together(turns, lists), response, np.arange(len(batch)))
+        there = np.flatnonzero(np.diff(lists))
+        result = np.full(len(batch), np.nan)
+        result[there] = cosines(turns, response.take(there), lists[there + 1] - 1)
+        return result
 
 
 def _together(turns: TextVectors, lists: Ints) -> TextVectors:

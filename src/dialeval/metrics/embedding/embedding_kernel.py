@@ -72,13 +72,13 @@ def cosines(left, right, which, result):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True, fastmath=_FREE_ORDER)
-def greedy(ids, offsets, owners, other_ids, other_offsets, rows, units, best, result):  # type: ignore[no-untyped-def]
+def greedy(ids, offsets, owners, other_ids, other_offsets, rows, matrix, lengths, best, result):  # type: ignore[no-untyped-def]
     """Fill `result` with the greedy matching of text `owners[j]` and other text `j`, for every `j`.
 
-    `units` are vectors of length one, by row; a word whose vector is zero has no row. `best` is scratch, as long as the
-    longest other text. NaN where a text has no word with a vector, or where one side matches nothing at all.
+    `lengths` are those of the vectors in `matrix`; a word whose vector is zero has no row. `best` is scratch, as long
+    as the longest other text. NaN where a text has no word with a vector, or where one side matches nothing at all.
     """
-    size = units.shape[1]
+    size = matrix.shape[1]
     for j in range(result.shape[0]):
         start = other_offsets[j]
         end = other_offsets[j + 1]
@@ -99,9 +99,10 @@ def greedy(ids, offsets, owners, other_ids, other_offsets, rows, units, best, re
                 other = rows[other_ids[b]]
                 if other < 0:
                     continue
-                similarity = 0.0
+                product = 0.0
                 for k in range(size):
-                    similarity += units[row, k] * units[other, k]
+                    product += matrix[row, k] * matrix[other, k]
+                similarity = product / (lengths[row] * lengths[other])
                 if similarity > nearest:
                     nearest = similarity
                 if similarity > best[b - start]:

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dialeval.core.columns import Batch, Floats, Ids, Ints, TokenColumn
+from dialeval.core.arrays import Floats, Ids, Ints
+from dialeval.core.columns import Batch, TokenColumn
 from dialeval.core.needs import Need
 from dialeval.resources.words import KnownWords, TrainText, VectorTable
 from dialeval.text.tokenise import tokens
@@ -29,6 +30,12 @@ class TextVectors:
 
     vectors: Floats
     counted: Ints
+
+    def take(self, texts: Ints) -> TextVectors:
+        """The given texts, in ascending order; where that is all of them, nothing is copied."""
+        if len(texts) == len(self.counted):
+            return self
+        return TextVectors(self.vectors[texts], self.counted[texts])
 
 
 def average_vectors(batch: Batch, need: Need, tokeniser: str) -> TextVectors:
@@ -59,11 +66,11 @@ def greedy_matches(batch: Batch, owners: Ints, tokeniser: str) -> Floats:
 
     responses, references = tokens(batch, Need.RESPONSE, tokeniser), tokens(batch, Need.REFERENCE, tokeniser)
     table: VectorTable = batch.resource(Need.EMBEDDINGS)
-    rows, units = table.units()
+    rows, matrix, lengths = table.lengths()
     result = np.empty(len(references))
     best = np.empty(int(references.lengths.max(initial=0)))
     texts = (responses.ids, responses.offsets, owners, references.ids, references.offsets)
-    kernel.greedy(*texts, rows, units, best, result)
+    kernel.greedy(*texts, rows, matrix, lengths, best, result)
     return result
 
 

@@ -30,7 +30,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from dialeval.core.columns import Floats
+from dialeval.core.arrays import Floats
 from dialeval.metrics.overlap.statistics import NO_REFERENCE, BleuStatistics
 
 ORDERS = 4

@@ -25,8 +25,8 @@ from dialeval.core.errors import DataError, Fault, SettingError
 from dialeval.core.files import write_bytes
 from dialeval.core.fold import Estimate, Level
 from dialeval.core.result import Run
-from dialeval.report import charts
-from dialeval.report.figures import MISSING, plain, shorten, show, show_scored, show_spread
+from dialeval.reports import charts
+from dialeval.reports.figures import MISSING, plain, shorten, show, show_scored, show_spread
 
 if TYPE_CHECKING:
     import os

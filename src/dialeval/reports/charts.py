@@ -17,7 +17,7 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from dialeval.core.columns import Floats
+    from dialeval.core.arrays import Floats
     from dialeval.core.fold import Estimate
 
 HEIGHT = 26

@@ -15,8 +15,8 @@ from dialeval.core.errors import DataError, SettingError
 from dialeval.core.fold import Estimate, Level
 from dialeval.core.result import Result, Run
 from dialeval.core.signature import Signature
-from dialeval.report.charts import Scale
-from dialeval.report.html import render, report
+from dialeval.reports.charts import Scale
+from dialeval.reports.html import render, report
 
 if TYPE_CHECKING:
     from pathlib import Path

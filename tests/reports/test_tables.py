@@ -15,8 +15,8 @@ from rich.console import Console
 from dialeval.core.fold import Estimate
 from dialeval.core.result import Result, Run
 from dialeval.core.signature import Signature
-from dialeval.report.figures import plain, shorten, show, show_spread
-from dialeval.report.tables import FORMATS, table, to_csv, to_json, to_latex, to_markdown, to_metrics_txt
+from dialeval.reports.figures import plain, shorten, show, show_spread
+from dialeval.reports.tables import FORMATS, table, to_csv, to_json, to_latex, to_markdown, to_metrics_txt
 
 
 def rows_estimate(*items: float) -> Estimate:

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dialeval.report.figures import DECIMALS, MISSING, plain, shorten, show, show_scored, show_spread
+from dialeval.reports.figures import DECIMALS, MISSING, plain, shorten, show, show_scored, show_spread
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

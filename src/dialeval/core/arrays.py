@@ -1,0 +1,57 @@
+"""Arrays: their types by name, and arrays over mapped files, many gigabytes at hand and few of them in memory.
+
+What is read of a mapped file stays in memory until the system wants it back, and counts as used until then. `release`
+gives the pages of a stretch back at once; they are read again from the file if somebody asks for them.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import tempfile
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+Ints: TypeAlias = npt.NDArray[np.int64]
+Ids: TypeAlias = npt.NDArray[np.int32]
+Bytes: TypeAlias = npt.NDArray[np.uint8]
+
+SPILLED_BYTES = 1 << 26
+"""A column of numbers from this size on is kept in a temporary file rather than in memory."""
+
+
+def mapped(file: int) -> Bytes:
+    """The bytes of an open, not empty file, by its descriptor."""
+    return np.frombuffer(mmap.mmap(file, 0, access=mmap.ACCESS_READ), np.uint8)
+
+
+def unscored(size: int) -> Floats:
+    """A column of NaN to be filled in; a large one lies in a temporary file that goes with the array."""
+    if size * 8 < SPILLED_BYTES:
+        return np.full(size, np.nan)
+    with tempfile.TemporaryFile(prefix="dialeval-") as file:
+        os.truncate(file.fileno(), size * 8)
+        column = np.frombuffer(mmap.mmap(file.fileno(), size * 8), np.float64)
+    for start in range(0, size, SPILLED_BYTES // 8):
+        part = column[start : start + SPILLED_BYTES // 8]
+        part[:] = np.nan
+        release(part)
+    return column
+
+
+def release(view: npt.NDArray[np.generic]) -> None:
+    """Give the pages of a view of a mapped file back; nothing happens to any other array."""
+    owner: object = view
+    while isinstance(owner, np.ndarray):
+        owner = owner.base
+    owner = owner.obj if isinstance(owner, memoryview) else owner
+    if not isinstance(owner, mmap.mmap) or not hasattr(mmap, "MADV_DONTNEED") or not view.nbytes:
+        return
+    first = view.__array_interface__["data"][0] - np.frombuffer(owner, np.uint8).__array_interface__["data"][0]
+    start = -(-first // mmap.PAGESIZE) * mmap.PAGESIZE  # only whole pages: the edges belong to neighbours as well
+    stop = (first + view.nbytes) // mmap.PAGESIZE * mmap.PAGESIZE
+    if start < stop:
+        owner.madvise(mmap.MADV_DONTNEED, start, stop - start)

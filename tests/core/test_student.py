@@ -1,0 +1,45 @@
+"""Student's t, against printed tables and against an integral of its density."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from dialeval.core.student import two_sided_t
+
+
+@pytest.mark.parametrize(
+    ("level", "freedom", "expected"),
+    [
+        (0.95, 1, 12.706),
+        (0.95, 2, 4.303),
+        (0.95, 10, 2.228),
+        (0.95, 30, 2.042),
+        (0.95, 120, 1.980),
+        (0.99, 5, 4.032),
+        (0.90, 60, 1.671),
+        (0.50, 3, 0.765),
+        (0.999, 8, 5.041),
+    ],
+)
+def test_equals_the_printed_tables(level: float, freedom: int, expected: float) -> None:
+    assert two_sided_t(level, freedom + 1) == pytest.approx(expected, abs=6e-4)
+
+
+@pytest.mark.parametrize("freedom", [1, 4, 29, 400])
+@pytest.mark.parametrize("level", [0.5, 0.9, 0.95, 0.99])
+def test_the_density_between_the_bounds_is_the_level(level: float, freedom: int) -> None:
+    t = two_sided_t(level, freedom + 1)
+    front = math.exp(math.lgamma((freedom + 1) / 2) - math.lgamma(freedom / 2)) / math.sqrt(freedom * math.pi)
+    steps = 200_000
+    width = 2 * t / steps
+    middles = (-t + (step + 0.5) * width for step in range(steps))
+    inside = math.fsum(front * (1 + x * x / freedom) ** (-(freedom + 1) / 2) * width for x in middles)
+    assert inside == pytest.approx(level, abs=1e-7)
+
+
+def test_many_rows_are_normal_and_one_row_says_nothing() -> None:
+    assert two_sided_t(0.95, 10**9) == pytest.approx(1.959963984540054, rel=1e-9)
+    assert two_sided_t(0.95, 9_999_999) == pytest.approx(1.959963984540054, rel=1e-6)
+    assert math.isnan(two_sided_t(0.95, 1))
