@@ -1,94 +1,64 @@
-"""Worlds for the laws: rows that meet every need a metric can declare, drawn by hypothesis."""
+"""Worlds for the laws: rows that meet every need of the metrics of one subject, drawn by hypothesis.
+
+A new subject brings a module with its `World` and is named in `WORLDS`; its metrics are then under all laws.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from hypothesis import strategies as st
 
-from dialeval.core.arrays import Floats
-from dialeval.core.columns import Batch, Column, RaggedColumn, TextColumn
+from dialeval.core.columns import Batch, Column
 from dialeval.core.fold import Fact, Metric, Partial
-from dialeval.core.needs import COLUMNS, Need
-from dialeval.resources.words import KnownWords, TrainText, VectorTable, listed_words
+from dialeval.core.needs import Need
 from dialeval.text.vocabulary import Vocabulary
-
-WORDS = ["the", "cat", "sat", "on", "a", "mat", "<unk>", "日本", "Ünder", "the-very-long-word"]
-LISTED = [*WORDS[:5], "dog"]
-TRAIN = ["the cat sat on the mat", "a dog sat on a mat", "the-very-long-word the", ""]
-VECTORS = {"the": (1.0, 0.5, -0.25), "cat": (-0.5, 2.0, 0.1), "mat": (0.0, 0.0, 0.0), "日本": (0.3, -0.3, 0.9)}
-
-texts = st.lists(st.sampled_from(WORDS), max_size=7).map(" ".join)
 
 
 @dataclass(frozen=True)
-class Row:
-    """One row with everything in it."""
+class World:
+    """What the metrics of one subject live in."""
 
-    response: str
-    references: tuple[str, ...]
-    context: tuple[str, ...]
+    rows: st.SearchStrategy[Any]
+    columns: Callable[[Sequence[Any]], Mapping[Need, Column]]
+    resources: Callable[[Vocabulary], Mapping[Need, Any]]
+    lone: Mapping[str, Any]
+    """Single rows at the edges: empty texts and the like."""
+    rich: Sequence[Any]
+    """Rows of which every metric scores each."""
 
-
-rows = st.builds(Row, texts, st.lists(texts, max_size=2).map(tuple), st.lists(texts, max_size=2).map(tuple))
-worlds = st.lists(rows, max_size=12)
-
-
-class FewVectors:
-    """Word vectors that know four words."""
-
-    name = "few"
-    dimension = 3
-    digest = "0123456789ab"
-
-    def vectors_for(self, words: Sequence[str]) -> tuple[Floats, npt.NDArray[np.bool_]]:
-        known = np.array([word in VECTORS for word in words], np.bool_)
-        return np.array([VECTORS.get(word, (0.0, 0.0, 0.0)) for word in words]).reshape(-1, 3), known
-
-
-def columns(world: Sequence[Row]) -> dict[Need, Column]:
-    """The rows as columns."""
-    made: dict[Need, Column] = {
-        Need.RESPONSE: TextColumn.from_strings([row.response for row in world]),
-        Need.REFERENCE: RaggedColumn.from_lists([row.references for row in world]),
-        Need.CONTEXT: RaggedColumn.from_lists([row.context for row in world]),
-    }
-    assert set(made) == COLUMNS, "a new column must be part of the laws' world"
-    return made
+    @property
+    def worlds(self) -> st.SearchStrategy[list[Any]]:
+        """Any number of rows."""
+        return st.lists(self.rows, max_size=12)
 
 
 class Place:
     """Where rows are scored: a vocabulary, the resources over it, and the facts about all rows."""
 
-    def __init__(self, everything: Sequence[Row] = ()) -> None:
+    def __init__(self, world: World, everything: Sequence[Any] = ()) -> None:
+        self.world = world
         self.vocabulary = Vocabulary()
-        vectors = VectorTable(self.vocabulary, FewVectors())
-        known = KnownWords(self.vocabulary, listed_words(LISTED), vectors)
-        self.resources: dict[Need, Any] = {
-            Need.EMBEDDINGS: vectors,
-            Need.VOCABULARY: known,
-            Need.TRAIN: TrainText(self.vocabulary, TextColumn.from_strings(TRAIN), known),
-        }
-        assert set(self.resources) == set(Need) - COLUMNS, "a new resource must be part of the laws' world"
+        self.resources = world.resources(self.vocabulary)
         self.everything = everything
 
-    def batch(self, world: Sequence[Row]) -> Batch:
+    def batch(self, rows: Sequence[Any]) -> Batch:
         """A batch in which every row is a dialogue of its own."""
-        return Batch(len(world), columns(world), self.vocabulary, np.arange(len(world) + 1), self.resources)
+        columns = self.world.columns(rows)
+        return Batch(len(rows), columns, self.vocabulary, np.arange(len(rows) + 1), self.resources)
 
-    def gathered(self, fact: Fact[Any, Any], metric: Metric[Any], world: Sequence[Row]) -> Any:
+    def gathered(self, fact: Fact[Any, Any], metric: Metric[Any], rows: Sequence[Any]) -> Any:
         """The state of a fact that a metric asks for."""
-        return fact.gather(self.batch(world).only(metric.needs | metric.wants))
+        return fact.gather(self.batch(rows).only(metric.needs | metric.wants))
 
-    def ready(self, metric: Metric[Any], world: Sequence[Row]) -> Batch:
+    def ready(self, metric: Metric[Any], rows: Sequence[Any]) -> Batch:
         """The batch as the engine hands it to a metric."""
         facts = {fact: fact.finish(self.gathered(fact, metric, self.everything)) for fact in metric.facts}
-        return replace(self.batch(world), facts=facts).only(metric.needs | metric.wants)
+        return replace(self.batch(rows), facts=facts).only(metric.needs | metric.wants)
 
-    def scored(self, metric: Metric[Any], world: Sequence[Row]) -> Partial[Any]:
+    def scored(self, metric: Metric[Any], rows: Sequence[Any]) -> Partial[Any]:
         """What a metric makes of some of the rows."""
-        return metric.partial(self.ready(metric, world))
+        return metric.partial(self.ready(metric, rows))

@@ -4,6 +4,7 @@
   string array are both such a column without being copied.
 - `RaggedColumn`: any number of texts per row (references, turns of a context).
 - `TokenColumn`: int32 word ids with row offsets, over one vocabulary.
+- `ObjectColumn`: one plain Python object per row, for what is neither.
 - `Batch`: consecutive rows, the columns of which are handed out only to a metric that declared them.
 
 Columns are never changed after they are made.
@@ -210,7 +211,44 @@ class TokenColumn:
         return [words[start:stop] for start, stop in zip(self.offsets[:-1], self.offsets[1:], strict=True)]
 
 
-Column: TypeAlias = TextColumn | RaggedColumn
+@dataclass(frozen=True, eq=False, slots=True)
+class ObjectColumn:
+    """One plain Python object per row (dicts, lists, numbers, strings), for what has no better shape."""
+
+    values: Sequence[Any]
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __getitem__(self, row: int) -> Any:
+        return self.values[row]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.values)
+
+    def slice(self, start: int, stop: int) -> ObjectColumn:
+        """Rows `start` to `stop`."""
+        return ObjectColumn(self.values[start:stop])
+
+    def take(self, rows: Ints) -> ObjectColumn:
+        """The given rows in the given order."""
+        return ObjectColumn([self.values[row] for row in rows.tolist()])
+
+    def release(self) -> None:
+        """Objects lie in no file."""
+
+    @property
+    def digest(self) -> str:
+        """A digest of the objects as JSON with sorted keys."""
+        import orjson
+
+        sha = hashlib.sha256()
+        for value in self.values:
+            sha.update(orjson.dumps(value, option=orjson.OPT_SORT_KEYS | orjson.OPT_APPEND_NEWLINE))
+        return sha.hexdigest()[:DIGEST_LENGTH]
+
+
+Column: TypeAlias = TextColumn | RaggedColumn | ObjectColumn
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -270,13 +308,22 @@ class Batch:
         """The column of a need with one text per row."""
         column = self.column(need)
         if not isinstance(column, TextColumn):
-            raise NeedError(f"{need} holds several texts per row; read it with Batch.lists")
+            raise NeedError(f"{need} does not hold one text per row; read it with Batch.lists or Batch.objects")
         return column
 
     def lists(self, need: Need) -> RaggedColumn:
         """The column of a need with any number of texts per row."""
         column = self.column(need)
+        if isinstance(column, ObjectColumn):
+            raise NeedError(f"{need} holds objects and not texts; read it with Batch.objects")
         return RaggedColumn.single(column) if isinstance(column, TextColumn) else column
+
+    def objects(self, need: Need) -> ObjectColumn:
+        """The column of a need with one object per row."""
+        column = self.column(need)
+        if not isinstance(column, ObjectColumn):
+            raise NeedError(f"{need} holds texts; read it with Batch.texts or Batch.lists")
+        return column
 
     def derived(self, key: Hashable, make: Callable[[], T]) -> T:
         """What `make` gives, made once per batch and key."""

@@ -118,6 +118,8 @@ class Metric(ABC, Generic[State]):
 
     family: ClassVar[str]
     presets: ClassVar[Mapping[str, Mapping[str, object]]]
+    subject: ClassVar[Need] = Need.RESPONSE
+    """The column that is measured; where there is none, nobody misses the metric."""
     level: ClassVar[Level] = Level.TURN
     definition: ClassVar[int] = 1
 

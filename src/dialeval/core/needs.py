@@ -1,6 +1,6 @@
 """What a metric can ask for, and how a user gives it.
 
-A need is a column of the rows (`COLUMNS`) or a resource from outside of them: the training text, the list of known
+A need is a column of the rows or a resource from outside of them (`RESOURCES`): the training text, the list of known
 words, word vectors. The plan switches a metric off when one of its needs is not met, and quotes `remedy` so that the
 user knows what to pass.
 """
@@ -16,6 +16,10 @@ class Need(str, Enum):
     RESPONSE = "response"
     REFERENCE = "reference"
     CONTEXT = "context"
+    HYPOTHESES = "hypotheses"
+    """Several responses to one query, as sampled from a system."""
+    REFERENCE_GROUPS = "reference-groups"
+    """References in groups of one meaning each."""
     TRAIN = "train"
     VOCABULARY = "vocabulary"
     EMBEDDINGS = "embeddings"
@@ -26,12 +30,12 @@ class Need(str, Enum):
     @property
     def argument(self) -> str:
         """The keyword of `dialeval.evaluate` that brings it."""
-        return f"{self.value}s" if self in COLUMNS else self.value
+        return _ARGUMENTS[self][0]
 
     @property
     def flag(self) -> str:
         """The option of `dialeval score` that brings it."""
-        return _FLAGS[self]
+        return _ARGUMENTS[self][1]
 
     @property
     def remedy(self) -> str:
@@ -39,14 +43,16 @@ class Need(str, Enum):
         return f"needs {self.argument}: pass {self.argument}=... ({self.flag} on the command line)"
 
 
-COLUMNS = frozenset({Need.RESPONSE, Need.REFERENCE, Need.CONTEXT})
-"""The needs that are columns of the rows."""
+RESOURCES = frozenset({Need.TRAIN, Need.VOCABULARY, Need.EMBEDDINGS})
+"""The needs that come from outside of the rows; the others are columns."""
 
-_FLAGS = {
-    Need.RESPONSE: "RESPONSES",
-    Need.REFERENCE: "-r",
-    Need.CONTEXT: "-c",
-    Need.TRAIN: "--train",
-    Need.VOCABULARY: "--vocab",
-    Need.EMBEDDINGS: "--vectors",
+_ARGUMENTS = {
+    Need.RESPONSE: ("responses", "RESPONSES"),
+    Need.REFERENCE: ("references", "-r"),
+    Need.CONTEXT: ("contexts", "-c"),
+    Need.HYPOTHESES: ("responses", "HYPOTHESES"),
+    Need.REFERENCE_GROUPS: ("reference_groups", "-r"),
+    Need.TRAIN: ("train", "--train"),
+    Need.VOCABULARY: ("vocabulary", "--vocab"),
+    Need.EMBEDDINGS: ("embeddings", "--vectors"),
 }

@@ -1,7 +1,8 @@
 """Rows: what one system said, as columns, one row per response.
 
-`columns` always holds `Need.RESPONSE` (a `TextColumn`); `Need.REFERENCE` and `Need.CONTEXT` (each a `RaggedColumn`)
-are there where the input gives them, with no text in a row that has none. The order of the rows is the input's.
+`columns` holds `Need.RESPONSE` (a `TextColumn`) where responses are scored; `Need.REFERENCE` and `Need.CONTEXT` (each a
+`RaggedColumn`) are there where the input gives them, with no text in a row that has none. Other families bring columns
+of their own. All columns of a system are equally long, and the order of the rows is the input's.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ class Rows:
     where: str = "responses"
 
     def __len__(self) -> int:
-        return len(self.columns[Need.RESPONSE])
+        return len(next(iter(self.columns.values())))
 
     @property
     def responses(self) -> TextColumn:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from os import PathLike
 from typing import Any, Protocol
@@ -13,6 +13,7 @@ from dialeval.core.needs import Need
 from dialeval.core.result import Result, Run
 from dialeval.core.student import two_sided_t
 from dialeval.core.version import __version__
+from dialeval.data.rows import Rows
 from dialeval.data.sources import attach, read_responses, read_texts
 from dialeval.engine.local import BATCH_ROWS, Local, signed
 from dialeval.engine.plan import make_plan
@@ -53,34 +54,60 @@ def evaluate(
     `t`: factor of the confidence t * std / sqrt(n), 1.97 unless given; or `confidence`: the level of the interval, such
     as 0.95, by Student's distribution with n - 1 degrees of freedom.
     """
-    if batch_rows < 1 or (threads is not None and threads < 1):
-        raise SettingError("batch_rows and threads are at least 1")
-    factor = _factor(t, confidence)
     systems = read_responses(responses, fields)
     for need, source in {Need.REFERENCE: references, Need.CONTEXT: contexts}.items():
         if source is not None:
             column = read_texts(source, need, fields)
             systems = [attach(rows, need, column, _called(source, need)) for rows in systems]
-    outside = {Need.TRAIN: train, Need.VOCABULARY: vocabulary, Need.EMBEDDINGS: embeddings}
-    there = frozenset(need for need, source in outside.items() if source is not None)
-    plans = {rows.system: make_plan(metrics, there | frozenset(rows.columns), settings) for rows in systems}
-
     shared = Vocabulary()
-    resources = open_resources(shared, **{need.argument: source for need, source in outside.items()})
+    resources = open_resources(shared, train, vocabulary, embeddings)
+    return run_systems(
+        systems,
+        shared,
+        resources,
+        metrics=metrics,
+        settings=settings,
+        t=t,
+        confidence=confidence,
+        batch_rows=batch_rows,
+        threads=threads,
+        progress=progress,
+    )
+
+
+def run_systems(
+    systems: Sequence[Rows],
+    vocabulary: Vocabulary,
+    resources: Mapping[Need, Any],
+    *,
+    metrics: str | Iterable[str | Metric[Any]] | None = None,
+    settings: Mapping[str, Mapping[str, object]] | None = None,
+    t: float | None = None,
+    confidence: float | None = None,
+    batch_rows: int = BATCH_ROWS,
+    threads: int | None = None,
+    progress: Progress | None = None,
+    warnings: Sequence[str] = (),
+) -> Run:
+    """Plan, fold and finish systems that are read already: what every family of metrics ends in."""
+    if batch_rows < 1 or (threads is not None and threads < 1):
+        raise SettingError("batch_rows and threads are at least 1")
+    factor = _factor(t, confidence)
+    plans = {rows.system: make_plan(metrics, frozenset({*rows.columns, *resources}), settings) for rows in systems}
     digest_of = _Digests()
     results = {}
     for rows in systems:
         plan = plans[rows.system]
         given = {**rows.columns, **resources}
         used = {need for metric in plan.metrics.values() for need in signed(metric) if need in given}
-        estimates = Local(rows, shared, resources, batch_rows, threads).fold(
+        estimates = Local(rows, vocabulary, resources, batch_rows, threads).fold(
             plan.metrics,
             {need: digest_of(given[need]) for need in used},
             None if progress is None else partial(progress, rows.system, len(rows)),
         )
         sure = {key: est.with_confidence(factor(est.scored)) for key, est in estimates.items()}
         results[rows.system] = Result(sure, plan.skipped, rows.where)
-    return Run(results, __version__)
+    return Run(results, __version__, tuple(warnings))
 
 
 def _factor(t: float | None, confidence: float | None) -> Callable[[int], float]:

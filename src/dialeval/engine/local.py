@@ -72,12 +72,20 @@ class Local:
             # Kept between the passes for facts and metrics, so that neither splits the texts again.
             yield self.cuts[0], work(self._only_batch)
             return
+
+        def task(cut: tuple[int, int]) -> T:
+            batch = self._made(cut)
+            result = work(batch)
+            for column in batch.columns.values():
+                column.release()
+            return result
+
         threads = self.threads or cpu_count() or 1
         with ThreadPoolExecutor(threads) as pool:
             ahead: deque[tuple[tuple[int, int], Future[T]]] = deque()
             try:
                 for cut in self.cuts:
-                    ahead.append((cut, pool.submit(lambda cut: work(self._made(cut)), cut)))
+                    ahead.append((cut, pool.submit(task, cut)))
                     if len(ahead) > 2 * threads:
                         done, future = ahead.popleft()
                         yield done, future.result()
@@ -123,8 +131,6 @@ class Local:
                 total.add(partial.state)
                 at = slice(start, stop) if metric.level is Level.TURN else slice(first, last)
                 items.put(metric.level, at, partial.items)
-            for column in self.rows.slice(start, stop).columns.values():
-                column.release()
             if progress is not None:
                 progress(stop - start)
 
@@ -140,8 +146,8 @@ class Local:
 
 
 def signed(metric: Metric[Any]) -> list[Need]:
-    """The needs whose digests stand in a metric's signature: all but the responses, which are what is compared."""
-    return sorted((metric.needs | metric.wants) - {Need.RESPONSE})
+    """The needs whose digests stand in a metric's signature: all but its subject, which is what is compared."""
+    return sorted((metric.needs | metric.wants) - {metric.subject})
 
 
 class Items:

@@ -1,7 +1,9 @@
 """The plan: which metrics run on which inputs, and what the others lack. It is made before any work is done.
 
 A metric that was asked for by its own name and cannot run is an error. One that was asked for as part of a group
-(`all`, a family, or nothing in particular) is skipped, with one line that says what would bring it back.
+(`all`, a family, or nothing in particular) is skipped, with one line that says what would bring it back. Where nothing
+was asked for, only metrics of what is there to be measured count: nobody who scores responses wants to read that there
+are no breakdown labels.
 """
 
 from __future__ import annotations
@@ -38,6 +40,8 @@ def make_plan(
     skipped: dict[str, str] = {}
     for name in names:
         for metric in registry().select([name]):
+            if asked is None and metric.subject not in available:
+                continue
             lacking = sorted(metric.needs - available)
             if not lacking:
                 metrics[metric.name] = _with(metric, settings or {})

@@ -165,8 +165,11 @@ class NgramCounts:
     def shared(self, other: NgramCounts) -> tuple[Ints, Ints, Ints]:
         """The keys of the n-grams, of one or two words, that both have, and the counts on either side."""
         other = other.translated(self.vocabulary)
-        _, mine, theirs = np.intersect1d(self.keys[:, 0], other.keys[:, 0], assume_unique=True, return_indices=True)
-        return self.keys[mine, 0], self.counts[mine], other.counts[theirs]
+        if not other.types:
+            return self.keys[:0, 0], self.counts[:0], self.counts[:0]
+        place = np.minimum(np.searchsorted(other.keys[:, 0], self.keys[:, 0]), other.types - 1)
+        both = other.keys[place, 0] == self.keys[:, 0]
+        return self.keys[both, 0], self.counts[both], other.counts[place[both]]
 
     def translated(self, vocabulary: Vocabulary) -> NgramCounts:
         """The same counts in terms of another vocabulary, new words being added to it."""

@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from typing import Literal, cast
 
-from dialeval.core.columns import Batch, RaggedColumn, TextColumn, TokenColumn
+from dialeval.core.columns import Batch, TextColumn, TokenColumn
 from dialeval.core.errors import SettingError
 from dialeval.core.needs import Need
 from dialeval.text.vocabulary import Vocabulary
@@ -63,7 +63,6 @@ def tokens(batch: Batch, need: Need, tokeniser: str = DEFAULT, oov: Oov = "self"
             ("tokens", need, tokeniser, oov),
             lambda: TokenColumn(known.unified(split.ids), split.offsets, split.vocabulary),
         )
-    column = batch.column(need)
-    texts = column.values if isinstance(column, RaggedColumn) else column
+    texts = batch.lists(need).values
     vocabulary = cast(Vocabulary, batch.vocabulary)
     return batch.derived(("tokens", need, tokeniser), lambda: tokenise(texts, vocabulary, tokeniser))

@@ -1,0 +1,82 @@
+"""The world of response metrics: responses, references, contexts; a training text, known words, a few vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from hypothesis import strategies as st
+
+from dialeval.core.arrays import Floats
+from dialeval.core.columns import Column, RaggedColumn, TextColumn
+from dialeval.core.needs import Need
+from dialeval.resources.words import KnownWords, TrainText, VectorTable, listed_words
+from dialeval.text.vocabulary import Vocabulary
+from laws.worlds import World
+
+WORDS = ["the", "cat", "sat", "on", "a", "mat", "<unk>", "日本", "Ünder", "the-very-long-word"]
+LISTED = [*WORDS[:5], "dog"]
+TRAIN = ["the cat sat on the mat", "a dog sat on a mat", "the-very-long-word the", ""]
+VECTORS = {"the": (1.0, 0.5, -0.25), "cat": (-0.5, 2.0, 0.1), "mat": (0.0, 0.0, 0.0), "日本": (0.3, -0.3, 0.9)}
+
+texts = st.lists(st.sampled_from(WORDS), max_size=7).map(" ".join)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row with everything in it."""
+
+    response: str
+    references: tuple[str, ...] = ("the cat sat",)
+    context: tuple[str, ...] = ("mat",)
+
+
+class FewVectors:
+    """Word vectors that know four words."""
+
+    name = "few"
+    dimension = 3
+    digest = "0123456789ab"
+
+    def vectors_for(self, words: Sequence[str]) -> tuple[Floats, npt.NDArray[np.bool_]]:
+        known = np.array([word in VECTORS for word in words], np.bool_)
+        return np.array([VECTORS.get(word, (0.0, 0.0, 0.0)) for word in words]).reshape(-1, 3), known
+
+
+def columns(rows: Sequence[Row]) -> dict[Need, Column]:
+    return {
+        Need.RESPONSE: TextColumn.from_strings([row.response for row in rows]),
+        Need.REFERENCE: RaggedColumn.from_lists([row.references for row in rows]),
+        Need.CONTEXT: RaggedColumn.from_lists([row.context for row in rows]),
+    }
+
+
+def resources(vocabulary: Vocabulary) -> dict[Need, Any]:
+    vectors = VectorTable(vocabulary, FewVectors())
+    known = KnownWords(vocabulary, listed_words(LISTED), vectors)
+    train = TrainText(vocabulary, TextColumn.from_strings(TRAIN), known)
+    return {Need.EMBEDDINGS: vectors, Need.VOCABULARY: known, Need.TRAIN: train}
+
+
+WORLD = World(
+    rows=st.builds(Row, texts, st.lists(texts, max_size=2).map(tuple), st.lists(texts, max_size=2).map(tuple)),
+    columns=columns,
+    resources=resources,
+    lone={
+        "empty": Row(""),
+        "blank": Row(" \t "),
+        "one word": Row("cat"),
+        "two words": Row("the cat"),
+        "2,000 words": Row("word " * 2000),
+        "no reference": Row("the cat", references=()),
+        "empty reference": Row("the cat", references=("",)),
+        "no context": Row("the cat", context=()),
+    },
+    rich=[
+        Row("the cat sat on the mat", ("the cat sat on a mat",), ("the cat",)),
+        Row("cat sat", ("the cat sat",), ("the",)),
+    ],
+)
