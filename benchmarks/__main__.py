@@ -1,14 +1,15 @@
-"""Print every figure that the README quotes: `python -m benchmarks [SECTION...]`."""
+"""Print the figures that the README quotes: `python -m benchmarks [SECTION...]`; all sections but the long ones."""
 
 from __future__ import annotations
 
 import sys
+from importlib import import_module
 
-from benchmarks import bleu, responses, startup, tokenising
-
-SECTIONS = {"startup": startup, "tokenising": tokenising, "bleu": bleu, "responses": responses}
+SECTIONS = ["startup", "tokenising", "bleu", "responses"]
+LONG = ["memory"]
 
 for name in sys.argv[1:] or SECTIONS:
-    print(f"\n{(SECTIONS[name].__doc__ or '').splitlines()[0]}\n")
-    for what, figure in SECTIONS[name].figures():
+    section = import_module(f"benchmarks.{name}")
+    print(f"\n{(section.__doc__ or '').splitlines()[0]}\n")
+    for what, figure in section.figures():
         print(f"- {what}: {figure}", flush=True)

@@ -197,12 +197,11 @@ class Reduction(Generic[State]):
 
     def result(self) -> State:
         """The state of everything that was added."""
-        if not self._ranks:
-            return self._empty()
-        state = self._ranks[-1][1]
-        for _, earlier in reversed(self._ranks[:-1]):
-            state = self._merge(earlier, state)
-        return state
+        while len(self._ranks) > 1:
+            # Taken off before they are merged, so that no state is kept longer than it is needed.
+            (_, later), (rank, earlier) = self._ranks.pop(), self._ranks.pop()
+            self._ranks.append((rank + 1, self._merge(earlier, later)))
+        return self._ranks[0][1] if self._ranks else self._empty()
 
 
 class RowMetric(Metric[Moments]):

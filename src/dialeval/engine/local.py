@@ -107,7 +107,7 @@ class Local:
         for _, states in self.each(lambda batch: [fact.gather(batch.only(needs)) for fact, needs in asked.items()]):
             for fact, state in zip(asked, states, strict=True):
                 sums[fact].add(state)
-        return {fact: fact.finish(total.result()) for fact, total in sums.items()}
+        return {fact: fact.finish(sums.pop(fact).result()) for fact in asked}
 
     def fold(
         self, named: Mapping[str, Metric[Any]], digests: Mapping[Need, str], progress: Progress | None = None
@@ -135,10 +135,10 @@ class Local:
                 progress(stop - start)
 
         estimates = {}
-        for (name, metric), total in zip(named.items(), sums, strict=True):
+        for name, metric in named.items():
             data = {need.value: digests[need] for need in signed(metric) if need in digests}
             signature = metric.signature().with_fields(**data)
-            for key, estimate in metric.finish(total.result()).items():
+            for key, estimate in metric.finish(sums.pop(0).result()).items():
                 shown = name if key == metric.name else key
                 values = items.columns.get(key)
                 estimates[shown] = replace(estimate, items=values, level=metric.level, signature=signature)

@@ -63,7 +63,7 @@ class LogRatios(Fact[BothCounts, NgramValues]):
 
     def finish(self, state: BothCounts) -> NgramValues:
         keys, references, responses = state.references.shared(state.responses)
-        p, q = (counts / max(int(counts.sum()), 1) for counts in (references, responses))
+        p, q = (counts / max(int(counts.sum(dtype=np.int64)), 1) for counts in (references, responses))
         return NgramValues(keys, np.log2(p / q))
 
 

@@ -12,9 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import cast
+from typing import TypeAlias, cast
 
 import numpy as np
+import numpy.typing as npt
 
 from dialeval.core.arrays import Floats, Ids, Ints
 from dialeval.core.columns import Batch, TextColumn, TokenColumn
@@ -23,8 +24,13 @@ from dialeval.core.needs import Need
 from dialeval.text.tokenise import Oov, tokenise, tokens
 from dialeval.text.vocabulary import Vocabulary
 
+Counts: TypeAlias = npt.NDArray[np.int32 | np.int64]
+
 _WORD_BITS = 32
 _WORD_MASK = (1 << _WORD_BITS) - 1
+
+_CACHED_KEYS = 1 << 17
+"""Fewer keys than this stay in the processor's cache while they are searched."""
 
 COUNTED_TEXTS = 1 << 15
 """Texts that are split and counted at a time."""
@@ -108,23 +114,24 @@ class NgramCounts:
     n: int
     vocabulary: Vocabulary
     keys: Ints
-    counts: Ints
+    counts: Counts
 
     @classmethod
     def empty(cls, n: int) -> NgramCounts:
         """Counts of nothing."""
-        return cls(n, Vocabulary(), np.empty((0, _packs(n)), np.int64), np.empty(0, np.int64))
+        return cls(n, Vocabulary(), np.empty((0, _packs(n)), np.int64), np.empty(0, np.int32))
 
     @classmethod
     def of(cls, column: NgramColumn, vocabulary: Vocabulary) -> NgramCounts:
         """The counts of all rows of a column together."""
-        keys, counts = column.counts()
+        keys, found = column.counts()
+        counts = cast(Counts, found.astype(_counts_type(len(column.keys))))
         if column.n <= 2:  # such keys are packed words already
             return cls(column.n, vocabulary, keys[:, None], counts)
         return cls._sorted(column.n, vocabulary, column.decode(keys), counts)
 
     @classmethod
-    def _sorted(cls, n: int, vocabulary: Vocabulary, grams: Ids, counts: Ints) -> NgramCounts:
+    def _sorted(cls, n: int, vocabulary: Vocabulary, grams: Ids, counts: Counts) -> NgramCounts:
         keys = _packed(grams)
         order = np.lexsort(keys.T[::-1])
         return cls(n, vocabulary, keys[order], counts[order])
@@ -144,7 +151,7 @@ class NgramCounts:
     @property
     def total(self) -> int:
         """Number of n-grams."""
-        return int(self.counts.sum())
+        return int(self.counts.sum(dtype=np.int64))
 
     def merge(self, other: NgramCounts) -> NgramCounts:
         """The counts of both."""
@@ -156,13 +163,13 @@ class NgramCounts:
             return other
         other = other.translated(self.vocabulary)
         keys = np.empty((self.types + other.types, _packs(self.n)), np.int64)
-        counts = np.empty(len(keys), np.int64)
+        counts = np.empty(len(keys), _counts_type(self.total + other.total))
         size = kernel.merge_counts(self.keys, self.counts, other.keys, other.counts, keys, counts)
         keys.resize((size, _packs(self.n)), refcheck=False)  # in place: a copy would need the memory twice
         counts.resize(size, refcheck=False)
         return NgramCounts(self.n, self.vocabulary, keys, counts)
 
-    def shared(self, other: NgramCounts) -> tuple[Ints, Ints, Ints]:
+    def shared(self, other: NgramCounts) -> tuple[Ints, Counts, Counts]:
         """The keys of the n-grams, of one or two words, that both have, and the counts on either side."""
         other = other.translated(self.vocabulary)
         if not other.types:
@@ -179,15 +186,20 @@ class NgramCounts:
         ids = vocabulary.add(self.vocabulary.column().take(used.astype(np.int64)))
         return self._sorted(self.n, vocabulary, ids[place].reshape(-1, self.n), self.counts)
 
-    def __reduce__(self) -> tuple[object, tuple[int, list[str], Ids, Ints]]:
+    def __reduce__(self) -> tuple[object, tuple[int, list[str], Ids, Counts]]:
         used, place = np.unique(self.grams, return_inverse=True)
         words = list(self.vocabulary.column().take(used.astype(np.int64)))
         return _unpickled_counts, (self.n, words, place.reshape(-1, self.n).astype(np.int32), self.counts)
 
 
-def _unpickled_counts(n: int, words: list[str], grams: Ids, counts: Ints) -> NgramCounts:
+def _unpickled_counts(n: int, words: list[str], grams: Ids, counts: Counts) -> NgramCounts:
     # Words come in the order of their old ids, so the n-grams are in order already.
     return NgramCounts(n, Vocabulary(words), _packed(grams), counts)
+
+
+def _counts_type(total: int) -> type[np.int32 | np.int64]:
+    """The smallest type that holds a count out of a total: there may be many millions of counts."""
+    return np.int32 if total < 1 << 31 else np.int64
 
 
 def _packs(n: int) -> int:
@@ -215,6 +227,15 @@ class NgramValues:
         """The value of every key of an `NgramColumn`; NaN for an n-gram without one."""
         if not len(self.keys):
             return np.full(len(keys), np.nan)
+        if len(self.keys) < _CACHED_KEYS:
+            return self._looked_up(keys)
+        # In ascending order neighbours are looked for in the same place, and most of the time goes into fetching it.
+        order = np.argsort(keys)
+        values = np.empty(len(keys))
+        values[order] = self._looked_up(keys[order])
+        return values
+
+    def _looked_up(self, keys: Ints) -> Floats:
         place = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
         return np.where(self.keys[place] == keys, self.values[place], np.nan)
 
