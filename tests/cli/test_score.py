@@ -110,6 +110,7 @@ def test_rows_need_no_other_flag(dialeval: Dialeval, tmp_path: Path) -> None:
         ([], "Missing argument"),
         (["bad.txt"], "bad.txt:2"),
         (["empty.txt"], "empty.txt"),
+        (["a.txt", "-o", "a.txt/below"], "cannot be written"),
     ],
 )
 def test_bad_input_is_one_clear_message_and_exit_2(

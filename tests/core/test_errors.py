@@ -14,7 +14,7 @@ def test_one_fault_reads_as_a_line() -> None:
 
 def test_many_faults_are_counted() -> None:
     error = DataError(Fault("a.txt", line, "bad", "mend it") for line in range(1, 9))
-    assert str(error).splitlines()[-1] == "and 3 more; `dialeval validate` lists all of them"
+    assert str(error).splitlines()[-1] == "and 3 more; of rows and lines `dialeval validate` lists all"
     assert len(error.faults) == 8
 
 

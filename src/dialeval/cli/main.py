@@ -18,6 +18,7 @@ from dialeval.core.version import __version__
 _COMMANDS = {
     "demo": ("dialeval.cli.demo:demo", "Evaluate the shipped sample and write a report."),
     "score": ("dialeval.cli.score:score", "Score response files."),
+    "report": ("dialeval.cli.report:report", "Show saved runs in one HTML file."),
     "metrics": ("dialeval.cli.metrics:metrics", "List the metrics, or explain one."),
     "data": ("dialeval.cli.data:data", "Add, list, verify and remove data packs (word vectors)."),
     "validate": ("dialeval.cli.validate:validate", "List every fault of every file."),
@@ -70,6 +71,9 @@ def main() -> None:
         status = error.exit_code
     except DialevalError as error:
         click.echo(f"dialeval: {error}", err=True)
+        status = 2
+    except MemoryError:
+        click.echo("dialeval: out of memory; score fewer metrics at once, or fewer rows", err=True)
         status = 2
     except (KeyboardInterrupt, click.exceptions.Abort):
         click.echo("dialeval: interrupted", err=True)

@@ -41,7 +41,7 @@ class DataError(DialevalError):
         lines = [str(fault) for fault in self.faults[:SHOWN_FAULTS]]
         more = len(self.faults) - SHOWN_FAULTS
         if more > 0:
-            lines.append(f"and {more} more; `dialeval validate` lists all of them")
+            lines.append(f"and {more} more; of rows and lines `dialeval validate` lists all")
         return "\n".join(lines)
 
 

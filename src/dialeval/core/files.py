@@ -8,21 +8,31 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from dialeval.core.errors import DataError, Fault
+
 
 @contextmanager
 def replacing(target: str | os.PathLike[str]) -> Iterator[Path]:
-    """A path beside `target` to write to; it takes the target's place when the block ends well, else it vanishes."""
+    """A path beside `target` to write to; it takes the target's place when the block ends well, else it vanishes.
+
+    DataError where that cannot be done: no permission, no space, a folder in the way.
+    """
     target = Path(target)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-    os.close(handle)
-    beside = Path(name)
+    beside = None
     try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+        os.close(handle)
+        beside = Path(name)
         yield beside
         beside.chmod(0o666 & ~_umask())
         beside.replace(target)
+    except OSError as error:
+        remedy = "choose a folder that may be written to and has room"
+        raise DataError(Fault(str(target), None, f"cannot be written ({error.strerror})", remedy)) from error
     finally:
-        beside.unlink(missing_ok=True)
+        if beside is not None:
+            beside.unlink(missing_ok=True)
 
 
 def write_bytes(target: str | os.PathLike[str], content: bytes) -> None:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dialeval.core.errors import DataError, Fault, SettingError
+from dialeval.core.errors import SettingError
 from dialeval.core.files import write_bytes
 from dialeval.core.fold import Estimate, Level
 from dialeval.core.result import Run
@@ -40,11 +40,7 @@ def report(runs: Run | Sequence[Run], path: str | os.PathLike[str], command: str
     """Write the report of one or several runs to a file and give its path; `command` is what made the runs."""
     path = Path(path)
     page = render(_together([runs] if isinstance(runs, Run) else runs), command)
-    try:
-        write_bytes(path, page.encode())
-    except OSError as error:
-        remedy = "choose a file in a folder that may be written to"
-        raise DataError(Fault(str(path), None, f"cannot be written ({error.strerror})", remedy)) from None
+    write_bytes(path, page.encode())
     return path
 
 
