@@ -12,13 +12,15 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from nltk.translate.bleu_score import SmoothingFunction, sentence_bleu
 
+from dialeval.core.arrays import Floats
+
 WEIGHTS = {1: (1, 0, 0, 0), 2: (0.5, 0.5, 0, 0), 3: (0.33, 0.33, 0.33, 0), 4: (0.25, 0.25, 0.25, 0.25)}
 
 
 class Plain:
     """Everything that is known before the responses."""
 
-    def __init__(self, train: Sequence[str], listed: Iterable[str], vectors: dict[str, np.ndarray]) -> None:
+    def __init__(self, train: Sequence[str], listed: Iterable[str], vectors: dict[str, Floats]) -> None:
         self.vectors = vectors
         self.zero = np.zeros(len(next(iter(vectors.values()))))
         self.known = set(listed) | set(vectors)
@@ -80,15 +82,15 @@ class Plain:
         row["embedding-greedy"] = self.greedy(words, target)
         return row
 
-    def of_words(self, words: Sequence[str]) -> list[np.ndarray]:
+    def of_words(self, words: Sequence[str]) -> list[Floats]:
         return [self.vectors.get(word, self.zero) for word in words if word in self.known]
 
-    def average(self, words: Sequence[str]) -> np.ndarray:
+    def average(self, words: Sequence[str]) -> Floats:
         known = [word for word in words if word in self.known]
         weighted = [0.001 / (0.001 + self.train[1].get((w,), 0)) * self.vectors.get(w, self.zero) for w in known]
         return np.sum(weighted, axis=0) / len(known) if known else self.zero
 
-    def extrema(self, words: Sequence[str]) -> np.ndarray:
+    def extrema(self, words: Sequence[str]) -> Floats:
         vectors = np.array(self.of_words(words) or [self.zero])
         return vectors[np.abs(vectors).argmax(axis=0), range(vectors.shape[1])]
 
@@ -103,6 +105,6 @@ class Plain:
         return sum(values) / 2 if all(values) else math.nan
 
 
-def cosine(a: np.ndarray, b: np.ndarray) -> float:
+def cosine(a: Floats, b: Floats) -> float:
     lengths = np.linalg.norm(a) * np.linalg.norm(b)
     return float(a @ b / lengths) if lengths else math.nan

@@ -8,6 +8,7 @@ import numpy as np
 
 from benchmarks.measure import cpu_seconds
 from benchmarks.texts import WORDS_PER_LINE, lines
+from dialeval.core.arrays import Ids
 from dialeval.data.lines import split
 from dialeval.engine.local import BATCH_ROWS
 from dialeval.text.vocabulary import Vocabulary
@@ -26,7 +27,7 @@ def naive(texts: list[str]) -> tuple[list[int], list[int]]:
     return ids, offsets
 
 
-def ours(content: bytes) -> list[np.ndarray]:
+def ours(content: bytes) -> list[Ids]:
     """The way of the engine: the bytes of a file, batch by batch, one thread."""
     column = split(np.frombuffer(content, np.uint8))
     vocabulary = Vocabulary()

@@ -12,12 +12,14 @@ from pathlib import Path
 
 import numpy as np
 
+from dialeval.core.arrays import Floats
+
 SAMPLE = Path(__file__).parent.parent / "src" / "dialeval" / "sample"
 DIMENSION = 12
 REACH = 2
 
 
-def vectors(texts: list[list[str]]) -> dict[str, np.ndarray]:
+def vectors(texts: list[list[str]]) -> dict[str, Floats]:
     """A vector for every word of the texts."""
     words = sorted({word for text in texts for word in text})
     number = {word: index for index, word in enumerate(words)}

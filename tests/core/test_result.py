@@ -13,13 +13,14 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import dialeval
+from dialeval.core.arrays import Floats
 from dialeval.core.errors import DataError
 from dialeval.core.fold import Estimate, Level
 from dialeval.core.result import Result, Run, load
 from dialeval.core.signature import Signature
 
 
-def make_run(items: np.ndarray, system: str = "a") -> Run:
+def make_run(items: Floats, system: str = "a") -> Run:
     signature = Signature.of("length", tokeniser="words.1")
     turn = Estimate(1.5, 0.25, len(items), 2, items=items, signature=signature).with_confidence(1.97)
     corpus = Estimate(0.5, 0.0, len(items), 2, corpus=True, signature=signature)
@@ -31,7 +32,7 @@ def make_run(items: np.ndarray, system: str = "a") -> Run:
 
 @settings(max_examples=25)
 @given(hnp.arrays(np.float64, st.integers(0, 5), elements=st.floats(allow_infinity=False)), st.text(min_size=1))
-def test_saves_and_loads_back_equal(tmp_path_factory: pytest.TempPathFactory, items: np.ndarray, system: str) -> None:
+def test_saves_and_loads_back_equal(tmp_path_factory: pytest.TempPathFactory, items: Floats, system: str) -> None:
     run = make_run(items, "".join(char for char in system if not "\ud800" <= char <= "\udfff"))
     folder = run.save(tmp_path_factory.mktemp("run") / "deep" / "er")
     assert load(folder) == run

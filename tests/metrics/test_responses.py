@@ -48,7 +48,7 @@ class Vectors:
         return found, np.array([word in self.table for word in words], np.bool_)
 
 
-def evaluated(world: dict[str, Any], **more: Any) -> tuple[Result, set[str], dict[str, np.ndarray]]:
+def evaluated(world: dict[str, Any], **more: Any) -> tuple[Result, set[str], dict[str, Floats]]:
     known = set(world["vocabulary"] or " ".join(world["train"]).split()) | set(world["vectors"])
     run = dialeval.evaluate(
         world["responses"],
@@ -111,7 +111,7 @@ def test_divergence_without_a_vocabulary(world: dict[str, Any]) -> None:
 def test_embeddings_and_coherence(world: dict[str, Any]) -> None:
     result, known, vectors = evaluated(world, metrics="embedding,coherence")
 
-    def cosines(left: list[np.ndarray | None], right: list[np.ndarray | None]) -> list[float]:
+    def cosines(left: list[Floats | None], right: list[Floats | None]) -> list[float]:
         pairs = zip(left, right, strict=True)
         return [math.nan if a is None or b is None else twins.cosine(a, b) for a, b in pairs]
 

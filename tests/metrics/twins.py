@@ -8,7 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-Vector = np.ndarray
+from dialeval.core.arrays import Floats
+
+Vector = Floats
 Grams = list[tuple[str, ...]]
 
 

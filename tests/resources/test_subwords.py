@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from dialeval.core.arrays import Floats
 from dialeval.core.errors import SettingError
 from dialeval.resources import subwords
 from dialeval.resources.embeddings import WordVectors, load_embeddings
@@ -62,7 +63,7 @@ class TestInstalled:
     def test_related_words_are_nearer(self, vectors: WordVectors) -> None:
         cat, dog, tax = vectors.vectors_for(["cat", "dog", "tax"])[0]
 
-        def cosine(left: np.ndarray, right: np.ndarray) -> float:
+        def cosine(left: Floats, right: Floats) -> float:
             return float(left @ right / np.linalg.norm(left) / np.linalg.norm(right))
 
         assert cosine(cat, dog) > cosine(cat, tax)

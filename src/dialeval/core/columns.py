@@ -5,6 +5,7 @@
 - `RaggedColumn`: any number of texts per row (references, turns of a context).
 - `TokenColumn`: int32 word ids with row offsets, over one vocabulary.
 - `ObjectColumn`: one plain Python object per row, for what is neither.
+- `NumberColumn`: several numbers per row, a matrix.
 - `Batch`: consecutive rows, the columns of which are handed out only to a metric that declared them.
 
 Columns are never changed after they are made.
@@ -19,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar, cast
 
 import numpy as np
 
-from dialeval.core.arrays import Bytes, Ids, Ints, release
+from dialeval.core.arrays import Bytes, Floats, Ids, Ints, release
 from dialeval.core.errors import DataError, Fault, NeedError
 from dialeval.core.needs import Need
 
@@ -248,6 +249,33 @@ class ObjectColumn:
         return sha.hexdigest()[:DIGEST_LENGTH]
 
 
+@dataclass(frozen=True, eq=False, slots=True)
+class NumberColumn(ObjectColumn):
+    """The same number of numbers in each row: `values` is a matrix with a line per row."""
+
+    values: Any
+
+    @property
+    def matrix(self) -> Floats:
+        """All rows at once."""
+        return cast("Floats", self.values)
+
+    def slice(self, start: int, stop: int) -> NumberColumn:
+        """Rows `start` to `stop`, over the same memory."""
+        return NumberColumn(self.values[start:stop])
+
+    def take(self, rows: Ints) -> NumberColumn:
+        """The given rows in the given order."""
+        return NumberColumn(self.values[rows])
+
+    @property
+    def digest(self) -> str:
+        """A digest of the numbers and of how many stand in a row."""
+        sha = hashlib.sha256(str(self.values.shape[1:]).encode())
+        sha.update(np.ascontiguousarray(self.values).data)
+        return sha.hexdigest()[:DIGEST_LENGTH]
+
+
 Column: TypeAlias = TextColumn | RaggedColumn | ObjectColumn
 
 
@@ -324,6 +352,13 @@ class Batch:
         if not isinstance(column, ObjectColumn):
             raise NeedError(f"{need} holds texts; read it with Batch.texts or Batch.lists")
         return column
+
+    def numbers(self, need: Need) -> Floats:
+        """The column of a need with several numbers per row, as a matrix."""
+        column = self.column(need)
+        if not isinstance(column, NumberColumn):
+            raise NeedError(f"{need} does not hold numbers; read it with Batch.texts, Batch.lists or Batch.objects")
+        return column.matrix
 
     def derived(self, key: Hashable, make: Callable[[], T]) -> T:
         """What `make` gives, made once per batch and key."""

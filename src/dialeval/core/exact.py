@@ -19,7 +19,7 @@ import numpy as np
 from dialeval.core.errors import DialevalError
 
 if TYPE_CHECKING:
-    from dialeval.core.arrays import Floats
+    from dialeval.core.arrays import Floats, Ints
 
 UNIT_EXPONENT = 1126
 """Sums are integers in units of 2**-UNIT_EXPONENT: the lowest bit that a subnormal's 53-bit mantissa can carry here."""
@@ -50,7 +50,7 @@ def exact_sums(values: Floats) -> tuple[int, int]:
     return total, squares
 
 
-def _gather(limbs: tuple[np.ndarray, ...], bins: np.ndarray, base: int, stride: int) -> int:
+def _gather(limbs: tuple[Ints, ...], bins: Ints, base: int, stride: int) -> int:
     """Add up limbs (weights 2**18 apart) whose rows have the exponents `base + stride * bin`."""
     result = 0
     for position, limb in enumerate(limbs):

@@ -20,6 +20,10 @@ class Need(str, Enum):
     """Several responses to one query, as sampled from a system."""
     REFERENCE_GROUPS = "reference-groups"
     """References in groups of one meaning each."""
+    LABELS = "labels"
+    """A breakdown detector's label and probabilities for a turn."""
+    ANNOTATIONS = "annotations"
+    """What people said about a turn: how many of them called it O, T and X."""
     TRAIN = "train"
     VOCABULARY = "vocabulary"
     EMBEDDINGS = "embeddings"
@@ -52,6 +56,8 @@ _ARGUMENTS = {
     Need.CONTEXT: ("contexts", "-c"),
     Need.HYPOTHESES: ("responses", "HYPOTHESES"),
     Need.REFERENCE_GROUPS: ("reference_groups", "-r"),
+    Need.LABELS: ("labels", "-o"),
+    Need.ANNOTATIONS: ("data", "-p"),
     Need.TRAIN: ("train", "--train"),
     Need.VOCABULARY: ("vocabulary", "--vocab"),
     Need.EMBEDDINGS: ("embeddings", "--vectors"),

@@ -37,7 +37,7 @@ def _is_blank(byte: int) -> bool:
 def _digits(data: Bytes, place: int, end: int, mantissa: int) -> tuple[int, int]:
     """Read digits into the mantissa; it is beyond `_LARGEST` when there are too many."""
     while place < end and 48 <= data[place] <= 57:
-        mantissa = mantissa * 10 + np.int64(data[place]) - 48 if mantissa < _ROOM else _ROOM
+        mantissa = mantissa * 10 + int(data[place]) - 48 if mantissa < _ROOM else _ROOM
         place += 1
     return place, mantissa
 

@@ -30,9 +30,9 @@ class VectorTable:
     def __init__(self, vocabulary: Vocabulary, vectors: WordVectors) -> None:
         self._vocabulary = vocabulary
         self._vectors = vectors
-        self._rows = np.empty(0, np.int64)
-        self._matrix = np.empty((0, vectors.dimension))
-        self._lengths = np.empty(0)
+        self._rows: Ints = np.empty(0, np.int64)
+        self._matrix: Floats = np.empty((0, vectors.dimension))
+        self._lengths: Floats = np.empty(0)
         self._lock = Lock()
 
     @property

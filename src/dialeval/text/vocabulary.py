@@ -13,7 +13,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from dialeval.core.arrays import Ids
+from dialeval.core.arrays import Bytes, Ids, Ints
 from dialeval.core.columns import TextColumn, TokenColumn
 
 Number = TypeVar("Number", bound=np.generic)
@@ -27,8 +27,8 @@ class Vocabulary:
 
     def __init__(self, words: Iterable[str] = ()) -> None:
         self._table = np.zeros(4 * _FIRST_WORDS, np.uint64)
-        self._arena = np.empty(_FIRST_BYTES, np.uint8)
-        self._ends = np.zeros(_FIRST_WORDS + 1, np.int64)
+        self._arena: Bytes = np.empty(_FIRST_BYTES, np.uint8)
+        self._ends: Ints = np.zeros(_FIRST_WORDS + 1, np.int64)
         self._count = 0
         self._lock = Lock()
         listed = list(words)

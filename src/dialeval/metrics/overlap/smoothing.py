@@ -54,7 +54,8 @@ def log_precisions(statistics: BleuStatistics, method: int, orders: int = ORDERS
     `orders` matters to methods 5, 6 and 7 beyond the orders it leaves out: it is the number of weights given to nltk.
     """
     smoothed = METHODS[method](statistics, orders)
-    return np.log(np.where(smoothed == 0, 1.0, smoothed))
+    logs: Floats = np.log(np.where(smoothed == 0, 1.0, smoothed))
+    return logs
 
 
 def weighted_bleu(statistics: BleuStatistics, logs: Floats, weights: Sequence[float]) -> Floats:
@@ -102,7 +103,8 @@ def _epsilon(statistics: BleuStatistics, orders: int) -> Floats:
 
 def _add_one(statistics: BleuStatistics, orders: int) -> Floats:
     more = np.minimum(np.arange(orders), 1)
-    return (statistics.matches[:, :orders] + more) / (_denominators(statistics, orders) + more)
+    added: Floats = (statistics.matches[:, :orders] + more) / (_denominators(statistics, orders) + more)
+    return added
 
 
 def _halving(statistics: BleuStatistics, orders: int) -> Floats:
@@ -118,7 +120,8 @@ def _nist(statistics: BleuStatistics, orders: int) -> Floats:
 def _by_length(statistics: BleuStatistics, orders: int) -> Floats:
     scale = np.log(np.maximum(statistics.response_lengths, 1)) / K  # 0 for one word: the precision stays 0
     scales = np.where(statistics.matches[:, :orders] == 0, scale[:, None], 1.0)
-    return _halving(statistics, orders) * scales / _denominators(statistics, orders)
+    scaled: Floats = _halving(statistics, orders) * scales / _denominators(statistics, orders)
+    return scaled
 
 
 def _averaged(statistics: BleuStatistics, precisions: Floats) -> Floats:
