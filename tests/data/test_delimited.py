@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import codecs
 import csv
-import io
 from collections.abc import Callable
 from pathlib import Path
 
@@ -47,9 +46,10 @@ def test_tabs(write: Write) -> None:
     st.lists(st.tuples(*[st.text(st.one_of(st.sampled_from('\r\n",\0\t\ue000é'), st.characters(codec="utf-8")))] * 2))
 )
 def test_any_text_survives_quoting(write: Write, cells: list[tuple[str, str]]) -> None:
-    out = io.StringIO(newline="")
-    csv.writer(out, quoting=csv.QUOTE_ALL).writerows([("response", "more"), *cells, ("end", "")])
-    [rows] = read_responses(write("a.csv", out.getvalue()))
+    # Quoted by hand: the writer of the standard library refuses a NUL before Python 3.11.
+    table = [("response", "more"), *cells, ("end", "")]
+    content = "".join(",".join(f'"{cell.replace(chr(34), chr(34) * 2)}"' for cell in row) + "\r\n" for row in table)
+    [rows] = read_responses(write("a.csv", content))
     assert list(rows.responses) == [*(first for first, _ in cells), "end"]
 
 
