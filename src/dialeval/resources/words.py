@@ -17,7 +17,7 @@ import numpy.typing as npt
 from dialeval.core.arrays import Floats, Ids, Ints
 from dialeval.core.columns import DIGEST_LENGTH, TextColumn
 from dialeval.resources.embeddings import WordVectors
-from dialeval.text.ngrams import COUNTED_TEXTS, NgramCounts, NgramValues, count_texts
+from dialeval.text.ngrams import COUNTED_TEXTS, NgramValues, count_texts
 from dialeval.text.tokenise import UNKNOWN, Oov
 from dialeval.text.vocabulary import Vocabulary
 
@@ -31,7 +31,8 @@ class VectorTable:
         self._vocabulary = vocabulary
         self._vectors = vectors
         self._rows: Ints = np.empty(0, np.int64)
-        self._matrix: Floats = np.empty((0, vectors.dimension))
+        self._room: Floats = np.empty((0, vectors.dimension))
+        self._used = 0
         self._lengths: Floats = np.empty(0)
         self._lock = Lock()
 
@@ -47,10 +48,19 @@ class VectorTable:
             if start < stop:
                 words = list(self._vocabulary.column().slice(start, stop))
                 found, known = self._vectors.vectors_for(words)
-                rows = np.where(known, np.cumsum(known) - 1 + len(self._matrix), -1)
-                self._rows = np.concatenate((self._rows, rows))
-                self._matrix = np.concatenate((self._matrix, found[known]))
-            return self._rows, self._matrix
+                self._rows = np.concatenate((self._rows, np.where(known, self._used + np.cumsum(known) - 1, -1)))
+                self._append(found[known])
+            return self._rows, self._room[: self._used]
+
+    def _append(self, found: Floats) -> None:
+        """Put vectors behind the others; room is doubled when it is short, and old views stay as they are."""
+        used = self._used + len(found)
+        if used > len(self._room):
+            room = np.empty((max(2 * len(self._room), used), self._room.shape[1]))
+            room[: self._used] = self._room[: self._used]
+            self._room = room
+        self._room[self._used : used] = found
+        self._used = used
 
     def lengths(self) -> tuple[Ints, Floats, Floats]:
         """`rows`, `matrix` and the length of each row; a word whose vector is zero counts as one without a vector."""
@@ -106,7 +116,7 @@ class TrainText:
         self._vocabulary = vocabulary
         self._texts = texts
         self._known = known
-        self._counts: dict[tuple[int, str, Oov], NgramCounts] = {}
+        self._shares: dict[tuple[int, str, Oov], NgramValues] = {}
         self._lock = Lock()
 
     @property
@@ -114,18 +124,15 @@ class TrainText:
         """What the text is, for signatures."""
         return self._texts.digest
 
-    def _counted(self, n: int, tokeniser: str, oov: Oov) -> NgramCounts:
-        key = (n, tokeniser, oov)
-        with self._lock:
-            if key not in self._counts:
-                unified = self._known.unified if oov == "unk" else None
-                self._counts[key] = count_texts(self._texts, self._vocabulary, n, tokeniser, unified)
-            return self._counts[key]
-
     def shares(self, n: int, tokeniser: str, oov: Oov) -> NgramValues:
         """The share of each n-gram of one or two words among all of them."""
-        counts = self._counted(n, tokeniser, oov)
-        return NgramValues(counts.keys[:, 0], counts.counts / max(counts.total, 1))
+        key = (n, tokeniser, oov)
+        with self._lock:
+            if key not in self._shares:
+                unified = self._known.unified if oov == "unk" else None
+                counts = count_texts(self._texts, self._vocabulary, n, tokeniser, unified)
+                self._shares[key] = NgramValues(counts.keys[:, 0], counts.counts / max(counts.total, 1))
+            return self._shares[key]
 
 
 def all_words(texts: TextColumn) -> Vocabulary:
