@@ -25,9 +25,8 @@ class Even:
     def vectors_for(self, words: Sequence[str]) -> tuple[Floats, npt.NDArray[np.bool_]]:
         self.asked += words
         known = np.array([word[-1] in "02468" for word in words], np.bool_)
-        return np.array(
-            [[float(word[1:] or 0), 1.0] if ok else [0, 0] for word, ok in zip(words, known, strict=True)]
-        ), known
+        found = [[float(word[1:]), 1.0] if ok else [0.0, 0.0] for word, ok in zip(words, known, strict=True)]
+        return np.array(found), known
 
 
 def words(start: int, stop: int) -> TextColumn:
@@ -89,7 +88,7 @@ def test_shares_of_the_training_text() -> None:
     vocabulary = Vocabulary()
     known = KnownWords(vocabulary, listed_words(["a", "b"]), None)
     train = TrainText(vocabulary, TextColumn.from_strings(["a b c", "a", ""]), known)
-    ids = vocabulary.find(TextColumn.from_strings(["a", "b", "<unk>", "c"])).astype(np.int64)
+    ids = vocabulary.add(TextColumn.from_strings(["a", "b", "<unk>", "c"])).astype(np.int64)
     assert train.shares(1, "words.1", "unk").of_keys(ids)[:3].tolist() == [0.5, 0.25, 0.25]
     assert np.isnan(train.shares(1, "words.1", "unk").of_keys(ids)[3])
     assert train.shares(1, "words.1", "self").of_keys(ids)[3] == 0.25
