@@ -8,26 +8,33 @@ from pathlib import Path
 
 from benchmarks.measure import Cost, command
 from benchmarks.texts import lines
+from dialeval import sample
 
 MAIN = "from dialeval.cli.main import main; main()"
+ROWS = 1000
 
 
 def figures() -> Iterator[tuple[str, str]]:
     """What is measured, and the figure."""
-    nothing = command(["-c", "pass"])
-    yield "start of Python alone", shown(nothing)
-    yield "`import dialeval`", f"{shown(command(['-c', 'import dialeval']))}, Python included"
+    yield "start of Python alone", shown(command(["-c", "pass"]))
+    yield "`import dialeval`, Python included", shown(command(["-c", "import dialeval"]))
     yield "`dialeval --help`", shown(command(["-c", MAIN, "--help"]))
-    with tempfile.TemporaryDirectory() as folder:
-        responses = Path(folder, "responses.txt")
-        responses.write_text("\n".join(lines(1000)) + "\n")
-        score = ["-c", MAIN, "score", str(responses)]
-        cold = command(score, 1, {"NUMBA_CACHE_DIR": str(Path(folder, "kernels"))})
-        warm = command(score)
-        yield "`dialeval score` of 1,000 lines, kernels compiled for the first time", shown(cold)
-        yield "the same again, kernels cached", shown(warm)
-        yield "compiling all kernels it needs", f"{cold.cpu - warm.cpu:.1f} CPU s"
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for seed, file in enumerate(("responses", "references", "contexts")):
+            (folder / f"{file}.txt").write_text("\n".join(lines(ROWS, seed)) + "\n")
+        alone = ["-c", MAIN, "score", str(folder / "responses.txt")]
+        sides = ["-r", str(folder / "references.txt"), "-c", str(folder / "contexts.txt")]
+        words = ["--train", str(sample.folder() / "train.txt"), "--vectors", str(sample.folder() / "vectors.txt")]
+        for what, arguments in (("responses alone", alone), ("all 17 metrics", [*alone, *sides, *words])):
+            command(arguments, 1)  # what is cached once per machine beside kernels
+            cold = command(arguments, 1, {"NUMBA_CACHE_DIR": str(folder / what)})
+            warm = command(arguments)
+            yield f"`dialeval score` of {ROWS:,} lines, {what}, the first run on a machine", shown(cold)
+            yield "the same again", shown(warm)
+            yield "so compiling its kernels takes", f"{cold.cpu - warm.cpu:.1f} CPU s, once"
 
 
 def shown(cost: Cost) -> str:
+    """A cost for people."""
     return f"{1000 * cost.wall:.0f} ms wall, {1000 * cost.cpu:.0f} ms CPU"
