@@ -14,10 +14,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dialeval.core.arrays import Floats, Ids, Ints
+from dialeval.core.arrays import Floats, Ints
 from dialeval.core.columns import Batch, TokenColumn
 from dialeval.core.needs import Need
-from dialeval.resources.words import KnownWords, TrainText, VectorTable
+from dialeval.resources.words import KnownWords, Mask, TrainText, VectorTable
 from dialeval.text.tokenise import tokens
 
 SIF_WEIGHT = 0.001
@@ -95,11 +95,11 @@ def _extrema(batch: Batch, words: TokenColumn) -> TextVectors:
     return TextVectors(ends, counted)
 
 
-def _word_arrays(batch: Batch) -> tuple[Ids, Ints, Floats]:
+def _word_arrays(batch: Batch) -> tuple[Mask, Ints, Floats]:
     """Whether each word is known, its row, and the matrix of vectors."""
     table: VectorTable = batch.resource(Need.EMBEDDINGS)
     known: KnownWords = batch.resource(Need.VOCABULARY)
     rows, matrix = table.arrays()
     mask = known.mask()
     shared = min(len(rows), len(mask))  # another thread may have met new words in between
-    return mask[:shared], rows[:shared], matrix  # type: ignore[return-value]
+    return mask[:shared], rows[:shared], matrix
