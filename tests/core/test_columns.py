@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dialeval.core.columns import Batch, Column, RaggedColumn, TextColumn
+from dialeval.core.batch import Batch
+from dialeval.core.columns import Column, RaggedColumn, TextColumn
 from dialeval.core.errors import DataError, NeedError
 from dialeval.core.needs import Need
 from dialeval.text.vocabulary import Vocabulary

@@ -29,6 +29,11 @@ def test_extreme_floats(value: float) -> None:
     assert Moments.of(np.array([value])).mean == value
 
 
+def test_the_spread_of_extreme_values_is_a_number() -> None:
+    assert Moments.of(np.array([1e300, -1e300])).std == 1e300
+    assert Moments.of(np.array([1e-300, 3e-300])).std == pytest.approx(1e-300, rel=1e-15)
+
+
 def test_many_rows_span_chunks() -> None:
     values = np.random.default_rng(1).normal(3.0, 1e-3, 50_000)
     moments = Moments.of(values)

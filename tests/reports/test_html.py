@@ -204,3 +204,15 @@ def test_ticks_are_round_and_inside(ends: tuple[float, float]) -> None:
     assert 1 <= len(scale.ticks) <= 6
     assert all(0 <= scale(tick) <= 300 for tick in scale.ticks)
     assert scale(scale.low) < scale(scale.high)
+
+
+def test_systems_without_a_common_metric_have_tables_of_their_own() -> None:
+    def result(*keys: str) -> Result:
+        return Result({key: Estimate(0.5, 0.0, 3, 3, corpus=True) for key in keys})
+
+    runs = Run({"a": result("x"), "b": result("y"), "c": result("z"), "d": result("x", "z")}, "0.1.0")
+    page = Page(render(runs))
+    summaries = [attributes for tag, attributes in page.tags if tag == "table" and attributes.get("class") == "summary"]
+    assert len(summaries) == 2  # a, c, d together, for d shares a metric with either; b alone
+    links = [attributes["href"] or "" for tag, attributes in page.tags if tag == "a"]
+    assert [link for link in links if "#metric-" in link] == ["#metric-0", "#metric-2", "#metric-1"]

@@ -1,12 +1,12 @@
-"""Columns: texts and tokens as flat arrays, and the batch of rows that a metric sees.
+"""Columns: texts, tokens and numbers of many rows as flat arrays.
 
 - `TextColumn`: UTF-8 bytes with a start and an end per row. A memory-mapped file of lines and the buffers of an Arrow
   string array are both such a column without being copied.
 - `RaggedColumn`: any number of texts per row (references, turns of a context).
+- `GroupedColumn`: the same with the texts of a row in groups (references by their meaning).
 - `TokenColumn`: int32 word ids with row offsets, over one vocabulary.
 - `ObjectColumn`: one plain Python object per row, for what is neither.
 - `NumberColumn`: several numbers per row, a matrix.
-- `Batch`: consecutive rows, the columns of which are handed out only to a metric that declared them.
 
 Columns are never changed after they are made.
 """
@@ -14,20 +14,18 @@ Columns are never changed after they are made.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar, cast
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
 
 import numpy as np
 
 from dialeval.core.arrays import Bytes, Floats, Ids, Ints, release
-from dialeval.core.errors import DataError, Fault, NeedError
-from dialeval.core.needs import Need
+from dialeval.core.errors import DataError, Fault
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-T = TypeVar("T")
 
 DIGEST_LENGTH = 12
 """Hexadecimal digits of a SHA-256 that stand in a signature."""
@@ -191,6 +189,56 @@ class RaggedColumn:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
+class GroupedColumn(RaggedColumn):
+    """Several texts per row in groups: row `i` has the groups `lists[i]` to `lists[i + 1]`.
+
+    Group `g` holds `values[groups[g]:groups[g + 1]]`; read as a `RaggedColumn` it is the texts without their groups.
+    """
+
+    groups: Ints
+    lists: Ints
+
+    @classmethod
+    def of(
+        cls, values: TextColumn, group_sizes: Sequence[int] | Ints, row_sizes: Sequence[int] | Ints
+    ) -> GroupedColumn:
+        """A column from the texts of every group and the groups of every row."""
+        groups, lists = (
+            np.concatenate((np.zeros(1, np.int64), np.cumsum(np.asarray(sizes, np.int64))))
+            for sizes in (group_sizes, row_sizes)
+        )
+        return cls(values, groups[lists], groups, lists)
+
+    def grouped(self, row: int) -> list[list[str]]:
+        """The groups of a row."""
+        bounds = self.groups[self.lists[row] : self.lists[row + 1] + 1].tolist()
+        return [[self.values[text] for text in range(start, stop)] for start, stop in pairwise(bounds)]
+
+    def slice(self, start: int, stop: int) -> GroupedColumn:
+        """Rows `start` to `stop`, over the same bytes."""
+        lists, offsets = self.lists[start : stop + 1], self.offsets[start : stop + 1]
+        groups = self.groups[lists[0] : lists[-1] + 1] - offsets[0]
+        values = self.values.slice(int(offsets[0]), int(offsets[-1]))
+        return GroupedColumn(values, offsets - offsets[0], groups, lists - lists[0])
+
+    def take(self, rows: Ints) -> GroupedColumn:
+        """The given rows in the given order, over the same bytes."""
+        texts = RaggedColumn(self.values, self.offsets).take(rows)
+        sizes = np.diff(self.groups)
+        ranges = [sizes[self.lists[row] : self.lists[row + 1]] for row in rows.tolist()]
+        found = np.concatenate([np.zeros(0, np.int64), *ranges])
+        return GroupedColumn.of(texts.values, found, np.diff(self.lists)[rows])
+
+    @property
+    def digest(self) -> str:
+        """A digest of the texts and of how they are spread over groups and rows."""
+        sha = hashlib.sha256(np.diff(self.lists).data)
+        sha.update(np.diff(self.groups).data)
+        sha.update(self.values.digest.encode())
+        return sha.hexdigest()[:DIGEST_LENGTH]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
 class TokenColumn:
     """Word ids: row `i` is `ids[offsets[i]:offsets[i + 1]]`, each id a word of `vocabulary`."""
 
@@ -277,91 +325,3 @@ class NumberColumn(ObjectColumn):
 
 
 Column: TypeAlias = TextColumn | RaggedColumn | ObjectColumn
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class Batch:
-    """Consecutive rows of one system; never part of a dialogue.
-
-    Columns, resources and facts are given only to a metric that declared them. `derived` keeps what is computed from
-    them (tokens, n-grams, overlap counts), so that metrics over the same rows share it. One thread works on a batch.
-    """
-
-    size: int
-    columns: Mapping[Need, Column]
-    vocabulary: Words
-    dialogues: Ints
-    """Row offsets of the dialogues: dialogue `k` is the rows `dialogues[k]` to `dialogues[k + 1]`."""
-    resources: Mapping[Need, Any] = field(default_factory=dict)
-    facts: Mapping[Any, Any] = field(default_factory=dict)
-    """What was found out about all rows before this batch is looked at; see `fold.Fact`."""
-    allowed: frozenset[Need] = frozenset(Need)
-    kept: dict[Hashable, Any] = field(default_factory=dict)
-
-    def __len__(self) -> int:
-        return self.size
-
-    def only(self, needs: frozenset[Need]) -> Batch:
-        """The same batch for a metric that declared `needs`; what is derived stays shared."""
-        return replace(self, allowed=needs)
-
-    def has(self, need: Need) -> bool:
-        """Whether a declared need is there."""
-        return need in self.allowed and (need in self.columns or need in self.resources)
-
-    def column(self, need: Need) -> Column:
-        """The column behind a declared need."""
-        self._check(need, self.columns)
-        return self.columns[need]
-
-    def resource(self, need: Need) -> Any:
-        """The resource behind a declared need."""
-        self._check(need, self.resources)
-        return self.resources[need]
-
-    def fact(self, fact: Hashable) -> Any:
-        """What a declared fact came to."""
-        if fact not in self.facts:
-            raise NeedError(f"the metric reads {fact} without naming it among its facts")
-        return self.facts[fact]
-
-    def _check(self, need: Need, there: Mapping[Need, object]) -> None:
-        if need not in self.allowed:
-            declared = ", ".join(sorted(self.allowed)) or "nothing"
-            raise NeedError(f"the metric reads {need} but declares {declared}; add Need.{need.name} to its needs")
-        if need not in there:
-            raise NeedError(need.remedy)
-
-    def texts(self, need: Need) -> TextColumn:
-        """The column of a need with one text per row."""
-        column = self.column(need)
-        if not isinstance(column, TextColumn):
-            raise NeedError(f"{need} does not hold one text per row; read it with Batch.lists or Batch.objects")
-        return column
-
-    def lists(self, need: Need) -> RaggedColumn:
-        """The column of a need with any number of texts per row."""
-        column = self.column(need)
-        if isinstance(column, ObjectColumn):
-            raise NeedError(f"{need} holds objects and not texts; read it with Batch.objects")
-        return RaggedColumn.single(column) if isinstance(column, TextColumn) else column
-
-    def objects(self, need: Need) -> ObjectColumn:
-        """The column of a need with one object per row."""
-        column = self.column(need)
-        if not isinstance(column, ObjectColumn):
-            raise NeedError(f"{need} holds texts; read it with Batch.texts or Batch.lists")
-        return column
-
-    def numbers(self, need: Need) -> Floats:
-        """The column of a need with several numbers per row, as a matrix."""
-        column = self.column(need)
-        if not isinstance(column, NumberColumn):
-            raise NeedError(f"{need} does not hold numbers; read it with Batch.texts, Batch.lists or Batch.objects")
-        return column.matrix
-
-    def derived(self, key: Hashable, make: Callable[[], T]) -> T:
-        """What `make` gives, made once per batch and key."""
-        if key not in self.kept:
-            self.kept[key] = make()
-        return cast(T, self.kept[key])

@@ -99,4 +99,5 @@ class Moments:
         if not self.scored:
             return math.nan
         spread = self.squares * self.scored - self.total**2
-        return math.sqrt(Fraction(spread, self.scored**2 << (2 * UNIT_EXPONENT)))
+        # A whole-number root with 64 bits to spare: a float could overflow before the root is taken.
+        return float(Fraction(math.isqrt(spread << 128), self.scored << (UNIT_EXPONENT + 64)))

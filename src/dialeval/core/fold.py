@@ -24,7 +24,7 @@ from enum import Enum
 from typing import Any, ClassVar, Generic, TypeVar
 
 from dialeval.core.arrays import Floats
-from dialeval.core.columns import Batch
+from dialeval.core.batch import Batch
 from dialeval.core.exact import Moments
 from dialeval.core.needs import Need
 from dialeval.core.signature import Signature

@@ -24,6 +24,15 @@ class Need(str, Enum):
     """A breakdown detector's label and probabilities for a turn."""
     ANNOTATIONS = "annotations"
     """What people said about a turn: how many of them called it O, T and X."""
+    TASK_TURNS = "task-turns"
+    """The turns of task dialogues: response and, where a system gives them, state and active domains."""
+    STATES = "states"
+    """The states that a system predicts, one in every turn."""
+    GOALS = "goals"
+    TRUE_STATES = "true-states"
+    REFERENCE_SETS = "reference-sets"
+    ONTOLOGY = "ontology"
+    VENUES = "venues"
     TRAIN = "train"
     VOCABULARY = "vocabulary"
     EMBEDDINGS = "embeddings"
@@ -47,7 +56,13 @@ class Need(str, Enum):
         return f"needs {self.argument}: pass {self.argument}=... ({self.flag} on the command line)"
 
 
-RESOURCES = frozenset({Need.TRAIN, Need.VOCABULARY, Need.EMBEDDINGS})
+RESOURCES = frozenset({Need.TRAIN, Need.VOCABULARY, Need.EMBEDDINGS}) | {
+    Need.GOALS,
+    Need.TRUE_STATES,
+    Need.REFERENCE_SETS,
+    Need.ONTOLOGY,
+    Need.VENUES,
+}
 """The needs that come from outside of the rows; the others are columns."""
 
 _ARGUMENTS = {
@@ -58,6 +73,13 @@ _ARGUMENTS = {
     Need.REFERENCE_GROUPS: ("reference_groups", "-r"),
     Need.LABELS: ("labels", "-o"),
     Need.ANNOTATIONS: ("data", "-p"),
+    Need.TASK_TURNS: ("predictions", "-i"),
+    Need.STATES: ("states", "a `state` in every turn of -i"),
+    Need.GOALS: ("data", "--data"),
+    Need.TRUE_STATES: ("data", "--data"),
+    Need.REFERENCE_SETS: ("data", "--data"),
+    Need.ONTOLOGY: ("data", "--data"),
+    Need.VENUES: ("data", "--data"),
     Need.TRAIN: ("train", "--train"),
     Need.VOCABULARY: ("vocabulary", "--vocab"),
     Need.EMBEDDINGS: ("embeddings", "--vectors"),

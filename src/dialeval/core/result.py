@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 RUN_FILE = "run.json"
 ITEMS_FILE = "items.parquet"
+_OWN_FIELDS = frozenset({"dialeval", "systems", "warnings", "format", "items"})
 FORMAT = 1
 """Version of the saved layout; a run of a later layout is refused with a clear message."""
 
@@ -70,6 +71,8 @@ class Run(Mapping[str, Result]):
     systems: Mapping[str, Result]
     version: str
     warnings: tuple[str, ...] = ()
+    details: Mapping[str, Any] = field(default_factory=dict)
+    """What a family of metrics tells beside numbers, as plain data for JSON, by a name of its own."""
 
     def __getitem__(self, system: str) -> Result:
         return self.systems[system]
@@ -102,7 +105,7 @@ class Run(Mapping[str, Result]):
             }
             for name, result in self.systems.items()
         }
-        return {"dialeval": self.version, "systems": systems, "warnings": list(self.warnings)}
+        return {"dialeval": self.version, "systems": systems, "warnings": list(self.warnings), **self.details}
 
     def save(self, folder: str | os.PathLike[str]) -> Path:
         """Write the run into a folder (made if it is not there) and give the folder back."""
@@ -153,7 +156,8 @@ def _run_of_document(document: Mapping[str, Any], file: Path) -> Run:
         estimates = {key: _estimate_of_dict(entry) for key, entry in result["metrics"].items()}
         estimates = {key: replace(est, items=_items_of(items, name, key, est)) for key, est in estimates.items()}
         systems[name] = Result(estimates, result["skipped"], result["source"])
-    return Run(systems, document["dialeval"], tuple(document["warnings"]))
+    details = {name: value for name, value in document.items() if name not in _OWN_FIELDS}
+    return Run(systems, document["dialeval"], tuple(document["warnings"]), details)
 
 
 def _estimate_to_dict(estimate: Estimate) -> dict[str, Any]:

@@ -24,13 +24,14 @@ import numpy as np
 from dialeval.core.errors import SettingError
 from dialeval.core.files import write_bytes
 from dialeval.core.fold import Estimate, Level
-from dialeval.core.result import Run
+from dialeval.core.result import Result, Run
 from dialeval.reports import charts
+from dialeval.reports.alignments import alignments
 from dialeval.reports.figures import MISSING, plain, shorten, show, show_scored, show_spread
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
 INTERVAL_WIDTH, ITEMS_WIDTH = 330, 230
 STYLE = Path(__file__).with_name("report.css")
@@ -69,34 +70,57 @@ def _together(runs: Iterable[Run]) -> Run:
     runs = list(runs)
     if not runs:
         raise SettingError("there is nothing to report: pass at least one run")
-    systems = {}
+    systems, aligned = {}, {}
     for number, run in enumerate(runs, 1):
         for system, result in run.items():
             name = system
             while name in systems:
                 name = f"{name} (run {number})"
             systems[name] = result
+            if system in run.details.get("alignments", {}):
+                aligned[name] = run.details["alignments"][system]
     versions = dict.fromkeys(run.version for run in runs)
-    return Run(systems, ", ".join(versions), tuple(dict.fromkeys(text for run in runs for text in run.warnings)))
+    warnings = tuple(dict.fromkeys(text for run in runs for text in run.warnings))
+    return Run(systems, ", ".join(versions), warnings, {"alignments": aligned} if aligned else {})
 
 
 _Section = tuple[str, str, str]
 
 
 def _summary(run: Run) -> _Section | None:
+    if not run.keys_in_order:
+        return "summary", "Summary", "<p>No metric was computed.</p>"
+    places = {key: at for at, key in enumerate(run.keys_in_order)}
+    captions = [_CAPTION, *["Further systems, measured by other metrics."] * len(run)]
+    tables = [_summary_table(block, places, caption) for block, caption in zip(_blocks(run), captions, strict=False)]
+    return "summary", "Summary", "".join(tables) + _long_names(run)
+
+
+_CAPTION = (
+    "Mean per metric and system, with its confidence interval where the value is a mean over rows. A value of the "
+    "whole corpus has none. Intervals describe one system each; they do not test whether two systems differ."
+)
+
+
+def _summary_table(run: Run, places: Mapping[str, int], caption: str) -> str:
     heads = "".join(f'<th scope="col" class="figure">{_name(name)}{_rows(run, name)}</th>' for name in run)
     lines = []
-    for at, key in enumerate(run.keys_in_order):
+    for key in run.keys_in_order:
         cells = "".join(_figure(result.get(key)) for result in run.values())
-        lines.append(f'<tr><th scope="row"><a href="#metric-{at}">{_name(key)}</a></th>{cells}</tr>')
-    if not lines:
-        return "summary", "Summary", "<p>No metric was computed.</p>"
-    caption = (
-        "Mean per metric and system, with its confidence interval where the value is a mean over rows. A value of the "
-        "whole corpus has none. Intervals describe one system each; they do not test whether two systems differ."
-    )
-    head = f'<tr><th scope="col">Metric</th>{heads}</tr>'
-    return "summary", "Summary", _table("summary", caption, head, lines) + _long_names(run)
+        lines.append(f'<tr><th scope="row"><a href="#metric-{places[key]}">{_name(key)}</a></th>{cells}</tr>')
+    return _table("summary", caption, f'<tr><th scope="col">Metric</th>{heads}</tr>', lines)
+
+
+def _blocks(run: Run) -> list[Run]:
+    """The systems that share a metric, directly or through others, together: a table of dashes tells nobody much."""
+    blocks: list[dict[str, Result]] = []
+    for system, result in run.items():
+        near = [at for at, block in enumerate(blocks) if any(result.keys() & other.keys() for other in block.values())]
+        first = near[0] if near else len(blocks)
+        merged = {name: other for at in near for name, other in blocks[at].items()} | {system: result}
+        blocks = [block for at, block in enumerate(blocks) if at not in near]
+        blocks.insert(first, merged)
+    return [Run(block, run.version) for block in blocks]
 
 
 def _metrics(run: Run) -> _Section | None:
@@ -174,7 +198,14 @@ def _signatures(run: Run) -> _Section | None:
     return ("signatures", "Signatures", _table("signatures", caption, head, lines)) if lines else None
 
 
-_SECTIONS: tuple[Callable[[Run], _Section | None], ...] = (_summary, _metrics, _skipped, _warnings, _signatures)
+_SECTIONS: tuple[Callable[[Run], _Section | None], ...] = (
+    _summary,
+    _metrics,
+    alignments,
+    _skipped,
+    _warnings,
+    _signatures,
+)
 
 
 def _lead(run: Run) -> str:

@@ -15,9 +15,9 @@ Kernels allocate nothing: that would double their compile time. Where a store is
 from __future__ import annotations
 
 import numpy as np
-from llvmlite import ir
-from numba import int64, njit, types, uint64
-from numba.extending import intrinsic
+from numba import int64, njit, uint64
+
+from dialeval.core.bytes_kernel import load8, trailing_zeros
 
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 """2**64 divided by the golden ratio: spreads keys over the top bits (Fibonacci hashing)."""
@@ -29,28 +29,6 @@ _LONG = np.uint64(0xFF << 56)
 _SHORT = 7
 _HIGH_BITS = np.uint64(0x8080808080808080)
 _ABOVE_BLANK = np.uint64(0x2121212121212121)
-
-
-@intrinsic
-def _load8(_context, array, _index):  # type: ignore[no-untyped-def]
-    """Eight bytes at any position as one little-endian integer; numba has no unaligned load of its own."""
-
-    def generate(context, builder, signature, args):  # type: ignore[no-untyped-def]
-        data = context.make_array(signature.args[0])(context, builder, args[0]).data
-        place = builder.bitcast(builder.gep(data, [args[1]]), ir.IntType(64).as_pointer())
-        return builder.load(place, align=1)
-
-    return types.uint64(array, types.int64), generate
-
-
-@intrinsic
-def _trailing_zeros(_context, _value):  # type: ignore[no-untyped-def]
-    """Number of zero bits below the lowest set bit of a non-zero integer."""
-
-    def generate(_context, builder, _signature, args):  # type: ignore[no-untyped-def]
-        return builder.cttz(args[0], ir.Constant(ir.IntType(1), 1))
-
-    return types.int64(types.uint64), generate
 
 
 @njit(nogil=True)
@@ -158,12 +136,12 @@ def split_words(data, starts, ends, first, table, arena, word_ends, words, ids, 
             state = key = uint64(0)
             length = -1
             while i <= last_load:
-                chunk = _load8(data, i)
+                chunk = load8(data, i)
                 # High bit set: this byte may be white space (below 0x21) or is not ASCII.
                 special = ((chunk - _ABOVE_BLANK) & ~chunk | chunk) & _HIGH_BITS
                 plain = end - i
                 if special != 0:
-                    plain = min(plain, _trailing_zeros(special) >> 3)
+                    plain = min(plain, trailing_zeros(special) >> 3)
                 if plain >= 8:
                     state = _mix(state, chunk)
                     i += 8

@@ -26,12 +26,12 @@ ORDERS = 5
 
 SHORT = 64
 """Words that fit the bits of one integer."""
-_STEP = 16
+STEP = 16
 """Words compared by one instruction, or a few, of any processor with vectors; `SHORT` is a multiple."""
 
-_FLAGS = np.uint64(0x8080808080)
+FLAGS = np.uint64(0x8080808080)
 """The top bit of the byte of each order."""
-_UNITS = np.uint64(0x0101010101)
+UNITS = np.uint64(0x0101010101)
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 """2**64 divided by the golden ratio: the top bits of a product depend on all bits of the key (Fibonacci hashing)."""
 _WORD_BITS = 32
@@ -49,40 +49,40 @@ def _ones(_context, _value):  # type: ignore[no-untyped-def]
 
 @intrinsic
 def _equal(_context, array, _index, _word):  # type: ignore[no-untyped-def]
-    """Bit j is set where `array[index + j]` is the word, for `_STEP` words; numba does not find this instruction."""
+    """Bit j is set where `array[index + j]` is the word, for `STEP` words; numba does not find this instruction."""
     number = ir.IntType(32)
-    vector = ir.VectorType(number, _STEP)
+    vector = ir.VectorType(number, STEP)
 
     def generate(context, builder, signature, args):  # type: ignore[no-untyped-def]
         data = context.make_array(signature.args[0])(context, builder, args[0]).data
         place = builder.bitcast(builder.gep(data, [args[1]]), vector.as_pointer())
         unset = ir.Constant(vector, ir.Undefined)
         word = builder.insert_element(unset, args[2], ir.Constant(number, 0))
-        words = builder.shuffle_vector(word, unset, ir.Constant(vector, [0] * _STEP))
+        words = builder.shuffle_vector(word, unset, ir.Constant(vector, [0] * STEP))
         same = builder.icmp_signed("==", builder.load(place, align=4), words)
-        return builder.zext(builder.bitcast(same, ir.IntType(_STEP)), ir.IntType(64))
+        return builder.zext(builder.bitcast(same, ir.IntType(STEP)), ir.IntType(64))
 
     return types.uint64(array, types.int64, types.int32), generate
 
 
 @njit(nogil=True)
-def _places(words, size, word):  # type: ignore[no-untyped-def]
+def places(words, size, word):  # type: ignore[no-untyped-def]
     """Bit j is set where `words[j]` is the word; looks at `size` words, rounded up to whole steps."""
     bits = uint64(0)
-    for j in range(0, size, _STEP):
+    for j in range(0, size, STEP):
         bits |= _equal(words, j, word) << uint64(j)
     return bits
 
 
 @njit(nogil=True)
-def _lanes(one, two, three, four, five):  # type: ignore[no-untyped-def]
+def lanes(one, two, three, four, five):  # type: ignore[no-untyped-def]
     """The numbers of set bits, each in a byte of its own."""
     low = _ones(one) | _ones(two) << uint64(8) | _ones(three) << uint64(16)
     return low | _ones(four) << uint64(24) | _ones(five) << uint64(32)
 
 
 @njit(nogil=True)
-def _ending_here(one, two, three, four, here):  # type: ignore[no-untyped-def]
+def ending_here(one, two, three, four, here):  # type: ignore[no-untyped-def]
     """The places of the n-grams that end in a word, from the places of the word and of those that end before it."""
     step = uint64(1)
     return here, (one << step) & here, (two << step) & here, (three << step) & here, (four << step) & here
@@ -119,24 +119,24 @@ def match_short(  # type: ignore[no-untyped-def]
             words[i] = ids[start + i]
         one = two = three = four = five = uint64(0)
         for i in range(length):
-            before = _places(words, i, words[i]) & ((uint64(1) << uint64(i)) - uint64(1))
-            one, two, three, four, five = _ending_here(one, two, three, four, before)
-            ranks[i] = _lanes(one, two, three, four, five) + _UNITS  # this is the rank-th occurrence, from 1 on
+            before = places(words, i, words[i]) & ((uint64(1) << uint64(i)) - uint64(1))
+            one, two, three, four, five = ending_here(one, two, three, four, before)
+            ranks[i] = lanes(one, two, three, four, five) + UNITS  # this is the rank-th occurrence, from 1 on
             hits[i] = 0
         for text in range(lists[row], lists[row + 1]):
             first = reference_offsets[text]
             size = reference_offsets[text + 1] - first
-            for j in range(size + _STEP - 1 & -_STEP):
+            for j in range(size + STEP - 1 & -STEP):
                 words[j] = reference_ids[first + j] if j < size else -1  # no word has this id
             one = two = three = four = five = uint64(0)
             for i in range(length):
-                here = _places(words, size, ids[start + i])
-                one, two, three, four, five = _ending_here(one, two, three, four, here)
+                here = places(words, size, ids[start + i])
+                one, two, three, four, five = ending_here(one, two, three, four, here)
                 # The flag of a byte survives where the reference has as many as the rank; no byte borrows.
-                hits[i] |= (_lanes(one, two, three, four, five) | _FLAGS) - ranks[i]
+                hits[i] |= (lanes(one, two, three, four, five) | FLAGS) - ranks[i]
         total = uint64(0)
         for i in range(length):
-            total += (hits[i] & _FLAGS) >> uint64(7)
+            total += (hits[i] & FLAGS) >> uint64(7)
         for order in range(ORDERS):
             matches[row, order] = (total >> uint64(8 * order)) & uint64(0xFF)
     return left

@@ -19,7 +19,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from dialeval.core.arrays import Ints
-from dialeval.core.columns import Batch, TokenColumn
+from dialeval.core.batch import Batch
+from dialeval.core.columns import TokenColumn
 from dialeval.core.needs import Need
 from dialeval.text.tokenise import tokens
 

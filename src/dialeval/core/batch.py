@@ -1,0 +1,106 @@
+"""The batch: consecutive rows of one system, as a metric sees them.
+
+Columns, resources and facts are handed out only to a metric that declared them; what is derived from them is kept, once
+for all metrics of the batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar, cast
+
+from dialeval.core.arrays import Floats, Ints
+from dialeval.core.columns import Column, NumberColumn, ObjectColumn, RaggedColumn, TextColumn, Words
+from dialeval.core.errors import NeedError
+from dialeval.core.needs import Need
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Batch:
+    """Consecutive rows of one system; never part of a dialogue.
+
+    Columns, resources and facts are given only to a metric that declared them. `derived` keeps what is computed from
+    them (tokens, n-grams, overlap counts), so that metrics over the same rows share it. One thread works on a batch.
+    """
+
+    size: int
+    columns: Mapping[Need, Column]
+    vocabulary: Words
+    dialogues: Ints
+    """Row offsets of the dialogues: dialogue `k` is the rows `dialogues[k]` to `dialogues[k + 1]`."""
+    resources: Mapping[Need, Any] = field(default_factory=dict)
+    facts: Mapping[Any, Any] = field(default_factory=dict)
+    """What was found out about all rows before this batch is looked at; see `fold.Fact`."""
+    allowed: frozenset[Need] = frozenset(Need)
+    kept: dict[Hashable, Any] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return self.size
+
+    def only(self, needs: frozenset[Need]) -> Batch:
+        """The same batch for a metric that declared `needs`; what is derived stays shared."""
+        return replace(self, allowed=needs)
+
+    def has(self, need: Need) -> bool:
+        """Whether a declared need is there."""
+        return need in self.allowed and (need in self.columns or need in self.resources)
+
+    def column(self, need: Need) -> Column:
+        """The column behind a declared need."""
+        self._check(need, self.columns)
+        return self.columns[need]
+
+    def resource(self, need: Need) -> Any:
+        """The resource behind a declared need."""
+        self._check(need, self.resources)
+        return self.resources[need]
+
+    def fact(self, fact: Hashable) -> Any:
+        """What a declared fact came to."""
+        if fact not in self.facts:
+            raise NeedError(f"the metric reads {fact} without naming it among its facts")
+        return self.facts[fact]
+
+    def _check(self, need: Need, there: Mapping[Need, object]) -> None:
+        if need not in self.allowed:
+            declared = ", ".join(sorted(self.allowed)) or "nothing"
+            raise NeedError(f"the metric reads {need} but declares {declared}; add Need.{need.name} to its needs")
+        if need not in there:
+            raise NeedError(need.remedy)
+
+    def texts(self, need: Need) -> TextColumn:
+        """The column of a need with one text per row."""
+        column = self.column(need)
+        if not isinstance(column, TextColumn):
+            raise NeedError(f"{need} does not hold one text per row; read it with Batch.lists or Batch.objects")
+        return column
+
+    def lists(self, need: Need) -> RaggedColumn:
+        """The column of a need with any number of texts per row."""
+        column = self.column(need)
+        if isinstance(column, ObjectColumn):
+            raise NeedError(f"{need} holds objects and not texts; read it with Batch.objects")
+        return RaggedColumn.single(column) if isinstance(column, TextColumn) else column
+
+    def objects(self, need: Need) -> ObjectColumn:
+        """The column of a need with one object per row."""
+        column = self.column(need)
+        if not isinstance(column, ObjectColumn):
+            raise NeedError(f"{need} holds texts; read it with Batch.texts or Batch.lists")
+        return column
+
+    def numbers(self, need: Need) -> Floats:
+        """The column of a need with several numbers per row, as a matrix."""
+        column = self.column(need)
+        if not isinstance(column, NumberColumn):
+            raise NeedError(f"{need} does not hold numbers; read it with Batch.texts, Batch.lists or Batch.objects")
+        return column.matrix
+
+    def derived(self, key: Hashable, make: Callable[[], T]) -> T:
+        """What `make` gives, made once per batch and key."""
+        if key not in self.kept:
+            self.kept[key] = make()
+        return cast(T, self.kept[key])

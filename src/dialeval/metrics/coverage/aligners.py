@@ -1,0 +1,269 @@
+"""Aligners: what decides which group of references a hypothesis belongs to.
+
+An aligner is anything that can be called with a hypothesis and a group of references, each a list of words, and gives a
+number, the larger the more similar. Those below also score a whole `Comparison` at once, by kernels; any other callable
+is called for every pair.
+
+| name | class | what it is |
+|---|---|---|
+| `bleu` | `BleuAligner` | the default of the LSDSCC program, for figures that are to be compared with others' |
+| `nltk-bleu` | `NLTKBleuAligner` | nltk's sentence BLEU with a smoothing method, 0 being none |
+| `nltk-nist` | `NLTKNistAligner` | nltk's sentence NIST |
+| `sacre` | `SacreAligner` | sacreBLEU's sentence BLEU: effective order, brevity penalty |
+| `embedding` | `EmbeddingAligner` | cosine of averaged word vectors, the best reference of a group |
+
+The first three are those of the original, which puts a hypothesis into the first group when it is like none: nothing in
+common with any group still covers one. Under `sacre` and `embedding` one without a score above 0 lands nowhere.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, ClassVar, Literal, cast, get_args
+
+import numpy as np
+
+from dialeval.core.arrays import Floats
+from dialeval.core.errors import SettingError
+from dialeval.metrics.coverage import similarity
+from dialeval.metrics.coverage.comparison import Comparison, Group, Words
+from dialeval.metrics.overlap.smoothing import ALPHA, EPSILON, METHODS, K
+from dialeval.resources.embeddings import WordVectors, load_embeddings
+from dialeval.resources.words import VectorTable
+from dialeval.text.vocabulary import Vocabulary
+
+Aligner = Callable[[Sequence[str], Sequence[Sequence[str]]], float]
+"""A hypothesis and a group of references in, their similarity out."""
+
+AlignerName = Literal["bleu", "nltk-bleu", "nltk-nist", "sacre", "embedding"]
+ALIGNERS: tuple[str, ...] = get_args(AlignerName)
+DEFAULT_N = 4
+
+
+class PairAligner(ABC):
+    """An aligner that scores all pairs of a comparison at once."""
+
+    lands: ClassVar[bool] = True
+    """Whether a hypothesis lands in some group even where it is like none."""
+
+    @abstractmethod
+    def scores(self, comparison: Comparison) -> Floats:
+        """The score of every pair, NaN where there is none."""
+
+    def __call__(self, hypothesis: Words, group: Group) -> float:
+        """The similarity of one hypothesis and one group; NaN where there is none."""
+        return float(self.scores(Comparison.of_words([[hypothesis]], [[group]], Vocabulary()))[0])
+
+
+def check_order(n: int) -> None:
+    """Raise a SettingError for n-grams that are not counted."""
+    if n not in range(1, similarity.ORDERS + 1):
+        raise SettingError(f"n-grams of up to {similarity.ORDERS} words are counted; n={n} is not possible")
+
+
+@dataclass(frozen=True)
+class BleuAligner(PairAligner):
+    """BLEU without brevity penalty, one added to the counts of all orders up to n (0 means 4, as in the original)."""
+
+    n: int = DEFAULT_N
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "n", self.n or DEFAULT_N)
+        check_order(self.n)
+
+    def scores(self, comparison: Comparison) -> Floats:
+        return similarity.add_one_scores(comparison, self.n)
+
+
+@dataclass(frozen=True)
+class NLTKNistAligner(PairAligner):
+    """NIST over all orders up to n (0 means 4, as in the original)."""
+
+    n: int = DEFAULT_N
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "n", self.n or DEFAULT_N)
+        check_order(self.n)
+
+    def scores(self, comparison: Comparison) -> Floats:
+        return similarity.nist_scores(comparison, self.n)
+
+
+@dataclass(frozen=True)
+class SacreAligner(PairAligner):
+    """Sentence BLEU of sacreBLEU, from 0 to 1, with orders up to n."""
+
+    lands = False
+
+    n: int = DEFAULT_N
+
+    def __post_init__(self) -> None:
+        if self.n not in range(1, DEFAULT_N + 1):
+            raise SettingError(
+                f"the sacre aligner counts n-grams of up to 1, 2, 3 or 4 words; n={self.n} is not possible"
+            )
+
+    def scores(self, comparison: Comparison) -> Floats:
+        return similarity.sacre_scores(comparison, self.n)
+
+
+SmoothFunction = Callable[..., Sequence[Any]]
+"""What nltk calls a smoothing function: precisions in, precisions out."""
+
+
+@dataclass(frozen=True)
+class NLTKBleuAligner(PairAligner):
+    """Sentence BLEU of nltk with equal weights for the orders up to n.
+
+    `smooth_function` is the number of a method, a method of nltk's `SmoothingFunction`, which is recognised and run by
+    the kernel here, or any function that takes what nltk gives to one, which is called; None is no smoothing.
+    """
+
+    smooth_function: SmoothFunction | int | None = None
+    n: int = DEFAULT_N
+
+    def __post_init__(self) -> None:
+        if self.n not in range(1, DEFAULT_N + 1):
+            raise SettingError(
+                f"nltk's BLEU counts n-grams of up to 1, 2, 3 or 4 words here; n={self.n} is not possible"
+            )
+        given = self.smooth_function
+        if isinstance(given, int) and given not in range(len(METHODS)):
+            raise SettingError(f"BLEU has the smoothing methods 0 to {len(METHODS) - 1}, not {given}")
+        if not (given is None or isinstance(given, int) or callable(given)):
+            raise SettingError(f"a smoothing function is the number of a method or can be called; {given!r} is neither")
+
+    @property
+    def method(self) -> int | None:
+        """The number of the smoothing method; None for a function of somebody else's."""
+        given = self.smooth_function
+        return given if isinstance(given, int) else 0 if given is None else _nltk_method(given)
+
+    def scores(self, comparison: Comparison) -> Floats:
+        if self.method is not None:
+            return similarity.nltk_scores(comparison, self.method, self.n)
+        return _called(comparison, self._by_function)
+
+    def _by_function(self, hypothesis: Words, group: Group) -> float:
+        """BLEU with the precisions that the function gives back."""
+        counts = similarity.bleu_pairs(Comparison.of_words([[hypothesis]], [[group]], Vocabulary()))
+        length, closest = len(hypothesis), int(counts.reference_lengths[0])
+        if not group:
+            return math.nan
+        if not counts.matches[0, 0]:
+            return 0.0
+        totals = np.maximum(counts.totals[0], 1)
+        pairs = zip(counts.matches[0, : self.n].tolist(), totals[: self.n].tolist(), strict=True)
+        precisions = [_Unreduced(numerator, denominator) for numerator, denominator in pairs]
+        smooth = cast(SmoothFunction, self.smooth_function)
+        smoothed = smooth(precisions, references=group, hypothesis=hypothesis, hyp_len=length)
+        penalty = 1.0 if length > closest else math.exp(1 - closest / length)
+        return penalty * math.exp(math.fsum(math.log(value) / self.n for value in smoothed if value > 0))
+
+
+class _Unreduced(Fraction):
+    """A fraction that is not reduced: smoothing functions look at the counts in it."""
+
+    def __new__(cls, numerator: int, denominator: int) -> _Unreduced:
+        self = super().__new__(cls, numerator, denominator)
+        self._counts = (numerator, denominator)  # type: ignore[attr-defined]
+        return self
+
+    @property
+    def numerator(self) -> int:
+        return cast(int, self._counts[0])  # type: ignore[attr-defined]
+
+    @property
+    def denominator(self) -> int:
+        return cast(int, self._counts[1])  # type: ignore[attr-defined]
+
+
+def _nltk_method(function: SmoothFunction) -> int | None:
+    """The number of a method of nltk's `SmoothingFunction` with the paper's constants, else None; imports no nltk."""
+    owner, name = getattr(function, "__self__", None), getattr(function, "__name__", "")
+    if (type(owner).__module__, type(owner).__name__) != ("nltk.translate.bleu_score", "SmoothingFunction"):
+        return None
+    if (owner.epsilon, owner.alpha, owner.k) != (EPSILON, ALPHA, K):  # type: ignore[union-attr]
+        return None
+    number = name.removeprefix("method")
+    return int(number) if number.isdigit() and int(number) < len(METHODS) else None
+
+
+@dataclass(frozen=True, eq=False)
+class EmbeddingAligner(PairAligner):
+    """Cosine of averaged word vectors; `embeddings` is a file, the name of a pack, `wordllama`, or vectors at hand."""
+
+    lands = False
+
+    embeddings: Any
+
+    @cached_property
+    def _vectors(self) -> WordVectors:
+        given = self.embeddings
+        return cast(WordVectors, given) if hasattr(given, "vectors_for") else load_embeddings(given)
+
+    def scores(self, comparison: Comparison) -> Floats:
+        table = VectorTable(cast(Vocabulary, comparison.hypotheses.vocabulary), self._vectors)
+        rows, matrix = table.arrays()
+        return similarity.cosine_scores(comparison, similarity.WordValues.of(rows >= 0, rows, matrix))
+
+
+@dataclass(frozen=True, eq=False)
+class PreparedEmbedding(PairAligner):
+    """The embedding aligner over what an evaluation knows of its words."""
+
+    lands = False
+
+    values: similarity.WordValues
+
+    def scores(self, comparison: Comparison) -> Floats:
+        return similarity.cosine_scores(comparison, self.values)
+
+
+@dataclass(frozen=True)
+class CallAligner(PairAligner):
+    """An aligner out of any callable, which is called for every pair that has a reference."""
+
+    function: Aligner
+
+    def scores(self, comparison: Comparison) -> Floats:
+        return _called(comparison, self.function)
+
+
+def as_aligner(given: Any) -> PairAligner:
+    """What scores comparisons by the given aligner; None is the original's default."""
+    if given is None:
+        return BleuAligner()
+    if isinstance(given, PairAligner):
+        return given
+    if not callable(given):
+        names = ", ".join(kind.__name__ for kind in (BleuAligner, NLTKBleuAligner, NLTKNistAligner))
+        raise SettingError(f"an aligner can be called with a hypothesis and a group, as {names}; {given!r} cannot")
+    return CallAligner(given)
+
+
+def named_aligner(name: str, n: int, smooth: int) -> PairAligner:
+    """The aligner of a name; `embedding` is not among them, since it needs vectors."""
+    if name == "nltk-bleu":
+        return NLTKBleuAligner(smooth, n)
+    kinds: dict[str, type[BleuAligner | NLTKNistAligner | SacreAligner]] = {
+        "bleu": BleuAligner,
+        "nltk-nist": NLTKNistAligner,
+        "sacre": SacreAligner,
+    }
+    return kinds[name](n)
+
+
+def _called(comparison: Comparison, function: Aligner) -> Floats:
+    hypotheses, references = comparison.hypotheses.words(), comparison.references.words()
+    bounds = comparison.groups.tolist()
+    groups = [references[start:stop] for start, stop in pairwise(bounds)]
+    pairs = zip(comparison.pair_hypotheses.tolist(), comparison.pair_groups.tolist(), strict=True)
+    scores = [float(function(hypotheses[text], groups[group])) if groups[group] else math.nan for text, group in pairs]
+    return np.array(scores, np.float64)

@@ -1,0 +1,131 @@
+"""Coverage: how many of the things one could answer a set of sampled responses covers (MDS, PDS, MaxBLEU).
+
+A query has several hypotheses, sampled from a system, and references in groups of one meaning each. An aligner puts
+each hypothesis into the group that it is most similar to:
+
+    mds      = groups that some hypothesis landed in / groups
+    pds      = references in those groups / references
+    max-bleu = mean over the hypotheses of their similarity to the group they landed in
+
+one value per query, then the mean. The three share one alignment.
+
+- `aligner=bleu` (the default) is the LSDSCC program's own: BLEU without brevity penalty and with one added to every
+  count, unigrams included. It is kept so that figures can be compared, but it favours short hypotheses: an empty one
+  has 1.0 with every group, a wrong word 0.84, two wrong words 0.64. A warning says when such hypotheses dominate.
+- `aligner=nltk-bleu` with smoothing method `smooth` (0 is none; other aligners do not look at it) and
+  `aligner=nltk-nist` are the other two of the original.
+- `aligner=sacre` (effective order, brevity penalty) and `aligner=embedding` (cosine of averaged word vectors, weighted
+  by the training text if there is one) are better choices. A hypothesis that has nothing in common with any group lands
+  nowhere, whereas the original puts it into the first one, so that its MDS is never 0.
+- `n`: the longest n-grams that are counted.
+- `threshold` above 0 groups the references of each query anew, by their similarity (see `clustering`): for references
+  that nobody has grouped.
+
+Paper: Xu et al. 2018, "LSDSCC: a Large Scale Domain-Specific Conversational Corpus for Response Generation with
+Diversity Oriented Evaluation Metrics", NAACL. Its exact Multi-BLEU is not known; the original says that it could not
+reproduce the paper's figures.
+
+Edge cases: of equally similar groups it is the first. A query with an empty group or without groups is not scored, nor
+one in which a hypothesis cannot be compared: under NIST one of fewer than n words, under `embedding` one without a
+known word. The original ends the whole run there. No hypotheses at all: mds and pds are 0, max-bleu is not scored.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from dialeval.core.arrays import Floats
+from dialeval.core.batch import Batch
+from dialeval.core.errors import SettingError
+from dialeval.core.fold import RowMetric
+from dialeval.core.needs import Need
+from dialeval.core.signature import Signature
+from dialeval.metrics.coverage.aligners import (
+    ALIGNERS,
+    DEFAULT_N,
+    AlignerName,
+    PairAligner,
+    PreparedEmbedding,
+    check_order,
+    named_aligner,
+)
+from dialeval.metrics.coverage.alignment import Alignment, align
+from dialeval.metrics.coverage.comparison import comparison
+from dialeval.metrics.coverage.similarity import WordValues
+from dialeval.metrics.embedding.vectors import SIF_WEIGHT
+from dialeval.metrics.overlap.smoothing import METHODS
+from dialeval.resources.words import KnownWords, TrainText, VectorTable
+from dialeval.text.tokenise import DEFAULT, check_tokeniser
+
+
+@dataclass(frozen=True)
+class Coverage(RowMetric):
+    """Groups of references that a set of hypotheses covers, and how close it comes to them."""
+
+    family = "coverage"
+    presets = {"mds": {"by": "mds"}, "pds": {"by": "pds"}, "max-bleu": {"by": "max-bleu"}}
+    subject = Need.HYPOTHESES
+
+    by: Literal["mds", "pds", "max-bleu"] = "mds"
+    aligner: AlignerName = "bleu"
+    n: int = DEFAULT_N
+    smooth: int = 0
+    threshold: float = 0.0
+    tokeniser: str = DEFAULT
+
+    def __post_init__(self) -> None:
+        if self.by not in self.presets:
+            raise SettingError(f"coverage is measured by {', '.join(self.presets)}, not by {self.by!r}")
+        if self.aligner not in ALIGNERS:
+            raise SettingError(f"there are the aligners {', '.join(ALIGNERS)}, not {self.aligner!r}")
+        if self.smooth not in range(len(METHODS)):
+            raise SettingError(f"coverage has the smoothing methods 0 to {len(METHODS) - 1}, not {self.smooth}")
+        if not (math.isfinite(self.threshold) and self.threshold >= 0):
+            raise SettingError(f"a threshold is 0 (groups as given) or above, not {self.threshold}")
+        check_order(self.n)
+        if self.aligner != "embedding":
+            named_aligner(self.aligner, self.n, self.smooth)
+        check_tokeniser(self.tokeniser)
+
+    @property
+    def needs(self) -> frozenset[Need]:
+        vectors = {Need.EMBEDDINGS} if self.aligner == "embedding" else set()
+        return frozenset({Need.HYPOTHESES, Need.REFERENCE_GROUPS} | vectors)
+
+    @property
+    def wants(self) -> frozenset[Need]:
+        return frozenset({Need.VOCABULARY, Need.TRAIN} if self.aligner == "embedding" else ())
+
+    def signature(self) -> Signature:
+        plain = super().signature()
+        return plain.with_fields(weight=SIF_WEIGHT) if self.aligner == "embedding" else plain
+
+    def score(self, batch: Batch) -> Floats:
+        found = alignment(batch, self)
+        return {"mds": found.mds, "pds": found.pds, "max-bleu": found.max_bleu}[self.by]
+
+
+def alignment(batch: Batch, metric: Coverage) -> Alignment:
+    """The alignment that a metric looks at; made once for all metrics of the batch that agree on it."""
+    pairs = comparison(batch, metric.tokeniser)
+    key = ("alignment", metric.aligner, metric.n, metric.smooth, metric.threshold, metric.tokeniser)
+    return batch.derived(key, lambda: align(pairs, _aligner(batch, metric), metric.threshold))
+
+
+def _aligner(batch: Batch, metric: Coverage) -> PairAligner:
+    if metric.aligner != "embedding":
+        return named_aligner(metric.aligner, metric.n, metric.smooth)
+    vectors: VectorTable = batch.resource(Need.EMBEDDINGS)
+    rows, matrix = vectors.arrays()
+    mask, shares = rows >= 0, None
+    if batch.has(Need.VOCABULARY):
+        known: KnownWords = batch.resource(Need.VOCABULARY)
+        mask = known.mask()
+    if batch.has(Need.TRAIN):
+        train: TrainText = batch.resource(Need.TRAIN)
+        shares = train.shares(1, metric.tokeniser, "unk").of_keys(np.arange(len(rows)))
+    return PreparedEmbedding(WordValues.of(mask, rows, matrix, shares))

@@ -1,0 +1,249 @@
+"""Kernels: every hypothesis of a query against every group of its references.
+
+`match_groups` counts the clipped n-gram matches of all orders, as `overlap.bleu_kernel` does for one response and its
+references, with the part that concerns the hypothesis alone done once for all groups. `add_one`, `weighted` and
+`cosines` turn counts and vectors into scores, `best_groups` finds the group of each hypothesis.
+
+Scores are made word for word as the originals make them: the same logarithms, added up in the same way. Two groups may
+be equally good on paper, 6 * 1 = 3 * 2 matches, and only the rounding says which one is taken.
+
+Texts, groups and queries are laid out as in `comparison`. Kernels allocate nothing; scratch comes from the caller.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit, uint64
+
+from dialeval.metrics.overlap.bleu_kernel import FLAGS, ORDERS, SHORT, STEP, UNITS, ending_here, lanes, places
+
+NO_GROUP = -1
+"""The group of a hypothesis that landed in none."""
+UNDEFINED = -2
+"""The group of a hypothesis that could not be compared with every group."""
+
+_FREE_ORDER = {"reassoc", "contract"}
+
+
+@njit(nogil=True)
+def _rank(ids, start, length, words, ranks):  # type: ignore[no-untyped-def]
+    """Fill `ranks`: the n-grams that end in a word occur for the so many-th time in the hypothesis, a byte an order."""
+    for i in range(length):
+        words[i] = ids[start + i]
+    one = two = three = four = five = uint64(0)
+    for i in range(length):
+        before = places(words, i, words[i]) & ((uint64(1) << uint64(i)) - uint64(1))
+        one, two, three, four, five = ending_here(one, two, three, four, before)
+        ranks[i] = lanes(one, two, three, four, five) + UNITS
+
+
+@njit(nogil=True)
+def _lengths(length, offsets, first, last):  # type: ignore[no-untyped-def]
+    """The length nearest to the hypothesis' among the references (-1: there is none), and the largest of all."""
+    best = -1
+    longest = length
+    for reference in range(first, last):
+        size = offsets[reference + 1] - offsets[reference]
+        further = abs(size - length) - abs(best - length)
+        if best < 0 or further < 0 or (further == 0 and size < best):
+            best = size
+        longest = max(longest, size)
+    return best, longest
+
+
+@njit(nogil=True)
+def _matched(ids, start, length, reference_ids, reference_offsets, first, last, words, ranks, hits):  # type: ignore[no-untyped-def]
+    """The clipped matches of a short hypothesis and short references, a byte an order."""
+    for i in range(length):
+        hits[i] = 0
+    for reference in range(first, last):
+        begin = reference_offsets[reference]
+        size = reference_offsets[reference + 1] - begin
+        for j in range(size + STEP - 1 & -STEP):
+            words[j] = reference_ids[begin + j] if j < size else -1  # no word has this id
+        one = two = three = four = five = uint64(0)
+        for i in range(length):
+            here = places(words, size, ids[start + i])
+            one, two, three, four, five = ending_here(one, two, three, four, here)
+            # The flag of a byte survives where the reference has as many as the rank; no byte borrows.
+            hits[i] |= (lanes(one, two, three, four, five) | FLAGS) - ranks[i]
+    total = uint64(0)
+    for i in range(length):
+        total += (hits[i] & FLAGS) >> uint64(7)
+    return total
+
+
+@njit(nogil=True, cache=True)
+def match_groups(texts, words, ranks, hits, matches, closest, rest):  # type: ignore[no-untyped-def]
+    """Fill `matches` of pairs of short texts, `closest` (reference length, -1 if there is none) of all pairs.
+
+    The numbers of the other pairs go into `rest`; gives how many those are. `words`, `ranks` and `hits` are scratch for
+    `SHORT` words each.
+    """
+    ids, offsets, lists, reference_ids, reference_offsets, groups, group_lists = texts
+    left = 0
+    pair = 0
+    for query in range(lists.shape[0] - 1):
+        for text in range(lists[query], lists[query + 1]):
+            start = offsets[text]
+            length = offsets[text + 1] - start
+            if length <= SHORT:
+                _rank(ids, start, length, words, ranks)
+            for group in range(group_lists[query], group_lists[query + 1]):
+                first = groups[group]
+                last = groups[group + 1]
+                closest[pair], longest = _lengths(length, reference_offsets, first, last)
+                if longest > SHORT:
+                    rest[left] = pair
+                    left += 1
+                else:
+                    total = _matched(
+                        ids, start, length, reference_ids, reference_offsets, first, last, words, ranks, hits
+                    )
+                    for order in range(ORDERS):
+                        matches[pair, order] = (total >> uint64(8 * order)) & uint64(0xFF)
+                pair += 1
+    return left
+
+
+@njit(nogil=True, cache=True)
+def add_one(matches, lengths, counts, closest, n, scores):  # type: ignore[no-untyped-def]
+    """Fill `scores` with the geometric mean of (matches + 1) / (n-grams + 1) over the orders up to n.
+
+    `lengths` and `counts`, the number of pairs, are those of the hypotheses. NaN for a group without a reference.
+    """
+    weight = 1.0 / n
+    pair = 0
+    for text in range(counts.shape[0]):
+        for _ in range(counts[text]):
+            total = 0.0
+            for order in range(n):
+                total += weight * math.log((matches[pair, order] + 1.0) / (max(lengths[text] - order, 0) + 1.0))
+            scores[pair] = math.exp(total) if closest[pair] >= 0 else math.nan
+            pair += 1
+
+
+@njit(nogil=True)
+def _sum(terms, size, partials):  # type: ignore[no-untyped-def]
+    """The sum of some terms, rounded once, as `math.fsum` gives it."""
+    count = 0
+    for k in range(size):
+        x = terms[k]
+        used = 0
+        for j in range(count):
+            y = partials[j]
+            if abs(x) < abs(y):
+                x, y = y, x
+            high = x + y
+            low = y - (high - x)
+            if low != 0.0:
+                partials[used] = low
+                used += 1
+            x = high
+        partials[used] = x
+        count = used + 1
+    if count == 0:
+        return 0.0
+    count -= 1
+    high = partials[count]
+    low = 0.0
+    while count > 0:
+        count -= 1
+        x = high
+        y = partials[count]
+        high = x + y
+        low = y - (high - x)
+        if low != 0.0:
+            break
+    # Half way between two floats, what lies below decides.
+    if count > 0 and ((low < 0.0 and partials[count - 1] < 0.0) or (low > 0.0 and partials[count - 1] > 0.0)):
+        y = 2.0 * low
+        x = high + y
+        if y == x - high:
+            high = x
+    return high
+
+
+@njit(nogil=True, cache=True)
+def weighted(smoothed, matches, lengths, counts, closest, terms, partials, scores):  # type: ignore[no-untyped-def]
+    """Fill `scores` with BLEU as nltk makes it of smoothed precisions, equal weights for all their orders.
+
+    `terms` and `partials` are scratch for one number an order. A NaN among the precisions is a NaN of the score.
+    """
+    orders = smoothed.shape[1]
+    weight = 1.0 / orders
+    pair = 0
+    for text in range(counts.shape[0]):
+        length = lengths[text]
+        for _ in range(counts[text]):
+            if closest[pair] < 0:
+                scores[pair] = math.nan
+            elif matches[pair, 0] == 0:
+                scores[pair] = 0.0
+            else:
+                size = 0
+                undefined = False
+                for order in range(orders):
+                    if smoothed[pair, order] > 0.0:
+                        terms[size] = weight * math.log(smoothed[pair, order])
+                        size += 1
+                    undefined |= math.isnan(smoothed[pair, order])
+                penalty = 1.0 if length > closest[pair] else math.exp(1.0 - closest[pair] / length)
+                scores[pair] = math.nan if undefined else penalty * math.exp(_sum(terms, size, partials))
+            pair += 1
+
+
+@njit(nogil=True, cache=True, fastmath=_FREE_ORDER)
+def cosines(vectors, lists, reference_vectors, groups, group_lists, scores):  # type: ignore[no-untyped-def]
+    """Fill `scores` with the largest cosine of a hypothesis and a reference of the group; vectors have length 1 or 0.
+
+    A reference whose vector is 0 is passed over; a pair that leaves nothing to be compared is NaN.
+    """
+    size = vectors.shape[1]
+    pair = 0
+    for query in range(lists.shape[0] - 1):
+        for text in range(lists[query], lists[query + 1]):
+            for group in range(group_lists[query], group_lists[query + 1]):
+                best = math.nan
+                for reference in range(groups[group], groups[group + 1]):
+                    product = 0.0
+                    left = 0.0
+                    right = 0.0
+                    for k in range(size):
+                        a = vectors[text, k]
+                        b = reference_vectors[reference, k]
+                        product += a * b
+                        left += a * a
+                        right += b * b
+                    if left > 0.0 and right > 0.0 and not best >= product:
+                        best = product
+                scores[pair] = best
+                pair += 1
+
+
+@njit(nogil=True, cache=True)
+def best_groups(scores, counts, lands, best, best_scores):  # type: ignore[no-untyped-def]
+    """Fill `best` with the group of each hypothesis, counted within its query, and `best_scores` with its score.
+
+    Of equal groups it is the first. Where not every hypothesis `lands`, one without a score above 0 is in `NO_GROUP`.
+    """
+    pair = 0
+    for text in range(counts.shape[0]):
+        found = UNDEFINED
+        highest = -np.inf
+        undefined = counts[text] == 0
+        for group in range(counts[text]):
+            if math.isnan(scores[pair]):
+                undefined = True
+            elif scores[pair] > highest:
+                found = group
+                highest = scores[pair]
+            pair += 1
+        if undefined:
+            best[text] = UNDEFINED
+            best_scores[text] = math.nan
+        else:
+            best[text] = found if lands or highest > 0.0 else NO_GROUP
+            best_scores[text] = highest

@@ -1,0 +1,162 @@
+"""How similar a hypothesis is to a group of references: one score for every pair of a comparison.
+
+`bleu_pairs` counts what every BLEU is made of; from the counts of a pair
+
+- `add_one_scores`: the geometric mean over the orders up to n of (matches + 1) / (n-grams + 1), without a brevity
+  penalty: the Multi-BLEU of the LSDSCC program. An empty hypothesis has 1.0, a wrong word 0.84;
+- `nltk_scores`: `sentence_bleu` of nltk with equal weights and a smoothing method (see `overlap.smoothing`);
+- `sacre_scores`: sentence BLEU of sacreBLEU, effective order and brevity penalty (see `overlap.smoothing`).
+
+`nist_scores` is `sentence_nist` of nltk:
+
+    NIST = penalty * sum over orders i <= n of max over references of
+           (sum over shared i-grams g of info(g) * min(count in hypothesis, count in reference)) / i-grams of hypothesis
+    info(w1 .. wi) = log2(count of w1 .. w(i-1) in the group / count of w1 .. wi in the group)
+    penalty = exp(log(0.5) / log(1.5)**2 * log(min(1, hypothesis words / words of the chosen references))**2)
+
+where the best reference is chosen for every order, the longer one of equally good ones.
+
+`cosine_scores`: the largest cosine of the averages of word vectors of hypothesis and reference, as `embedding-average`.
+
+Papers: Madnani et al. 2008, "Are Multiple Reference Translations Necessary?", AMTA; Doddington 2002, "Automatic
+Evaluation of Machine Translation Quality Using N-gram Co-Occurrence Statistics", HLT.
+
+Edge cases: a group without references is NaN everywhere. NIST is NaN for a hypothesis of fewer than n words and for a
+group of empty references; nltk divides by zero there. A text without a known word has no cosine.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from dialeval.core.arrays import Floats, Ints
+from dialeval.core.columns import TokenColumn
+from dialeval.metrics.coverage.comparison import Comparison, offsets, taken
+from dialeval.metrics.embedding.vectors import SIF_WEIGHT
+from dialeval.metrics.overlap.smoothing import METHODS, NIST, log_precisions, sacre_bleu
+from dialeval.metrics.overlap.statistics import BleuStatistics, match_long
+
+ORDERS = 5
+"""The longest n-grams that can be counted."""
+
+
+def bleu_pairs(comparison: Comparison) -> BleuStatistics:
+    """The BLEU counts of every pair."""
+    from dialeval.metrics.coverage import coverage_kernel as kernel
+    from dialeval.metrics.overlap.bleu_kernel import SHORT
+
+    size = int(comparison.pairs[-1])
+    matches = np.empty((size, ORDERS), np.int64)
+    closest, rest = np.empty(size, np.int64), np.empty(size, np.int64)
+    words, ranks, hits = (np.empty(SHORT, kind) for kind in (np.int32, np.uint64, np.uint64))
+    left = kernel.match_groups(_flat(comparison), words, ranks, hits, matches, closest, rest)
+    if left:
+        _match_long(comparison, rest[:left], matches)
+    lengths = comparison.hypotheses.lengths[comparison.pair_hypotheses]
+    totals = np.maximum(lengths[:, None] - np.arange(ORDERS), 0)
+    return BleuStatistics(matches, totals, lengths, closest)
+
+
+def _flat(comparison: Comparison) -> tuple[npt.NDArray[np.integer], ...]:
+    """The arrays of a comparison in the order in which kernels take them."""
+    left, right = comparison.hypotheses, comparison.references
+    texts = (left.ids, left.offsets, comparison.lists, right.ids, right.offsets)
+    return (*texts, comparison.groups, comparison.group_lists)
+
+
+def _match_long(comparison: Comparison, pairs: Ints, matches: Ints) -> None:
+    """Fill `matches` of pairs with a long text by the kernel for responses and their references."""
+    groups = comparison.pair_groups[pairs]
+    counts = np.diff(comparison.groups)[groups]
+    lists = offsets(counts)
+    texts = np.arange(lists[-1]) + np.repeat(comparison.groups[groups] - lists[:-1], counts)
+    hypotheses = taken(comparison.hypotheses, comparison.pair_hypotheses[pairs])
+    found = np.empty((len(pairs), ORDERS), np.int64, order="F")
+    match_long(np.arange(len(pairs)), hypotheses, taken(comparison.references, texts), lists, found)
+    matches[pairs] = found
+
+
+def add_one_scores(comparison: Comparison, n: int) -> Floats:
+    """BLEU with one added to every count, of every pair."""
+    from dialeval.metrics.coverage import coverage_kernel as kernel
+
+    counts = bleu_pairs(comparison)
+    scores = np.empty(len(counts))
+    lengths = comparison.hypotheses.lengths
+    kernel.add_one(counts.matches, lengths, comparison.group_counts, counts.reference_lengths, n, scores)
+    return scores
+
+
+def nltk_scores(comparison: Comparison, method: int, n: int) -> Floats:
+    """BLEU as nltk defines it, of every pair."""
+    from dialeval.metrics.coverage import coverage_kernel as kernel
+
+    counts = bleu_pairs(comparison)
+    smoothed = METHODS[method](counts, n)
+    scores, (terms, partials) = np.empty(len(counts)), np.empty((2, ORDERS))
+    lengths, pairs = comparison.hypotheses.lengths, comparison.group_counts
+    kernel.weighted(smoothed, counts.matches, lengths, pairs, counts.reference_lengths, terms, partials, scores)
+    return scores
+
+
+def sacre_scores(comparison: Comparison, n: int) -> Floats:
+    """BLEU as sacreBLEU defines it, of every pair."""
+    counts = bleu_pairs(comparison)
+    return sacre_bleu(counts, log_precisions(counts, NIST), n)
+
+
+def nist_scores(comparison: Comparison, n: int) -> Floats:
+    """NIST of every pair."""
+    from dialeval.metrics.coverage import nist_kernel as kernel
+
+    words = int(np.diff(comparison.references.offsets[comparison.groups]).max(initial=0))
+    longest = int(comparison.hypotheses.lengths.max(initial=0))
+    slots = 1 << max(1, (2 * n * words).bit_length())
+    table = tuple(np.empty((2, slots), np.int64))
+    counts, weights = tuple(np.empty((4, n * words + 1), np.int64)), np.empty(n * words + 1)
+    scores = np.empty(int(comparison.pairs[-1]))
+    grams, own = np.empty((n, words), np.int64), np.empty((n, longest), np.int64)
+    kernel.nist(_flat(comparison), n, table, counts, weights, grams, own, scores)
+    return scores
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class WordValues:
+    """What the average of a text is made of, by word id: whether a word counts, its vector's row, its weight."""
+
+    known: npt.NDArray[np.bool_]
+    rows: Ints
+    matrix: Floats
+    weights: Floats
+
+    @classmethod
+    def of(cls, known: npt.NDArray[np.bool_], rows: Ints, matrix: Floats, shares: Floats | None = None) -> WordValues:
+        """The values of words that are met; `shares` are those of the words in a training text, if there is one."""
+        size = min(len(known), len(rows))  # another thread may have met new words in between
+        shares = np.zeros(size) if shares is None else np.nan_to_num(shares[:size])
+        return cls(known[:size], rows[:size], matrix, SIF_WEIGHT / (SIF_WEIGHT + shares))
+
+
+def cosine_scores(comparison: Comparison, values: WordValues) -> Floats:
+    """The largest cosine of hypothesis and reference, of every pair."""
+    from dialeval.metrics.coverage import coverage_kernel as kernel
+
+    left, right = _averages(comparison.hypotheses, values), _averages(comparison.references, values)
+    scores = np.empty(int(comparison.pairs[-1]))
+    kernel.cosines(left, comparison.lists, right, comparison.groups, comparison.group_lists, scores)
+    return scores
+
+
+def _averages(texts: TokenColumn, values: WordValues) -> Floats:
+    """The averages of texts as vectors of length 1; 0 where there is none."""
+    from dialeval.metrics.embedding import embedding_kernel as kernel
+
+    means, counted = np.empty((len(texts), values.matrix.shape[1])), np.empty(len(texts), np.int64)
+    known, rows, weights = values.known, values.rows, values.weights
+    kernel.weighted_means(texts.ids, texts.offsets, known, rows, weights, values.matrix, means, counted)
+    lengths = np.sqrt((means * means).sum(axis=1, keepdims=True))
+    units: Floats = np.divide(means, lengths, out=np.zeros_like(means), where=lengths > 0)
+    return units

@@ -1,0 +1,80 @@
+"""The section of the report that shows where hypotheses landed: which group of references, and which nobody reached.
+
+It is made from the plain data that a run holds under `alignments` (see `engine.alignments`). Every text is escaped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
+from typing import Any
+
+from dialeval.core.result import Run
+from dialeval.reports.figures import plain, shorten, show
+
+SHOWN_QUERIES = 50
+"""Queries of a system that are shown, the first ones; the JSON holds all."""
+SHOWN_LENGTH = 200
+"""Characters of a text that are shown."""
+
+_Entry = Mapping[str, Any]
+
+
+def alignments(run: Run) -> tuple[str, str, str] | None:
+    """Id, title and content of the section; None for a run without alignments."""
+    tables: Mapping[str, Sequence[_Entry]] = run.details.get("alignments", {})
+    if not tables:
+        return None
+    note = (
+        '<p class="note">Each hypothesis lands in the group of references that it is most similar to. A group without '
+        "hypotheses is something one could have answered and nobody did.</p>"
+    )
+    return "alignments", "Where hypotheses landed", note + "".join(map(_system, tables, tables.values()))
+
+
+def _system(name: str, table: Sequence[_Entry]) -> str:
+    groups = sum(len(entry["groups"]) for entry in table)
+    unreached = sum(len(entry["unreached"]) for entry in table)
+    lead = f'<p class="note">{unreached} of {groups} groups were reached by no hypothesis.'
+    if len(table) > SHOWN_QUERIES:
+        lead += f" The first {SHOWN_QUERIES} of {len(table)} queries:"
+    queries = "".join(_query(number, entry) for number, entry in enumerate(table[:SHOWN_QUERIES], 1))
+    return f'<section class="metric"><h3>{_text(shorten(plain(name)))}</h3>{lead}</p>{queries}</section>'
+
+
+def _query(number: int, entry: _Entry) -> str:
+    reached = len(entry["groups"]) - len(entry["unreached"])
+    title = _text(entry["query"]) if entry["query"] is not None else f"Query {number}"
+    state = f"{reached} of {len(entry['groups'])} groups" if entry["mds"] is not None else "not scored"
+    lines = [_group(group, entry["hypotheses"]) for group in entry["groups"]]
+    lost = [_hypothesis(each) for each in entry["hypotheses"] if each["group"] is None]
+    if lost:
+        lines.append(f'<tr><th scope="row">none</th><td></td><td>{_list(lost)}</td></tr>')
+    head = "".join(f'<th scope="col">{text}</th>' for text in ("Group", "References", "Hypotheses"))
+    table = f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(lines)}</tbody></table>"
+    return (
+        f'<details><summary>{title} <span class="aside">{state}</span></summary>'
+        f'<div class="wide" tabindex="0">{table}</div></details>'
+    )
+
+
+def _group(group: _Entry, hypotheses: Sequence[_Entry]) -> str:
+    references = _list(map(_text, group["references"]))
+    here = [_hypothesis(each) for each in hypotheses if each["group"] == group["group"]]
+    landed = _list(here) if here else '<span class="aside">nobody</span>'
+    return f'<tr><th scope="row">{_text(group["group"])}</th><td>{references}</td><td>{landed}</td></tr>'
+
+
+def _hypothesis(hypothesis: _Entry) -> str:
+    score = "" if hypothesis["score"] is None else f' <span class="aside">{show(hypothesis["score"])}</span>'
+    return f"{_text(hypothesis['text'])}{score}"
+
+
+def _list(items: Iterable[str]) -> str:
+    return f"<ul>{''.join(f'<li>{item}</li>' for item in items)}</ul>"
+
+
+def _text(text: str) -> str:
+    shown = plain(text)
+    shown = shown if len(shown) <= SHOWN_LENGTH else shown[: SHOWN_LENGTH - 1] + "…"
+    return f"<bdi>{escape(shown)}</bdi>"

@@ -1,0 +1,68 @@
+"""The table of failed dialogues: how many lost Inform or Success by each cause, and each of them with its detail."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from dialeval.reports.figures import plain
+
+if TYPE_CHECKING:
+    from dialeval.metrics.task.explain import Explanation
+
+FIELDS = ("system", "dialogue", "lost", "domain", "cause", "detail")
+
+
+def failure_rows(failures: Mapping[str, Sequence[Explanation]]) -> list[dict[str, str]]:
+    """One row per cause of a failed dialogue."""
+    return [
+        dict(zip(FIELDS, (system, each.dialogue, cause.measure, cause.domain, cause.cause, cause.detail), strict=True))
+        for system, found in failures.items()
+        for each in found
+        for cause in each.causes
+    ]
+
+
+def failures_table(failures: Mapping[str, Sequence[Explanation]]) -> str:
+    """For people: a summary by cause for each system, then all rows by cause."""
+    rows = failure_rows(failures)
+    parts = []
+    for system, found in failures.items():
+        mine = [row for row in rows if row["system"] == system]
+        by_cause: dict[str, set[str]] = {}
+        for row in mine:
+            by_cause.setdefault(row["cause"], set()).add(row["dialogue"])
+        causes = sorted(by_cause, key=lambda cause: (-len(by_cause[cause]), cause))
+        lost = "1 dialogue" if len(found) == 1 else f"{len(found)} dialogues"
+        parts.append(f"{plain(system)}: {lost} lost inform or success\n\n")
+        parts.append(_columns(("cause", "dialogues"), [(cause, str(len(by_cause[cause]))) for cause in causes]))
+        ordered = sorted(mine, key=lambda row: causes.index(row["cause"]))
+        heads = FIELDS[1:]
+        parts.append("\n" + _columns(heads, [[plain(row[head]) for head in heads] for row in ordered]) + "\n")
+    return "".join(parts)
+
+
+def failures_csv(failures: Mapping[str, Sequence[Explanation]]) -> str:
+    """For other programs: one line per cause."""
+    out = io.StringIO()
+    writer = csv.DictWriter(out, FIELDS, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(failure_rows(failures))
+    return out.getvalue()
+
+
+def failures_json(failures: Mapping[str, Sequence[Explanation]]) -> str:
+    """For other programs: a list of rows."""
+    import orjson
+
+    rows: list[Any] = failure_rows(failures)
+    return orjson.dumps(rows, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE).decode()
+
+
+def _columns(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [list(heads), *map(list, rows)]
+    widths = [max(len(line[at]) for line in lines) for at in range(len(heads))]
+    padded = ("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) for line in lines)
+    return "".join(f"{line.rstrip()}\n" for line in padded)

@@ -1,0 +1,168 @@
+"""Coverage as registered metrics: settings, one alignment for three figures, every aligner in batches of any size."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import dialeval
+from dialeval.core.errors import DataError, NeedError, SettingError
+from dialeval.core.fold import RowMetric
+from dialeval.metrics.coverage.coverage import Coverage, alignment
+from dialeval.metrics.coverage.guard import floors, short_hypotheses
+from dialeval.metrics.registry import registry
+from laws.coverage import WORLD, Row
+from laws.responses import FewVectors
+from laws.worlds import Place
+
+VARIANTS = [
+    Coverage(aligner="nltk-bleu", smooth=7),
+    Coverage("max-bleu", aligner="nltk-nist", n=2),
+    Coverage("pds", aligner="sacre", threshold=0.2),
+    Coverage("max-bleu", aligner="embedding"),
+    Coverage("mds", aligner="embedding", threshold=0.6),
+    Coverage("max-bleu", n=5, tokeniser="lower-words.1"),
+]
+
+
+@pytest.mark.parametrize("metric", VARIANTS, ids=str)
+@given(rows=WORLD.worlds, cut=st.integers(0, 12))
+@settings(max_examples=30)
+def test_batches_change_nothing(metric: RowMetric, rows: Sequence[Row], cut: int) -> None:
+    place = Place(WORLD, rows)
+    whole = place.scored(metric, rows).items[metric.name]
+    parts = [place.scored(metric, part).items[metric.name] for part in (rows[:cut], rows[cut:])]
+    np.testing.assert_array_equal(np.concatenate(parts), whole)
+
+
+@pytest.mark.parametrize("metric", VARIANTS, ids=str)
+def test_names_read_back(metric: Coverage) -> None:
+    assert registry().parse(str(metric)) == metric
+    assert f"|aligner:{metric.aligner}|" in str(metric.signature())
+    assert f"|threshold:{metric.threshold!r}|" in str(metric.signature())
+
+
+def test_three_figures_share_one_alignment() -> None:
+    batch = Place(WORLD).batch(WORLD.rich)
+    metrics = [Coverage("mds"), Coverage("pds"), Coverage("max-bleu")]
+    found = {id(alignment(batch.only(metric.needs), metric)) for metric in metrics}
+    assert len(found) == 1
+
+
+def test_the_training_text_weighs_words() -> None:
+    texts: dict[str, Any] = {"responses": [["the cat"]], "reference_groups": [[["cat"], ["the"]]]}
+    given_: dict[str, Any] = {"embeddings": FewVectors(), "metrics": ["coverage(by=max-bleu,aligner=embedding)"]}
+    plain = dialeval.evaluate(**texts, **given_)["system"]
+    weighted = dialeval.evaluate(**texts, **given_, train=["the the the cat"])["system"]
+    (one,), (other,) = plain.values(), weighted.values()
+    assert one.mean != other.mean
+    assert "train" not in str(one.signature)
+    assert "|train:" in str(other.signature)
+
+
+@pytest.mark.parametrize(
+    "given_",
+    [
+        {"by": "bleu"},
+        {"aligner": "nltk"},
+        {"n": 0},
+        {"n": 6},
+        {"aligner": "sacre", "n": 5},
+        {"smooth": 8},
+        {"threshold": -0.5},
+        {"threshold": float("nan")},
+        {"threshold": float("inf")},
+        {"tokeniser": "letters"},
+    ],
+)
+def test_settings_that_cannot_be(given_: dict[str, Any]) -> None:
+    with pytest.raises(SettingError):
+        Coverage(**given_)
+
+
+def test_evaluate_takes_lists_and_mappings() -> None:
+    run = dialeval.evaluate(
+        {"one": [["a b", "zz"], ["c"]], "two": [["a b"], ["d"]]},
+        reference_groups={"q1": {"2": ["a b"], "1": ["x y"]}, "q2": [["c"], ["d"]]},
+        metrics="mds,max-bleu",
+    )
+    assert list(run) == ["one", "two"]
+    one = run["one"]["mds"]
+    assert one.items is not None
+    assert one.items.tolist() == [1.0, 0.5]
+    assert (one.rows, one.scored) == (2, 2)
+    assert one.interval is not None
+    table = run.details["alignments"]["one"]
+    assert [entry["query"] for entry in table] == ["q1", "q2"]
+    assert [each["group"] for each in table[0]["hypotheses"]] == ["2", "1"]
+    assert [each["text"] for each in table[0]["hypotheses"]] == ["a b", "zz"]
+    assert table[1]["unreached"] == ["1"]
+
+
+def test_the_table_is_saved_with_the_run_and_can_be_left_out(tmp_path: Any) -> None:
+    given_: dict[str, Any] = {"responses": [["a b c d"]], "reference_groups": [[["a"], ["b c"]]]}
+    run = dialeval.evaluate(**given_)
+    assert dialeval.load(run.save(tmp_path / "run")) == run
+    assert dialeval.load(tmp_path / "run").details == run.details != {}
+    assert dialeval.evaluate(**given_, alignments=False).details == {}
+
+
+def test_only_what_is_measured_counts() -> None:
+    run = dialeval.evaluate([["a b c d e"]], reference_groups=[[["a"], ["b"]]])
+    assert list(run["system"]) == ["mds", "pds", "max-bleu"]
+    assert run.skipped == {}
+    with pytest.raises(NeedError, match="reference_groups"):
+        dialeval.evaluate([["a"]])
+    with pytest.raises(NeedError, match="embeddings"):
+        dialeval.evaluate([["a"]], reference_groups=[[["a"]]], settings={"coverage": {"aligner": "embedding"}})
+
+
+def test_unequal_lengths_are_an_error() -> None:
+    with pytest.raises(DataError, match="hypotheses for 2 queries"):
+        dialeval.evaluate([["a"], ["b"]], reference_groups=[[["a"]]])
+
+
+def test_a_warning_where_short_hypotheses_dominate() -> None:
+    groups = [[["a b c d e"], ["f g"]]]
+    run = dialeval.evaluate([["no", "yes", "ok then"]], reference_groups=groups)
+    assert len(run.warnings) == 1
+    assert run.warnings[0].startswith("system: short hypotheses dominate (a median of 1 words)")
+    others: list[dict[str, Any]] = [
+        {"settings": {"coverage": {"aligner": "sacre"}}},
+        {"metrics": "mds(aligner=nltk-bleu)"},
+    ]
+    for more in others:
+        assert dialeval.evaluate([["no", "yes"]], reference_groups=groups, **more).warnings == ()
+    assert dialeval.evaluate([["a reply of seven words or so"]], reference_groups=groups).warnings == ()
+
+
+def test_floors_are_what_wrong_hypotheses_get() -> None:
+    lengths = np.arange(20)
+    run = dialeval.evaluate(
+        [["x " * length] for length in lengths], reference_groups=[[["a"], ["b"]]] * 20, metrics="max-bleu"
+    )
+    items = run["system"]["max-bleu"].items
+    assert items is not None
+    np.testing.assert_allclose(floors(lengths, 4), items, rtol=1e-12)
+
+
+def test_a_warning_without_groups() -> None:
+    text = "a reply of seven words or so"
+    run = dialeval.evaluate([[text]], reference_groups=[[text, "b c"]])
+    assert len(run.warnings) == 1
+    assert "no query has more than one group" in run.warnings[0]
+    auto = dialeval.evaluate(
+        [[text]], reference_groups=[[text, "b c"]], settings={"coverage": {"threshold": 0.5, "aligner": "sacre"}}
+    )
+    assert auto.warnings == ()
+    assert auto["system"]["mds"].mean == 0.5
+    assert "|threshold:0.5|" in str(auto["system"]["mds"].signature)
+
+
+def test_no_hypotheses_are_not_short() -> None:
+    assert short_hypotheses("x", WORLD.columns([Row(())])[next(iter(WORLD.columns([])))], 4) is None  # type: ignore[arg-type]
