@@ -63,11 +63,11 @@ class Rows:
         """Where each dialogue starts, and the end: runs of equal dialogue ids, or one row each where none is given."""
         if self.dialogues is None:
             return np.arange(len(self) + 1, dtype=np.int64)
-        view = self.dialogues.data.data
-        spans = zip(self.dialogues.starts.tolist(), self.dialogues.ends.tolist(), strict=True)
-        names = [bytes(view[start:end]) for start, end in spans]
-        starts = [row for row, name in enumerate(names) if row == 0 or name != names[row - 1]]
-        return np.array([*starts, len(names)], np.int64)
+        names = self.dialogues
+        # Rows over the same bytes are of one dialogue; of the others the bytes are compared.
+        moved = np.flatnonzero((np.diff(names.starts) != 0) | (np.diff(names.ends) != 0)) + 1
+        starts = [row for row in moved.tolist() if names[row] != names[row - 1]]
+        return np.array([*([0] if len(names) else []), *starts, len(names)], np.int64)
 
 
 def by_system(rows: Rows, systems: Sequence[str], codes: Ints) -> list[Rows]:

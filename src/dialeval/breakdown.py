@@ -1,0 +1,25 @@
+"""The front door to dialogue breakdown detection: the evaluation of the challenge (DBDC).
+
+    from dialeval.breakdown import evaluate_breakdown
+
+    run = evaluate_breakdown("data/", "labels/", threshold=0.5)
+    run["labels"]["f1-x"].mean
+    run.tables["labels"][0.5].hard
+
+Nothing is computed here; see `dialeval.engine.breakdown`.
+"""
+
+from dialeval.engine.breakdown import BreakdownRun, evaluate_breakdown
+from dialeval.metrics.breakdown.agreement import krippendorff_alpha
+from dialeval.metrics.breakdown.tables import Tables
+from dialeval.reports.breakdown import original, tables_text, turns_csv
+
+__all__ = [
+    "BreakdownRun",
+    "Tables",
+    "evaluate_breakdown",
+    "krippendorff_alpha",
+    "original",
+    "tables_text",
+    "turns_csv",
+]

@@ -1,0 +1,232 @@
+"""Evaluating breakdown detectors: read, floors and ceilings beside them, run, tables.
+
+`BreakdownRun` is a `Run` like any other, with the counts behind its figures: statistics and both confusion tables per
+detector and threshold, and one row per turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dialeval.core.columns import NumberColumn
+from dialeval.core.errors import SettingError
+from dialeval.core.fold import DEFAULT_T, Estimate
+from dialeval.core.needs import Need
+from dialeval.core.result import Result, Run
+from dialeval.core.signature import Signature
+from dialeval.core.version import __version__
+from dialeval.data.breakdown import BreakdownData, read
+from dialeval.data.breakdown_faults import Findings
+from dialeval.data.breakdown_labels import Match
+from dialeval.data.breakdown_logs import read_logs
+from dialeval.data.rows import Rows
+from dialeval.engine.local import Local
+from dialeval.metrics.breakdown.agreement import annotators, krippendorff_alpha, oracle
+from dialeval.metrics.breakdown.distances import BreakdownDistance
+from dialeval.metrics.breakdown.floors import floors
+from dialeval.metrics.breakdown.labels import BreakdownDetection, LabelAccuracy
+from dialeval.metrics.breakdown.reference import LABELS, hard_reference, lenient_reference, shares
+from dialeval.metrics.breakdown.tables import Tables, tables_of
+from dialeval.text.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from dialeval.core.arrays import Floats, Ints
+    from dialeval.core.fold import Metric
+    from dialeval.engine.evaluate import Progress
+
+
+@dataclass(frozen=True, eq=False)
+class BreakdownRun(Run):
+    """The results of breakdown detectors, with the counts and turns behind them."""
+
+    tables: dict[str, dict[float, Tables]] = field(default_factory=dict)
+    """Statistics and confusion tables by detector and threshold."""
+    data: BreakdownData | None = None
+
+    def __eq__(self, other: object) -> bool:
+        """Equal figures make equal runs: what is loaded again is a plain `Run`, its tables are in `details`."""
+        if not isinstance(other, Run):
+            return NotImplemented
+        names = ("systems", "version", "warnings", "details")
+        return all(getattr(self, name) == getattr(other, name) for name in names)
+
+    __hash__ = None
+
+    @property
+    def detectors(self) -> list[str]:
+        """The systems that are neither floors nor ceilings."""
+        return list(self.tables)
+
+    @property
+    def only_detectors(self) -> Run:
+        """The same run without floors and ceilings."""
+        return Run({name: self[name] for name in self.detectors}, self.version, self.warnings)
+
+    def turns(self, threshold: float | None = None) -> Iterator[dict[str, Any]]:
+        """One row per detector and annotated turn; at the first threshold unless another is given."""
+        if self.data is None:
+            return
+        for rows in self.data.systems:
+            at = next(iter(self.tables[rows.system])) if threshold is None else threshold
+            yield from _turns(rows, at, self[rows.system])
+
+
+def evaluate_breakdown(
+    data: Any,
+    labels: Any,
+    threshold: float | Sequence[float] = 0.0,
+    *,
+    match: Match = "turn-index",
+    lenient: bool = False,
+    development: Any = None,
+    anchors: bool = True,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> BreakdownRun:
+    """Score breakdown detectors as the challenge (DBDC) does.
+
+    `data`: annotated dialogues, a folder of `*.log.json`, a JSONL file, a .tar.gz, or parsed documents. `labels`: the
+    output of a detector, a folder of `*.labels.json` or likewise; several as a list, or a mapping of names to them.
+    `threshold`: from which share on T or X is the reference label; several are scored in one pass, and their figures
+    are called `accuracy(threshold=0.5)` and so on. `match`: `turn-index`, or `position` as in the original program.
+    `lenient`: count faults in the warnings and go on. `development`: annotated dialogues from which the floor of the
+    mean distribution is taken. `anchors`: also score floors and ceilings, systems called `floor/...`, `ceiling/...`.
+    """
+    thresholds = _thresholds(threshold)
+    found = read(data, labels, match, lenient)
+    warnings = list(found.warnings)
+    systems = list(found.systems)
+    if anchors:
+        known = None
+        if development is not None:
+            findings = Findings(lenient)
+            known = read_logs(development, findings).counts
+            warnings += findings.warnings()
+        systems += _anchors(found, thresholds, known)
+    results = _scored(systems, _metrics(thresholds), threads, progress)
+    if anchors:
+        results[_ANNOTATOR] = _with_alpha(results[_ANNOTATOR], found.annotated.counts)
+    tables = {
+        rows.system: {at: _tables(rows, len(found.annotated.dialogues), at) for at in thresholds}
+        for rows in found.systems
+    }
+    details = {name: [table.to_dict() for table in by.values()] for name, by in tables.items()}
+    return BreakdownRun(results, __version__, tuple(warnings), {"breakdown": details}, tables, found)
+
+
+_ANNOTATOR, _ORACLE = "ceiling/annotator", "ceiling/oracle"
+
+
+def _thresholds(threshold: float | Sequence[float]) -> list[float]:
+    given = [threshold] if isinstance(threshold, int | float) else list(threshold)
+    if not given:
+        raise SettingError("give at least one threshold")
+    return list(dict.fromkeys(map(float, given)))
+
+
+def _metrics(thresholds: list[float]) -> dict[str, Metric[Any]]:
+    """What to compute by its name: the short ones at one threshold, written out at several."""
+    found: dict[str, Metric[Any]] = {}
+    for threshold in thresholds:
+        settings: Sequence[dict[str, Any]] = [dict(preset) for preset in BreakdownDetection.presets.values()]
+        metrics: list[Metric[Any]] = [LabelAccuracy(threshold)]
+        metrics += [BreakdownDetection(**each, threshold=threshold) for each in settings]
+        names = [metric.name for metric in metrics]
+        if len(thresholds) == 1:
+            names = [*LabelAccuracy.presets, *BreakdownDetection.presets]
+        found.update(zip(names, metrics, strict=True))
+    for name, preset in BreakdownDistance.presets.items():
+        distance: dict[str, Any] = dict(preset)
+        found[name] = BreakdownDistance(**distance)
+    return found
+
+
+def _scored(
+    systems: Sequence[Rows], metrics: dict[str, Metric[Any]], threads: int | None, progress: Progress | None
+) -> dict[str, Result]:
+    """The results of every system.
+
+    The metrics are known and all their needs are met, so there is nothing to plan; and a start without the registry,
+    which knows every metric there is, is twice as fast.
+    """
+    digests: dict[int, str] = {}
+    results = {}
+    for rows in systems:
+        annotations = rows.columns[Need.ANNOTATIONS]
+        if id(annotations) not in digests:  # detectors and floors share theirs
+            digests[id(annotations)] = annotations.digest
+        told = None if progress is None else partial(progress, rows.system, len(rows))
+        local = Local(rows, Vocabulary(), threads=threads)
+        estimates = local.fold(metrics, {Need.ANNOTATIONS: digests[id(annotations)]}, told)
+        sure = {key: estimate.with_confidence(DEFAULT_T) for key, estimate in estimates.items()}
+        results[rows.system] = Result(sure, source=rows.where)
+    return results
+
+
+def _anchors(found: BreakdownData, thresholds: list[float], development: Floats | None) -> Iterator[Rows]:
+    """Floors over the turns of the data, ceilings over its annotators."""
+    first, counts = found.systems[0], found.annotated.counts
+    for name, labels in floors(counts, thresholds, development).items():
+        columns = {**first.columns, Need.LABELS: NumberColumn(labels)}
+        yield replace(first, system=name, columns=columns, where=found.annotated.where)
+    for name, (rows, labels, rest) in ((_ANNOTATOR, annotators(counts)), (_ORACLE, oracle(counts))):
+        columns = {Need.LABELS: NumberColumn(labels), Need.ANNOTATIONS: NumberColumn(rest)}
+        yield replace(first.take(rows), system=name, columns=columns, where=found.annotated.where)
+
+
+def _with_alpha(result: Result, counts: Floats) -> Result:
+    digest = NumberColumn(counts).digest
+    estimates = dict(result.estimates)
+    for distance in ("nominal", "ordinal"):
+        key = f"alpha-{distance}"
+        alpha = krippendorff_alpha(counts, distance)
+        scored = 0 if np.isnan(alpha) else int((counts.sum(axis=1) >= 2).sum())
+        signature = Signature.of(key, definition=1, dialeval=__version__, annotations=digest)
+        estimates[key] = Estimate(alpha, 0.0, len(counts), scored, corpus=True, signature=signature)
+    return replace(result, estimates=estimates)
+
+
+def _matrices(rows: Rows) -> tuple[Floats, Floats]:
+    labels, annotations = rows.columns[Need.LABELS], rows.columns[Need.ANNOTATIONS]
+    if not isinstance(labels, NumberColumn) or not isinstance(annotations, NumberColumn):
+        raise SettingError("labels and annotations are columns of numbers")
+    return labels.matrix, annotations.matrix
+
+
+def _tables(rows: Rows, dialogues: int, threshold: float) -> Tables:
+    return tables_of(*_matrices(rows), dialogues, threshold)
+
+
+def _turns(rows: Rows, threshold: float, result: Result) -> Iterator[dict[str, Any]]:
+    labels, counts = _matrices(rows)
+    share = shares(counts)
+    hard, lenient = hard_reference(share, threshold), lenient_reference(share, threshold)
+    correct = np.where(np.isnan(labels[:, 0]) | np.isnan(hard), np.nan, labels[:, 0] == hard)
+    items = {
+        key: est.items for key, est in result.items() if key in BreakdownDistance.presets and est.items is not None
+    }
+    turns: Ints = np.arange(len(rows)) if rows.turns is None else rows.turns
+    for row, turn in enumerate(turns.tolist()):
+        yield {
+            "system": rows.system,
+            "dialogue": "" if rows.dialogues is None else rows.dialogues[row],
+            "turn": turn,
+            "threshold": threshold,
+            "label": _name(labels[row, 0]),
+            "reference": _name(hard[row]),
+            "lenient-reference": _name(lenient[row]),
+            "correct": None if np.isnan(correct[row]) else bool(correct[row]),
+            **{f"share-{name}": float(share[row, code]) for code, name in enumerate(LABELS)},
+            **{f"prob-{name}": float(labels[row, code + 1]) for code, name in enumerate(LABELS)},
+            **{key: float(values[row]) for key, values in items.items()},
+        }
+
+
+def _name(code: float) -> str:
+    """The label of a code; `?` for one that is none of the three, nothing where there is none."""
+    return "" if np.isnan(code) else LABELS[int(code)] if code < len(LABELS) else "?"

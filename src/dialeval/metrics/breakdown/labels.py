@@ -1,0 +1,140 @@
+"""Breakdown labels: how often a detector's label is the annotators' one.
+
+    accuracy     = turns whose label is the reference / turns
+    precision-x  = turns labelled X that are X / turns labelled X
+    recall-x     = turns labelled X that are X / turns that are X
+    f1-x         = 2 * precision * recall / (precision + recall)
+
+and the same for `tx`, where T and X are one label and the reference is the lenient one (see `reference`, which says how
+the threshold makes a reference out of shares).
+
+Paper: Higashinaka et al. 2017, "Overview of Dialogue Breakdown Detection Challenge 3", DSTC6 workshop. The figures are
+those of the challenge's eval.py.
+
+Edge cases, all as in the original: a precision, recall or F that is undefined is 0. A label other than O, T and X is
+wrong in the accuracy and left out of precision, recall and F. A turn without a label or a reference is not scored; the
+original ends there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from dialeval.core.arrays import Floats
+from dialeval.core.batch import Batch
+from dialeval.core.errors import SettingError
+from dialeval.core.fold import Estimate, Metric, Partial, RowMetric
+from dialeval.core.needs import Need
+from dialeval.metrics.breakdown.reference import OTHER, T, X, codes_of
+
+
+@dataclass(frozen=True)
+class LabelAccuracy(RowMetric):
+    """Share of turns with the annotators' label (dialogue breakdown)."""
+
+    family = "accuracy"
+    presets = {"accuracy": {}}
+    subject = Need.LABELS
+    needs = frozenset({Need.LABELS, Need.ANNOTATIONS})
+
+    threshold: float = 0.0
+
+    def __post_init__(self) -> None:
+        check_threshold(self.threshold)
+
+    def score(self, batch: Batch) -> Floats:
+        label, reference, _ = codes_of(batch, self.threshold)
+        return np.where(np.isnan(label) | np.isnan(reference), np.nan, (label == reference).astype(np.float64))
+
+
+@dataclass(frozen=True, slots=True)
+class DetectionCounts:
+    """Counts of turns: all, those that are scored, and of these the found, labelled and real breakdowns."""
+
+    rows: int = 0
+    scored: int = 0
+    found: int = 0
+    labelled: int = 0
+    real: int = 0
+
+    def __add__(self, other: DetectionCounts) -> DetectionCounts:
+        return DetectionCounts(
+            self.rows + other.rows,
+            self.scored + other.scored,
+            self.found + other.found,
+            self.labelled + other.labelled,
+            self.real + other.real,
+        )
+
+    @property
+    def precision(self) -> float:
+        """Found of all labelled ones; 0 if nothing is labelled."""
+        return self.found / self.labelled if self.labelled else 0.0
+
+    @property
+    def recall(self) -> float:
+        """Found of all real ones; 0 if there are none."""
+        return self.found / self.real if self.real else 0.0
+
+    @property
+    def f1(self) -> float:
+        """The harmonic mean of both; 0 if both are."""
+        both = self.precision + self.recall
+        return 2 * self.precision * self.recall / both if both else 0.0
+
+
+@dataclass(frozen=True)
+class BreakdownDetection(Metric[DetectionCounts]):
+    """Precision, recall or F of the turns labelled as breakdowns."""
+
+    family = "breakdown-detection"
+    presets = {
+        f"{figure}-{of}": {"figure": figure, "of": of} for of in ("x", "tx") for figure in ("precision", "recall", "f1")
+    }
+    subject = Need.LABELS
+    needs = frozenset({Need.LABELS, Need.ANNOTATIONS})
+
+    figure: Literal["precision", "recall", "f1"] = "f1"
+    of: Literal["x", "tx"] = "x"
+    threshold: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.figure not in ("precision", "recall", "f1") or self.of not in ("x", "tx"):
+            raise SettingError(f"there is precision, recall and f1 of x and of tx, not {self.figure} of {self.of}")
+        check_threshold(self.threshold)
+
+    def __str__(self) -> str:
+        # The short name with its threshold, f1-x(threshold=0.5): people know the figures by these names.
+        settings = f"(threshold={self.threshold})" if self.threshold else ""
+        return f"{self.figure}-{self.of}{settings}"
+
+    def empty(self) -> DetectionCounts:
+        return DetectionCounts()
+
+    def partial(self, batch: Batch) -> Partial[DetectionCounts]:
+        label, hard, lenient = codes_of(batch, self.threshold)
+        scored = ~(np.isnan(label) | np.isnan(hard))
+        known = scored & (label != OTHER)
+        if self.of == "x":
+            labelled, real = known & (label == X), known & (hard == X)
+        else:
+            labelled, real = known & ((label == T) | (label == X)), known & (lenient == X)
+        counted = [int(np.count_nonzero(turns)) for turns in (scored, labelled & real, labelled, real)]
+        return Partial(DetectionCounts(len(batch), *counted), {})
+
+    def merge(self, left: DetectionCounts, right: DetectionCounts) -> DetectionCounts:
+        return left + right
+
+    def finish(self, state: DetectionCounts) -> Mapping[str, Estimate]:
+        value = getattr(state, self.figure) if state.scored else np.nan
+        return {self.name: Estimate(value, 0.0, state.rows, state.scored, corpus=True)}
+
+
+def check_threshold(threshold: float) -> None:
+    """Refuse what no share can be compared with."""
+    if not np.isfinite(threshold):
+        raise SettingError(f"a threshold is a number such as 0.5, not {threshold}")

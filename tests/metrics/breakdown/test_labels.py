@@ -1,0 +1,76 @@
+"""Accuracy, precision, recall and F against counting by hand, and the tables behind them."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dialeval.core.columns import NumberColumn
+from dialeval.core.errors import SettingError
+from dialeval.core.needs import Need
+from dialeval.metrics.breakdown.labels import BreakdownDetection, DetectionCounts, LabelAccuracy
+from dialeval.metrics.breakdown.tables import tables_of
+from dialeval.metrics.registry import registry
+from laws.breakdown import WORLD, Row, columns
+from laws.worlds import Place
+from metrics.breakdown.naive import references
+
+rows = st.lists(
+    st.builds(
+        Row,
+        st.sampled_from([0.0, 1.0, 2.0, 3.0]),
+        st.just((0.2, 0.3, 0.5)),
+        st.tuples(*[st.integers(0, 9)] * 3).filter(any),
+    ),
+    min_size=1,
+)
+
+
+@given(rows, st.sampled_from([0.0, 0.3, 0.5, 0.9]))
+def test_figures_are_those_of_counting(made: list[Row], threshold: float) -> None:
+    hard: Counter[tuple[int, int]] = Counter()
+    lenient: Counter[tuple[int, int]] = Counter()
+    for row in made:
+        one, other = references(row.counts, threshold)
+        hard[int(row.label), one] += 1
+        lenient[int(row.label), other] += 1
+    place = Place(WORLD, made)
+
+    def value(metric: LabelAccuracy | BreakdownDetection) -> float:
+        (estimate,) = metric.finish(place.scored(metric, made).state).values()
+        return estimate.mean
+
+    assert value(LabelAccuracy(threshold)) == pytest.approx(sum(hard[code, code] for code in range(3)) / len(made))
+    for of, table, labelled in (("x", hard, [2]), ("tx", lenient, [1, 2])):
+        found = sum(table[code, 2] for code in labelled)
+        said = sum(table[code, reference] for code in labelled for reference in range(3))
+        real = sum(table[code, 2] for code in range(3))
+        expected = DetectionCounts(len(made), len(made), found, said, real)
+        for figure in ("precision", "recall", "f1"):
+            metric = BreakdownDetection(figure, of, threshold)  # type: ignore[arg-type]
+            assert value(metric) == getattr(expected, figure)
+    here = columns(made)
+    labels, counts = here[Need.LABELS], here[Need.ANNOTATIONS]
+    assert isinstance(labels, NumberColumn)
+    assert isinstance(counts, NumberColumn)
+    tables = tables_of(labels.matrix, counts.matrix, 1, threshold)
+    assert tables.hard == tuple(tuple(hard[label, code] for code in range(3)) for label in range(3))
+    assert tables.lenient == tuple(tuple(lenient[label, code] for code in (0, 2)) for label in range(3))
+    assert tables.x.f1 == value(BreakdownDetection("f1", "x", threshold))
+    assert tables.tx.f1 == value(BreakdownDetection("f1", "tx", threshold))
+
+
+def test_undefined_figures_are_zero_as_in_the_original() -> None:
+    nothing = DetectionCounts(3, 3)
+    assert (nothing.precision, nothing.recall, nothing.f1) == (0.0, 0.0, 0.0)
+
+
+def test_a_threshold_keeps_the_short_name() -> None:
+    metric = registry().parse("f1-x(threshold=0.5)")
+    assert str(metric) == "f1-x(threshold=0.5)"
+    assert metric.signature()["threshold"] == "0.5"
+    with pytest.raises(SettingError, match="threshold is a number"):
+        registry().parse("accuracy(threshold=nan)")
