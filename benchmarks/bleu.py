@@ -13,7 +13,8 @@ from nltk.translate.bleu_score import SmoothingFunction, sentence_bleu
 
 from benchmarks.measure import cpu_seconds
 from benchmarks.texts import lines
-from dialeval.core.columns import Batch, RaggedColumn, TextColumn
+from dialeval.core.batch import Batch
+from dialeval.core.columns import RaggedColumn, TextColumn
 from dialeval.core.needs import Need
 from dialeval.metrics.overlap.bleu import Bleu
 from dialeval.text.tokenise import tokens

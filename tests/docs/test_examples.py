@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import dialeval
+from dialeval import sample
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -35,10 +37,13 @@ def folder(tmp_path: Path) -> Path:
     for name in ("damd", "ubar", "new", "references", "contexts", "train", "outputs/x", "outputs/y"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / f"{name}.txt").write_text("hello there my friend\ngoodbye now\n")
+    (tmp_path / "groups.json").write_text('{"hi": {"1": ["hello"], "2": ["good day"]}, "bye": {"1": ["so long"]}}')
+    shutil.copytree(sample.folder() / "breakdown", tmp_path, dirs_exist_ok=True)
     (tmp_path / "vectors.txt").write_text("hello 1 0\nthere 0 1\ngoodbye 1 1\n")
     row = '{"dialog_id": "d1", "system": "damd", "context": ["hi"], "response": "hello there", "reference": "hello"}\n'
     (tmp_path / "rows.jsonl").write_text(row)
     (tmp_path / "outputs" / "z.jsonl").write_text(row.replace("damd", "z") * 2)
+    dialeval.evaluate(["hello"], metrics="length").save(tmp_path / "results")
     return tmp_path
 
 

@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dialeval
-from dialeval.core.columns import Batch, TextColumn
+from dialeval.core.batch import Batch
+from dialeval.core.columns import TextColumn
 from dialeval.core.fold import Estimate, Level, Metric, Partial, Reduction
 from dialeval.core.needs import Need
 from dialeval.data.rows import Rows

@@ -10,7 +10,7 @@ import pytest
 
 import dialeval
 from dialeval.core.arrays import Floats
-from dialeval.core.columns import Batch
+from dialeval.core.batch import Batch
 from dialeval.core.errors import NeedError, SettingError
 from dialeval.core.fold import RowMetric
 from dialeval.core.needs import Need

@@ -16,7 +16,8 @@ import numpy as np
 import pytest
 
 from dialeval.core.arrays import Floats
-from dialeval.core.columns import Batch, Column, RaggedColumn, TextColumn
+from dialeval.core.batch import Batch
+from dialeval.core.columns import Column, RaggedColumn, TextColumn
 from dialeval.core.exact import Moments
 from dialeval.core.needs import Need
 from dialeval.data.lines import read_lines

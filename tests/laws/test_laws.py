@@ -21,11 +21,15 @@ from dialeval.core.fold import Estimate, Level, Metric
 from dialeval.core.needs import Need
 from dialeval.core.signature import Signature
 from dialeval.metrics.registry import registry
-from laws import responses
+from laws import breakdown, coverage, responses, task
 from laws.worlds import Place, World
 
 WORLDS: dict[Need, World] = {
     Need.RESPONSE: responses.WORLD,
+    Need.HYPOTHESES: coverage.WORLD,
+    Need.LABELS: breakdown.WORLD,
+    Need.TASK_TURNS: task.WORLD,
+    Need.STATES: task.WORLD,
 }
 """By what is measured."""
 
@@ -195,6 +199,7 @@ def other_values(metric: AnyMetric, name: str) -> list[Any]:
         "n": [1, 2],
         "smooth": [1, 7],
         "threshold": [0.25],
+        "references": ["other"],
     }
     if hint is bool:
         return [not value]

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from dialeval.core.arrays import Floats
-from dialeval.core.columns import Batch
+from dialeval.core.batch import Batch
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import RowMetric
 from dialeval.core.needs import Need

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
+
+if TYPE_CHECKING:
+    from dialeval.core.result import Run
 
 
 @click.command(
@@ -22,10 +26,12 @@ Example:
     help="Folder for the run and the report.",
 )
 def demo(output: Path) -> None:
-    """Evaluate the shipped sample of invented chats, print a table, write a report and print its path last."""
+    """Evaluate the shipped sample of invented chats, print tables, write a report and print its path last."""
     from dialeval import sample
-    from dialeval.cli.score import progress_bar, show
+    from dialeval.breakdown import evaluate_breakdown
+    from dialeval.cli.score import progress_bar
     from dialeval.engine.evaluate import evaluate
+    from dialeval.multiwoz import evaluate as evaluate_town
     from dialeval.reports.html import report
 
     here = sample.folder()
@@ -39,6 +45,26 @@ def demo(output: Path) -> None:
             progress=progress,
         )
     run.save(output)
-    show(run, "table")
-    path = report(run, output / "report.html", command="dialeval demo")
+    _show("Responses", run)
+    sampled = evaluate(
+        {name: here / "lsdscc" / f"{name}.txt" for name in ("varied", "safe")},
+        reference_groups=here / "lsdscc" / "groups.json",
+    )
+    sampled.save(output / "lsdscc")
+    _show("Sampled answers", sampled)
+    town = evaluate_town(here / "town" / "predictions", data="town", dst=True)
+    town.save(output / "town")
+    _show("Task dialogues", town)
+    talks = here / "breakdown"
+    detected = evaluate_breakdown(talks / "data", [talks / "keywords", talks / "cautious"])
+    detected.save(output / "breakdown")
+    _show("Breakdown detection", detected)
+    path = report([run, sampled, town, detected], output / "report.html", command="dialeval demo")
     click.echo(str(path.resolve()))
+
+
+def _show(title: str, run: Run) -> None:
+    from dialeval.cli.score import show
+
+    click.echo(f"\n{title}\n")
+    show(run, "table")

@@ -18,7 +18,10 @@ from dialeval.core.version import __version__
 _COMMANDS = {
     "demo": ("dialeval.cli.demo:demo", "Evaluate the shipped sample and write a report."),
     "score": ("dialeval.cli.score:score", "Score response files."),
+    "lsdscc": ("dialeval.cli.lsdscc:lsdscc", "Diversity of sampled responses over grouped references."),
     "report": ("dialeval.cli.report:report", "Show saved runs in one HTML file."),
+    "multiwoz": ("dialeval.cli.multiwoz:multiwoz", "Task dialogues: Inform, Success, BLEU, and why a dialogue failed."),
+    "breakdown": ("dialeval.cli.breakdown:breakdown", "Evaluate dialogue breakdown detectors (DBDC)."),
     "metrics": ("dialeval.cli.metrics:metrics", "List the metrics, or explain one."),
     "data": ("dialeval.cli.data:data", "Add, list, verify and remove data packs (word vectors)."),
     "validate": ("dialeval.cli.validate:validate", "List every fault of every file."),

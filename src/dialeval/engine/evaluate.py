@@ -13,8 +13,10 @@ from dialeval.core.needs import Need
 from dialeval.core.result import Result, Run
 from dialeval.core.student import two_sided_t
 from dialeval.core.version import __version__
+from dialeval.data.hypotheses import EOS, attach_groups, holds_hypotheses, read_groups, read_hypotheses
 from dialeval.data.rows import Rows
 from dialeval.data.sources import attach, read_responses, read_texts
+from dialeval.engine.alignments import with_alignments
 from dialeval.engine.local import BATCH_ROWS, Local, signed
 from dialeval.engine.plan import make_plan
 from dialeval.engine.resources import open_resources
@@ -29,6 +31,7 @@ def evaluate(
     references: Any = None,
     contexts: Any = None,
     *,
+    reference_groups: Any = None,
     train: Any = None,
     vocabulary: Any = None,
     embeddings: Any = None,
@@ -40,12 +43,17 @@ def evaluate(
     batch_rows: int = BATCH_ROWS,
     threads: int | None = None,
     progress: Progress | None = None,
+    eos: str = EOS,
+    alignments: bool = True,
 ) -> Run:
     """Score one or several systems.
 
     `responses`, `references`, `contexts`: a path, a list of texts, a table or column (Arrow, pandas, polars, Hugging
     Face), rows with those fields, or for responses a mapping of systems to any of these or a directory of files.
     `references` may hold a list of texts per row, or be a mapping of reference sets.
+    `reference_groups`: references in groups of one meaning each, a JSON file or a list with lists of texts per query;
+    `responses` are then several per query: a list of lists, or files with `eos` between them. `Run.details` tells where
+    each of them landed, unless `alignments` is False.
     `train`: the training text (source side), one text a line; `vocabulary`: known words, one a line, else those of the
     training text; `embeddings`: word vectors, a file or the name of an installed pack.
     `metrics`: names, families, metric objects; None: all that the inputs allow, the others being listed in
@@ -54,14 +62,19 @@ def evaluate(
     `t`: factor of the confidence t * std / sqrt(n), 1.97 unless given; or `confidence`: the level of the interval, such
     as 0.95, by Student's distribution with n - 1 degrees of freedom.
     """
-    systems = read_responses(responses, fields)
+    metrics = metrics if metrics is None or isinstance(metrics, str) else list(metrics)
+    several = reference_groups is not None or holds_hypotheses(responses)
+    systems = read_hypotheses(responses, eos) if several else read_responses(responses, fields)
+    groups = None if reference_groups is None else read_groups(reference_groups)
+    if groups is not None:
+        systems = [attach_groups(rows, groups) for rows in systems]
     for need, source in {Need.REFERENCE: references, Need.CONTEXT: contexts}.items():
         if source is not None:
             column = read_texts(source, need, fields)
             systems = [attach(rows, need, column, _called(source, need)) for rows in systems]
     shared = Vocabulary()
     resources = open_resources(shared, train, vocabulary, embeddings)
-    return run_systems(
+    run = run_systems(
         systems,
         shared,
         resources,
@@ -73,6 +86,9 @@ def evaluate(
         threads=threads,
         progress=progress,
     )
+    if groups is None:
+        return run
+    return with_alignments(run, systems, groups, shared, resources, metrics, settings, table=alignments)
 
 
 def run_systems(

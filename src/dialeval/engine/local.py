@@ -17,7 +17,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from dialeval.core.arrays import Floats, Ints, release, unscored
-from dialeval.core.columns import Batch, Words
+from dialeval.core.batch import Batch
+from dialeval.core.columns import Words
 from dialeval.core.fold import Estimate, Fact, Level, Metric, Reduction
 from dialeval.core.needs import Need
 from dialeval.data.rows import Rows

@@ -39,19 +39,20 @@ def make_plan(
     metrics: dict[str, Metric[Any]] = {}
     skipped: dict[str, str] = {}
     for name in names:
-        for metric in registry().select([name]):
-            if asked is None and metric.subject not in available:
+        for plain in registry().select([name]):
+            if asked is None and plain.subject not in available:
                 continue
-            lacking = sorted(metric.needs - available)
-            if not lacking:
-                metrics[metric.name] = _with(metric, settings or {})
+            metric = _with(plain, settings or {})
+            reasons = "; ".join(need.remedy for need in sorted(metric.needs - available))
+            if not reasons:
+                metrics[plain.name] = metric
             elif registry().is_group(name):
-                skipped[metric.name] = "; ".join(need.remedy for need in lacking)
+                skipped[plain.name] = reasons
             else:
-                raise NeedError(f"{metric.name} " + "; ".join(need.remedy for need in lacking))
+                raise NeedError(f"{plain.name} {reasons}")
     if not metrics:
-        reasons = "; ".join(f"{key} {reason}" for key, reason in skipped.items())
-        raise NeedError(f"nothing can be computed: {reasons}")
+        lacking = "; ".join(f"{key} {reason}" for key, reason in skipped.items())
+        raise NeedError(f"nothing can be computed: {lacking}")
     return Plan(metrics, skipped)
 
 

@@ -25,7 +25,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dialeval.core.arrays import Floats
-from dialeval.core.columns import Batch
+from dialeval.core.batch import Batch
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Fact, RowMetric
 from dialeval.core.needs import Need

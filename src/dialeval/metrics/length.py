@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dialeval.core.arrays import Floats
-from dialeval.core.columns import Batch
+from dialeval.core.batch import Batch
 from dialeval.core.fold import RowMetric
 from dialeval.core.needs import Need
 from dialeval.text.tokenise import DEFAULT, check_tokeniser, tokens

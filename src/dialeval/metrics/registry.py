@@ -29,6 +29,15 @@ _BUILT_IN = (
     "dialeval.metrics.embedding.coherence:Coherence",
     "dialeval.metrics.diversity.distinct:Distinct",
     "dialeval.metrics.overlap.bleu:Bleu",
+    "dialeval.metrics.coverage.coverage:Coverage",
+    "dialeval.metrics.task.inform:Inform",
+    "dialeval.metrics.task.success:Success",
+    "dialeval.metrics.task.bleu:TaskBleu",
+    "dialeval.metrics.task.richness:Richness",
+    "dialeval.metrics.tracking:Tracking",
+    "dialeval.metrics.breakdown.labels:LabelAccuracy",
+    "dialeval.metrics.breakdown.labels:BreakdownDetection",
+    "dialeval.metrics.breakdown.distances:BreakdownDistance",
 )
 """In the order in which tables show them."""
 

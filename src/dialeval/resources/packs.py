@@ -14,7 +14,7 @@ import json
 import os
 import shutil
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -46,6 +46,8 @@ class PackSource:
     """What it may unpack to."""
     sha256: str | None = None
     """Digest of the download, where it is known for certain."""
+    builder: str | None = None
+    """Module with `build_local` and `build_remote`, where a pack is more than files out of one archive."""
 
     @property
     def main(self) -> str:
@@ -107,6 +109,16 @@ PACK_SOURCES: dict[str, PackSource] = {
             files=("glove.6B.300d.txt", "glove.6B.200d.txt", "glove.6B.100d.txt", "glove.6B.50d.txt"),
             most_bytes=8 * _GIB,
         ),
+        PackSource(
+            name="multiwoz",
+            version="2.2",
+            title="MultiWOZ task dialogues: goals (2.1), texts and states (2.2), venues",
+            licence="MIT",
+            address="https://raw.githubusercontent.com/budzianowski/multiwoz/master",
+            files=("splits.json",),
+            most_bytes=_GIB,
+            builder="dialeval.resources.multiwoz_pack",
+        ),
     )
 }
 
@@ -135,7 +147,9 @@ def add_pack(
         return installed
     if target.exists():  # a folder without its manifest: not one of ours any more
         discard(target)
-    if from_folder is not None:
+    if source.builder is not None:
+        _add_built(source, address, None if from_folder is None else Path(from_folder), target, progress)
+    elif from_folder is not None:
         _add_local(source, Path(from_folder), target)
     else:
         _add_remote(source, address or os.environ.get(source.variable) or source.address, target, progress)
@@ -215,6 +229,23 @@ def _add_remote(source: PackSource, address: str, target: Path, progress: Progre
         archive.unlink(missing_ok=True)  # it would be refused again
         raise
     archive.unlink(missing_ok=True)
+
+
+def _add_built(
+    source: PackSource, address: str | None, local: Path | None, target: Path, progress: Progress | None
+) -> None:
+    from importlib import import_module
+
+    from dialeval.resources.download import shown
+
+    builder = import_module(source.builder or "")
+    address = address or os.environ.get(source.variable) or source.address
+    with building(target) as folder:
+        if local is not None:
+            files = builder.build_local(local, folder)
+        else:
+            files = builder.build_remote(address, folder, progress)
+        _write_manifest(replace(source, files=files), folder, "local copy" if local else shown(address), None)
 
 
 def _add_local(source: PackSource, local: Path, target: Path) -> None:

@@ -18,7 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dialeval.core.arrays import Floats, Ids, Ints
-from dialeval.core.columns import Batch, TextColumn, TokenColumn
+from dialeval.core.batch import Batch
+from dialeval.core.columns import TextColumn, TokenColumn
 from dialeval.core.fold import Reduction
 from dialeval.core.needs import Need
 from dialeval.text.tokenise import Oov, tokenise, tokens

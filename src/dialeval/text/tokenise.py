@@ -16,7 +16,8 @@ from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from typing import Literal, cast
 
-from dialeval.core.columns import Batch, TextColumn, TokenColumn
+from dialeval.core.batch import Batch
+from dialeval.core.columns import TextColumn, TokenColumn
 from dialeval.core.errors import SettingError
 from dialeval.core.needs import Need
 from dialeval.text.vocabulary import Vocabulary

@@ -11,7 +11,8 @@ import pytest
 import sacrebleu
 from nltk.translate.bleu_score import SmoothingFunction, sentence_bleu
 
-from dialeval.core.columns import Batch, Column, RaggedColumn, TextColumn
+from dialeval.core.batch import Batch
+from dialeval.core.columns import Column, RaggedColumn, TextColumn
 from dialeval.core.errors import SettingError
 from dialeval.core.needs import Need
 from dialeval.metrics.overlap import statistics

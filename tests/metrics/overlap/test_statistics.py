@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from nltk.translate.bleu_score import closest_ref_length, modified_precision
 
-from dialeval.core.columns import Batch, Column, RaggedColumn, TextColumn
+from dialeval.core.batch import Batch
+from dialeval.core.columns import Column, RaggedColumn, TextColumn
 from dialeval.core.errors import NeedError
 from dialeval.core.needs import Need
 from dialeval.metrics.overlap import bleu_kernel as kernel

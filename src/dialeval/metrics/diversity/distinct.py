@@ -24,7 +24,7 @@ from typing import Literal
 
 import numpy as np
 
-from dialeval.core.columns import Batch
+from dialeval.core.batch import Batch
 from dialeval.core.errors import SettingError
 from dialeval.core.exact import Moments
 from dialeval.core.fold import Estimate, Metric, Partial

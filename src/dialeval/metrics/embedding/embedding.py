@@ -26,7 +26,7 @@ from typing import Literal
 import numpy as np
 
 from dialeval.core.arrays import Floats
-from dialeval.core.columns import Batch
+from dialeval.core.batch import Batch
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import RowMetric
 from dialeval.core.needs import Need

@@ -15,7 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from dialeval.core.arrays import Floats, Ints
-from dialeval.core.columns import Batch, TokenColumn
+from dialeval.core.batch import Batch
+from dialeval.core.columns import TokenColumn
 from dialeval.core.needs import Need
 from dialeval.resources.words import KnownWords, Mask, TrainText, VectorTable
 from dialeval.text.tokenise import tokens

@@ -1,0 +1,151 @@
+"""Offers: which venues a system stands by at the end of a dialogue, and what it has told about each domain.
+
+In every turn, for every domain of the goal that is active in the turn:
+
+- if the domain's offer word is in the response (NAME; TRAINID for trains), the venues that meet the domain's state,
+  none without a state, are on offer; they replace those of before unless they contain all of them;
+- every requested word in the response is told, but words that count only when booked (REFERENCE) only in turns by which
+  the ground truth has the domain booked.
+
+A placeholder counts for every active domain of the turn. A domain matches if its last offer is not empty and all its
+venues meet the goal; or if the goal names the venue; or if the domain has no venues to choose from (taxi, police,
+hospital); or, where offers are optional (trains), if there was none and its word was not asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dialeval.core.batch import Batch
+from dialeval.core.needs import Need
+from dialeval.data.task_corpus import Goals
+from dialeval.metrics.task.turns import Fallback, Turn, dialogue_turns
+from dialeval.resources.ontology import Ontology
+from dialeval.resources.venues import NONE, Venues
+from dialeval.text.similarity import Ratio
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """What a dialogue is judged by."""
+
+    goals: Goals
+    ontology: Ontology
+    venues: Venues
+    ratio: Ratio = "historical"
+
+    @classmethod
+    def of_batch(cls, batch: Batch, ratio: Ratio) -> World:
+        """The resources of a batch."""
+        return cls(batch.resource(Need.GOALS), batch.resource(Need.ONTOLOGY), batch.resource(Need.VENUES), ratio)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What a turn did for one domain of the goal."""
+
+    turn: Turn
+    domain: str
+    offer: int | None
+    """The venues that the state finds, where the turn offers any."""
+    told: frozenset[str]
+    early: frozenset[str]
+    """Words that did not count because nothing was booked yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """How a dialogue ended, by domain of its goal."""
+
+    matched: Mapping[str, bool]
+    told: Mapping[str, frozenset[str]]
+    complete: Mapping[str, bool]
+    """Whether all requested words were told; for each domain, whatever became of the others."""
+
+    @property
+    def inform(self) -> bool:
+        """Whether every domain matched."""
+        return all(self.matched.values())
+
+    @property
+    def success(self) -> bool:
+        """Whether every domain matched and all that was asked for was told."""
+        return self.inform and all(self.complete.values())
+
+
+def steps(turns: Sequence[Turn], dialogue: str, goal: Mapping[str, Any], world: World) -> Iterator[Step]:
+    """What each turn did for each active domain of the goal."""
+    ontology = world.ontology
+    for turn in turns:
+        said = [word for word in ontology.requested if word in turn.response]
+        for domain in goal:
+            if domain not in turn.domains:
+                continue
+            about = ontology.domains.get(domain)
+            offer = None
+            if about is not None and domain in world.venues and about.offer in turn.response:
+                slots = turn.state.get(domain)
+                offer = NONE if not slots else world.venues[domain].query(slots, world.ratio)
+            early = [
+                word
+                for word in said
+                if word in ontology.when_booked and not world.goals.is_booked(dialogue, turn.at, domain)
+            ]
+            yield Step(turn, domain, offer, frozenset(said).difference(early), frozenset(early))
+
+
+def last_offers(done: Sequence[Step]) -> dict[str, int]:
+    """The venues on offer at the end, by domain."""
+    offers: dict[str, int] = {}
+    for step in done:
+        if step.offer is not None:
+            before = offers.get(step.domain, NONE)
+            if before == NONE or before & ~step.offer:
+                offers[step.domain] = step.offer
+    return offers
+
+
+def matches(domain: str, wishes: Mapping[str, Any], offer: int, world: World) -> bool:
+    """Whether the last offer meets what the goal wants of a domain."""
+    about = world.ontology.domains.get(domain)
+    if about is None or domain not in world.venues or world.ontology.named_by in wishes["informable"]:
+        return True
+    if about.optional and offer == NONE and about.offer not in wishes["requestable"]:
+        return True
+    return offer != NONE and not offer & ~goal_venues(domain, wishes, world)
+
+
+def goal_venues(domain: str, wishes: Mapping[str, Any], world: World) -> int:
+    """The venues that meet the goal."""
+    slots = world.ontology.states.domain(wishes["informable"])
+    return world.venues[domain].query(slots, world.ratio)
+
+
+def verdict(done: Sequence[Step], goal: Mapping[str, Any], world: World) -> Verdict:
+    """How a dialogue ended, from all its steps."""
+    offers = last_offers(done)
+    told: dict[str, frozenset[str]] = dict.fromkeys(goal, frozenset())
+    for step in done:
+        told[step.domain] |= step.told
+    return Verdict(
+        {domain: matches(domain, wishes, offers.get(domain, NONE), world) for domain, wishes in goal.items()},
+        told,
+        {domain: told[domain].issuperset(wishes["requestable"]) for domain, wishes in goal.items()},
+    )
+
+
+def verdicts(batch: Batch, fallback: Fallback, ratio: Ratio) -> list[Verdict | None]:
+    """The verdict of each dialogue of a batch, None where the system has no turn of it; once for all metrics."""
+    world = World.of_batch(batch, ratio)
+    dialogues = dialogue_turns(batch, fallback)
+
+    def make() -> list[Verdict | None]:
+        found: list[Verdict | None] = []
+        for dialogue, turns in dialogues:
+            goal = world.goals.goals[dialogue]
+            found.append(verdict(list(steps(turns, dialogue, goal, world)), goal, world) if turns else None)
+        return found
+
+    return batch.derived(("task verdicts", fallback, ratio), make)

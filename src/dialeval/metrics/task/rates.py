@@ -1,0 +1,107 @@
+"""Rates of dialogues: what Inform and Success have in common.
+
+    rate        = 100 * dialogues that hold / dialogues
+    rate/DOMAIN = 100 * dialogues in which the domain holds / dialogues whose goal has the domain
+
+An item is one dialogue: 100 where it holds, 0 where it does not, NaN where the system has no turn of the dialogue (or
+the goal does not have the domain). With `missing=failed` dialogues that the system lacks are 0.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+import numpy as np
+
+from dialeval.core.batch import Batch
+from dialeval.core.errors import SettingError
+from dialeval.core.exact import Moments
+from dialeval.core.fold import Estimate, Fact, Level, Metric, Partial
+from dialeval.core.needs import Need
+from dialeval.data.task_corpus import Goals
+from dialeval.metrics.task.offers import Verdict, verdicts
+from dialeval.metrics.task.turns import Fallback, Given, WhatIsGiven
+from dialeval.text.similarity import Ratio
+
+Missing = Literal["ignored", "failed"]
+
+HELD, FAILED = 100.0, 0.0
+
+NOTHING = Moments()
+"""The moments of no rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class RateState:
+    """The moments of all dialogues, and of each domain's."""
+
+    total: Moments = NOTHING
+    domains: Mapping[str, Moments] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Rate(Metric[RateState]):
+    """A share of dialogues in per cent, in all and by domain."""
+
+    subject = Need.TASK_TURNS
+    level = Level.DIALOGUE
+    needs = frozenset({Need.TASK_TURNS, Need.GOALS, Need.ONTOLOGY, Need.VENUES})
+
+    fallback: Fallback = "file"
+    missing: Missing = "ignored"
+    ratio: Ratio = "historical"
+
+    def __post_init__(self) -> None:
+        for name, choices in {
+            "fallback": ("file", "turn"),
+            "missing": ("ignored", "failed"),
+            "ratio": ("historical", "exact"),
+        }.items():
+            if getattr(self, name) not in choices:
+                raise SettingError(f"{self.family} has {name}={'|'.join(choices)}, not {getattr(self, name)!r}")
+
+    @property
+    def wants(self) -> frozenset[Need]:
+        return frozenset({Need.TRUE_STATES})
+
+    @property
+    def facts(self) -> tuple[Fact[Given, Given], ...]:
+        return (WhatIsGiven(),)
+
+    @abstractmethod
+    def holds(self, verdict: Verdict, domain: str | None) -> bool:
+        """Whether a dialogue, or one domain of it, holds."""
+
+    def empty(self) -> RateState:
+        return RateState()
+
+    def partial(self, batch: Batch) -> Partial[RateState]:
+        found = verdicts(batch, self.fallback, self.ratio)
+        goals: Goals = batch.resource(Need.GOALS)
+        rows = batch.objects(Need.TASK_TURNS)
+        names = [rows[at]["dialogue"] for at in batch.dialogues[:-1].tolist()]
+        own = self.name
+        keys: dict[str | None, str] = {None: own, **{domain: f"{own}/{domain}" for domain in goals.domains}}
+        columns = {key: np.full(len(found), np.nan) for key in keys.values()}
+        for at, (name, verdict) in enumerate(zip(names, found, strict=True)):
+            if verdict is None and self.missing == "ignored":
+                continue
+            for domain in (None, *goals.goals[name]):
+                columns[keys[domain]][at] = HELD if verdict is not None and self.holds(verdict, domain) else FAILED
+        moments = {key: Moments.of(column) for key, column in columns.items()}
+        total = moments.pop(own)
+        return Partial(RateState(total, {key: part for key, part in moments.items() if part.scored}), columns)
+
+    def merge(self, left: RateState, right: RateState) -> RateState:
+        keys = sorted({*left.domains, *right.domains})
+        nothing = Moments()
+        domains = {key: left.domains.get(key, nothing) + right.domains.get(key, nothing) for key in keys}
+        return RateState(left.total + right.total, domains)
+
+    def finish(self, state: RateState) -> Mapping[str, Estimate]:
+        # A batch in which no goal has the domain has no entry for it, but all dialogues are rows of every domain.
+        parts = {key: replace(state.domains[key], rows=state.total.rows) for key in sorted(state.domains)}
+        return {key: Estimate.of_moments(part) for key, part in {self.name: state.total, **parts}.items()}

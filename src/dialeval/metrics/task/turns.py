@@ -1,0 +1,161 @@
+"""The turns of task dialogues as Inform and Success see them: normalised, each with a state and its active domains.
+
+Where a system gives no states the true ones stand in for it, and where it gives no active domains they are estimated
+from what changes in the states. Which turns that concerns is a matter of `fallback`:
+
+- `file` (the original's way): if one single turn of the whole file lacks a state, all turns get the true one; if one
+  lacks active domains, all are estimated;
+- `turn`: only the turns that lack one.
+
+Estimated active domains, with a current domain that is none at first: a domain has changed in a turn if it has a slot
+with a value that was not there before. If none has changed and there is no current domain, the turn has no active
+domain. If none has changed, and several had in the turn before, the first of those that is in the state and not
+current becomes current. If some have changed and the current one is not among them, that with most slots becomes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from dialeval.core.batch import Batch
+from dialeval.core.errors import NeedError
+from dialeval.core.fold import Fact
+from dialeval.core.needs import Need
+from dialeval.data.task_corpus import TrueStates
+from dialeval.resources.ontology import Ontology
+from dialeval.text.delexicalised import Normaliser
+from dialeval.text.slot_values import State
+
+Fallback = Literal["file", "turn"]
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """How many turns there are, and how many of them have a state and active domains."""
+
+    turns: int = 0
+    states: int = 0
+    domains: int = 0
+
+
+@dataclass(frozen=True)
+class WhatIsGiven(Fact[Given, Given]):
+    """What a system gives in how many turns: with the fallback `file` every turn depends on it."""
+
+    def empty(self) -> Given:
+        return Given()
+
+    def gather(self, batch: Batch) -> Given:
+        turns = [turn for turn in batch.objects(Need.TASK_TURNS) if turn["response"] is not None]
+        states = sum(turn["state"] is not None for turn in turns)
+        return Given(len(turns), states, sum(turn["active_domains"] is not None for turn in turns))
+
+    def merge(self, left: Given, right: Given) -> Given:
+        return Given(left.turns + right.turns, left.states + right.states, left.domains + right.domains)
+
+    def finish(self, state: Given) -> Given:
+        return state
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One turn, normalised."""
+
+    at: int
+    response: str
+    state: State
+    domains: Sequence[str]
+    true_state: bool
+    """Whether the state is the true one and not the system's."""
+    estimated: bool
+    """Whether the active domains are an estimate."""
+
+
+def normalised_responses(batch: Batch) -> list[str | None]:
+    """The normalised response of each row, None where it is missing; made once for all metrics of the batch."""
+
+    ontology: Ontology = batch.resource(Need.ONTOLOGY)
+    column = batch.objects(Need.TASK_TURNS)
+
+    def make() -> list[str | None]:
+        normalise = Normaliser(ontology.words)
+        return [None if row["response"] is None else normalise(row["response"]) for row in column]
+
+    return batch.derived("normalised responses", make)
+
+
+def dialogue_turns(batch: Batch, fallback: Fallback) -> list[tuple[str, list[Turn]]]:
+    """The id of each dialogue of a batch with the turns that the system gives."""
+    given: Given = batch.fact(WhatIsGiven())
+    ontology: Ontology = batch.resource(Need.ONTOLOGY)
+    true_states: TrueStates | None = batch.resource(Need.TRUE_STATES) if batch.has(Need.TRUE_STATES) else None
+    responses = normalised_responses(batch)
+    rows = batch.objects(Need.TASK_TURNS)
+
+    def make() -> list[tuple[str, list[Turn]]]:
+        found = []
+        for start, stop in zip(batch.dialogues[:-1].tolist(), batch.dialogues[1:].tolist(), strict=True):
+            there = [(rows[at], text) for at in range(start, stop) if (text := responses[at]) is not None]
+            turns = prepared(there, given, fallback, ontology, true_states)
+            found.append((rows[start]["dialogue"], turns))
+        return found
+
+    return batch.derived(("task turns", fallback), make)
+
+
+def prepared(
+    rows: Sequence[tuple[Mapping[str, Any], str]],
+    given: Given,
+    fallback: Fallback,
+    ontology: Ontology,
+    true_states: TrueStates | None,
+) -> list[Turn]:
+    """The turns of one dialogue from its rows, each with its normalised response."""
+    use_true = fallback == "file" and given.states < given.turns
+    estimate_all = fallback == "file" and given.domains < given.turns
+    states = [_state(row, use_true, ontology, true_states) for row, _ in rows]
+    estimates = list(estimated_domains(states))
+    turns = []
+    for (row, response), state, estimate in zip(rows, states, estimates, strict=True):
+        own = row["active_domains"]
+        estimated = estimate_all or own is None
+        true_state = use_true or row["state"] is None
+        turns.append(Turn(row["turn"], response, state, estimate if estimated else own, true_state, estimated))
+    return turns
+
+
+def _state(row: Mapping[str, Any], use_true: bool, ontology: Ontology, true_states: TrueStates | None) -> State:
+    if row["state"] is not None and not use_true:
+        return ontology.states(row["state"])
+    if true_states is None:
+        raise NeedError(
+            f"{row['dialogue']}[{row['turn']}] has no state, and the data has no gold_states.json to stand in for it; "
+            "give every turn a state"
+        )
+    true: State = true_states.states[row["dialogue"]][row["turn"]]
+    return true
+
+
+def estimated_domains(states: Sequence[State]) -> Iterator[list[str]]:
+    """The active domains of each turn of a dialogue, from what changes in its states."""
+    current: str | None = None
+    before: State = {}
+    changed_before: list[str] = []
+    for state in states:
+        changed = [domain for domain, slots in state.items() if _news(slots, before.get(domain, {}))]
+        if not changed and current is None:
+            yield []
+            continue
+        if not changed:
+            others = (domain for domain in changed_before if domain in state and domain != current)
+            current = next(others, current) if len(changed_before) > 1 else current
+        elif current not in changed:
+            current = max(changed, key=lambda domain: len(state[domain]))
+        before, changed_before = state, changed
+        yield [current] if current is not None else []
+
+
+def _news(slots: Mapping[str, str], before: Mapping[str, str]) -> bool:
+    return slots is not before and any(before.get(slot) != value for slot, value in slots.items())

@@ -1,0 +1,121 @@
+"""A task: its files, its ontology and its venues together, as the resources of an evaluation.
+
+    load_task()                the installed pack `multiwoz`
+    load_task("town")          the invented town of the sample
+    load_task("some/folder")   a folder with the files of `data/task_corpus.py`, `database/` and its `ontology.toml`
+
+A folder without an `ontology.toml` is taken for one of MultiWOZ. Without `database/` the tables lie in the folder.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from dialeval import sample
+from dialeval.core.errors import DataError, Fault, NeedError
+from dialeval.core.needs import Need
+from dialeval.data.task_corpus import ReferenceSets, TaskFiles, TrueStates, read_task
+from dialeval.resources.ontology import MULTIWOZ, Ontology, load_ontology
+from dialeval.resources.venues import Venues, load_venues
+from dialeval.text.delexicalised import Normaliser
+
+PACK = "multiwoz"
+TOWN = "town"
+ONTOLOGY_FILE = "ontology.toml"
+
+
+@dataclass(frozen=True)
+class Task:
+    """Everything that the evaluation of task dialogues takes beside the predictions."""
+
+    files: TaskFiles
+    ontology: Ontology
+    venues: Venues
+
+    @property
+    def resources(self) -> Mapping[Need, Any]:
+        """By the needs that they meet."""
+        given = {
+            Need.GOALS: self.files.goals,
+            Need.TRUE_STATES: self.files.states,
+            Need.REFERENCE_SETS: self.files.references,
+            Need.ONTOLOGY: self.ontology,
+            Need.VENUES: self.venues,
+        }
+        return {need: resource for need, resource in given.items() if resource is not None}
+
+    @cached_property
+    def known_slots(self) -> frozenset[tuple[str, str]]:
+        """Every (domain, slot) that the venues, the goals or the true states have."""
+        slot = self.ontology.states.slot
+        known = {(name, column) for name, table in self.venues.tables.items() for column in table.columns}
+        for goal in self.files.goals.goals.values():
+            for domain, wishes in goal.items():
+                known |= {(domain, slot(name)) for name in (*wishes["informable"], *(wishes.get("booking") or ()))}
+        if self.files.states is not None:
+            states = (state for turns in self.files.states.states.values() for state in turns)
+            known |= {(domain, name) for state in states for domain, slots in state.items() for name in slots}
+        return frozenset(known)
+
+
+def load_task(data: str | os.PathLike[str] | None = None, split: str | None = None) -> Task:
+    """The task in a folder, in the sample, or in the installed pack."""
+    folder = _folder(data)
+    own = folder / ONTOLOGY_FILE
+    ontology = load_ontology(own if own.is_file() else MULTIWOZ)
+    files = read_task(folder, split)
+    database = folder / "database"
+    venues = load_venues(ontology, database if database.is_dir() else folder)
+    if faults := list(_misfits(files, ontology)):
+        raise DataError(faults)
+    return Task(_normalised(files, ontology), ontology, venues)
+
+
+def _misfits(files: TaskFiles, ontology: Ontology) -> Iterator[Fault]:
+    """Domains and words of goals that the ontology does not have: no system could ever meet them."""
+    for dialogue, goal in files.goals.goals.items():
+        for domain, wishes in goal.items():
+            where = f"{files.where}: goals.json: {dialogue}.{domain}"
+            if domain not in ontology.domains:
+                remedy = f"there are {', '.join(ontology.domains)}"
+                yield Fault(where, None, "the ontology has no such domain", remedy)
+            for word in wishes["requestable"]:
+                if word not in ontology.requested:
+                    remedy = f"[requested] has {', '.join(ontology.requested)}"
+                    yield Fault(f"{where}.requestable", None, f"nobody can tell {word!r}", remedy)
+
+
+def _folder(data: str | os.PathLike[str] | None) -> Path:
+    if data is not None:
+        named = Path(data)
+        return sample.folder() / TOWN if str(data) == TOWN and not named.exists() else named
+    from dialeval.resources.packs import find_pack
+
+    pack = find_pack(PACK)
+    if pack is None:
+        raise NeedError(
+            "there is no MultiWOZ data; run `dialeval data add multiwoz`, or pass data=... (--data) with a folder, or "
+            f"data={TOWN!r} for the invented town that ships with dialeval"
+        )
+    return pack.path
+
+
+def _normalised(files: TaskFiles, ontology: Ontology) -> TaskFiles:
+    """States and references as the venues and the normalised responses spell them."""
+    states, references = files.states, files.references
+    if states is not None:
+        spelt = {name: [ontology.states(turn) for turn in turns] for name, turns in states.states.items()}
+        states = TrueStates(spelt, states.digest)
+    if references is not None and not ontology.normalised_references:
+        normalise = Normaliser(ontology.words)
+        sets = {
+            name: {dialogue: [normalise(text) for text in texts] for dialogue, texts in dialogues.items()}
+            for name, dialogues in references.sets.items()
+        }
+        references = ReferenceSets(sets, references.digest)
+    return replace(files, states=states, references=references)

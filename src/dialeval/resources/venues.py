@@ -1,0 +1,255 @@
+"""Venues: one table per domain, searched by the slots of a state.
+
+A query gives the venues that meet every slot which is a column of the domain's table:
+
+- a value that means "I do not care" is no constraint, and a slot that is no column is passed over;
+- `fuzzy` columns match from a partial ratio of `fuzzy_ratio` (90) on; `at_most` and `at_least` columns by order, as
+  times where their slots have the rule `time`, else as numbers; every other column on equality;
+- the value `any_value` of a venue (MultiWOZ: `?`) matches everything, a value that a venue lacks matches nothing.
+
+A set of venues is an integer with one bit per row. For each column and value the matching set is found once, over the
+distinct values of the column; a query is the intersection of such sets, so that it costs next to nothing. Rows with the
+same key are one venue (MultiWOZ has train ids that occur twice): in what a query gives, the first of them stands for
+all.
+
+Tables are JSON (a list of objects), CSV, TSV, Parquet or Arrow, each also packed.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import reduce
+from operator import ge, le, or_
+from pathlib import Path
+from typing import Any
+
+from dialeval.core.columns import DIGEST_LENGTH
+from dialeval.core.errors import DataError, Fault
+from dialeval.data.opening import format_of, read_bytes, without_mark
+from dialeval.resources.ontology import Domain, Ontology
+from dialeval.text.similarity import Ratio, similar
+from dialeval.text.slot_values import minutes
+
+NONE = 0
+"""The set of no venues."""
+
+
+class Table:
+    """The venues of one domain as columns of texts."""
+
+    def __init__(self, domain: Domain, ontology: Ontology, venues: Sequence[Mapping[str, str]]) -> None:
+        self.domain = domain
+        self.venues = venues
+        self._ontology = ontology
+        self._everything = (1 << len(venues)) - 1
+        self._columns: dict[str, dict[str, int]] = {}
+        """Column -> value -> the venues that have it."""
+        self._ordered: dict[str, dict[str, float]] = {}
+        self._found: dict[tuple[str, str, Ratio], int] = {}
+        self._queries: dict[tuple[Ratio, tuple[tuple[str, str], ...]], int] = {}
+        self._again: dict[int, int] = {}
+        """Rows whose key has occurred before -> the row where it did."""
+        first: dict[str, int] = {}
+        for row, venue in enumerate(venues):
+            if first.setdefault(venue[domain.key], row) != row:
+                self._again[row] = first[venue[domain.key]]
+            for column, value in venue.items():
+                values = self._columns.setdefault(column, {})
+                values[value] = values.get(value, NONE) | 1 << row
+        self._doubles = sum(1 << row for row in self._again)
+
+    def __len__(self) -> int:
+        return len(self.venues)
+
+    @property
+    def columns(self) -> Sequence[str]:
+        """The slots that a query may use."""
+        return list(self._columns)
+
+    def query(self, slots: Mapping[str, str], ratio: Ratio = "historical") -> int:
+        """The venues that meet all slots."""
+        key = (ratio, tuple(slots.items()))
+        found = self._queries.get(key)
+        if found is None:
+            found = self._everything
+            for slot, value in slots.items():
+                found &= self.matching(slot, value, ratio)
+            found = self._queries[key] = self._by_key(found)
+        return found
+
+    def _by_key(self, venues: int) -> int:
+        for row in self.rows(venues & self._doubles):
+            venues = venues & ~(1 << row) | 1 << self._again[row]
+        return venues
+
+    def matching(self, slot: str, value: str, ratio: Ratio = "historical") -> int:
+        """The venues that meet one slot; all of them where it is no constraint."""
+        key = (slot, value, ratio)
+        found = self._found.get(key)
+        if found is None:
+            found = self._found[key] = self._matching(slot, value, ratio)
+        return found
+
+    def _matching(self, slot: str, value: str, ratio: Ratio) -> int:
+        if slot not in self._columns or value in self._ontology.dont_care:
+            return self._everything
+        values = self._columns[slot]
+        meeting = self._meeting(slot, self._ontology.states.value(slot, value), ratio)
+        anything = values.get(self._ontology.any_value or "", NONE) if self._ontology.any_value else NONE
+        return reduce(or_, (values[has] for has in meeting), anything)
+
+    def _meeting(self, slot: str, value: str, ratio: Ratio) -> Iterable[str]:
+        """The values of a column that meet the asked one."""
+        values = self._columns[slot]
+        if slot in self.domain.at_most or slot in self.domain.at_least:
+            limit = self._rank(slot, value)
+            meets = le if slot in self.domain.at_most else ge
+            return [has for has, rank in self._ranks(slot).items() if meets(rank, limit)]
+        if slot in self.domain.fuzzy:
+            return similar(value, values, self._ontology.fuzzy_ratio, ratio)
+        return [value] if value in values else []
+
+    def _ranks(self, slot: str) -> Mapping[str, float]:
+        """The rank of each value of an ordered column."""
+        if slot not in self._ordered:
+            self._ordered[slot] = {value: self._rank(slot, value) for value in self._columns[slot]}
+        return self._ordered[slot]
+
+    def _rank(self, slot: str, value: str) -> float:
+        spelling = self._ontology.spellings.get(slot)
+        if spelling is not None and spelling.rule == "time":
+            return minutes(value)
+        try:
+            return float(value)
+        except ValueError:
+            return float("nan")  # compares as false: what is no number meets nothing
+
+    @staticmethod
+    def rows(venues: int) -> Iterator[int]:
+        """The rows of a set of venues, in order."""
+        while venues:
+            lowest = venues & -venues
+            yield lowest.bit_length() - 1
+            venues ^= lowest
+
+    def labels(self, venues: int, most: int) -> list[str]:
+        """What the first venues of a set are called."""
+        column, key = self.domain.label, self.domain.key
+        rows = (row for row, _ in zip(self.rows(venues), range(most), strict=False))
+        return [self.venues[row].get(column) or self.venues[row][key] for row in rows]
+
+
+class Venues:
+    """The tables of all domains that have one."""
+
+    def __init__(self, tables: Mapping[str, Table], digest: str) -> None:
+        self.tables = tables
+        self.digest = digest
+
+    def __contains__(self, domain: str) -> bool:
+        return domain in self.tables
+
+    def __getitem__(self, domain: str) -> Table:
+        return self.tables[domain]
+
+
+def load_venues(ontology: Ontology, folder: str | os.PathLike[str]) -> Venues:
+    """The tables of an ontology's domains from a folder; every fault of every table at once."""
+    tables: dict[str, Table] = {}
+    faults: list[Fault] = []
+    sha = hashlib.sha256()
+    for name, domain in ontology.domains.items():
+        if domain.table is None:
+            continue
+        path = _existing(Path(folder) / domain.table)
+        try:
+            content = without_mark(read_bytes(path)).tobytes()
+            sha.update(f"{name} {hashlib.sha256(content).hexdigest()}\n".encode())
+            tables[name] = Table(domain, ontology, _venues(domain, ontology, _records(path, content), str(path)))
+        except DataError as error:
+            faults += error.faults
+    if faults:
+        raise DataError(faults)
+    return Venues(tables, sha.hexdigest()[:DIGEST_LENGTH])
+
+
+def _existing(path: Path) -> Path:
+    """The file, or its packed form."""
+    packed = (path.with_name(f"{path.name}{packing}") for packing in (".gz", ".zst"))
+    return path if path.exists() else next((file for file in packed if file.exists()), path)
+
+
+def _records(path: Path, content: bytes) -> list[Any]:
+    kind = format_of(path)
+    if kind == "json":
+        return _json_records(content, str(path))
+    if kind in ("csv", "tsv"):
+        try:
+            lines = io.StringIO(content.decode(), newline="")
+        except UnicodeDecodeError as error:
+            raise DataError(Fault(str(path), None, f"not UTF-8 ({error})", "save it as UTF-8")) from None
+        return list(csv.DictReader(lines, delimiter="," if kind == "csv" else "\t"))
+    if kind in ("parquet", "arrow"):
+        return _arrow_records(kind, content, str(path))
+    raise DataError(Fault(str(path), None, "is no table", "give .json, .csv, .tsv, .parquet or .arrow"))
+
+
+def _json_records(content: bytes, where: str) -> list[Any]:
+    import orjson
+
+    try:
+        records = orjson.loads(content)
+    except orjson.JSONDecodeError as error:
+        raise DataError(Fault(where, error.lineno, f"not JSON ({error.msg})", "correct it there")) from None
+    if not isinstance(records, list):
+        raise DataError(Fault(where, 1, "is no list of venues", "give a list of objects, one per venue"))
+    return records
+
+
+def _arrow_records(kind: str, content: bytes, where: str) -> list[Any]:
+    import pyarrow as pa
+    import pyarrow.feather
+    import pyarrow.parquet
+
+    read = pa.parquet.read_table if kind == "parquet" else pa.feather.read_table
+    try:
+        records: list[Any] = read(pa.BufferReader(content)).to_pylist()
+    except pa.ArrowException as error:
+        what = f"not a {kind} table ({str(error).splitlines()[0]:.200})"
+        raise DataError(Fault(where, None, what, "write it again")) from None
+    return records
+
+
+def _venues(domain: Domain, ontology: Ontology, records: Sequence[Any], where: str) -> list[dict[str, str]]:
+    """The venues with the one names of their columns; what is no slot is dropped."""
+    venues: list[dict[str, str]] = []
+    faults: list[Fault] = []
+    for row, record in enumerate(records):
+        if not isinstance(record, dict):
+            faults.append(Fault(f"{where}: [{row}]", None, "is no object", "give one object per venue"))
+            continue
+        venue: dict[str, str] = {}
+        for name, value in record.items():
+            column = ontology.states.slot(str(name))
+            if column in domain.drop or value is None:
+                continue
+            if isinstance(value, dict | list):
+                remedy = f"name the column in `drop` of domains.{domain.name}, or give a text"
+                faults.append(Fault(f"{where}: [{row}].{name}", None, "is no text or number", remedy))
+            else:
+                venue[column] = _text(value)
+        if domain.key not in venue:
+            remedy = f"give it one, or name another column as `key` of domains.{domain.name}"
+            faults.append(Fault(f"{where}: [{row}]", None, f"has no {domain.key!r}", remedy))
+        venues.append(venue)
+    if faults:
+        raise DataError(faults)
+    return venues
+
+
+def _text(value: object) -> str:
+    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)

@@ -1,0 +1,163 @@
+"""Slot names and values in one spelling: what a system wrote as a state, as the venues have it.
+
+Slot names: lower case, blanks removed, then renamed by the ontology (`leaveat` is `leave`). Values by a rule:
+
+- `plain`: as it stands; `text`: stripped and in lower case;
+- `name`: as text, `&` written out as ` and `, no blank before an apostrophe;
+- `time`: HH:MM, see `clock`;
+
+and then, on exact equality, another spelling from the ontology's list.
+
+The rules are those of the MultiWOZ evaluation, with what is odd about them: `12:30 pm` is `24:30`, `929` is `929:00`,
+and a time that is not of the form HH:MM counts as midnight.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+Rule = Literal["plain", "text", "name", "time"]
+RULES: tuple[Rule, ...] = ("plain", "text", "name", "time")
+
+State = Mapping[str, Mapping[str, str]]
+"""Domain -> slot -> value."""
+
+_TIMES = {
+    "afternoon": "13:00",
+    "lunch": "12:00",
+    "noon": "12:00",
+    "mid-day": "12:00",
+    "around lunch time": "12:00",
+    "morning": "08:00",
+    "seven o'clock tomorrow evening": "07:00",
+    "three forty five p.m": "15:45",
+    "one thirty p.m.": "13:30",
+    "six fourty five": "06:45",
+    "eight thirty": "08:30",
+}
+_BEGINNINGS = {"one o'clock p.m": "13:00", "ten o'clock a.m": "10:00"}
+_HOUR_MINUTE = re.compile(r"(\d+):(\d*)")
+_CLOCK = re.compile(r"(\d\d):(\d\d)")
+
+
+@dataclass(frozen=True, slots=True)
+class Spelling:
+    """How the values of some slots are written: a rule, and other spellings of whole values."""
+
+    rule: Rule = "plain"
+    same: Mapping[str, str] = field(default_factory=dict)
+
+    def __call__(self, value: str) -> str:
+        """The value in the one spelling."""
+        value = _BY_RULE[self.rule](value)
+        return self.same.get(value, value)
+
+
+def plain(value: str) -> str:
+    """The value as it stands."""
+    return value
+
+
+def text(value: str) -> str:
+    """The value stripped and in lower case."""
+    return value.strip().lower()
+
+
+def name(value: str) -> str:
+    """The name of a place."""
+    return text(value).replace(" & ", " and ").replace("&", " and ").replace(" '", "'")
+
+
+def clock(value: str) -> str:
+    """A time of day as HH:MM where it can be understood, else what is left of it."""
+    value = text(value)
+    if value in _TIMES:
+        return _TIMES[value]
+    for beginning, time in _BEGINNINGS.items():
+        if value.startswith(beginning):
+            return time
+    value = _without_words(value)
+    for ending in ("pm", "p.m."):
+        if value.endswith(ending):
+            value = value.removesuffix(ending).strip()
+            if match := _HOUR_MINUTE.fullmatch(value):
+                return f"{int(match[1]) + 12}:{match[2]}"
+            if value.isdigit():
+                return f"{int(value) + 12}:00"
+    return _digits(value)
+
+
+def _without_words(value: str) -> str:
+    if value.startswith("by"):
+        value = value[3:]
+    for beginning in ("after", "afer"):
+        if value.startswith(beginning):
+            value = value.removeprefix(beginning).strip()
+    for ending in ("am", "a.m."):
+        if value.endswith(ending):
+            value = value.removesuffix(ending).strip()
+    return value
+
+
+def _digits(value: str) -> str:
+    if not value:
+        return "00:00"
+    if value[-1] in ".,?":
+        value = value[:-1]
+    if value.isdigit():
+        return f"{value[:2]}:{value[2:]}" if len(value) == 4 else f"{value.zfill(2)}:00"
+    if ":" in value:
+        value = value.replace(" ", "")
+    return f"0{value}" if len(value) == 4 and value[1] == ":" else value
+
+
+def minutes(value: str) -> int:
+    """The minutes since midnight of a time that begins with HH:MM, else 0."""
+    match = _CLOCK.match(value)
+    return 60 * int(match[1]) + int(match[2]) if match else 0
+
+
+_BY_RULE = {"plain": plain, "text": text, "name": name, "time": clock}
+_PLAIN = Spelling()
+
+
+class StateNormaliser:
+    """Normalises states, each distinct value once; `slots` renames slots, `spellings` gives the rule of a slot."""
+
+    def __init__(self, slots: Mapping[str, str], spellings: Mapping[str, Spelling]) -> None:
+        self._renamed = slots
+        self._spellings = spellings
+        self._slots: dict[str, str] = {}
+        self._values: dict[tuple[str, str], str] = {}
+        self._domains: dict[tuple[tuple[str, str], ...], dict[str, str]] = {}
+
+    def slot(self, slot: str) -> str:
+        """The one name of a slot."""
+        known = self._slots.get(slot)
+        if known is None:
+            bare = slot.lower().replace(" ", "")
+            known = self._slots[slot] = self._renamed.get(bare, bare)
+        return known
+
+    def value(self, slot: str, value: str) -> str:
+        """The one spelling of a value; `slot` is a slot's one name."""
+        known = self._values.get((slot, value))
+        if known is None:
+            known = self._values[slot, value] = self._spellings.get(slot, _PLAIN)(value)
+        return known
+
+    def domain(self, slots: Mapping[str, str]) -> Mapping[str, str]:
+        """The slots of one domain; equal ones give the same object, so nobody may change it."""
+        key = tuple(slots.items())
+        known = self._domains.get(key)
+        if known is None:
+            known = {(name := self.slot(slot)): self.value(name, value) for slot, value in key}
+            self._domains[key] = known
+        return known
+
+    def __call__(self, state: State) -> State:
+        """The whole state."""
+        return {domain: self.domain(slots) for domain, slots in state.items()}

@@ -1,0 +1,125 @@
+"""The world of task dialogues: turns of an invented town with a few venues, goals, true states and references."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hypothesis import strategies as st
+
+from dialeval.core.columns import Column, ObjectColumn
+from dialeval.core.needs import Need
+from dialeval.data.task_corpus import Goals, ReferenceSets, TrueStates
+from dialeval.resources.ontology import Domain, Ontology
+from dialeval.resources.venues import Table, Venues
+from dialeval.text.slot_values import Spelling
+from dialeval.text.vocabulary import Vocabulary
+from laws.worlds import World
+
+ONTOLOGY = Ontology(
+    name="laws",
+    words={"name": "NAME", "phone": "PHONE", "code": "CODE"},
+    requested=("PHONE", "CODE"),
+    when_booked=frozenset({"CODE"}),
+    domains={
+        "inn": Domain("inn", "inns.json", fuzzy=("name",), at_most=("price",)),
+        "cart": Domain("cart"),
+    },
+    digest="0123456789ab",
+    spellings={"name": Spelling("name")},
+    booking_prefix="book",
+)
+INNS = [
+    {"id": "1", "name": "willow gate", "price": "3", "area": "hill"},
+    {"id": "2", "name": "seven lamps", "price": "5", "area": "harbour"},
+]
+GOALS: dict[str, dict[str, Any]] = {
+    "d1": {"inn": {"informable": {"area": "hill"}, "requestable": ["PHONE"], "booking": {}}},
+    "d2": {
+        "inn": {"informable": {"price": "4"}, "requestable": ["CODE"], "booking": {}},
+        "cart": {"informable": {}, "requestable": [], "booking": {}},
+    },
+    "d3": {"cart": {"informable": {}, "requestable": ["PHONE"], "booking": {}}},
+}
+STATES: list[dict[str, dict[str, str]]] = [
+    {},
+    {"inn": {"area": "hill"}},
+    {"inn": {"area": "harbour", "bookday": "sunday"}, "cart": {"leave": "10:00"}},
+    {"inn": {"name": "Willow Gate", "day": "sunday"}},
+]
+TEXTS = [
+    "[name] is nice. call [phone].",
+    "it is booked, the code is [code].",
+    "there are [choice] inns, don't you think?",
+    "",
+    " \t",
+    "10:00 - yes, [name]-s",
+]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One dialogue of one turn; a response of None is a turn that the system lacks."""
+
+    dialogue: str
+    response: str | None
+    state: int | None = 1
+    domains: tuple[str, ...] | None = ("inn",)
+    position: int = 0
+
+
+def columns(rows: Sequence[Row]) -> dict[Need, Column]:
+    objects: list[dict[str, Any]] = [
+        {
+            "dialogue": row.dialogue,
+            "turn": 0,
+            "position": None if row.response is None else row.position,
+            "response": row.response,
+            "state": None if row.state is None or row.response is None else STATES[row.state],
+            "active_domains": None if row.domains is None or row.response is None else list(row.domains),
+        }
+        for row in rows
+    ]
+    return {Need.TASK_TURNS: ObjectColumn(objects), Need.STATES: ObjectColumn(objects)}
+
+
+def resources(_vocabulary: Vocabulary) -> dict[Need, Any]:
+    venues = Venues({"inn": Table(ONTOLOGY.domains["inn"], ONTOLOGY, INNS)}, "abcdefabcdef")
+    booked: dict[str, list[list[str]]] = {"d1": [["inn"]], "d2": [["inn"]], "d3": [[]]}
+    true: dict[str, list[dict[str, dict[str, str]]]] = {"d1": [STATES[1]], "d2": [STATES[2]], "d3": [STATES[0]]}
+    texts = {"d1": ["NAME is lovely, call PHONE."], "d2": ["the code is CODE, don't lose it."], "d3": [""]}
+    return {
+        Need.GOALS: Goals(GOALS, booked, "aaaaaaaaaaaa"),
+        Need.TRUE_STATES: TrueStates(true, "bbbbbbbbbbbb"),
+        Need.REFERENCE_SETS: ReferenceSets({"mwz22": texts}, "cccccccccccc"),
+        Need.ONTOLOGY: ONTOLOGY,
+        Need.VENUES: venues,
+    }
+
+
+dialogues = st.sampled_from(sorted(GOALS))
+
+WORLD = World(
+    rows=st.builds(
+        Row,
+        dialogues,
+        st.one_of(st.none(), st.sampled_from(TEXTS), st.text(max_size=20)),
+        st.one_of(st.none(), st.integers(0, len(STATES) - 1)),
+        st.one_of(st.none(), st.lists(st.sampled_from(["inn", "cart"]), max_size=2).map(tuple)),
+        st.integers(0, 99),
+    ),
+    columns=columns,
+    resources=resources,
+    lone={
+        "missing": Row("d1", None),
+        "empty": Row("d1", ""),
+        "blank": Row("d3", " \t"),
+        "no state": Row("d2", "[name]", None),
+        "no domains": Row("d2", "[name]", 2, None),
+        "no active domain": Row("d2", "[name]", 2, ()),
+        "empty state": Row("d2", "[name]", 0),
+        "2,000 words": Row("d1", "word " * 2000),
+    },
+    rich=[Row("d1", "[name] is nice, call [phone]."), Row("d2", "the code is [code].", 2)],
+)

@@ -1,0 +1,128 @@
+"""BLEU, richness and the estimate of active domains against what one writes first."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+
+import numpy as np
+import pytest
+import sacrebleu
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dialeval.metrics.overlap.statistics import NO_REFERENCE
+from dialeval.metrics.task import bleu
+from dialeval.metrics.task.bleu import BleuState, TaskBleu, corpus_bleu, statistics_of
+from dialeval.metrics.task.richness import segment_ratio, words_of
+from dialeval.metrics.task.turns import estimated_domains
+from dialeval.text.mteval import tokens_13a
+from laws.task import WORLD, Row
+from laws.worlds import Place
+
+texts = st.lists(st.sampled_from(["the", "cat", "sat", "on", "a", "mat", ".", ",", "1.5"]), max_size=9).map(" ".join)
+pairs = st.lists(st.tuples(texts, texts), min_size=1, max_size=6)
+
+
+def ids_of(lists: list[list[str]]) -> tuple[list[list[int]], int]:
+    ids: dict[str, int] = {}
+    return [[ids.setdefault(token, len(ids)) for token in tokens] for tokens in lists], len(ids)
+
+
+@given(pairs, st.sampled_from([62, 8]))
+@settings(max_examples=150)
+def test_bleu_is_that_of_sacrebleu(both: list[tuple[str, str]], bits: int) -> None:
+    responses, references = ([pair[side] for pair in both] for side in (0, 1))
+    ids, words = ids_of([tokens_13a(text) for text in (*responses, *references)])
+    half = len(responses)
+    keys, bleu._KEY_BITS = bleu._KEY_BITS, bits  # few bits: the way for large vocabularies
+    try:
+        counts = statistics_of(ids[:half], ids[half:], words)
+    finally:
+        bleu._KEY_BITS = keys
+    state = BleuState(
+        half,
+        half,
+        tuple(counts.matches.sum(axis=0).tolist()),
+        tuple(counts.totals.sum(axis=0).tolist()),
+        int(counts.response_lengths.sum()),
+        int(counts.reference_lengths.sum()),
+    )
+    assert corpus_bleu(state) == pytest.approx(sacrebleu.corpus_bleu(responses, [references]).score, abs=1e-6)
+
+
+def test_a_missing_turn_has_no_counts() -> None:
+    counts = statistics_of([None, [0]], [None, [0]], 1)
+    assert counts.reference_lengths.tolist() == [NO_REFERENCE, 1]
+    assert counts.matches[0].tolist() == [0, 0, 0, 0]
+
+
+def test_items_are_sentence_bleu() -> None:
+    rows = [Row("d1", "[name] is nice, call [phone]."), Row("d2", None), Row("d3", "")]
+    items = Place(WORLD, rows).scored(TaskBleu(), rows).items["bleu/mwz22"]
+    expected = sacrebleu.sentence_bleu("NAME is nice, call PHONE.", ["NAME is lovely, call PHONE."]).score
+    assert items[0] == pytest.approx(expected, abs=1e-6)
+    assert math.isnan(items[1])
+    assert items[2] == 0
+
+
+def test_missing_turns_may_count_as_empty() -> None:
+    rows = [Row("d1", "[name] is lovely, call [phone]."), Row("d2", None)]
+    loose, strict = (
+        metric.finish(Place(WORLD, rows).scored(metric, rows).state)[metric.name]
+        for metric in (TaskBleu(), TaskBleu(missing="failed"))
+    )
+    assert loose.mean == pytest.approx(100)
+    assert strict.mean < loose.mean
+    assert (loose.scored, strict.scored) == (1, 2)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("NAME isn't nice.", ["name", "isnt", "nice"]),
+        ("", [""]),
+        ("- yes", ["", "yes"]),
+        ("a , b", ["a", "b"]),
+        ("10: 00 #", ["10", "00", "#"]),
+    ],
+)
+def test_words(text: str, words: list[str]) -> None:
+    assert list(words_of(text)) == words
+
+
+@given(st.lists(st.sampled_from("abcdef"), min_size=1, max_size=160))
+def test_segments(words: list[str]) -> None:
+    cut = [words[start : start + 50] for start in range(0, len(words), 50)]
+    whole = [part for part in cut if len(part) == 50] if len(words) > 50 else [words]
+    assert segment_ratio(words) == pytest.approx(np.mean([len(set(part)) / len(part) for part in whole]))
+
+
+def test_richness_by_hand() -> None:
+    from dialeval.metrics.task.richness import conditional_entropy, entropy
+
+    words: Counter[tuple[str, ...]] = Counter({("a",): 2, ("b",): 1, ("c",): 1})
+    pairs: Counter[tuple[str, ...]] = Counter({("a", "b"): 1, ("a", "c"): 1})
+    assert entropy(words) == 1.5
+    assert conditional_entropy(words, pairs) == 0.5
+
+
+@pytest.mark.parametrize(
+    ("states", "domains"),
+    [
+        ([{}, {}], [[], []]),
+        ([{}, {"inn": {"area": "hill"}}, {"inn": {"area": "hill"}}], [[], ["inn"], ["inn"]]),
+        # Of two that change, the current one stays; then the other has its turn.
+        (
+            [{"inn": {"a": "1"}}, {"inn": {"a": "2"}, "cart": {"b": "1"}}, {"inn": {"a": "2"}, "cart": {"b": "1"}}],
+            [["inn"], ["inn"], ["cart"]],
+        ),
+        # A new one with most slots; the first on ties.
+        ([{"inn": {"a": "1"}, "cart": {"a": "1", "b": "2"}}], [["cart"]]),
+        ([{"inn": {"a": "1"}, "cart": {"b": "2"}}], [["inn"]]),
+        # What is removed is no change.
+        ([{"inn": {"a": "1", "b": "1"}}, {"cart": {"a": "1"}}, {"inn": {"a": "1"}}], [["inn"], ["cart"], ["inn"]]),
+    ],
+)
+def test_estimated_domains(states: list[dict[str, dict[str, str]]], domains: list[list[str]]) -> None:
+    assert list(estimated_domains(states)) == domains

@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from dialeval.core.errors import SettingError
+from dialeval.metrics.tracking import Tracking, _Comparison
+from laws.task import ONTOLOGY, WORLD, Row
+from laws.worlds import Place
+
+
+def values(rows: list[Row], **settings: str) -> dict[str, float]:
+    found = {}
+    for name, preset in Tracking.presets.items():
+        metric = Tracking(**{**preset, **settings})  # type: ignore[arg-type]
+        found[name] = metric.finish(Place(WORLD, rows).scored(metric, rows).state)[metric.name].mean
+    return found
+
+
+def test_by_hand() -> None:
+    # d1 is right; of d2 the inn's name is too much and its day has another name, area, bookday and leave are missing.
+    found = values([Row("d1", "x", 1), Row("d2", "x", 3)])
+    assert found["joint-accuracy"] == 50
+    assert found["slot-precision"] == pytest.approx(1 / 3)
+    assert found["slot-recall"] == pytest.approx(1 / 4)
+    assert found["slot-f1"] == pytest.approx(100 * 2 / 7)
+
+
+def test_booking_slots_unified() -> None:
+    found = values([Row("d1", "x", 1), Row("d2", "x", 3)], booking="unified")
+    assert found["slot-precision"] == pytest.approx(2 / 3)
+    assert found["slot-recall"] == pytest.approx(2 / 4)
+
+
+def test_part_of_a_value_agrees() -> None:
+    compare = _Comparison(ONTOLOGY, "apart", "historical", 95)
+    assert compare({"inn": {"people": "1"}}, {"inn": {"people": "10"}}) == (1, 1, 0, 0)
+    assert compare({"inn": {"people": "2"}}, {"inn": {"people": "10"}}) == (0, 0, 1, 1)
+    assert compare({}, {}) == (1, 0, 0, 0)
+
+
+def test_missing_turns() -> None:
+    rows = [Row("d1", "x", 1), Row("d2", None)]
+    loose, strict = Tracking(), Tracking(missing="failed")
+    items = Place(WORLD, rows).scored(loose, rows).items["joint-accuracy"]
+    assert items[0] == 100
+    assert math.isnan(items[1])
+    assert Place(WORLD, rows).scored(strict, rows).items[strict.name].tolist() == [100, 0]
+
+
+def test_settings_that_do_not_exist() -> None:
+    with pytest.raises(SettingError, match=r"booking=apart\|unified"):
+        Tracking(booking="both")  # type: ignore[arg-type]
+    with pytest.raises(SettingError, match="threshold"):
+        Tracking(threshold=200)

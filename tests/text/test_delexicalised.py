@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+import pytest
+
+from dialeval.text.delexicalised import Normaliser, slot_domains, unknown_placeholders
+
+WORDS = {"name": "NAME", "hotel_name": "NAME", "stars": "COUNT", "entrance fee": "PRICE"}
+
+
+@pytest.mark.parametrize(
+    ("response", "expected"),
+    [
+        ("The [hotel_name] is nice .", "the NAME is nice."),
+        ("[NAME]s and [name]-s", "NAME and NAME"),
+        ("[stars]-star", "COUNTtar"),
+        ("a 4-star hotel, cheap-ly priced", "a 4tar hotel, cheap priced"),
+        ("[entrance fee] at 10:00", "PRICE at 10: 00"),
+        ("[nobody_knows] is gone", "is gone"),
+        ("[broken", "[broken"),
+        ("", ""),
+    ],
+)
+def test_normalised(response: str, expected: str) -> None:
+    assert Normaliser(WORDS)(response) == expected
+
+
+def test_unknown_placeholders_are_counted_once_each() -> None:
+    responses = ["[foo] and [name]", "[FOO]s", "[bar baz]", "nothing"]
+    assert unknown_placeholders(responses, WORDS) == {"foo": 2, "bar baz": 1}
+
+
+def test_domains_of_slot_names() -> None:
+    domains = ["hotel", "train"]
+    assert slot_domains("[train_id] then [Hotel_name] then [train_time]", domains) == ["train", "hotel"]
+    assert slot_domains("[value_name] and [name]", domains) == []

@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+import pytest
+
+from dialeval.text.slot_values import Spelling, StateNormaliser, clock, minutes, name
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("17:15", "17:15"),
+        ("9:15", "09:15"),
+        ("afternoon", "13:00"),
+        ("Noon", "12:00"),
+        ("one o'clock p.m. sharp", "13:00"),
+        ("by 8:45", "08:45"),
+        ("after 5 pm", "17:00"),
+        ("afer 17:00", "17:00"),
+        ("10 a.m.", "10:00"),
+        ("9:30 am", "09:30"),
+        ("12:30 pm", "24:30"),
+        ("11:pm", "23:"),
+        ("0930", "09:30"),
+        ("929", "929:00"),
+        ("7", "07:00"),
+        ("17:00.", "17:00"),
+        ("10 : 15", "10:15"),
+        ("", "00:00"),
+        ("pm", "00:00"),
+        ("whenever", "whenever"),
+    ],
+)
+def test_clock(value: str, expected: str) -> None:
+    assert clock(value) == expected
+
+
+@pytest.mark.parametrize(("value", "expected"), [("17:15", 1035), ("17:15 sharp", 1035), ("929:00", 0), ("soon", 0)])
+def test_minutes(value: str, expected: int) -> None:
+    assert minutes(value) == expected
+
+
+def test_names() -> None:
+    assert name(" A & B 's&C ") == "a and b's and c"
+
+
+def test_a_state_in_one_spelling() -> None:
+    normalise = StateNormaliser(
+        {"leaveat": "leave"}, {"name": Spelling("name", {"nando's": "nandos"}), "leave": Spelling("time")}
+    )
+    state = {"taxi": {"Leave At": "5 pm"}, "inn": {"name": "Nando 's", "Type": "Guest House"}}
+    assert normalise(state) == {"taxi": {"leave": "17:00"}, "inn": {"name": "nandos", "type": "Guest House"}}
+    assert state == {"taxi": {"Leave At": "5 pm"}, "inn": {"name": "Nando 's", "Type": "Guest House"}}
