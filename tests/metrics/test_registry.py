@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,7 @@ from dialeval.core.errors import SettingError
 from dialeval.core.fold import RowMetric
 from dialeval.core.needs import Need
 from dialeval.metrics.diversity.distinct import Distinct
-from dialeval.metrics.registry import Registry, register, registry, split_names
+from dialeval.metrics.registry import _BUILT_IN, Registry, register, registry, split_names
 
 
 @dataclass(frozen=True)
@@ -121,6 +122,7 @@ def test_registering_twice_is_no_collision() -> None:
 
 PLUGIN = '''
 from dataclasses import dataclass
+from importlib import import_module
 from dialeval.core.fold import RowMetric
 from dialeval.core.needs import Need
 import numpy as np
@@ -151,3 +153,22 @@ def test_an_installed_package_adds_metrics(tmp_path: Path) -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["0.5", "['broken']"]
+
+
+def test_built_in_metrics_stand_under_what_they_measure() -> None:
+    for subject, places in _BUILT_IN.items():
+        for place in places:
+            module, name = place.split(":")
+            assert getattr(import_module(module), name).subject is subject
+
+
+def test_only_what_is_measured_is_imported() -> None:
+    program = (
+        "import sys\n"
+        "from dialeval.metrics.registry import registry\n"
+        "from dialeval.core.needs import Need\n"
+        "registry().measuring({Need.RESPONSE}), registry().parse('distinct(n=3)')\n"
+        "print([name for name in sys.modules if 'breakdown' in name or '.task' in name or 'coverage' in name])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

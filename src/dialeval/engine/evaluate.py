@@ -16,7 +16,6 @@ from dialeval.core.version import __version__
 from dialeval.data.hypotheses import EOS, attach_groups, holds_hypotheses, read_groups, read_hypotheses
 from dialeval.data.rows import Rows
 from dialeval.data.sources import attach, read_responses, read_texts
-from dialeval.engine.alignments import with_alignments
 from dialeval.engine.local import BATCH_ROWS, Local, signed
 from dialeval.engine.plan import make_plan
 from dialeval.engine.resources import open_resources
@@ -88,6 +87,8 @@ def evaluate(
     )
     if groups is None:
         return run
+    from dialeval.engine.alignments import with_alignments  # not needed to score responses, and slow to import
+
     return with_alignments(run, systems, groups, shared, resources, metrics, settings, table=alignments)
 
 

@@ -1,9 +1,8 @@
 """The plan: which metrics run on which inputs, and what the others lack. It is made before any work is done.
 
 A metric that was asked for by its own name and cannot run is an error. One that was asked for as part of a group
-(`all`, a family, or nothing in particular) is skipped, with one line that says what would bring it back. Where nothing
-was asked for, only metrics of what is there to be measured count: nobody who scores responses wants to read that there
-are no breakdown labels.
+(`all`, a family, or nothing in particular) is skipped, with one line that says what would bring it back. `all` means
+all that measure what is there: nobody who scores responses wants to read that there are no breakdown labels.
 """
 
 from __future__ import annotations
@@ -39,9 +38,7 @@ def make_plan(
     metrics: dict[str, Metric[Any]] = {}
     skipped: dict[str, str] = {}
     for name in names:
-        for plain in registry().select([name]):
-            if asked is None and plain.subject not in available:
-                continue
+        for plain in registry().measuring(available) if name == "all" else registry().select([name]):
             metric = _with(plain, settings or {})
             reasons = "; ".join(need.remedy for need in sorted(metric.needs - available))
             if not reasons:

@@ -10,7 +10,7 @@ Two metrics never share a name: the second one is refused.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from functools import cache
 from importlib import import_module
@@ -18,28 +18,35 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Metric
+from dialeval.core.needs import Need
 
 ENTRY_POINT = "dialeval.metrics"
 
-_BUILT_IN = (
-    "dialeval.metrics.length:Length",
-    "dialeval.metrics.entropy:TrainEntropy",
-    "dialeval.metrics.divergence:KlDivergence",
-    "dialeval.metrics.embedding.embedding:Embedding",
-    "dialeval.metrics.embedding.coherence:Coherence",
-    "dialeval.metrics.diversity.distinct:Distinct",
-    "dialeval.metrics.overlap.bleu:Bleu",
-    "dialeval.metrics.coverage.coverage:Coverage",
-    "dialeval.metrics.task.inform:Inform",
-    "dialeval.metrics.task.success:Success",
-    "dialeval.metrics.task.bleu:TaskBleu",
-    "dialeval.metrics.task.richness:Richness",
-    "dialeval.metrics.tracking:Tracking",
-    "dialeval.metrics.breakdown.labels:LabelAccuracy",
-    "dialeval.metrics.breakdown.labels:BreakdownDetection",
-    "dialeval.metrics.breakdown.distances:BreakdownDistance",
-)
-"""In the order in which tables show them."""
+_BUILT_IN: Mapping[Need, Sequence[str]] = {
+    Need.RESPONSE: (
+        "dialeval.metrics.length:Length",
+        "dialeval.metrics.entropy:TrainEntropy",
+        "dialeval.metrics.divergence:KlDivergence",
+        "dialeval.metrics.embedding.embedding:Embedding",
+        "dialeval.metrics.embedding.coherence:Coherence",
+        "dialeval.metrics.diversity.distinct:Distinct",
+        "dialeval.metrics.overlap.bleu:Bleu",
+    ),
+    Need.HYPOTHESES: ("dialeval.metrics.coverage.coverage:Coverage",),
+    Need.TASK_TURNS: (
+        "dialeval.metrics.task.inform:Inform",
+        "dialeval.metrics.task.success:Success",
+        "dialeval.metrics.task.bleu:TaskBleu",
+        "dialeval.metrics.task.richness:Richness",
+        "dialeval.metrics.tracking:Tracking",
+    ),
+    Need.LABELS: (
+        "dialeval.metrics.breakdown.labels:LabelAccuracy",
+        "dialeval.metrics.breakdown.labels:BreakdownDetection",
+        "dialeval.metrics.breakdown.distances:BreakdownDistance",
+    ),
+}
+"""By what they measure, in the order in which tables show them; imported when something of the kind is asked for."""
 
 MetricClass = type[Metric[Any]]
 
@@ -47,30 +54,64 @@ MetricClass = type[Metric[Any]]
 class Registry:
     """Metric classes by family, and presets by name."""
 
-    def __init__(self) -> None:
-        self.families: dict[str, MetricClass] = {}
-        self.presets: dict[str, MetricClass] = {}
+    def __init__(self, waiting: Mapping[Need, Sequence[str]] | None = None) -> None:
+        self._families: dict[str, MetricClass] = {}
+        self._presets: dict[str, MetricClass] = {}
+        self._waiting = dict(waiting or {})
+        """Places of classes that are not imported yet, by what they measure."""
         self.broken: dict[str, str] = {}
         """Entry points that could not be loaded, each with the reason."""
+
+    @property
+    def families(self) -> Mapping[str, MetricClass]:
+        """Every metric class by the name of its family."""
+        self._import(Need)
+        return self._families
+
+    @property
+    def presets(self) -> Mapping[str, MetricClass]:
+        """Every preset by its name, with its class."""
+        self._import(Need)
+        return self._presets
+
+    def _import(self, subjects: Iterable[Need]) -> None:
+        for subject in subjects:
+            for place in self._waiting.pop(subject, ()):
+                module, name = place.split(":")
+                self.register(getattr(import_module(module), name))
+
+    def _named(self, name: str) -> MetricClass | None:
+        """The class of a preset or family; what scores responses is looked at first."""
+        for subjects in ([Need.RESPONSE], Need):
+            self._import(subjects)
+            found = self._presets.get(name) or self._families.get(name)
+            if found is not None:
+                return found
+        return None
+
+    def measuring(self, subjects: Collection[Need]) -> list[Metric[Any]]:
+        """All presets of metrics that measure one of some columns."""
+        self._import(subjects)
+        return [self.parse(name) for name, metric in self._presets.items() if metric.subject in subjects]
 
     def register(self, metric: MetricClass) -> MetricClass:
         """Add a metric class (also usable as a decorator); refuse a name that is taken."""
         for name in {metric.family, *metric.presets}:
-            taken = self.families.get(name) or self.presets.get(name)
+            taken = self._families.get(name) or self._presets.get(name)
             if taken is not None and taken is not metric:
                 raise SettingError(
                     f"two metrics are called {name!r}: {taken.__module__}.{taken.__qualname__} and "
                     f"{metric.__module__}.{metric.__qualname__}; rename one of them"
                 )
-        self.families[metric.family] = metric
-        self.presets.update(dict.fromkeys(metric.presets, metric))
+        self._families[metric.family] = metric
+        self._presets.update(dict.fromkeys(metric.presets, metric))
         return metric
 
     def unregister(self, metric: MetricClass) -> None:
         """Take a metric class out again."""
-        del self.families[metric.family]
+        del self._families[metric.family]
         for name in metric.presets:
-            del self.presets[name]
+            del self._presets[name]
 
     def parse(self, text: str) -> Metric[Any]:
         """The metric that a name with or without settings stands for."""
@@ -78,7 +119,7 @@ class Registry:
         if not match:
             raise SettingError(f"{text!r} is not a metric; write a name, or a name with settings: distinct(n=3)")
         name, inside = match.groups()
-        metric = self.presets.get(name) or self.families.get(name)
+        metric = self._named(name)
         if metric is None:
             raise SettingError(self._unknown(name))
         settings = dict(metric.presets.get(name, {})) | dict(_settings(metric, inside or ""))
@@ -94,14 +135,18 @@ class Registry:
             yield name
         elif name == "all":
             yield from (self.parse(preset) for preset in self.presets)
-        elif name in self.families and name not in self.presets:
-            yield from (self.parse(preset) for preset in self.families[name].presets)
+        elif self._is_family(name) and (family := self._named(name)):
+            yield from (self.parse(preset) for preset in family.presets)
         else:
             yield self.parse(name)
 
     def is_group(self, name: str | Metric[Any]) -> bool:
         """Whether a name stands for whatever of a group can be computed rather than for one metric."""
-        return name == "all" or (isinstance(name, str) and name in self.families and name not in self.presets)
+        return name == "all" or (isinstance(name, str) and self._is_family(name))
+
+    def _is_family(self, name: str) -> bool:
+        """Whether a name is that of a family and of no preset."""
+        return self._named(name) is not None and name not in self._presets
 
     def _unknown(self, name: str) -> str:
         if name in self.broken:
@@ -116,10 +161,7 @@ def registry() -> Registry:
     """The registry of this process: what is built in, and what installed packages add."""
     from importlib.metadata import entry_points
 
-    here = Registry()
-    for place in _BUILT_IN:
-        module, name = place.split(":")
-        here.register(getattr(import_module(module), name))
+    here = Registry(_BUILT_IN)
     for point in entry_points(group=ENTRY_POINT):
         try:
             here.register(point.load())
