@@ -38,8 +38,8 @@ _BUILT_IN: Mapping[Need, Sequence[str]] = {
         "dialeval.metrics.task.success:Success",
         "dialeval.metrics.task.bleu:TaskBleu",
         "dialeval.metrics.task.richness:Richness",
-        "dialeval.metrics.tracking:Tracking",
     ),
+    Need.STATES: ("dialeval.metrics.tracking:Tracking",),
     Need.LABELS: (
         "dialeval.metrics.breakdown.labels:LabelAccuracy",
         "dialeval.metrics.breakdown.labels:BreakdownDetection",
