@@ -15,17 +15,9 @@ from hypothesis import strategies as st
 from dialeval.core.columns import TextColumn
 from dialeval.core.errors import DataError, SettingError
 from dialeval.core.needs import Need
-from dialeval.data.hypotheses import (
-    HypothesisSet,
-    ReferenceSet,
-    attach_groups,
-    holds_hypotheses,
-    order_of,
-    read_groups,
-    read_hypotheses,
-    separated,
-)
+from dialeval.data.hypotheses import HypothesisSet, holds_hypotheses, read_hypotheses, separated
 from dialeval.data.lines import split
+from dialeval.data.reference_groups import ReferenceSet, attach_groups, order_of, read_groups
 
 
 def test_the_documented_ways_to_make_a_hypothesis_set(tmp_path: Path) -> None:

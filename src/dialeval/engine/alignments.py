@@ -11,7 +11,7 @@ from dialeval.core.columns import RaggedColumn
 from dialeval.core.fold import Metric
 from dialeval.core.needs import Need
 from dialeval.core.result import Run
-from dialeval.data.hypotheses import Groups
+from dialeval.data.reference_groups import Groups
 from dialeval.data.rows import Rows
 from dialeval.engine.plan import make_plan
 from dialeval.metrics.coverage.coverage import Coverage, alignment

@@ -13,7 +13,8 @@ from dialeval.core.needs import Need
 from dialeval.core.result import Result, Run
 from dialeval.core.student import two_sided_t
 from dialeval.core.version import __version__
-from dialeval.data.hypotheses import EOS, attach_groups, holds_hypotheses, read_groups, read_hypotheses
+from dialeval.data.hypotheses import EOS, holds_hypotheses, read_hypotheses
+from dialeval.data.reference_groups import attach_groups, read_groups
 from dialeval.data.rows import Rows
 from dialeval.data.sources import attach, read_responses, read_texts
 from dialeval.engine.local import BATCH_ROWS, Local, signed
