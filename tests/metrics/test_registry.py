@@ -172,3 +172,9 @@ def test_only_what_is_measured_is_imported() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_other_subjects_are_found_before_responses_were() -> None:
+    here = Registry(_BUILT_IN)
+    assert [str(metric) for metric in here.measuring({Need.HYPOTHESES})] == ["mds", "pds", "max-bleu"]
+    assert str(here.parse("accuracy")) == "accuracy"

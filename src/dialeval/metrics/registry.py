@@ -92,7 +92,8 @@ class Registry:
     def measuring(self, subjects: Collection[Need]) -> list[Metric[Any]]:
         """All presets of metrics that measure one of some columns."""
         self._import(subjects)
-        return [self.parse(name) for name, metric in self._presets.items() if metric.subject in subjects]
+        found = [(name, metric) for name, metric in self._presets.items() if metric.subject in subjects]
+        return [metric(**metric.presets[name]) for name, metric in found]
 
     def register(self, metric: MetricClass) -> MetricClass:
         """Add a metric class (also usable as a decorator); refuse a name that is taken."""

@@ -106,7 +106,8 @@ class Alignment:
         """Mean of the best scores of every query."""
         counts = np.diff(self.comparison.lists)
         sums = np.bincount(self._owners, np.nan_to_num(self.scores), minlength=self.comparison.queries)
-        return self._scored * np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
+        means: Floats = self._scored * np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
+        return means
 
     def _share(self, sizes: Ints) -> Floats:
         """Per query the share that the reached groups have in the sum of sizes."""
@@ -114,7 +115,8 @@ class Alignment:
         hit, whole = (
             np.diff(np.concatenate((np.zeros(1), np.cumsum(part)))[bounds]) for part in (sizes * self._reached, sizes)
         )
-        return self._scored * np.where(whole > 0, hit / np.maximum(whole, 1), np.nan)
+        shares: Floats = self._scored * np.where(whole > 0, hit / np.maximum(whole, 1), np.nan)
+        return shares
 
     def table(self) -> list[QueryAlignment]:
         """The alignment query by query, for people."""

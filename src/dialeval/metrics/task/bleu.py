@@ -177,7 +177,7 @@ def statistics_of(
 def _grams(ids: Ints, rows: Ints, order: int, words: int) -> tuple[Ints, Ints, int]:
     """A number for each n-gram within a row, equal for equal ones and below the third value; and the row it is in."""
     count = max(len(ids) - order + 1, 0)
-    numbers = np.zeros(count, np.int64)
+    numbers: Ints = np.zeros(count, np.int64)
     below = 1
     for offset in range(order):
         if (below * words).bit_length() > _KEY_BITS:
