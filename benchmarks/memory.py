@@ -24,7 +24,7 @@ import resource, sys, time
 import dialeval
 folder, metrics = sys.argv[1:]
 dialeval.evaluate(f"{folder}/responses.txt", f"{folder}/references.txt", train=f"{folder}/train.txt", metrics=metrics)
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6, time.process_time())
+print(1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e9, time.process_time())
 """
 
 

@@ -63,8 +63,9 @@ class LogRatios(Fact[BothCounts, NgramValues]):
 
     def finish(self, state: BothCounts) -> NgramValues:
         keys, references, responses = state.references.shared(state.responses)
-        p, q = (counts / max(int(counts.sum(dtype=np.int64)), 1) for counts in (references, responses))
-        return NgramValues(keys, np.log2(p / q))
+        ratios = references / max(int(references.sum(dtype=np.int64)), 1)
+        ratios /= responses / max(int(responses.sum(dtype=np.int64)), 1)
+        return NgramValues(keys, np.log2(ratios, out=ratios))
 
 
 @dataclass(frozen=True)

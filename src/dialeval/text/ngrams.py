@@ -33,6 +33,9 @@ _WORD_MASK = (1 << _WORD_BITS) - 1
 _CACHED_KEYS = 1 << 17
 """Fewer keys than this stay in the processor's cache while they are searched."""
 
+_COMPARED_KEYS = 1 << 20
+"""Keys that are compared at a time, so that many millions do not need much memory beside their own."""
+
 COUNTED_TEXTS = 1 << 15
 """Texts that are split and counted at a time."""
 
@@ -173,11 +176,14 @@ class NgramCounts:
     def shared(self, other: NgramCounts) -> tuple[Ints, Counts, Counts]:
         """The keys of the n-grams, of one or two words, that both have, and the counts on either side."""
         other = other.translated(self.vocabulary)
-        if not other.types:
-            return self.keys[:0, 0], self.counts[:0], self.counts[:0]
-        place = np.minimum(np.searchsorted(other.keys[:, 0], self.keys[:, 0]), other.types - 1)
-        both = other.keys[place, 0] == self.keys[:, 0]
-        return self.keys[both, 0], self.counts[both], other.counts[place[both]]
+        found = [(self.keys[:0, 0], self.counts[:0], self.counts[:0])]
+        for start in range(0, self.types if other.types else 0, _COMPARED_KEYS):
+            here = slice(start, start + _COMPARED_KEYS)
+            place = np.minimum(np.searchsorted(other.keys[:, 0], self.keys[here, 0]), other.types - 1)
+            both = other.keys[place, 0] == self.keys[here, 0]
+            found.append((self.keys[here, 0][both], self.counts[here][both], other.counts[place[both]]))
+        keys, mine, theirs = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        return keys, mine, theirs
 
     def translated(self, vocabulary: Vocabulary) -> NgramCounts:
         """The same counts in terms of another vocabulary, new words being added to it."""
