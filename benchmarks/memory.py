@@ -1,4 +1,4 @@
-"""Memory: the peak of a process that scores many streamed responses. Not part of `make bench`: it takes minutes.
+"""Memory: the peak of a command that scores ten million streamed responses. Not part of `make bench`: it takes minutes.
 
     python -m benchmarks memory
 
@@ -20,10 +20,10 @@ ROWS = 10_000_000
 PART = 1_000_000
 METRICS = ["length,distinct", "train-entropy", "kl-div", "bleu"]
 PROGRAM = """
-import resource, sys, time
-import dialeval
-folder, metrics = sys.argv[1:]
-dialeval.evaluate(f"{folder}/responses.txt", f"{folder}/references.txt", train=f"{folder}/train.txt", metrics=metrics)
+import contextlib, io, resource, sys, time
+from dialeval.cli.main import main
+with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit):
+    main()
 print(1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e9, time.process_time())
 """
 
@@ -40,7 +40,9 @@ def figures() -> Iterator[tuple[str, str]]:
     with tempfile.TemporaryDirectory() as folder:
         for seed, (name, rows) in enumerate({"responses": ROWS, "references": ROWS, "train": PART}.items()):
             write(Path(folder, f"{name}.txt"), rows, 100 * seed)
+        files = {"-r": "references.txt", "--train": "train.txt"}
+        given = [part for flag, name in files.items() for part in (flag, str(Path(folder, name)))]
         for metrics in METRICS:
-            run = [sys.executable, "-c", PROGRAM, folder, metrics]
+            run = [sys.executable, "-c", PROGRAM, "score", str(Path(folder, "responses.txt")), *given, "-m", metrics]
             peak, seconds = subprocess.run(run, check=True, capture_output=True, text=True).stdout.split()
-            yield f"{metrics}, {ROWS:,} responses", f"{float(peak):.2f} GB at most, {float(seconds):.0f} CPU s"
+            yield f"`dialeval score -m {metrics}`", f"{float(peak):.2f} GB at most, {float(seconds):.0f} CPU s"

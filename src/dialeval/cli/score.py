@@ -76,8 +76,10 @@ def score(
     a directory of them; NAME=FILE names a system. A file of rows may hold contexts, references and several systems.
     What is not given switches off the metrics that need it.
     """
+    from dialeval.core.arrays import return_freed_arrays
     from dialeval.engine.evaluate import evaluate
 
+    return_freed_arrays()
     limits = _limits(gates)
     settings = {} if bleu_smoothing is None else {"bleu": {"smooth": bleu_smoothing}}
     with progress_bar() as progress:
