@@ -73,7 +73,7 @@ def test_a_row_per_turn(dialeval: Dialeval, tmp_path: Path) -> None:
     assert done.returncode == 0
     rows = list(csv.DictReader((tmp_path / "turns.csv").read_text().splitlines()))
     assert len(rows) == 32
-    assert (rows[0]["system"], rows[0]["dialogue"], rows[0]["turn"]) == ("keywords", "copper-kettle", "2")
+    assert (rows[0]["system"], rows[0]["dialogue"], rows[0]["turn"]) == ("keywords", "library-hours", "2")
     correct = [row["correct"] == "True" for row in rows if row["system"] == "keywords"]
     assert sum(correct) / 16 == evaluate_breakdown(DATA, KEYWORDS)["keywords"]["accuracy"].mean
     assert all(

@@ -72,7 +72,7 @@ Examples:
   dialeval multiwoz -i damd.json -b -s -r -o damd-scores.json
   dialeval multiwoz -i predictions/ --data town
   dialeval multiwoz -i damd.json --failures
-  dialeval multiwoz explain pmul1635 -i damd.json
+  dialeval multiwoz explain pmul0320 -i damd.json
 """,
 )
 @_INPUT
@@ -194,7 +194,7 @@ def _print_failures(evaluator: Evaluator, inputs: tuple[str, ...], format_: str)
 @multiwoz.command(
     epilog="""\b
 Example:
-  dialeval multiwoz explain pmul1635 -i damd.json
+  dialeval multiwoz explain pmul0320 -i damd.json
 """
 )
 @click.argument("dialogue")
