@@ -178,3 +178,16 @@ def test_other_subjects_are_found_before_responses_were() -> None:
     here = Registry(_BUILT_IN)
     assert [str(metric) for metric in here.measuring({Need.HYPOTHESES})] == ["mds", "pds", "max-bleu"]
     assert str(here.parse("accuracy")) == "accuracy"
+
+
+def test_a_built_in_name_is_taken_before_it_is_imported() -> None:
+    @dataclass(frozen=True)
+    class Other(Vowels):
+        family = "inform"
+        presets = {}
+
+    here = Registry(_BUILT_IN)
+    with pytest.raises(SettingError, match="two metrics are called 'inform'"):
+        here.register(Other)
+    assert str(here.parse("inform")) == "inform"
+    assert next(iter(here.presets)) == "length"

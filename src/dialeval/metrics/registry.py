@@ -78,7 +78,7 @@ class Registry:
         for subject in subjects:
             for place in self._waiting.pop(subject, ()):
                 module, name = place.split(":")
-                self.register(getattr(import_module(module), name))
+                self._add(getattr(import_module(module), name))
 
     def _named(self, name: str) -> MetricClass | None:
         """The class of a preset or family; what scores responses is looked at first."""
@@ -96,7 +96,11 @@ class Registry:
         return [metric(**metric.presets[name]) for name, metric in found]
 
     def register(self, metric: MetricClass) -> MetricClass:
-        """Add a metric class (also usable as a decorator); refuse a name that is taken."""
+        """Add a metric class (also usable as a decorator); refuse a name that is taken, by whatever is built in too."""
+        self._import(Need)
+        return self._add(metric)
+
+    def _add(self, metric: MetricClass) -> MetricClass:
         for name in {metric.family, *metric.presets}:
             taken = self._families.get(name) or self._presets.get(name)
             if taken is not None and taken is not metric:

@@ -17,7 +17,7 @@ import math
 import numpy as np
 from numba import njit, uint64
 
-from dialeval.metrics.overlap.bleu_kernel import FLAGS, ORDERS, SHORT, STEP, UNITS, ending_here, lanes, places
+from dialeval.metrics.overlap.bleu_kernel import ORDERS, SHORT, clipped_matches, closest_length, rank_ngrams
 
 NO_GROUP = -1
 """The group of a hypothesis that landed in none."""
@@ -25,54 +25,6 @@ UNDEFINED = -2
 """The group of a hypothesis that could not be compared with every group."""
 
 _FREE_ORDER = {"reassoc", "contract"}
-
-
-@njit(nogil=True)
-def _rank(ids, start, length, words, ranks):  # type: ignore[no-untyped-def]
-    """Fill `ranks`: the n-grams that end in a word occur for the so many-th time in the hypothesis, a byte an order."""
-    for i in range(length):
-        words[i] = ids[start + i]
-    one = two = three = four = five = uint64(0)
-    for i in range(length):
-        before = places(words, i, words[i]) & ((uint64(1) << uint64(i)) - uint64(1))
-        one, two, three, four, five = ending_here(one, two, three, four, before)
-        ranks[i] = lanes(one, two, three, four, five) + UNITS
-
-
-@njit(nogil=True)
-def _lengths(length, offsets, first, last):  # type: ignore[no-untyped-def]
-    """The length nearest to the hypothesis' among the references (-1: there is none), and the largest of all."""
-    best = -1
-    longest = length
-    for reference in range(first, last):
-        size = offsets[reference + 1] - offsets[reference]
-        further = abs(size - length) - abs(best - length)
-        if best < 0 or further < 0 or (further == 0 and size < best):
-            best = size
-        longest = max(longest, size)
-    return best, longest
-
-
-@njit(nogil=True)
-def _matched(ids, start, length, reference_ids, reference_offsets, first, last, words, ranks, hits):  # type: ignore[no-untyped-def]
-    """The clipped matches of a short hypothesis and short references, a byte an order."""
-    for i in range(length):
-        hits[i] = 0
-    for reference in range(first, last):
-        begin = reference_offsets[reference]
-        size = reference_offsets[reference + 1] - begin
-        for j in range(size + STEP - 1 & -STEP):
-            words[j] = reference_ids[begin + j] if j < size else -1  # no word has this id
-        one = two = three = four = five = uint64(0)
-        for i in range(length):
-            here = places(words, size, ids[start + i])
-            one, two, three, four, five = ending_here(one, two, three, four, here)
-            # The flag of a byte survives where the reference has as many as the rank; no byte borrows.
-            hits[i] |= (lanes(one, two, three, four, five) | FLAGS) - ranks[i]
-    total = uint64(0)
-    for i in range(length):
-        total += (hits[i] & FLAGS) >> uint64(7)
-    return total
 
 
 @njit(nogil=True, cache=True)
@@ -90,16 +42,16 @@ def match_groups(texts, words, ranks, hits, matches, closest, rest):  # type: ig
             start = offsets[text]
             length = offsets[text + 1] - start
             if length <= SHORT:
-                _rank(ids, start, length, words, ranks)
+                rank_ngrams(ids, start, length, words, ranks)
             for group in range(group_lists[query], group_lists[query + 1]):
                 first = groups[group]
                 last = groups[group + 1]
-                closest[pair], longest = _lengths(length, reference_offsets, first, last)
+                closest[pair], longest = closest_length(length, reference_offsets, first, last)
                 if longest > SHORT:
                     rest[left] = pair
                     left += 1
                 else:
-                    total = _matched(
+                    total = clipped_matches(
                         ids, start, length, reference_ids, reference_offsets, first, last, words, ranks, hits
                     )
                     for order in range(ORDERS):

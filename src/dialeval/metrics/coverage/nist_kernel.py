@@ -12,24 +12,12 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
 from numba import njit, uint64
 
-_ODD = np.uint64(0x9E3779B97F4A7C15)
-"""2**64 divided by the golden ratio: the top bits of a product depend on all bits of the key (Fibonacci hashing)."""
-_WORD_BITS = 32
+from dialeval.metrics.overlap.bleu_kernel import WORD_BITS, slot_of
+
 _BETA = math.log(0.5) / math.log(1.5) ** 2
 """Makes the length penalty 0.5 for a hypothesis of two thirds of the reference's words."""
-
-
-@njit(nogil=True)
-def _slot(keys, shift, key):  # type: ignore[no-untyped-def]
-    """The slot of an n-gram: it holds the n-gram, or -1."""
-    mask = (uint64(1) << (uint64(64) - shift)) - uint64(1)
-    slot = (uint64(key ^ (key >> _WORD_BITS)) * _ODD) >> shift
-    while keys[slot] != key and keys[slot] >= 0:
-        slot = (slot + uint64(1)) & mask
-    return slot
 
 
 @njit(nogil=True)
@@ -47,8 +35,8 @@ def _number(ids, offsets, first, last, n, bits, keys, numbers, frequency, prefix
         for order in range(n):
             for i in range(offsets[text], offsets[text + 1] - order):
                 before = grams[order - 1, i - base] if order > 0 else 0
-                key = before << _WORD_BITS | ids[i + order]
-                slot = _slot(keys, shift, key)
+                key = before << WORD_BITS | ids[i + order]
+                slot = slot_of(keys, shift, key)
                 if keys[slot] < 0:
                     keys[slot] = key
                     numbers[slot] = count
@@ -69,7 +57,7 @@ def _look_up(ids, start, length, n, shift, keys, numbers, own):  # type: ignore[
             before = own[order - 1, i] if order > 0 else 0
             own[order, i] = 0
             if order == 0 or before > 0:
-                slot = _slot(keys, shift, before << _WORD_BITS | ids[start + i + order])
+                slot = slot_of(keys, shift, before << WORD_BITS | ids[start + i + order])
                 if keys[slot] >= 0:
                     own[order, i] = numbers[slot]
 

@@ -26,15 +26,15 @@ ORDERS = 5
 
 SHORT = 64
 """Words that fit the bits of one integer."""
-STEP = 16
+_STEP = 16
 """Words compared by one instruction, or a few, of any processor with vectors; `SHORT` is a multiple."""
 
-FLAGS = np.uint64(0x8080808080)
+_FLAGS = np.uint64(0x8080808080)
 """The top bit of the byte of each order."""
-UNITS = np.uint64(0x0101010101)
+_UNITS = np.uint64(0x0101010101)
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 """2**64 divided by the golden ratio: the top bits of a product depend on all bits of the key (Fibonacci hashing)."""
-_WORD_BITS = 32
+WORD_BITS = 32
 
 
 @intrinsic
@@ -49,43 +49,91 @@ def _ones(_context, _value):  # type: ignore[no-untyped-def]
 
 @intrinsic
 def _equal(_context, array, _index, _word):  # type: ignore[no-untyped-def]
-    """Bit j is set where `array[index + j]` is the word, for `STEP` words; numba does not find this instruction."""
+    """Bit j is set where `array[index + j]` is the word, for `_STEP` words; numba does not find this instruction."""
     number = ir.IntType(32)
-    vector = ir.VectorType(number, STEP)
+    vector = ir.VectorType(number, _STEP)
 
     def generate(context, builder, signature, args):  # type: ignore[no-untyped-def]
         data = context.make_array(signature.args[0])(context, builder, args[0]).data
         place = builder.bitcast(builder.gep(data, [args[1]]), vector.as_pointer())
         unset = ir.Constant(vector, ir.Undefined)
         word = builder.insert_element(unset, args[2], ir.Constant(number, 0))
-        words = builder.shuffle_vector(word, unset, ir.Constant(vector, [0] * STEP))
+        words = builder.shuffle_vector(word, unset, ir.Constant(vector, [0] * _STEP))
         same = builder.icmp_signed("==", builder.load(place, align=4), words)
-        return builder.zext(builder.bitcast(same, ir.IntType(STEP)), ir.IntType(64))
+        return builder.zext(builder.bitcast(same, ir.IntType(_STEP)), ir.IntType(64))
 
     return types.uint64(array, types.int64, types.int32), generate
 
 
 @njit(nogil=True)
-def places(words, size, word):  # type: ignore[no-untyped-def]
+def _places(words, size, word):  # type: ignore[no-untyped-def]
     """Bit j is set where `words[j]` is the word; looks at `size` words, rounded up to whole steps."""
     bits = uint64(0)
-    for j in range(0, size, STEP):
+    for j in range(0, size, _STEP):
         bits |= _equal(words, j, word) << uint64(j)
     return bits
 
 
 @njit(nogil=True)
-def lanes(one, two, three, four, five):  # type: ignore[no-untyped-def]
+def _lanes(one, two, three, four, five):  # type: ignore[no-untyped-def]
     """The numbers of set bits, each in a byte of its own."""
     low = _ones(one) | _ones(two) << uint64(8) | _ones(three) << uint64(16)
     return low | _ones(four) << uint64(24) | _ones(five) << uint64(32)
 
 
 @njit(nogil=True)
-def ending_here(one, two, three, four, here):  # type: ignore[no-untyped-def]
-    """The places of the n-grams that end in a word, from the places of the word and of those that end before it."""
+def _ending_here(one, two, three, four, here):  # type: ignore[no-untyped-def]
+    """The _places of the n-grams that end in a word, from the places of the word and of those that end before it."""
     step = uint64(1)
     return here, (one << step) & here, (two << step) & here, (three << step) & here, (four << step) & here
+
+
+@njit(nogil=True)
+def rank_ngrams(ids, start, length, words, ranks):  # type: ignore[no-untyped-def]
+    """Fill `ranks`: the n-grams that end in a word occur for the so many-th time in the text, a byte an order."""
+    for i in range(length):
+        words[i] = ids[start + i]
+    one = two = three = four = five = uint64(0)
+    for i in range(length):
+        before = _places(words, i, words[i]) & ((uint64(1) << uint64(i)) - uint64(1))
+        one, two, three, four, five = _ending_here(one, two, three, four, before)
+        ranks[i] = _lanes(one, two, three, four, five) + _UNITS
+
+
+@njit(nogil=True)
+def closest_length(length, offsets, first, last):  # type: ignore[no-untyped-def]
+    """The length nearest to a text's among the references (-1: there is none), and the largest of all."""
+    best = -1
+    longest = length
+    for reference in range(first, last):
+        size = offsets[reference + 1] - offsets[reference]
+        further = abs(size - length) - abs(best - length)
+        if best < 0 or further < 0 or (further == 0 and size < best):
+            best = size
+        longest = max(longest, size)
+    return best, longest
+
+
+@njit(nogil=True)
+def clipped_matches(ids, start, length, reference_ids, reference_offsets, first, last, words, ranks, hits):  # type: ignore[no-untyped-def]
+    """The clipped matches of a short text and short references, from the ranks of its n-grams, a byte an order."""
+    for i in range(length):
+        hits[i] = 0
+    for reference in range(first, last):
+        begin = reference_offsets[reference]
+        size = reference_offsets[reference + 1] - begin
+        for j in range(size + _STEP - 1 & -_STEP):
+            words[j] = reference_ids[begin + j] if j < size else -1  # no word has this id
+        one = two = three = four = five = uint64(0)
+        for i in range(length):
+            here = _places(words, size, ids[start + i])
+            one, two, three, four, five = _ending_here(one, two, three, four, here)
+            # The flag of a byte survives where the reference has as many as the rank; no byte borrows.
+            hits[i] |= (_lanes(one, two, three, four, five) | _FLAGS) - ranks[i]
+    total = uint64(0)
+    for i in range(length):
+        total += (hits[i] & _FLAGS) >> uint64(7)
+    return total
 
 
 @njit(nogil=True, cache=True)
@@ -101,52 +149,26 @@ def match_short(  # type: ignore[no-untyped-def]
     for row in range(closest.shape[0]):
         start = offsets[row]
         length = offsets[row + 1] - start
-        best = -1
-        longest = length
-        for text in range(lists[row], lists[row + 1]):
-            size = reference_offsets[text + 1] - reference_offsets[text]
-            further = abs(size - length) - abs(best - length)
-            if best < 0 or further < 0 or (further == 0 and size < best):
-                best = size
-            longest = max(longest, size)
+        best, longest = closest_length(length, reference_offsets, lists[row], lists[row + 1])
         closest[row] = best
         if longest > SHORT:
             rest[left] = row
             left += 1
             continue
 
-        for i in range(length):
-            words[i] = ids[start + i]
-        one = two = three = four = five = uint64(0)
-        for i in range(length):
-            before = places(words, i, words[i]) & ((uint64(1) << uint64(i)) - uint64(1))
-            one, two, three, four, five = ending_here(one, two, three, four, before)
-            ranks[i] = lanes(one, two, three, four, five) + UNITS  # this is the rank-th occurrence, from 1 on
-            hits[i] = 0
-        for text in range(lists[row], lists[row + 1]):
-            first = reference_offsets[text]
-            size = reference_offsets[text + 1] - first
-            for j in range(size + STEP - 1 & -STEP):
-                words[j] = reference_ids[first + j] if j < size else -1  # no word has this id
-            one = two = three = four = five = uint64(0)
-            for i in range(length):
-                here = places(words, size, ids[start + i])
-                one, two, three, four, five = ending_here(one, two, three, four, here)
-                # The flag of a byte survives where the reference has as many as the rank; no byte borrows.
-                hits[i] |= (lanes(one, two, three, four, five) | FLAGS) - ranks[i]
-        total = uint64(0)
-        for i in range(length):
-            total += (hits[i] & FLAGS) >> uint64(7)
+        rank_ngrams(ids, start, length, words, ranks)
+        texts = (lists[row], lists[row + 1])
+        total = clipped_matches(ids, start, length, reference_ids, reference_offsets, *texts, words, ranks, hits)
         for order in range(ORDERS):
             matches[row, order] = (total >> uint64(8 * order)) & uint64(0xFF)
     return left
 
 
 @njit(nogil=True)
-def _slot(keys, shift, key):  # type: ignore[no-untyped-def]
+def slot_of(keys, shift, key):  # type: ignore[no-untyped-def]
     """The slot of an n-gram: it holds the n-gram, or -1."""
     mask = (uint64(1) << (uint64(64) - shift)) - uint64(1)
-    slot = (uint64(key ^ (key >> _WORD_BITS)) * _ODD) >> shift
+    slot = (uint64(key ^ (key >> WORD_BITS)) * _ODD) >> shift
     while keys[slot] != key and keys[slot] >= 0:
         slot = (slot + uint64(1)) & mask
     return slot
@@ -177,8 +199,8 @@ def match_long(rows, ids, offsets, reference_ids, reference_offsets, lists, gram
                 counts[place] = found[place] = matched[place] = 0
             for i in range(length - order):
                 before = grams[i] if order > 0 else 0
-                key = before << _WORD_BITS | ids[start + i + order]
-                slot = _slot(keys, shift, key)
+                key = before << WORD_BITS | ids[start + i + order]
+                slot = slot_of(keys, shift, key)
                 keys[slot] = key
                 counts[slot] += 1
                 grams[i] = slot
@@ -189,7 +211,7 @@ def match_long(rows, ids, offsets, reference_ids, reference_offsets, lists, gram
                 for j in range(first, last):
                     before = reference_grams[j - base] if order > 0 else 0
                     if before >= 0:  # what the response lacks it also lacks with one more word
-                        slot = _slot(keys, shift, before << _WORD_BITS | reference_ids[j + order])
+                        slot = slot_of(keys, shift, before << WORD_BITS | reference_ids[j + order])
                         reference_grams[j - base] = slot if counts[slot] > 0 else -1
                         found[slot] += 1
                         if matched[slot] < found[slot] and matched[slot] < counts[slot]:
