@@ -83,7 +83,7 @@ def _lanes(one, two, three, four, five):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True)
 def _ending_here(one, two, three, four, here):  # type: ignore[no-untyped-def]
-    """The _places of the n-grams that end in a word, from the places of the word and of those that end before it."""
+    """The places of the n-grams that end in a word, from the places of the word and of those that end before it."""
     step = uint64(1)
     return here, (one << step) & here, (two << step) & here, (three << step) & here, (four << step) & here
 
