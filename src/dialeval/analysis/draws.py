@@ -1,0 +1,42 @@
+"""Draws: which clusters a bootstrap resample is made of.
+
+A cluster is what was sampled as a whole: a dialogue with all its turns, or a single row where rows stand alone. A
+resample takes as many clusters as there are, with replacement, and is written as how often it takes each. Every
+analysis draws from here, so that equal seeds mean equal resamples for every metric and every system: that is what makes
+a comparison paired.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from dialeval.core.arrays import Floats, Ints
+
+DEFAULT_RESAMPLES = 1000
+DEFAULT_SEED = 12345
+DEFAULT_LEVEL = 0.95
+
+_CHUNK_CELLS = 1 << 21
+"""Counts of one chunk of resamples: 16 MB, whatever the number of clusters."""
+
+
+def draws(clusters: int, resamples: int = DEFAULT_RESAMPLES, seed: int = DEFAULT_SEED) -> Iterator[Ints]:
+    """How often each cluster is drawn, a matrix of resamples by clusters, in chunks of rows; the same for a seed."""
+    generator = np.random.default_rng(seed)
+    step = max(1, _CHUNK_CELLS // max(clusters, 1))
+    for start in range(0, resamples, step):
+        here = min(step, resamples - start)
+        taken = generator.integers(clusters, size=(here, clusters))
+        taken += clusters * np.arange(here)[:, None]
+        yield np.bincount(taken.ravel(), minlength=here * clusters).reshape(here, clusters)
+
+
+def percentiles(values: Floats, level: float = DEFAULT_LEVEL) -> tuple[float, float]:
+    """The middle `level` of resampled values; NaN where a resample had no value is left out."""
+    known = values[~np.isnan(values)]
+    if not len(known):
+        return float("nan"), float("nan")
+    low, high = np.quantile(known, [(1 - level) / 2, (1 + level) / 2])
+    return float(low), float(high)
