@@ -200,6 +200,8 @@ def other_values(metric: AnyMetric, name: str) -> list[Any]:
         "smooth": [1, 7],
         "threshold": [0.25],
         "references": ["other"],
+        "beta": [1.0],
+        "words": [0, 1],
     }
     if hint is bool:
         return [not value]
