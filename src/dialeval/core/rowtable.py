@@ -80,11 +80,9 @@ class RowTable:
 
     @classmethod
     def from_arrow(cls, table: pa.Table) -> RowTable:
-        """The rows of one system out of what was saved; a column without a single value is one that it does not have."""
-        columns = {name: table[name].combine_chunks() for name in table.column_names}
-        columns = {
-            name: column for name, column in columns.items() if column.null_count < len(column) or not len(table)
-        }
+        """The rows of one system out of what was saved: a column without a single value is another system's."""
+        whole = {name: table[name].combine_chunks() for name in table.column_names}
+        columns = {name: column for name, column in whole.items() if column.null_count < len(column)}
         clusters: Ints = columns["dialogue"].to_numpy()
         firsts = np.flatnonzero(np.diff(clusters, prepend=-1))
         texts = {name: _text_column(column) for name, column in columns.items() if name not in _PLACES}
