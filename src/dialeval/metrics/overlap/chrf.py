@@ -47,6 +47,7 @@ class Chrf(CountMetric):
 
     family = "chrf"
     presets = {"chrf": {}}
+    better = "higher"
 
     n: int = 6
     words: int = 0

@@ -45,6 +45,7 @@ class NlgBleu(CountMetric):
 
     family = "nlg-bleu"
     presets = {f"nlg-bleu-{n}": {"n": n} for n in range(1, LARGEST_ORDER + 1)}
+    better = "higher"
 
     n: int = 4
     per: Per = "response"

@@ -38,6 +38,7 @@ class RougeL(RowMetric):
     family = "rouge"
     presets = {"rouge-l": {}}
     needs = frozenset({Need.RESPONSE, Need.REFERENCE})
+    better = "higher"
 
     beta: float = 1.2
     tokeniser: str = DEFAULT
