@@ -231,7 +231,7 @@ def agree(
         else:
             found[key][level] = _correlation(each, samples[key, level], confidence)
     level = next((at for at in asked if any(not math.isnan(found[key][at].pearson) for key in found)), asked[0])
-    signed = {key: each for (key, at), each in drawable.items() if at == level and isinstance(each, Points)}
+    signed = [key for (key, at), each in drawable.items() if at == level and isinstance(each, Points)]
     differences = differences_of(rows, signed, level, resamples, seed)
     return Agreement(
         quality,

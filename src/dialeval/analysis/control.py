@@ -8,16 +8,16 @@ and length itself, whichever way it correlates. A metric is above the control if
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import combinations
 
 import numpy as np
 
 from dialeval.analysis.correlation import FEWEST_POINTS, Points, pearson
-from dialeval.analysis.dependent import Difference, permutation_p, williams
+from dialeval.analysis.dependent import Difference, Pair, permutation_ps, williams
 from dialeval.analysis.levels import dialogue_points, used_rows
 from dialeval.analysis.matching import RatedRows
-from dialeval.core.arrays import Ints
+from dialeval.core.arrays import Floats, Ints
 from dialeval.core.errors import SettingError
 from dialeval.metrics.registry import registry
 
@@ -27,43 +27,38 @@ CONTROL = "length"
 SIGNIFICANT = 0.05
 
 
-def _direction(key: str, r: float) -> float:
-    """1 or -1, such that the metric times it is better when higher."""
-    try:
-        better = registry().parse(key).better
-    except SettingError:  # a result of a family that is no metric of its own
-        better = "higher"
-    return {"higher": 1.0, "lower": -1.0, None: math.copysign(1.0, r)}[better]
-
-
-def differences_of(
-    rows: RatedRows, points: Mapping[str, Points], level: str, permutations: int, seed: int
-) -> list[Difference]:
+def differences_of(rows: RatedRows, keys: Sequence[str], level: str, permutations: int, seed: int) -> list[Difference]:
     """Every two metrics over the rows that both score, each in the direction in which it is better."""
-    found = []
-    for first, second in combinations(points, 2):
+    pairs: dict[tuple[str, str], Pair] = {}
+    for first, second in combinations(keys, 2):
         both = np.intersect1d(used_rows(rows, first, level), used_rows(rows, second, level))
-        if len(both) < FEWEST_POINTS + 1:
-            continue
         one, other = (_pointwise(rows, key, both, level) for key in (first, second))
-        human = one.second
-        x, z = (
-            _direction(key, pearson(side.first, human)) * side.first for key, side in ((first, one), (second, other))
-        )
-        r = pearson(x, human), pearson(z, human)
-        t, p = williams(*r, pearson(x, z), len(x))
-        chance = permutation_p(x, z, human, one.clusters, permutations, seed)
-        found.append(Difference(first, second, level, len(x), r, t, p, chance))
+        if len(one) > FEWEST_POINTS:
+            pairs[first, second] = Pair(_upwards(first, one), _upwards(second, other), one.second, one.clusters)
+    by_chance = permutation_ps([*pairs.values()], int(rows.dialogue.max(initial=-1)) + 1, permutations, seed)
+    found = []
+    for ((first, second), pair), chance in zip(pairs.items(), by_chance, strict=True):
+        n, r = len(pair.human), pair.correlations
+        t, p = williams(*r, pearson(pair.first, pair.second), n)
+        found.append(Difference(first, second, level, n, r, t, p, chance))
     return found
 
 
 def _pointwise(rows: RatedRows, key: str, used: Ints, level: str) -> Points:
     metric, human = rows.metrics[key][used], rows.human[used]
-    return (
-        dialogue_points(rows, used, metric, human)
-        if level == "dialogue"
-        else Points(metric, human, rows.dialogue[used])
-    )
+    if level == "dialogue":
+        return dialogue_points(rows, used, metric, human)
+    return Points(metric, human, rows.dialogue[used])
+
+
+def _upwards(key: str, points: Points) -> Floats:
+    """The metric's values times 1 or -1, such that higher is better."""
+    try:
+        better = registry().parse(key).better
+    except SettingError:  # a result of a family that is no metric of its own
+        better = "higher"
+    signs = {"higher": 1.0, "lower": -1.0, None: math.copysign(1.0, pearson(points.first, points.second))}
+    return signs[better] * points.first
 
 
 def not_above_control(differences: Iterable[Difference], keys: Sequence[str]) -> list[str]:

@@ -17,6 +17,7 @@ correlation with human judgment", EMNLP.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -45,38 +46,69 @@ class Difference:
 
 
 def williams(first: float, second: float, between: float, n: int) -> tuple[float, float]:
-    """Williams' t and its two-sided p-value; NaN below four points, or where both metrics are one."""
+    """Williams' t and its two-sided p-value; NaN below four points."""
     if n < 4 or any(map(math.isnan, (first, second, between))):
         return math.nan, math.nan
     determinant = 1 - first**2 - second**2 - between**2 + 2 * first * second * between
     spread = 2 * max(determinant, 0.0) * (n - 1) / (n - 3) + (first + second) ** 2 / 4 * (1 - between) ** 3
-    if spread <= 0:
-        return math.nan, math.nan
+    if abs(first - second) <= _SAME or spread <= 0:  # no spread: both metrics are one
+        return 0.0, 1.0
     t = (first - second) * math.sqrt((n - 1) * (1 + between)) / math.sqrt(spread)
     return t, two_sided_p(t, n - 3)
 
 
-def permutation_p(first: Floats, second: Floats, human: Floats, clusters: Ints, permutations: int, seed: int) -> float:
-    """The p-value of exchanging two metrics in random clusters; NaN where a column is constant."""
-    observed = pearson(first, human) - pearson(second, human)
-    if math.isnan(observed):
-        return math.nan
-    _, codes = np.unique(clusters, return_inverse=True)
-    x, z, y = (standardised(column) for column in (first, second, human))
-    terms = [(x * y, z * y), (x, z), (x * x, z * z)]
-    moved = np.column_stack([np.bincount(codes, b - a) for a, b in terms])
-    totals = np.array([(a.sum(), b.sum()) for a, b in terms])
+@dataclass(frozen=True, eq=False)
+class Pair:
+    """Two metrics and the human scores over the same points, with the cluster (dialogue) of each point."""
+
+    first: Floats
+    second: Floats
+    human: Floats
+    clusters: Ints
+
+    @property
+    def correlations(self) -> tuple[float, float]:
+        """Pearson's r of either metric with the scores."""
+        return pearson(self.first, self.human), pearson(self.second, self.human)
+
+
+def permutation_ps(pairs: Sequence[Pair], clusters: int, permutations: int, seed: int) -> list[float]:
+    """The p-values of exchanging two metrics in random clusters; NaN where a column is constant.
+
+    All pairs see the same exchanges: what a permutation needs of a pair is three sums per cluster.
+    """
+    observed = [abs(one - other) for one, other in (pair.correlations for pair in pairs)]
+    known = [number for number, difference in enumerate(observed) if not math.isnan(difference)]
+    moved, totals, sizes = _exchanges([pairs[number] for number in known], clusters)
+    least = np.array([observed[number] for number in known]) - _SAME
+    reached = np.zeros(len(known), np.int64)
     generator = np.random.default_rng(seed)
-    size, reached = len(moved), 0
-    for start in range(0, permutations, step := max(1, _CHUNK_CELLS // size)):
-        swapped = generator.integers(2, size=(min(step, permutations - start), size)).astype(np.float64) @ moved
-        one, other = (_r(totals[:, side] + sign * swapped, len(x)) for side, sign in ((0, 1), (1, -1)))
-        reached += int((np.abs(one - other) >= abs(observed) - _SAME).sum())
-    return (1 + reached) / (1 + permutations)
+    for start in range(0, permutations, step := max(1, _CHUNK_CELLS // max(clusters, 1))):
+        swaps = generator.integers(2, size=(min(step, permutations - start), clusters)).astype(np.float64)
+        swapped = (swaps @ moved).reshape(len(swaps), 3, len(known))
+        one, other = _r(totals[0] + swapped, sizes), _r(totals[1] - swapped, sizes)
+        reached += (np.abs(one - other) >= least).sum(axis=0)
+    found = dict(zip(known, ((1 + reached) / (1 + permutations)).tolist(), strict=True))
+    return [found.get(number, math.nan) for number in range(len(pairs))]
 
 
-def _r(terms: Floats, n: int) -> Floats:
-    """r with a standardised column, from sums over the points: of products, of values, of their squares."""
-    products, sums, squares = terms.T
-    r: Floats = products / np.sqrt(n * (squares - sums * sums / n))
+def _exchanges(pairs: Sequence[Pair], clusters: int) -> tuple[Floats, Floats, Floats]:
+    """What an exchange in each cluster adds to the sums of the first metric, the sums of both, and n of each pair.
+
+    The sums are of products with the scores, of values, and of their squares, each for all pairs.
+    """
+    moved = np.zeros((clusters, 3, len(pairs)))
+    totals = np.zeros((2, 3, len(pairs)))
+    for number, pair in enumerate(pairs):
+        x, z, y = (standardised(column) for column in (pair.first, pair.second, pair.human))
+        for term, (a, b) in enumerate(((x * y, z * y), (x, z), (x * x, z * z))):
+            moved[:, term, number] = np.bincount(pair.clusters, b - a, minlength=clusters)
+            totals[:, term, number] = a.sum(), b.sum()
+    return moved.reshape(clusters, -1), totals, np.array([float(len(pair.first)) for pair in pairs])
+
+
+def _r(sums: Floats, n: Floats) -> Floats:
+    """r with standardised scores, from the sums of resamples by term and pair."""
+    products, values, squares = sums[:, 0], sums[:, 1], sums[:, 2]
+    r: Floats = products / np.sqrt(n * (squares - values * values / n))
     return r

@@ -82,7 +82,8 @@ def to_latex(agreement: Agreement) -> str:
     for number, (level, (head, *rows)) in enumerate(_tables(agreement)):
         lines += [r"\midrule"] if number else []
         lines.append(" & ".join(map(_latex, [f"{level}: {head[0]}", *head[1:]])) + r" \\")
-        lines += [r"\midrule", *(" & ".join(map(_latex, cells)) + r" \\" for cells in rows)]
+        figures = [[_latex(name), *(cell.replace("-", "$-$") for cell in cells)] for name, *cells in rows]
+        lines += [r"\midrule", *(" & ".join(cells) + r" \\" for cells in figures)]
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", *(f"% {note}" for note in notes(agreement)), ""])
 
 
