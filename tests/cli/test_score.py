@@ -203,6 +203,18 @@ def test_a_confidence_level(dialeval: Dialeval) -> None:
     assert dialeval("score", "a.txt", "--confidence", "95").returncode == 2
 
 
+def test_anchors_stand_beside_the_systems(dialeval: Dialeval) -> None:
+    same = ["score", "a.txt", "-r", "refs.txt", "-m", "bleu-1,length", "--anchors"]
+    run = json.loads(dialeval(*same, "-f", "json").stdout)
+    assert list(run["systems"]) == ["a", "ceiling/gold", "floor/shuffled-gold", "floor/constant"]
+    assert 0 < run["anchors"]["standing"]["a"]["bleu-1"]["share"] < 1
+    table = dialeval(*same, "--fail-under", "bleu-1=0.1")
+    assert table.returncode == 0, "a floor may fail a gate"
+    assert "between floor (0%) and ceiling (100%)" in table.stdout
+    markdown = dialeval(*same, "-f", "md").stdout
+    assert "| metric, between floor (0%) and ceiling (100%) | a |\n| --- | ---: |\n| bleu-1 | " in markdown
+
+
 def test_several_references(dialeval: Dialeval, tmp_path: Path) -> None:
     write(tmp_path, more="one two three\nnothing\n")
     one = json.loads(dialeval("score", "a.txt", "-r", "refs.txt", "-m", "bleu-1", "-f", "json").stdout)

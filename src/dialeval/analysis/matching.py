@@ -27,6 +27,7 @@ from dialeval.core.rowtable import RowTable
 from dialeval.data.ratings import DIALOGUE, Ratings
 from dialeval.data.rows import Rows, by_system
 from dialeval.data.sources import UNNAMED
+from dialeval.engine.anchors import names_of
 from dialeval.engine.evaluate import run_systems
 from dialeval.text.vocabulary import Vocabulary
 
@@ -144,7 +145,8 @@ def _told(run: Run) -> dict[str, Any]:
 def _rated_by_system(run: Run, ratings: Ratings) -> dict[str, Ints]:
     """Which rated rows belong to which system of the run."""
     named = {name for name in ratings.systems if name is not None}
-    only = next(iter(run)) if len(run) == 1 and len(named) <= 1 else None
+    real = [name for name in run if name not in names_of(run)]
+    only = real[0] if len(real) == 1 and len(named) <= 1 else None
     found: dict[str, list[int]] = defaultdict(list)
     for place, name in enumerate(ratings.systems):
         system = only if only is not None else name
