@@ -85,8 +85,8 @@ def test_a_floor_that_beats_a_system_is_warned_of() -> None:
 
 
 def test_lower_is_better_where_the_metric_says_so() -> None:
-    references = ["i know the cat", "do not do that", "i know i know", "not the cat"]
-    responses = ["i know the the cat", *references[1:]]
+    references = ["know know know i", "i know know", "do know know", "know not that"]
+    responses = ["know know i i", *references[1:]]
     run = dialeval.evaluate({"mine": responses}, references, metrics="unigram-kl-div", anchors=True)
     share = run.details["anchors"]["standing"]["mine"]["unigram-kl-div"]["share"]
     low, mine, high = (run[name]["unigram-kl-div"].mean for name in (GOLD, "mine", CONSTANT))
