@@ -135,6 +135,14 @@ def test_a_metric_that_is_only_length_is_flagged() -> None:
     assert agree(human, [np.array([value]) for value in values], "overall", resamples=10).not_above_control == []
 
 
+def test_a_control_without_figures_flags_nobody() -> None:
+    rows = [{**row, "response": f"w{number} x"} for number, row in enumerate(rated())]
+    found = dialeval.agreement(rows, metrics="chrf", resamples=5)
+    assert found["length"]["turn"].reason == "the metric gives the same value to every row"
+    assert found["chrf"]["turn"].n == 60
+    assert found.not_above_control == []
+
+
 def test_metrics_that_are_better_when_lower_count_the_other_way() -> None:
     human = np.arange(50.0) % 9
     rows = RatedRows(

@@ -238,7 +238,7 @@ def agree(
         found,
         ceiling([values for values, human in zip(annotations, rows.human, strict=True) if not math.isnan(human)]),
         level,
-        not_above_control(differences, [key for key in signed if key != CONTROL]),
+        not_above_control(differences, signed),
         differences,
         resamples,
         seed,

@@ -62,8 +62,10 @@ def _upwards(key: str, points: Points) -> Floats:
 
 
 def not_above_control(differences: Iterable[Difference], keys: Sequence[str]) -> list[str]:
-    """Those of some metrics that are not significantly above the control."""
-    above = set()
+    """Those of some metrics that are not significantly above the control; none where that has no figures."""
+    if CONTROL not in keys:
+        return []
+    above = {CONTROL}
     for each in differences:
         if CONTROL in (each.first, each.second):
             key = each.second if each.first == CONTROL else each.first
