@@ -23,7 +23,7 @@ LEVELS = ("turn", "dialogue", "system")
 Examples:
   dialeval meta ratings.jsonl --human overall -m nlg-bleu-4,rouge-l,chrf
   dialeval meta results/ --human ratings.jsonl --quality engaging
-  dialeval meta ratings.csv --human score --field response=answer --level system -f latex
+  dialeval meta ratings.csv --human overall --field response=answer --level system -f latex
 """
 )
 @click.argument("subject", type=click.Path(exists=True), metavar="RUN|RATINGS")
