@@ -17,6 +17,7 @@ import pytest
 
 import dialeval as package
 from cli.conftest import Dialeval
+from dialeval.reports.tables import METRICS_TXT
 
 
 def write(folder: Path, **files: str) -> None:
@@ -167,7 +168,7 @@ def test_words_from_outside(dialeval: Dialeval, tmp_path: Path) -> None:
     write(tmp_path, train="one two three four five\n", vocab="one\ntwo\n", vectors="one 1 0\ntwo 0.5 1\n")
     outside = ["--train", "train.txt", "--vocab", "vocab.txt", "--vectors", "vectors.txt", "-c", "refs.txt"]
     run = json.loads(dialeval("score", "a.txt", "-r", "refs.txt", *outside, "-f", "json").stdout)["systems"]["a"]
-    assert len(run["metrics"]) == 17
+    assert set(METRICS_TXT) < set(run["metrics"])
     assert run["skipped"] == {}
     signature = run["metrics"]["embedding-average"]["signature"]
     assert all(f"|{field}:" in signature for field in ("reference", "train", "vocabulary", "embeddings", "weight"))
@@ -200,6 +201,18 @@ def test_a_confidence_level(dialeval: Dialeval) -> None:
     assert both.returncode == 2
     assert "not both" in both.stderr
     assert dialeval("score", "a.txt", "--confidence", "95").returncode == 2
+
+
+def test_anchors_stand_beside_the_systems(dialeval: Dialeval) -> None:
+    same = ["score", "a.txt", "-r", "refs.txt", "-m", "bleu-1,length", "--anchors"]
+    run = json.loads(dialeval(*same, "-f", "json").stdout)
+    assert list(run["systems"]) == ["a", "ceiling/gold", "floor/shuffled-gold", "floor/constant"]
+    assert 0 < run["anchors"]["standing"]["a"]["bleu-1"]["share"] < 1
+    table = dialeval(*same, "--fail-under", "bleu-1=0.1")
+    assert table.returncode == 0, "a floor may fail a gate"
+    assert "between floor (0%) and ceiling (100%)" in table.stdout
+    markdown = dialeval(*same, "-f", "md").stdout
+    assert "| metric, between floor (0%) and ceiling (100%) | a |\n| --- | ---: |\n| bleu-1 | " in markdown
 
 
 def test_several_references(dialeval: Dialeval, tmp_path: Path) -> None:

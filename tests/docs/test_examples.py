@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -43,7 +44,18 @@ def folder(tmp_path: Path) -> Path:
     row = '{"dialog_id": "d1", "system": "damd", "context": ["hi"], "response": "hello there", "reference": "hello"}\n'
     (tmp_path / "rows.jsonl").write_text(row)
     (tmp_path / "outputs" / "z.jsonl").write_text(row.replace("damd", "z") * 2)
-    dialeval.evaluate(["hello"], metrics="length").save(tmp_path / "results")
+    rated = [
+        {
+            "dialog_id": f"d{n}",
+            "system": f"s{n % 3}",
+            "response": "hello " * (n % 4),
+            "reference": "hello",
+            "scores": n % 5,
+        }
+        for n in range(12)
+    ]
+    (tmp_path / "ratings.jsonl").write_text("".join(json.dumps(each) + "\n" for each in rated))
+    dialeval.evaluate(tmp_path / "ratings.jsonl", metrics="length,rouge-l").save(tmp_path / "results")
     return tmp_path
 
 

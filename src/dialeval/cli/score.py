@@ -47,6 +47,7 @@ Examples:
 @click.option("--vectors", "embeddings", help="Word vectors: a file, an installed data pack, or wordllama.")
 @click.option("-m", "--metrics", "names", help="Metrics or families, by commas.  [default: all that the inputs allow]")
 @click.option("--bleu-smoothing", type=click.IntRange(0, 7), help="nltk's smoothing method for BLEU.  [default: 4]")
+@click.option("--anchors", is_flag=True, help="Also score gold, shuffled gold, a constant and random training lines.")
 @click.option("-t", "t", type=float, help="Factor of the confidence t*std/sqrt(n).  [default: 1.97]")
 @click.option("--confidence", type=float, metavar="LEVEL", help="Level of the interval instead of -t, such as 0.95.")
 @click.option(
@@ -120,14 +121,20 @@ def _references(paths: tuple[str, ...]) -> Any:
 
 def show(run: Run, format_: str) -> None:
     """Print a run on stdout, and what was skipped on stderr."""
-    from dialeval.reports import tables
+    from dialeval.reports import anchors, tables
 
     if format_ == "table":
         from rich.console import Console
 
         Console().print(tables.table(run))
+        if anchors.lines_of(run):
+            Console().print(anchors.table(run))
     else:
         click.echo(tables.FORMATS[format_](run), nl=False)
+        if format_ in anchors.FORMATS and anchors.lines_of(run):
+            click.echo(anchors.FORMATS[format_](run), nl=False)
+    if format_ == "metrics-txt" and (other := [key for key in run.keys_in_order if key not in tables.METRICS_TXT]):
+        click.echo(f"metrics-txt has no column for {', '.join(other)}; choose another format for them", err=True)
     for key, reason in run.skipped.items():
         click.echo(f"skipped {key}: {reason}", err=True)
     for warning in run.warnings:
@@ -144,8 +151,11 @@ def _limits(gates: Mapping[str, str]) -> dict[str, float]:
 def failed(run: Run, limits: Mapping[str, float]) -> int:
     """1 if some system's mean is below its limit (or was not computed), with a line for each; else 0."""
     status = 0
+    anchors = run.details.get("anchors", {}).get("systems", {})
     for key, limit in limits.items():
         for system, result in run.items():
+            if system in anchors:  # a floor is meant to be low
+                continue
             mean = result[key].mean if key in result else None
             if mean is None or not mean >= limit:
                 shown = "not computed" if mean is None else f"{mean:.6g}"

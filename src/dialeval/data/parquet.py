@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from dialeval.data.row_fields import FieldNames
 
 
-def read(path: PathSource, names: FieldNames, need: Need) -> pa.Table:
-    """The table of a file; of a Parquet file only the columns that can matter to the need."""
+def read(path: PathSource, names: FieldNames | None, need: Need) -> pa.Table:
+    """The table of a file; of a Parquet file only the columns that can matter to the need, or all without `names`."""
     import pyarrow as pa
 
     source = pa.BufferReader(pa.py_buffer(read_bytes(path)))
@@ -30,11 +30,11 @@ def read(path: PathSource, names: FieldNames, need: Need) -> pa.Table:
     return table
 
 
-def _parquet(source: pa.BufferReader, names: FieldNames, need: Need) -> pa.Table:
+def _parquet(source: pa.BufferReader, names: FieldNames | None, need: Need) -> pa.Table:
     from pyarrow.parquet import ParquetFile
 
     file = ParquetFile(source)
-    return file.read(columns=names.chosen(file.schema_arrow.names, need))
+    return file.read(columns=None if names is None else names.chosen(file.schema_arrow.names, need))
 
 
 def _arrow(source: pa.BufferReader) -> pa.Table:

@@ -45,6 +45,7 @@ def evaluate(
     progress: Progress | None = None,
     eos: str = EOS,
     alignments: bool = True,
+    anchors: bool = False,
 ) -> Run:
     """Score one or several systems.
 
@@ -61,6 +62,8 @@ def evaluate(
     names to those of a file with rows (`{"response": "answer"}`).
     `t`: factor of the confidence t * std / sqrt(n), 1.97 unless given; or `confidence`: the level of the interval, such
     as 0.95, by Student's distribution with n - 1 degrees of freedom.
+    `anchors`: also score gold replies, shuffled gold, a constant and random training lines, as systems called
+    `ceiling/...` and `floor/...`; `Run.details["anchors"]` tells where each system stands between them.
     """
     metrics = metrics if metrics is None or isinstance(metrics, str) else list(metrics)
     several = reference_groups is not None or holds_hypotheses(responses)
@@ -74,8 +77,13 @@ def evaluate(
             systems = [attach(rows, need, column, _called(source, need)) for rows in systems]
     shared = Vocabulary()
     resources = open_resources(shared, train, vocabulary, embeddings)
+    beside = None
+    if anchors:
+        from dialeval.engine.anchors import make_anchors, with_standing
+
+        beside = make_anchors(systems, resources[Need.TRAIN].texts if Need.TRAIN in resources else None)
     run = run_systems(
-        systems,
+        systems if beside is None else [*systems, *beside.systems],
         shared,
         resources,
         metrics=metrics,
@@ -86,6 +94,9 @@ def evaluate(
         threads=threads,
         progress=progress,
     )
+    if beside is not None:
+        available = frozenset({*systems[0].columns, *resources})
+        return with_standing(run, beside, make_plan(metrics, available, settings).metrics)
     if groups is None:
         return run
     from dialeval.engine.alignments import with_alignments  # not needed to score responses, and slow to import

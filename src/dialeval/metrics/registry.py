@@ -31,6 +31,9 @@ _BUILT_IN: Mapping[Need, Sequence[str]] = {
         "dialeval.metrics.embedding.coherence:Coherence",
         "dialeval.metrics.diversity.distinct:Distinct",
         "dialeval.metrics.overlap.bleu:Bleu",
+        "dialeval.metrics.overlap.nlg_bleu:NlgBleu",
+        "dialeval.metrics.overlap.rouge:RougeL",
+        "dialeval.metrics.overlap.chrf:Chrf",
     ),
     Need.HYPOTHESES: ("dialeval.metrics.coverage.coverage:Coverage",),
     Need.TASK_TURNS: (

@@ -114,7 +114,7 @@ class TrainText:
 
     def __init__(self, vocabulary: Vocabulary, texts: TextColumn, known: KnownWords) -> None:
         self._vocabulary = vocabulary
-        self._texts = texts
+        self.texts = texts
         self._known = known
         self._shares: dict[tuple[int, str, Oov], NgramValues] = {}
         self._lock = Lock()
@@ -122,7 +122,7 @@ class TrainText:
     @property
     def digest(self) -> str:
         """What the text is, for signatures."""
-        return self._texts.digest
+        return self.texts.digest
 
     def shares(self, n: int, tokeniser: str, oov: Oov) -> NgramValues:
         """The share of each n-gram of one or two words among all of them."""
@@ -130,7 +130,7 @@ class TrainText:
         with self._lock:
             if key not in self._shares:
                 unified = self._known.unified if oov == "unk" else None
-                counts = count_texts(self._texts, self._vocabulary, n, tokeniser, unified)
+                counts = count_texts(self.texts, self._vocabulary, n, tokeniser, unified)
                 self._shares[key] = NgramValues(counts.keys[:, 0], counts.counts / max(counts.total, 1))
             return self._shares[key]
 

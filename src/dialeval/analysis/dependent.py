@@ -1,0 +1,114 @@
+"""Whether one metric agrees better with people than another: two correlations that share a variable, the human scores.
+
+Williams' test, for Pearson's r of two metrics with the scores (r1, r2), of the metrics with each other (r12), n points:
+
+    t = (r1 - r2) * sqrt((n - 1) * (1 + r12)) / sqrt(2 * K * (n - 1) / (n - 3) + (r1 + r2)^2 / 4 * (1 - r12)^3)
+    K = 1 - r1^2 - r2^2 - r12^2 + 2 * r1 * r2 * r12
+
+with n - 3 degrees of freedom, two-sided. It takes points for independent. The permutation test does not: it
+standardises both metrics, exchanges them in random dialogues (all points of a dialogue together), and asks how often
+the correlations then differ at least as much; its p-value is (1 + that number) / (1 + permutations).
+
+Papers: Williams 1959, "The comparison of regression variables", JRSS B; Steiger 1980, "Tests for comparing elements of
+a correlation matrix", Psychological Bulletin; Graham and Baldwin 2014, "Testing for significance of increased
+correlation with human judgment", EMNLP.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from dialeval.analysis.correlation import pearson, standardised
+from dialeval.core.arrays import Floats, Ints
+from dialeval.core.student import two_sided_p
+
+_CHUNK_CELLS = 1 << 21
+_SAME = 1e-12
+"""Differences that only rounding makes are no smaller than the observed one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Two metrics against the same human scores, over the points that both score."""
+
+    first: str
+    second: str
+    level: str
+    n: int
+    pearson: tuple[float, float]
+    williams_t: float
+    williams_p: float
+    permutation_p: float
+
+
+def williams(first: float, second: float, between: float, n: int) -> tuple[float, float]:
+    """Williams' t and its two-sided p-value; NaN below four points."""
+    if n < 4 or any(map(math.isnan, (first, second, between))):
+        return math.nan, math.nan
+    determinant = 1 - first**2 - second**2 - between**2 + 2 * first * second * between
+    spread = 2 * max(determinant, 0.0) * (n - 1) / (n - 3) + (first + second) ** 2 / 4 * (1 - between) ** 3
+    if abs(first - second) <= _SAME or spread <= 0:  # no spread: both metrics are one
+        return 0.0, 1.0
+    t = (first - second) * math.sqrt((n - 1) * (1 + between)) / math.sqrt(spread)
+    return t, two_sided_p(t, n - 3)
+
+
+@dataclass(frozen=True, eq=False)
+class Pair:
+    """Two metrics and the human scores over the same points, with the cluster (dialogue) of each point."""
+
+    first: Floats
+    second: Floats
+    human: Floats
+    clusters: Ints
+
+    @property
+    def correlations(self) -> tuple[float, float]:
+        """Pearson's r of either metric with the scores."""
+        return pearson(self.first, self.human), pearson(self.second, self.human)
+
+
+def permutation_ps(pairs: Sequence[Pair], clusters: int, permutations: int, seed: int) -> list[float]:
+    """The p-values of exchanging two metrics in random clusters; NaN where a column is constant.
+
+    All pairs see the same exchanges: what a permutation needs of a pair is three sums per cluster.
+    """
+    observed = [abs(one - other) for one, other in (pair.correlations for pair in pairs)]
+    known = [number for number, difference in enumerate(observed) if not math.isnan(difference)]
+    moved, totals, sizes = _exchanges([pairs[number] for number in known], clusters)
+    least = np.array([observed[number] for number in known]) - _SAME
+    reached = np.zeros(len(known), np.int64)
+    generator = np.random.default_rng(seed)
+    for start in range(0, permutations, step := max(1, _CHUNK_CELLS // max(clusters, 1))):
+        swaps = generator.integers(2, size=(min(step, permutations - start), clusters)).astype(np.float64)
+        swapped = (swaps @ moved).reshape(len(swaps), 3, len(known))
+        one, other = _r(totals[0] + swapped, sizes), _r(totals[1] - swapped, sizes)
+        reached += (np.abs(one - other) >= least).sum(axis=0)
+    found = dict(zip(known, ((1 + reached) / (1 + permutations)).tolist(), strict=True))
+    return [found.get(number, math.nan) for number in range(len(pairs))]
+
+
+def _exchanges(pairs: Sequence[Pair], clusters: int) -> tuple[Floats, Floats, Floats]:
+    """What an exchange in each cluster adds to the sums of the first metric, the sums of both, and n of each pair.
+
+    The sums are of products with the scores, of values, and of their squares, each for all pairs.
+    """
+    moved = np.zeros((clusters, 3, len(pairs)))
+    totals = np.zeros((2, 3, len(pairs)))
+    for number, pair in enumerate(pairs):
+        x, z, y = (standardised(column) for column in (pair.first, pair.second, pair.human))
+        for term, (a, b) in enumerate(((x * y, z * y), (x, z), (x * x, z * z))):
+            moved[:, term, number] = np.bincount(pair.clusters, b - a, minlength=clusters)
+            totals[:, term, number] = a.sum(), b.sum()
+    return moved.reshape(clusters, -1), totals, np.array([float(len(pair.first)) for pair in pairs])
+
+
+def _r(sums: Floats, n: Floats) -> Floats:
+    """r with standardised scores, from the sums of resamples by term and pair."""
+    products, values, squares = sums[:, 0], sums[:, 1], sums[:, 2]
+    r: Floats = products / np.sqrt(n * (squares - values * values / n))
+    return r

@@ -1,0 +1,212 @@
+"""Anchors: systems that nobody built, scored beside the real ones, so that a figure can be read between them.
+
+- `ceiling/gold`: the first reference as the response. Where a row has more references it is compared with those; where
+  it is the only one it is compared with itself, and overlap is perfect by construction.
+- `floor/shuffled-gold`: the first reference of another dialogue. Fluent and human, and an answer to something else.
+- `floor/constant`: "i do not know ." in every row.
+- `floor/random-train`: a random line of the training text.
+
+The shuffle is a derangement over dialogues: no row gets a text of its own dialogue. It and the random lines come from a
+fixed seed. Rows without a reference have no gold and are left out of `ceiling/gold`.
+
+How a system stands on a metric is its share of the way from the best floor to the ceiling,
+
+    share = (value - floor) / (ceiling - floor)
+
+which may lie below 0 or above 1. Only metrics with a direction have one: more words are not better. The constant is a
+floor of all of these; shuffled gold and random lines are floors only where a response is compared with what belongs to
+its own row, for they are as diverse, and have as many of the right words, as any human text.
+
+They are for single responses: sampled hypotheses and task dialogues have no rows whose response could be exchanged.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from dialeval.core.arrays import Ints
+from dialeval.core.columns import RaggedColumn, TextColumn
+from dialeval.core.errors import SettingError
+from dialeval.core.fold import Metric
+from dialeval.core.needs import Need
+from dialeval.core.result import Run
+from dialeval.data.rows import Rows
+
+GOLD, SHUFFLED, CONSTANT, TRAIN = "ceiling/gold", "floor/shuffled-gold", "floor/constant", "floor/random-train"
+CONSTANT_RESPONSE = "i do not know ."
+SEED = 8
+"""Of the shuffle and of the random lines; fixed, so that the same data gives the same floors."""
+
+_PAIRED = frozenset({Need.REFERENCE, Need.CONTEXT})
+
+
+@dataclass(frozen=True)
+class Anchors:
+    """The anchors of some systems, those that there could not be, and whose rows they were made of."""
+
+    systems: Sequence[Rows]
+    left_out: Mapping[str, str]
+    rows_of: str
+    others: Sequence[str] = ()
+    """Systems with other references, for which the anchors stand only roughly."""
+
+
+def make_anchors(systems: Sequence[Rows], train: TextColumn | None) -> Anchors:
+    """Floors and ceilings over the rows of the first system."""
+    first = systems[0]
+    if Need.RESPONSE not in first.columns:
+        raise SettingError("anchors are for single responses; leave them out for hypotheses")
+    taken = {rows.system for rows in systems} & {GOLD, SHUFFLED, CONSTANT, TRAIN}
+    if taken:
+        raise SettingError(f"a system is called {taken.pop()}, which is the name of an anchor; rename it")
+    found: list[Rows] = []
+    left_out: dict[str, str] = {}
+    references = first.columns.get(Need.REFERENCE)
+    if isinstance(references, RaggedColumn) and np.diff(references.offsets).any():
+        found.append(_gold(first, references))
+        shuffled = _shuffled(found[0])
+        if shuffled is None:
+            left_out[SHUFFLED] = "more than half of the rows are of one dialogue"
+        else:
+            found.append(shuffled)
+    else:
+        left_out |= dict.fromkeys((GOLD, SHUFFLED), Need.REFERENCE.remedy)
+    found.append(_with_responses(first, CONSTANT, _repeated(CONSTANT_RESPONSE, len(first))))
+    if train is not None and len(train):
+        lines = np.random.default_rng(SEED).integers(len(train), size=len(first))
+        found.append(_with_responses(first, TRAIN, train.take(lines)))
+    else:
+        left_out[TRAIN] = Need.TRAIN.remedy
+    return Anchors(found, left_out, first.system, [rows.system for rows in systems if _differ(rows, first)])
+
+
+def _differ(one: Rows, other: Rows) -> bool:
+    """Whether two systems were compared with different references."""
+    mine, theirs = (rows.columns.get(Need.REFERENCE) for rows in (one, other))
+    if mine is theirs or mine is None or theirs is None:
+        return mine is not theirs
+    return mine.digest != theirs.digest
+
+
+def _with_responses(rows: Rows, name: str, responses: TextColumn) -> Rows:
+    return replace(rows, system=name, columns={**rows.columns, Need.RESPONSE: responses}, where=name)
+
+
+def _repeated(text: str, rows: int) -> TextColumn:
+    """The same bytes in every row."""
+    data = np.frombuffer(text.encode(), np.uint8)
+    return TextColumn(data, np.zeros(rows, np.int64), np.full(rows, len(data), np.int64))
+
+
+def _gold(rows: Rows, references: RaggedColumn) -> Rows:
+    """First references as responses, over the rows that have one; of several it is taken out of the references."""
+    counts = np.diff(references.offsets)
+    known = np.flatnonzero(counts)
+    firsts = references.offsets[:-1][known]
+    left = np.where(counts[known] > 1, counts[known] - 1, 1)
+    offsets = np.concatenate((np.zeros(1, np.int64), np.cumsum(left)))
+    starts = firsts + (counts[known] > 1)
+    places = np.repeat(starts - offsets[:-1], left) + np.arange(offsets[-1])
+    gold = _with_responses(rows.take(known), GOLD, references.values.take(firsts))
+    return replace(
+        gold, columns={**gold.columns, Need.REFERENCE: RaggedColumn(references.values.take(places), offsets)}
+    )
+
+
+def _shuffled(gold: Rows) -> Rows | None:
+    """Gold replies of other dialogues; None where one dialogue has too many rows."""
+    order = derangement(gold.dialogue_offsets(), SEED)
+    return None if order is None else _with_responses(gold, SHUFFLED, gold.responses.take(order))
+
+
+def derangement(offsets: Ints, seed: int) -> Ints | None:
+    """For each row another one, each once, never of the same dialogue; None where there is no such order.
+
+    Dialogues are lined up in random order, and every row takes the one that stands far enough along for the largest
+    dialogue to be passed.
+    """
+    generator = np.random.default_rng(seed)
+    sizes = np.diff(offsets)
+    rows, largest = int(offsets[-1]), int(sizes.max(initial=0))
+    if rows < 2 * largest or not rows:
+        return None
+    line = np.concatenate(
+        [offsets[dialogue] + generator.permutation(sizes[dialogue]) for dialogue in generator.permutation(len(sizes))]
+    )
+    shift = int(generator.integers(largest, rows - largest + 1))
+    taken = np.empty(rows, np.int64)
+    taken[line] = np.roll(line, -shift)
+    return taken
+
+
+def names_of(run: Run) -> frozenset[str]:
+    """The systems of a run that are anchors."""
+    return frozenset(run.details.get("anchors", {}).get("systems", ()))
+
+
+def with_standing(run: Run, anchors: Anchors, metrics: Mapping[str, Metric[Any]]) -> Run:
+    """The run with how each system stands between floor and ceiling, and a warning where a floor is above one."""
+    names = [rows.system for rows in anchors.systems]
+    real = [name for name in run if name not in names]
+    floors = {key: [name for name in names if _is_floor(name, metric)] for key, metric in metrics.items()}
+    standing = {name: _standings(run, name, metrics, floors) for name in real}
+    details = {
+        "rows_of": anchors.rows_of,
+        "systems": {name: name.split("/", 1)[0] for name in names},
+        "left_out": dict(anchors.left_out),
+        "standing": {name: each for name, each in standing.items() if each},
+    }
+    warnings = [line for name in real for line in _beaten(run, name, metrics, floors)]
+    if anchors.others:
+        told = f"anchors are made of the rows of {anchors.rows_of}; other references belong to"
+        warnings.insert(0, f"{told} {', '.join(anchors.others)}")
+    return replace(run, details={**run.details, "anchors": details}, warnings=(*run.warnings, *warnings))
+
+
+def _is_floor(name: str, metric: Metric[Any]) -> bool:
+    """Whether an anchor is a floor of a metric."""
+    if name == GOLD or metric.better is None:
+        return False
+    # A metric that must know all rows first compares distributions, and those do not care whose text it is.
+    return name == CONSTANT or bool(metric.needs & _PAIRED and not metric.facts)
+
+
+def _upwards(run: Run, system: str, key: str, metric: Metric[Any]) -> float:
+    """The value of a system, turned so that higher is better; NaN where it has none."""
+    mean = run[system][key].mean if key in run[system] else math.nan
+    return -mean if metric.better == "lower" else mean
+
+
+def _standings(
+    run: Run, system: str, metrics: Mapping[str, Metric[Any]], floors: Mapping[str, Sequence[str]]
+) -> dict[str, dict[str, Any]]:
+    found: dict[str, dict[str, Any]] = {}
+    for key, metric in metrics.items():
+        below = {name: value for name in floors[key] if not math.isnan(value := _upwards(run, name, key, metric))}
+        top = _upwards(run, GOLD, key, metric) if GOLD in run else math.nan
+        here = _upwards(run, system, key, metric)
+        if not below or math.isnan(top) or math.isnan(here):
+            continue
+        best = max(below, key=lambda name: below[name])
+        if top > below[best]:
+            found[key] = {"share": (here - below[best]) / (top - below[best]), "floor": best, "ceiling": GOLD}
+    return found
+
+
+def _beaten(
+    run: Run, system: str, metrics: Mapping[str, Metric[Any]], floors: Mapping[str, Sequence[str]]
+) -> Iterable[str]:
+    """A line for each floor that is at least as good as a system on some metric."""
+    for floor in dict.fromkeys(name for names in floors.values() for name in names):
+        lost = [
+            key
+            for key, metric in metrics.items()
+            if floor in floors[key] and _upwards(run, floor, key, metric) >= _upwards(run, system, key, metric)
+        ]
+        if lost:
+            yield f"{system} is no better than {floor} on {', '.join(lost)}"

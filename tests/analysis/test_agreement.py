@@ -1,0 +1,228 @@
+"""Agreement with people: levels, missing values, runs and rated rows, the control, and the time it takes."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import dialeval
+from dialeval.analysis.agreement import agree
+from dialeval.analysis.matching import RatedRows, match_ratings
+from dialeval.data.ratings import read_ratings
+
+WORDS = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
+
+
+def rated(rows: int = 60, **more: Any) -> list[dict[str, Any]]:
+    """Rows of three systems over shared dialogues; longer responses are rated higher."""
+    random = np.random.default_rng(7)
+    found = []
+    for row in range(rows):
+        length = int(random.integers(1, 10))
+        scores = np.clip(np.round(length / 2 + random.normal(size=3)), 1, 5).tolist()
+        found.append(
+            {
+                "dialog_id": f"d{row // 6}",
+                "turn": row % 6 // 3,
+                "system": f"s{row % 3}",
+                "response": " ".join(random.permutation(WORDS)[:length]),
+                "reference": " ".join(WORDS[:6]),
+                "scores": {"overall": scores, "fluent": float(length % 4)},
+                **more,
+            }
+        )
+    return found
+
+
+def means(rows: list[dict[str, Any]], key: str) -> list[tuple[float, float]]:
+    """Mean length and mean score by a field."""
+    groups: dict[str, list[tuple[int, float]]] = {}
+    for row in rows:
+        name = f"{row['system']} {row['dialog_id']}" if key == "dialogue" else row[key]
+        groups.setdefault(name, []).append((len(row["response"].split()), float(np.mean(row["scores"]["overall"]))))
+    return [tuple(np.mean(group, axis=0)) for group in groups.values()]
+
+
+def test_the_levels_are_means_of_turns() -> None:
+    rows = rated()
+    found = dialeval.agreement(rows, metrics="length", resamples=50)["length"]
+    turns = [(len(row["response"].split()), float(np.mean(row["scores"]["overall"]))) for row in rows]
+    for level, points in (("turn", turns), ("dialogue", means(rows, "dialogue")), ("system", means(rows, "system"))):
+        one, other = np.array(points).T
+        assert found[level].n == len(points)
+        assert found[level].pearson == pytest.approx(stats.pearsonr(one, other).statistic)
+        assert found[level].spearman == pytest.approx(stats.spearmanr(one, other).statistic)
+        assert found[level].kendall == pytest.approx(stats.kendalltau(one, other).statistic)
+        low, high = found[level].intervals["pearson"]
+        assert low <= found[level].pearson <= high
+
+
+def test_the_json_has_the_documented_form() -> None:
+    found = dialeval.agreement(rated(), metrics="rouge-l", resamples=20, seed=3, confidence=0.9).to_dict()
+    assert json.loads(json.dumps(found, allow_nan=False)) == found
+    assert set(found["agreement"]) == {"rouge-l", "length"}
+    for level in ("turn", "dialogue", "system"):
+        each = found["agreement"]["rouge-l"][level]
+        for name in ("pearson", "spearman", "kendall"):
+            assert -1 <= each[f"{name}_interval"][0] <= each[f"{name}_interval"][1] <= 1
+            assert 0 <= each[f"{name}_p"] <= 1
+        assert each["n"] > 2
+    assert found["bootstrap"] == {"resamples": 20, "seed": 3, "confidence": 0.9}
+    assert set(found["ceiling"]["alpha"]) == {"nominal", "ordinal", "interval"}
+    assert found["control"]["metric"] == "length"
+    assert "rouge-l|" in found["signatures"]["rouge-l"]
+
+
+def test_equal_seeds_give_equal_intervals() -> None:
+    one, same, other = (dialeval.agreement(rated(), metrics="chrf", resamples=50, seed=seed) for seed in (1, 1, 2))
+    assert one.to_dict() == same.to_dict()
+    assert one["chrf"]["turn"].intervals != other["chrf"]["turn"].intervals
+
+
+def test_rows_without_one_of_the_values_do_not_count() -> None:
+    rows = rated()
+    rows[0]["reference"] = None
+    rows[1]["scores"] = {"fluent": 2}
+    rows[2]["response_is_reference"] = True
+    found = dialeval.agreement(rows, metrics="rouge-l", resamples=10)
+    assert found["rouge-l"]["turn"].n == 57
+    assert found["length"]["turn"].n == 59
+    assert (found.rows, found.rated) == (60, 59)
+    assert found.differences[0].n == 57
+
+
+@pytest.mark.parametrize(
+    ("change", "level", "reason"),
+    [
+        ({"response": "same"}, "turn", "same value to every row"),
+        ({"scores": 3}, "turn", "human scores are the same"),
+        ({"system": None}, "system", "names its system"),
+        ({"system": "a"}, "system", "1 system cannot"),
+        ({"level": "dialog"}, "turn", "whole dialogues were rated"),
+    ],
+)
+def test_no_figures_have_a_reason(change: dict[str, Any], level: str, reason: str) -> None:
+    found = dialeval.agreement(rated(**change), metrics="length", resamples=10)["length"][level]
+    assert reason in (found.reason or "")
+    assert found.to_dict()["pearson"] is None
+    assert math.isnan(found.pearson)
+
+
+def test_whole_dialogues_count_at_the_level_of_dialogues() -> None:
+    found = dialeval.agreement(rated(level="dialog"), metrics="length", resamples=10)
+    assert found["length"]["dialogue"].n == 30
+    assert found["length"]["turn"].n == 0
+    assert found.level == "dialogue"
+
+
+def test_a_metric_that_is_only_length_is_flagged() -> None:
+    rows = rated(300)
+    found = dialeval.agreement(rows, metrics=["rouge-l", "distinct-1"], resamples=20)
+    assert "distinct-1" not in found.metrics or found["distinct-1"]["turn"].reason
+    assert found.not_above_control == ["rouge-l"]
+    values = np.array([np.mean(row["scores"]["overall"]) for row in rows])
+    human = RatedRows(
+        ["a"], np.zeros(300, np.int64), np.arange(300), values, np.zeros(300, np.bool_),
+        {"bleu-4": values + 0.1 * np.sin(np.arange(300)), "length": np.arange(300.0) % 7},
+    )  # fmt: skip
+    assert agree(human, [np.array([value]) for value in values], "overall", resamples=10).not_above_control == []
+
+
+def test_a_control_without_figures_flags_nobody() -> None:
+    rows = [{**row, "response": f"w{number} x"} for number, row in enumerate(rated())]
+    found = dialeval.agreement(rows, metrics="chrf", resamples=5)
+    assert found["length"]["turn"].reason == "the metric gives the same value to every row"
+    assert found["chrf"]["turn"].n == 60
+    assert found.not_above_control == []
+
+
+def test_metrics_that_are_better_when_lower_count_the_other_way() -> None:
+    human = np.arange(50.0) % 9
+    rows = RatedRows(
+        ["a"], np.zeros(50, np.int64), np.arange(50), human, np.zeros(50, np.bool_),
+        {"unigram-kl-div": -human + np.cos(np.arange(50)), "length": np.arange(50.0) % 2},
+    )  # fmt: skip
+    found = agree(rows, [np.array([value]) for value in human], "overall", resamples=10)
+    assert found["unigram-kl-div"]["turn"].pearson < -0.9
+    assert found.differences[0].pearson[0] > 0.9
+    assert found.not_above_control == []
+
+
+@pytest.mark.parametrize("ids", [True, False])
+def test_ratings_are_found_in_a_saved_run(tmp_path: Path, ids: bool) -> None:
+    rows = rated()
+    scored = [{key: value for key, value in row.items() if ids or key != "dialog_id"} for row in rows]
+    run = dialeval.evaluate(scored, metrics="rouge-l,length")
+    run.save(tmp_path / "run")
+    ratings = tmp_path / "ratings.jsonl"
+    order = np.random.default_rng(1).permutation(60) if ids else np.arange(60)
+    ratings.write_text("".join(json.dumps(rows[row]) + "\n" for row in order.tolist()))
+    direct = dialeval.agreement(rows, metrics="rouge-l", resamples=10)
+    found = dialeval.agreement(tmp_path / "run", ratings, resamples=10)
+    for level in ("turn", "dialogue", "system"):
+        assert found["rouge-l"][level].values == pytest.approx(direct["rouge-l"][level].values)
+    assert not [warning for warning in found.warnings if "stand in the run" in warning]
+
+
+def test_rated_rows_that_are_not_in_the_run_are_counted() -> None:
+    rows = rated()
+    run = dialeval.evaluate(rows[:50], metrics="length")
+    found = dialeval.agreement(run, rows, resamples=10)
+    assert found["length"]["turn"].n == 50
+    assert "10 of 60 rated rows do not stand in the run" in found.warnings[0]
+    with pytest.raises(dialeval.DataError, match="no rated row stands in the run"):
+        dialeval.agreement(run, [{**row, "response": "other"} for row in rows])
+    with pytest.raises(dialeval.SettingError, match="give the ratings"):
+        dialeval.agreement(run)
+
+
+def test_equal_texts_without_a_dialogue_are_not_guessed() -> None:
+    run = dialeval.evaluate({"a": ["yes", "no", "yes", "no way"]}, metrics="length")
+    ratings: list[dict[str, Any]] = [{"response": text, "scores": 1, "system": "a"} for text in ("no way", "yes", "no")]
+    rows = match_ratings(run, read_ratings(ratings), "overall")
+    np.testing.assert_array_equal(rows.metrics["length"], [2, np.nan, 1])
+    assert rows.unmatched == 1
+
+
+def test_a_dialogue_of_a_run_is_the_mean_of_its_turns() -> None:
+    run = dialeval.evaluate(rated(), metrics="length")
+    whole = [
+        {"dialog_id": f"d{n}", "system": "s0", "response": "x", "level": "dialog", "scores": n % 4} for n in range(10)
+    ]
+    found = match_ratings(run, read_ratings(whole), "overall")
+    lengths = [len(row["response"].split()) for row in rated() if row["system"] == "s0" and row["dialog_id"] == "d0"]
+    assert found.metrics["length"][0] == pytest.approx(np.mean(lengths))
+
+
+def test_what_is_asked_for_must_be_there() -> None:
+    with pytest.raises(dialeval.SettingError, match="nobody rated 'funny'; there is overall, fluent"):
+        dialeval.agreement(rated(), quality="funny")
+    with pytest.raises(dialeval.SettingError, match="no metric is called 'blue-4'"):
+        dialeval.agreement(rated(), metrics="blue-4")
+    run = dialeval.evaluate(rated(), metrics="length,chrf")
+    with pytest.raises(dialeval.SettingError, match="the run has no rouge-l; it has length, chrf"):
+        dialeval.agreement(run, rated(), metrics="rouge-l")
+    assert set(dialeval.agreement(run, rated(), metrics="chrf", resamples=5).metrics) == {"chrf", "length"}
+    for settings in ({"levels": ["word"]}, {"resamples": 0}, {"confidence": 95}):
+        with pytest.raises(dialeval.SettingError):
+            dialeval.agreement(rated(), metrics="length", **settings)
+
+
+@pytest.mark.slow
+def test_ten_thousand_rows_and_twenty_metrics_take_seconds() -> None:
+    random = np.random.default_rng(1)
+    human = random.integers(1, 30, 10_000) / 3
+    metrics = {f"m{n}": human + random.normal(size=10_000) * n for n in range(1, 20)} | {"length": human % 5}
+    rows = RatedRows(
+        ["a"], np.zeros(10_000, np.int64), np.arange(10_000) // 5, human, np.zeros(10_000, np.bool_), metrics
+    )
+    start = time.process_time()
+    agree(rows, [np.empty(0)] * 10_000, "overall", levels=["turn"])
+    assert time.process_time() - start < 30

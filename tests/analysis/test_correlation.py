@@ -1,0 +1,97 @@
+"""Correlations against scipy, as they are and resampled."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from scipy import stats
+
+from dialeval.analysis.correlation import MeanPoints, Points, p_values, pearson
+from dialeval.analysis.draws import draws
+from dialeval.core.arrays import Floats, Ints
+
+pairs = st.lists(
+    st.tuples(st.sampled_from([0.0, 1.0, 1.5, 2.0, -3.0, 7.25]), st.sampled_from([1.0, 2.0, 3.0, 5.0])),
+    min_size=3,
+    max_size=25,
+)
+
+
+def by_scipy(x: Floats, y: Floats) -> tuple[Floats, Floats]:
+    """The three coefficients and their p-values."""
+    approximation = "asymptotic" if len(x) > 2 else "auto"
+    found = [stats.pearsonr(x, y), stats.spearmanr(x, y), stats.kendalltau(x, y, method=approximation)]
+    return np.array([each.statistic for each in found]), np.array([each.pvalue for each in found])
+
+
+@given(pairs, st.data())
+def test_coefficients_and_p_values_are_scipys(rows: list[tuple[float, float]], data: st.DataObject) -> None:
+    x, y = np.array(rows).T
+    assume(len(set(x)) > 1 and len(set(y)) > 1)
+    clusters = np.array(data.draw(st.lists(st.integers(0, 6), min_size=len(x), max_size=len(x))))
+    points = Points(x, y, clusters)
+    expected, expected_p = by_scipy(x, y)
+    np.testing.assert_allclose(points.values(), expected, atol=1e-12)
+    assert pearson(x, y) == pytest.approx(expected[0], abs=1e-12)
+    if (np.abs(expected) < 1 - 1e-9).all():
+        np.testing.assert_allclose(p_values(points, points.values()), expected_p, rtol=1e-9, atol=1e-12)
+
+
+@given(pairs, st.data())
+def test_a_resample_is_the_sample_with_rows_repeated(rows: list[tuple[float, float]], data: st.DataObject) -> None:
+    x, y = np.array(rows).T
+    clusters = np.array(data.draw(st.lists(st.integers(0, 4), min_size=len(x), max_size=len(x))))
+    counts = np.array(data.draw(st.lists(st.lists(st.integers(0, 3), min_size=5, max_size=5), min_size=1, max_size=4)))
+    found = Points(x, y, clusters).resampled(counts)
+    for values, taken in zip(found, counts, strict=True):
+        one, other = (np.repeat(column, taken[clusters]) for column in (x, y))
+        if len(set(one)) > 1 and len(set(other)) > 1:
+            np.testing.assert_allclose(values, by_scipy(one, other)[0], atol=1e-9)
+        else:
+            assert np.isnan(values).all()
+
+
+@given(st.data())
+def test_means_of_groups_are_formed_in_each_resample(data: st.DataObject) -> None:
+    seed = data.draw(st.integers(0, 1000))
+    random = np.random.default_rng(seed)
+    groups, clusters = np.arange(40) % 4, random.integers(0, 9, 40)
+    x, y = random.normal(size=(2, 40)) + groups
+    counts: Ints = np.concatenate(list(draws(9, 5, seed)))
+    found = MeanPoints(Points(x, y, clusters), groups, 4).resampled(counts)
+    for values, taken in zip(found, counts, strict=True):
+        weights = taken[clusters].astype(np.float64)
+        there = [weights[groups == group].sum() > 0 for group in range(4)]
+        if not all(there):
+            assert np.isnan(values).all()
+            continue
+        one, other = (
+            np.array([np.average(side[groups == g], weights=weights[groups == g]) for g in range(4)]) for side in (x, y)
+        )
+        np.testing.assert_allclose(values, by_scipy(one, other)[0], atol=1e-9)
+
+
+def test_large_values_lose_no_digits() -> None:
+    random = np.random.default_rng(1)
+    x = 1e9 + random.normal(size=500)
+    y = x + random.normal(size=500)
+    np.testing.assert_allclose(Points(x, y, np.arange(500)).values(), by_scipy(x, y)[0], atol=1e-9)
+
+
+def test_a_constant_column_has_no_correlation() -> None:
+    points = Points(np.full(5, 0.1) * 3, np.arange(5.0), np.arange(5))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert np.isnan(points.values()).all()
+        assert np.isnan(p_values(points, points.values())).all()
+    assert np.isnan(pearson(np.array([]), np.array([])))
+
+
+def test_perfect_correlation() -> None:
+    points = Points(np.arange(6.0), -np.arange(6.0), np.arange(6))
+    np.testing.assert_allclose(points.values(), [-1, -1, -1])
+    assert p_values(points, np.array([-1.0, -1.0, -1.0]))[0] == 0
