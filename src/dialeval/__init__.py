@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from dialeval.core.version import __version__
 
 if TYPE_CHECKING:
+    from dialeval.analysis.intervals import with_intervals
     from dialeval.core.errors import DataError, DialevalError, NeedError, SettingError
     from dialeval.core.result import Result, Run, load
     from dialeval.engine.evaluate import evaluate
@@ -26,6 +27,7 @@ _HOMES = {
     "load": "dialeval.core.result",
     "evaluate": "dialeval.engine.evaluate",
     "report": "dialeval.reports.html",
+    "with_intervals": "dialeval.analysis.intervals",
 }
 
 __all__ = [
@@ -39,6 +41,7 @@ __all__ = [
     "evaluate",
     "load",
     "report",
+    "with_intervals",
 ]
 
 
