@@ -32,7 +32,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import replace
 from statistics import NormalDist
-from typing import Literal, get_args
+from typing import Literal, TypeVar, get_args
 
 import numpy as np
 
@@ -44,18 +44,19 @@ from dialeval.core.fold import Resampling
 from dialeval.core.result import Result, Run
 
 Method = Literal["percentile", "bca"]
+AnyRun = TypeVar("AnyRun", bound=Run)
 
 GROUPS = 1000
 """At most so many jackknife values are made."""
 
 
 def with_intervals(
-    run: Run,
+    run: AnyRun,
     method: Method = "percentile",
     level: float = DEFAULT_LEVEL,
     resamples: int = DEFAULT_RESAMPLES,
     seed: int = DEFAULT_SEED,
-) -> Run:
+) -> AnyRun:
     """The run with intervals by resampling, for means and for values of all rows together.
 
     A key whose values cannot be resampled keeps what it has; a warning of the run says why.

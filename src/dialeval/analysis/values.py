@@ -21,7 +21,7 @@ from dialeval.core.arrays import Floats, Ints
 from dialeval.core.errors import DialevalError
 from dialeval.core.fold import Estimate, Level, Metric
 from dialeval.core.result import Result
-from dialeval.core.statistics import KEPT_ROWS, Sample, SampledRows, Statistic, by_cluster, joined
+from dialeval.core.statistics import KEPT_ROWS, Sample, SampledRows, by_cluster, joined
 from dialeval.metrics.registry import registry
 
 _PART = 64
@@ -32,42 +32,42 @@ _PART = 64
 class Values:
     """The clusters of a system, its items by key, and the metrics whose value is of all rows together, by key."""
 
-    offsets: Ints
-    """Rows of the clusters."""
+    rows: SampledRows
+    """The clusters, and what the rows bring to values of all rows together."""
     items: Mapping[str, Floats] = field(default_factory=dict)
     """One value per row or, for a value of dialogues, per cluster."""
     metrics: Mapping[str, Metric[Any]] = field(default_factory=dict)
-    statistics: Mapping[str, Statistic] = field(default_factory=dict)
     reasons: Mapping[str, str] = field(default_factory=dict)
     """Why a key has no values."""
 
     @classmethod
     def of(cls, result: Result, keys: Iterable[str] | None = None) -> Values:
         """What can be resampled of a result, and why the rest cannot."""
-        offsets = _offsets(result)
+        rows = SampledRows(result.statistics, _offsets(result))
+        count, clusters = int(rows.offsets[-1]), len(rows.offsets) - 1
         items: dict[str, Floats] = {}
         metrics: dict[str, Metric[Any]] = {}
         reasons: dict[str, str] = {}
         for key in result if keys is None else keys:
             estimate = result[key]
             if estimate.corpus:
-                found = _metric(estimate, result, offsets)
+                found = _metric(estimate, rows)
                 if isinstance(found, str):
                     reasons[key] = found
                 else:
                     metrics[key] = found
             elif estimate.items is None:
                 reasons[key] = "the run holds no values of single rows for it"
-            elif len(estimate.items) not in (int(offsets[-1]), len(offsets) - 1):
-                reasons[key] = f"it has {len(estimate.items)} values for {int(offsets[-1])} rows"
+            elif len(estimate.items) not in (count, clusters):
+                reasons[key] = f"it has {len(estimate.items)} values for {count} rows"
             else:
                 items[key] = estimate.items
-        return cls(offsets, items, metrics, result.statistics, reasons)
+        return cls(rows, items, metrics, reasons)
 
     @property
     def clusters(self) -> int:
         """How many clusters there are."""
-        return len(self.offsets) - 1
+        return len(self.rows.offsets) - 1
 
     @property
     def keys(self) -> list[str]:
@@ -79,35 +79,34 @@ class Values:
         items = {
             key: np.concatenate([values, other.items[key]]) for key, values in self.items.items() if key in other.items
         }
-        names = [name for name in self.statistics if name in other.statistics]
-        statistics = {name: joined([self.statistics[name], other.statistics[name]]) for name in names}
         metrics = {key: metric for key, metric in self.metrics.items() if key in other.metrics}
-        return Values(np.concatenate([self.offsets, self.offsets[-1] + other.offsets[1:]]), items, metrics, statistics)
+        mine, theirs = self.rows.statistics, other.rows.statistics
+        statistics = {name: joined([mine[name], theirs[name]]) for name in mine if name in theirs}
+        offsets = np.concatenate([self.rows.offsets, self.rows.offsets[-1] + other.rows.offsets[1:]])
+        return Values(SampledRows(statistics, offsets), items, metrics)
 
     def under(self, draws: Iterable[Ints]) -> Floats:
         """The value of every key (columns) for every way to take clusters (rows), given in chunks of counts."""
-        sums, scored = self._sums()
-        rows = SampledRows(self.statistics, self.offsets)
+        sums = self._sums()
 
         def work(counts: Ints) -> Floats:
-            weights = counts.astype(np.float64)
+            sample = Sample(self.rows, counts)
+            total, scored = np.hsplit(sample.added(sums), 2)
             with np.errstate(invalid="ignore"):  # 0 / 0: no row that is scored was taken
-                means = (weights @ sums) / (weights @ scored)
-            sample = Sample(rows, counts, {"weights": weights})
+                means = total / scored
             return np.column_stack([means, *(metric.resampled(sample) for metric in self.metrics.values())])
 
         return worked(draws, work, len(self.keys))
 
-    def _sums(self) -> tuple[Floats, Floats]:
-        """Per cluster and mean the sum of the items, and how many of them are scored."""
-        sums, scored = (np.zeros((self.clusters, len(self.items))) for _ in range(2))
-        for column, values in enumerate(self.items.values()):
+    def _sums(self) -> Floats:
+        """Per cluster the sums of the items of each key, then how many of each are scored."""
+        found = np.zeros((2, len(self.items), self.clusters))
+        for at, values in enumerate(self.items.values()):
             known = ~np.isnan(values)
             both = np.column_stack([np.where(known, values, 0.0), known])
             # A value per cluster is its own sum; where every row is a cluster, both are the same.
-            added = both if len(values) == self.clusters else by_cluster(both, self.offsets)
-            sums[:, column], scored[:, column] = added.T
-        return sums, scored
+            found[:, at] = (both if len(values) == self.clusters else by_cluster(both, self.rows.offsets)).T
+        return np.transpose(found.reshape(-1, self.clusters))
 
 
 def worked(draws: Iterable[Ints], work: Callable[[Ints], Floats], columns: int) -> Floats:
@@ -130,15 +129,15 @@ def metric_of(estimate: Estimate) -> Metric[Any] | None:
         return None
 
 
-def _metric(estimate: Estimate, result: Result, offsets: Ints) -> Metric[Any] | str:
+def _metric(estimate: Estimate, rows: SampledRows) -> Metric[Any] | str:
     """The metric of a value of all rows together, or why it cannot be resampled."""
     metric = metric_of(estimate)
     if metric is None:
         return "no metric of its name is known here"
-    if not result.statistics and int(offsets[-1]) > KEPT_ROWS:
+    if not rows.statistics and estimate.rows > KEPT_ROWS:
         return f"what single rows bring to it is kept for up to {KEPT_ROWS:,} rows"
     try:
-        metric.resampled(Sample(SampledRows(result.statistics, offsets), np.zeros((0, len(offsets) - 1), np.int64)))
+        metric.resampled(Sample(rows, np.zeros((0, len(rows.offsets) - 1), np.int64)))
     except DialevalError as error:
         return str(error)
     return metric

@@ -188,10 +188,24 @@ class Sample:
             self.kept[key] = make()
         return cast(T, self.kept[key])
 
+    @property
+    def taken(self) -> Ids:
+        """The counts with a line per cluster, as kernels read them."""
+        return self.derived("taken", lambda: np.ascontiguousarray(self.counts.T, np.int32))
+
+    def added(self, brought: Floats) -> Floats:
+        """What clusters bring, one line each, added up: one line per resample; whole numbers stay exact."""
+        from dialeval.core import statistics_kernel as kernel
+
+        clusters, width = brought.shape
+        kinds, offsets = np.tile(np.arange(width, dtype=np.int32), clusters), np.arange(clusters + 1) * width
+        totals = np.zeros((width, len(self)))
+        kernel.add_up(self.taken, offsets, kinds, np.ascontiguousarray(brought).ravel(), totals)
+        return np.transpose(totals)
+
     def totals(self, name: str) -> Floats:
-        """Numbers that add up, one line per resample; whole numbers stay exact."""
-        weights = self.derived("weights", lambda: self.counts.astype(np.float64))
-        return self.derived(("totals", name), lambda: weights @ self.rows.cluster_sums(name))
+        """Numbers that add up, by the name of a statistic, one line per resample."""
+        return self.derived(("totals", name), lambda: self.added(self.rows.cluster_sums(name)))
 
 
 def by_cluster(values: Floats, offsets: Ints) -> Floats:

@@ -50,14 +50,14 @@ def cluster_grams(sample: Sample, name: str, n: int) -> ClusterGrams:
 
 
 def ngram_totals(sample: Sample, name: str, n: int) -> Ids:
-    """How often each n-gram occurs in each resample, one line per resample; made once for all metrics."""
+    """How often each n-gram occurs in each resample, one line per n-gram; made once for all metrics."""
 
     def make() -> Ids:
-        from dialeval.text import resampled_kernel as kernel
+        from dialeval.core import statistics_kernel as kernel
 
         grams = cluster_grams(sample, name, n)
-        totals = np.zeros((len(sample), grams.count), np.int32)
-        kernel.add_up(sample.counts, grams.offsets, grams.kinds, grams.times, totals)
+        totals = np.zeros((grams.count, len(sample)), np.int32)
+        kernel.add_up(sample.taken, grams.offsets, grams.kinds, grams.times, totals)
         return totals
 
     return sample.derived(("gram totals", name, n), make)

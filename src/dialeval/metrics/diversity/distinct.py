@@ -89,9 +89,9 @@ class Distinct(Metric[DistinctState]):
 
     def resampled(self, sample: Sample) -> Floats:
         found = ngram_totals(sample, self._words, self.n)
-        different: Ints = np.count_nonzero(found, axis=1)
+        different: Ints = np.count_nonzero(found, axis=0)
         with np.errstate(invalid="ignore"):  # 0 / 0: a resample without an n-gram has no value
-            shares: Floats = different / found.sum(axis=1, dtype=np.int64)
+            shares: Floats = different / found.sum(axis=0, dtype=np.int64)
         return shares
 
     def merge(self, left: DistinctState, right: DistinctState) -> DistinctState:

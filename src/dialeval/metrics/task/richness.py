@@ -136,19 +136,22 @@ class Richness(Metric[RichnessState]):
                 return np.where(short, whole + rest, whole) / np.where(short, words, words // SEGMENT * SEGMENT)
         if self.of in ("entropy", "cond-entropy"):
             return self._entropies(sample)
-        kinds = np.count_nonzero(ngram_totals(sample, WORDS, self._orders[0]), axis=1)
-        return np.where(ngram_totals(sample, WORDS, 1).any(axis=1), kinds, np.nan)
+        kinds = np.count_nonzero(ngram_totals(sample, WORDS, self._orders[0]), axis=0)
+        return np.where(ngram_totals(sample, WORDS, 1).any(axis=0), kinds, np.nan)
 
     def _entropies(self, sample: Sample) -> Floats:
         """The same sums as of a state, by counts: sum of c / N log2(c / N) = (sum of c log2 c) / N - log2 N."""
         words = ngram_totals(sample, WORDS, 1)
-        total = words.sum(axis=1)
+        total = words.sum(axis=0)
         with np.errstate(divide="ignore", invalid="ignore"):
             if self.of == "entropy":
                 return cast(Floats, np.log2(total) - _bits(words, words) / total + 0.0)
             pairs = ngram_totals(sample, WORDS, 2)
-            before = words[:, cluster_grams(sample, WORDS, 2).heads]
-            return cast(Floats, (_bits(pairs, before) - _bits(pairs, pairs)) / total + 0.0)
+            # Pairs are in the order of their first words: per word one sum over the pairs that begin with it.
+            heads = cluster_grams(sample, WORDS, 2).heads
+            firsts = np.flatnonzero(np.diff(heads, prepend=-1))
+            begun = np.add.reduceat(pairs, firsts, axis=0) if len(firsts) else pairs[:0]
+            return cast(Floats, (_bits(begun, words[heads[firsts]]) - _bits(pairs, pairs)) / total + 0.0)
 
     @property
     def _orders(self) -> tuple[int, ...]:
@@ -203,8 +206,8 @@ def _tokens(responses: Sequence[Gram | None], vocabulary: Words) -> TokenColumn:
 
 def _bits(counts: Ids, inside: Ids) -> Floats:
     """Per resample the sum of c log2 d over counts c and d that are not 0."""
-    logs: Floats = np.log2(np.maximum(inside, 1))
-    return cast(Floats, np.einsum("rk,rk->r", counts, logs))
+    logs = np.log2(np.maximum(np.arange(int(inside.max(initial=0)) + 1), 1))
+    return np.asarray(np.einsum("kr,kr->r", counts, logs[inside]), np.float64)
 
 
 def _lengths(responses: Sequence[Gram | None]) -> tuple[Floats, Moments]:
