@@ -24,7 +24,7 @@ import numpy as np
 
 from dialeval.analysis import significance
 from dialeval.analysis.draws import DEFAULT_LEVEL, DEFAULT_RESAMPLES, DEFAULT_SEED, draws, percentiles, swaps
-from dialeval.analysis.intervals import check_resampling, recentred
+from dialeval.analysis.intervals import check_resampling, leaving_out, recentred
 from dialeval.analysis.pairing import Runs, chosen, differences, systems_of
 from dialeval.analysis.values import Values, metric_of
 from dialeval.core.arrays import Floats
@@ -204,45 +204,46 @@ def _adjusted(rows: list[Difference], alpha: float) -> list[Difference]:
 
 
 class _Baseline:
-    """The baseline, with what its comparisons share: the values of its resamples."""
+    """The baseline, with what its comparisons share: the values of all rows together in every resample."""
 
     def __init__(self, name: str, result: Result, settings: Settings) -> None:
         self.name, self.result, self.settings = name, result, settings
         self.values = Values.of(result)
         self.clusters = self.values.clusters
-        self._of_all = self._resampled(replace(self.values, items={}))
+        self._drawn = self._resampled(replace(self.values, items={}))
+        self._without = self._left_out(self.values)
 
     def _resampled(self, values: Values) -> dict[str, Floats]:
-        """The value of every key in every resample."""
-        if not values.keys:
-            return {}
-        found = values.under(draws(self.clusters, self.settings.resamples, self.settings.seed))
-        return dict(zip(values.keys, found.T, strict=True))
+        """The value of every key in every resample; the resamples are the same for all systems."""
+        return values.by_key(draws(self.clusters, self.settings.resamples, self.settings.seed))
+
+    def _left_out(self, values: Values) -> dict[str, Floats]:
+        return values.of_kinds.by_key(leaving_out(self.clusters))
 
     def against(self, name: str, result: Result, keys: Sequence[str]) -> Iterator[Difference]:
         """The differences of one system, not yet adjusted for the number of tests."""
         mine, theirs = _paired(self.values, Values.of(result, keys), keys)
-        here = {**self._resampled(replace(mine, metrics={})), **self._of_all}
-        there = self._resampled(theirs)
+        here = {**self._resampled(replace(mine, metrics={})), **self._drawn}
+        there, without = self._resampled(theirs), self._left_out(theirs)
         exchanged = self._exchanged(mine, theirs) if self.settings.test == "randomisation" else {}
         for key in keys:
             plain = self._plain(key, name, result, mine, theirs)
-            if key not in there or key not in mine.keys or math.isnan(plain.difference) or self.clusters < 2:
+            if key not in there or math.isnan(plain.difference) or self.clusters < 2:
                 why = mine.reasons.get(key) or theirs.reasons.get(key) or "too little could be scored"
                 yield replace(plain, reason=why)
                 continue
             drawn = there[key] - here[key]
+            if key in without:
+                drawn = recentred(drawn, plain.difference, without[key] - self._without[key])
             yield self._tested(plain, drawn, exchanged.get(key), _cluster_differences(mine, theirs, key))
 
     def _exchanged(self, mine: Values, theirs: Values) -> dict[str, Floats]:
         """The difference of every key after every exchange of clusters."""
         both = mine.joined(theirs)
-        if not both.keys:
-            return {}
         trials = list(swaps(self.clusters, self.settings.trials, self.settings.seed))
-        found = both.under(np.hstack([swap, 1 - swap]) for swap in trials)
-        found -= both.under(np.hstack([1 - swap, swap]) for swap in trials)
-        return dict(zip(both.keys, found.T, strict=True))
+        one = both.by_key(np.hstack([swap, 1 - swap]) for swap in trials)
+        other = both.by_key(np.hstack([1 - swap, swap]) for swap in trials)
+        return {key: values - other[key] for key, values in one.items()}
 
     def _plain(self, key: str, name: str, result: Result, mine: Values, theirs: Values) -> Difference:
         """Two values and their difference, without any test."""
@@ -266,7 +267,6 @@ class _Baseline:
         scale = max(abs(plain.mean), abs(plain.baseline_mean))
         known = drawn[~np.isnan(drawn)]
         error = float(known.std(ddof=1)) if len(known) > 1 else math.nan
-        kinds = plain.key in self.values.metrics and self.values.metrics[plain.key].counts_kinds
         p = (
             significance.bootstrap_p(difference, drawn, scale)
             if exchanged is None
@@ -281,7 +281,7 @@ class _Baseline:
         )
         return replace(
             plain,
-            interval=percentiles(recentred(drawn, difference) if kinds else drawn, settings.level),
+            interval=percentiles(drawn, settings.level),
             p=p,
             effect=effect,
             detectable=least,

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from os import cpu_count
 from typing import Any
 
@@ -73,6 +73,16 @@ class Values:
     def keys(self) -> list[str]:
         """The keys of the columns of `under`."""
         return [*self.items, *self.metrics]
+
+    @property
+    def of_kinds(self) -> Values:
+        """Only the values about how many different things there are."""
+        kinds = {key: metric for key, metric in self.metrics.items() if metric.counts_kinds}
+        return replace(self, items={}, metrics=kinds)
+
+    def by_key(self, draws: Iterable[Ints]) -> dict[str, Floats]:
+        """The values for every way to take clusters, by key."""
+        return dict(zip(self.keys, self.under(draws).T, strict=True)) if self.keys else {}
 
     def joined(self, other: Values) -> Values:
         """The clusters of both, those of the other behind; of what both have."""

@@ -109,10 +109,10 @@ def legend(comparison: Comparison) -> list[str]:
     )
     tests = sum(not math.isnan(row.p) for row in comparison.rows)
     drawn = f"paired bootstrap, {settings.resamples:,} resamples"
+    over = f"{comparison.clusters:,} {comparison.unit}"
     marks = f"* p < {settings.alpha:g}, ** p < {STRONG * settings.alpha:g}"
     lines = [
-        f"Differences to {comparison.baseline} with {100 * settings.level:g}% intervals ({drawn}) "
-        + f"over {comparison.clusters:,} {comparison.unit}.",
+        f"Differences to {comparison.baseline} with {100 * settings.level:g}% intervals ({drawn}) over {over}.",
         f"{marks}: {by}, seed {settings.seed}, adjusted by Holm for {tests} tests.",
         f"detectable: the least difference that this data finds in {100 * POWER:g}% of cases (one test).",
     ]
