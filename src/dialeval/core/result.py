@@ -189,7 +189,7 @@ def _read_table(written: Mapping[str, str], run_file: Path) -> pa.Table:
     content = file.read_bytes()
     if hashlib.sha256(content).hexdigest() != written["sha256"]:
         raise DataError(Fault(str(file), None, f"does not belong to {run_file.name}", "save the run again"))
-    return pq.read_table(pa.BufferReader(content))
+    return pq.ParquetFile(pa.BufferReader(content)).read()  # read_table would import pandas where it is installed
 
 
 def _rows_of(table: pa.Table | None, system: str) -> RowTable | None:
