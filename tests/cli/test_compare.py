@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -13,9 +15,25 @@ import pytest
 import dialeval as package
 from cli.conftest import Dialeval
 from dialeval import sample
+from dialeval.cli.main import main
 
 WORDS = ["the", "a", "cat", "dog", "sat", "ran", "on", "by"]
 QUICK = ("--resamples", "100", "--trials", "200")
+
+
+@pytest.fixture
+def dialeval(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Dialeval:
+    """Run `dialeval ARGUMENTS` in an empty folder; in this process, since there are many."""
+
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.setattr(sys, "argv", ["dialeval", *arguments])
+        with pytest.raises(SystemExit) as end:
+            main()
+        out, err = capsys.readouterr()
+        return subprocess.CompletedProcess(arguments, int(end.value.code or 0), out, err)
+
+    return run
 
 
 def texts(seed: int, words: int = 8) -> list[str]:
