@@ -43,7 +43,7 @@ def folder(tmp_path: Path) -> Path:
     row = '{"dialog_id": "d1", "system": "damd", "context": ["hi"], "response": "hello there", "reference": "hello"}\n'
     (tmp_path / "rows.jsonl").write_text(row)
     (tmp_path / "outputs" / "z.jsonl").write_text(row.replace("damd", "z") * 2)
-    dialeval.evaluate(["hello"], metrics="length").save(tmp_path / "results")
+    dialeval.evaluate({"x": ["hello", "you"], "y": ["oh", "ah"]}, metrics="length").save(tmp_path / "results")
     return tmp_path
 
 
