@@ -240,9 +240,9 @@ class _Baseline:
     def _exchanged(self, mine: Values, theirs: Values) -> dict[str, Floats]:
         """The difference of every key after every exchange of clusters."""
         both = mine.joined(theirs)
-        trials = list(swaps(self.clusters, self.settings.trials, self.settings.seed))
-        one = both.by_key(np.hstack([swap, 1 - swap]) for swap in trials)
-        other = both.by_key(np.hstack([1 - swap, swap]) for swap in trials)
+        every = [swaps(self.clusters, self.settings.trials, self.settings.seed) for _ in range(2)]
+        one = both.by_key(np.hstack([swap, 1 - swap]) for swap in every[0])
+        other = both.by_key(np.hstack([1 - swap, swap]) for swap in every[1])
         return {key: values - other[key] for key, values in one.items()}
 
     def _plain(self, key: str, name: str, result: Result, mine: Values, theirs: Values) -> Difference:

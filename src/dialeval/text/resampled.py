@@ -68,10 +68,17 @@ def segment_kinds(sample: Sample, name: str, order: str, size: int) -> tuple[Int
     up, and the different words of the last segment, if it is not whole. `order` names the place of each row."""
     from dialeval.text import resampled_kernel as kernel
 
-    ids, offsets, clusters = sample.rows.derived(("in order", name, order), lambda: _in_order(sample.rows, name, order))
-    found = np.zeros((len(sample), 3), np.int64)
-    seen = np.zeros(len(sample.rows.words(name).words) + 1, np.int64)
-    kernel.count_segments(np.ascontiguousarray(sample.counts[:, clusters]), offsets, ids, size, seen, found)
+    rows, kinds = sample.rows, len(sample.rows.words(name).words)
+    ids, offsets, clusters = rows.derived(("in order", name, order), lambda: _in_order(rows, name, order))
+
+    def make() -> Ids:
+        inner = np.zeros((len(clusters), size + 1), np.int32)
+        kernel.count_inner(offsets, ids, size, np.zeros(kinds, np.int64), inner)
+        return inner
+
+    inner = rows.derived(("inner segments", name, order, size), make)
+    found, seen = np.zeros((len(sample), 3), np.int64), np.zeros(kinds, np.int64)
+    kernel.count_segments(np.ascontiguousarray(sample.counts[:, clusters]), offsets, ids, size, inner, seen, found)
     words, whole, rest = found.T
     return words, whole, rest
 
