@@ -18,13 +18,13 @@ MORE = "distinct(n=3),distinct(n=2,per=response),bleu(by=sacre)"
 
 def figures() -> Iterator[tuple[str, str]]:
     """What is measured, and the figure."""
-    here = sample.folder()
     run = dialeval.evaluate(
         lines(ROWS, 0),
         lines(ROWS, 1),
         lines(ROWS, 2),
-        train=here / "train.txt",
-        embeddings=here / "vectors.txt",
+        train=lines(ROWS, 3),
+        vocabulary=sorted({word for text in lines(ROWS, 0) for word in text.split()}),
+        embeddings=sample.folder() / "vectors.txt",
         metrics=f"all,{MORE}",
     )
     metrics = len(run["system"])
