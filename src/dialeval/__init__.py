@@ -12,6 +12,8 @@ from dialeval.core.version import __version__
 
 if TYPE_CHECKING:
     from dialeval.analysis.agreement import Agreement, agreement
+    from dialeval.analysis.comparison import compare
+    from dialeval.analysis.intervals import with_intervals
     from dialeval.core.errors import DataError, DialevalError, NeedError, SettingError
     from dialeval.core.result import Result, Run, load
     from dialeval.engine.evaluate import evaluate
@@ -27,8 +29,10 @@ _HOMES = {
     "Result": "dialeval.core.result",
     "Run": "dialeval.core.result",
     "load": "dialeval.core.result",
+    "compare": "dialeval.analysis.comparison",
     "evaluate": "dialeval.engine.evaluate",
     "report": "dialeval.reports.html",
+    "with_intervals": "dialeval.analysis.intervals",
 }
 
 __all__ = [
@@ -41,9 +45,11 @@ __all__ = [
     "SettingError",
     "__version__",
     "agreement",
+    "compare",
     "evaluate",
     "load",
     "report",
+    "with_intervals",
 ]
 
 

@@ -46,8 +46,8 @@ def folder(tmp_path: Path) -> Path:
     (tmp_path / "outputs" / "z.jsonl").write_text(row.replace("damd", "z") * 2)
     rated = [
         {
-            "dialog_id": f"d{n}",
-            "system": f"s{n % 3}",
+            "dialog_id": f"d{n // 2}",
+            "system": "xy"[n % 2],
             "response": "hello " * (n % 4),
             "reference": "hello",
             "scores": n % 5,

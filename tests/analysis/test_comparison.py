@@ -1,0 +1,223 @@
+"""Comparisons of runs: what is compared, what is refused, and what the figures are."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dialeval
+from dialeval import sample
+from dialeval.analysis.comparison import compare, enough_trials
+from dialeval.analysis.gates import failures
+from dialeval.analysis.pairing import labels_of
+from dialeval.core.errors import SettingError
+from dialeval.core.result import Result, Run
+from dialeval.core.rowtable import RowTable
+
+QUICK: dict[str, Any] = {"resamples": 200, "trials": 300}
+WORDS = ["the", "a", "cat", "dog", "sat", "ran", "on", "by", "old", "new", "mat", "hat"]
+
+
+def texts(seed: int, rows: int = 40, words: int = 12) -> list[str]:
+    rng = np.random.default_rng(seed)
+    return [" ".join(rng.choice(WORDS[:words], size=rng.integers(3, 9))) for _ in range(rows)]
+
+
+def made(systems: dict[str, list[str]], references: list[str] | None = None, metrics: str = "length,distinct") -> Run:
+    return dialeval.evaluate(systems, references, metrics=metrics)
+
+
+@pytest.fixture(scope="module")
+def run() -> Run:
+    return made({"a": texts(1), "b": texts(2), "narrow": texts(3, words=4)})
+
+
+def test_every_system_is_compared_with_the_first(run: Run) -> None:
+    found = compare(run, **QUICK)
+    assert found.baseline == "a"
+    assert [(row.system, row.key) for row in found.rows[:3]] == [
+        ("b", "length"),
+        ("b", "distinct-1"),
+        ("b", "distinct-2"),
+    ]
+    for row in found.rows:
+        assert row.baseline_mean == pytest.approx(run["a"][row.key].mean)
+        assert row.mean == pytest.approx(run[row.system][row.key].mean)
+        assert row.difference == row.mean - row.baseline_mean
+        assert row.interval is not None
+        assert row.interval[0] <= row.difference <= row.interval[1]
+        assert row.p <= row.adjusted_p
+        assert (row.wins or 0) + (row.ties or 0) + (row.losses or 0) <= 40
+    assert (found.clusters, found.unit) == (40, "rows")
+
+
+def test_a_known_difference_is_found_and_none_is_not(run: Run) -> None:
+    found = {(row.system, row.key): row for row in compare(run, **QUICK).rows}
+    assert found["narrow", "distinct-1"].significant
+    assert found["narrow", "distinct-1"].worse
+    assert not found["b", "distinct-1"].significant
+    assert found["narrow", "distinct-1"].effect < -1 < abs(found["b", "distinct-1"].effect) * 3 + 1
+
+
+def test_baseline_systems_and_metrics_can_be_chosen(run: Run) -> None:
+    found = compare(run, baseline="narrow", systems=["b"], metrics=["distinct-2"], **QUICK)
+    assert [(row.baseline, row.system, row.key) for row in found.rows] == [("narrow", "b", "distinct-2")]
+    assert not found.rows[0].worse
+
+
+def test_several_runs_take_their_names_along(run: Run) -> None:
+    one, other = made({"bot": texts(1), "old": texts(4)}), made({"bot": texts(2)})
+    found = compare({"main": one, "branch": other}, **QUICK)
+    assert (found.baseline, found.systems) == ("main/bot", ["old", "branch/bot"])
+    assert compare({"main": one, "branch": other}, baseline="branch", **QUICK).baseline == "branch/bot"
+    assert compare([other, one], **QUICK).baseline == "1/bot"
+    assert labels_of(["x/results", "y/results", "z/main/"]) == ["x/results", "y/results", "main"]
+
+
+def test_exchanges_give_the_same_as_scoring_exchanged_texts(run: Run) -> None:
+    """The decisive one: a trial of the randomisation is an evaluation of responses that were really exchanged."""
+    from dialeval.analysis.values import Values
+
+    both = Values.of(run["a"]).joined(Values.of(run["narrow"]))
+    swap = np.random.default_rng(5).integers(2, size=40)
+    (found,) = both.under([np.hstack([1 - swap, swap])[None, :]])
+    mixed = [right if taken else left for left, right, taken in zip(texts(1), texts(3, words=4), swap, strict=True)]
+    anew = made({"mixed": mixed})["mixed"]
+    assert dict(zip(both.keys, found, strict=True)) == pytest.approx({key: anew[key].mean for key in anew}, rel=1e-12)
+
+
+def test_saved_runs_compare_alike(run: Run, tmp_path: Path) -> None:
+    again = compare(dialeval.load(run.save(tmp_path)), **QUICK)
+    assert again.to_dict() == compare(run, **QUICK).to_dict()
+
+
+def test_signatures_that_differ_are_refused_and_named() -> None:
+    one, other = (made({name: texts(1)}, texts(seed), "bleu-2") for name, seed in (("a", 8), ("b", 9)))
+    with pytest.raises(SettingError, match=r"b cannot be compared with a: reference: \w+ and \w+ .*--force"):
+        compare([one, other], **QUICK)
+    found = compare([one, other], force=True, **QUICK)
+    assert any("bleu-2 has reference:" in what for what in found.forced)
+    assert found.to_dict()["forced"]
+    smoothed = dialeval.evaluate({"c": texts(1)}, texts(8), metrics="bleu-2", settings={"bleu": {"smooth": 7}})
+    with pytest.raises(SettingError, match=r"bleu-2 has (metric:bleu-2|smooth:4) and"):
+        compare([one, smoothed], **QUICK)
+
+
+def test_the_version_alone_forbids_nothing(run: Run) -> None:
+    signature = run["b"]["length"].signature
+    assert signature is not None
+    older = replace(run["b"]["length"], signature=signature.with_fields(dialeval="0.0.1"))
+    compare(Run({"a": run["a"], "b": Result({"length": older}, rows=run["b"].rows)}, "0"), **QUICK)
+
+
+def test_other_rows_are_refused() -> None:
+    with pytest.raises(SettingError, match=r"dialogues: 40 and 39; score both on the same data"):
+        compare([made({"a": texts(1)}), made({"b": texts(2, rows=39)})], force=True, **QUICK)
+
+    def placed(name: str, ids: list[str], turns: list[int]) -> Run:
+        rows = RowTable(np.array([0, 1, 3]), ids, np.array(turns))
+        result = made({name: ["x y", "y", "z"]})[name]
+        return Run({name: replace(result, rows=rows)}, "0")
+
+    with pytest.raises(SettingError, match="dialogue 'd1' stands where 'd9' does"):
+        compare([placed("a", ["d1", "d2"], [0, 0, 1]), placed("b", ["d9", "d2"], [0, 0, 1])], **QUICK)
+    with pytest.raises(SettingError, match="row 3 is turn 1 and turn 2"):
+        compare([placed("a", ["d1", "d2"], [0, 0, 1]), placed("b", ["d1", "d2"], [0, 0, 2])], **QUICK)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"baseline": "nobody"}, "no system is called 'nobody'"),
+        ({"metrics": ["bleu-9"]}, "not every system has 'bleu-9'"),
+        ({"systems": ["a"]}, "needs two systems"),
+        ({"test": "t"}, "the tests are"),
+        ({"alpha": 0}, "alpha lies between"),
+        ({"trials": 0}, "at least one trial"),
+        ({"detect": -1.0}, "above 0"),
+    ],
+)
+def test_wrong_settings_are_refused(run: Run, wrong: dict[str, Any], message: str) -> None:
+    with pytest.raises(SettingError, match=message):
+        compare(run, **wrong)
+
+
+def test_means_are_compared_on_rows_that_both_were_scored_on() -> None:
+    one = made(
+        {"a": ["x y z", "", "u v", "x y"], "b": ["x y", "u v w", "", "z y"]},
+        metrics="distinct(per=response),length",
+    )
+    key = "distinct(per=response)"
+    (row,) = compare(one, metrics=[key], **QUICK).rows
+    assert (row.rows, row.of) == (2, 4)
+    assert (row.mean, row.baseline_mean) == (1.0, 1.0)
+
+
+def test_what_cannot_be_tested_says_why(run: Run) -> None:
+    bare = {name: replace(run[name], statistics={}) for name in ("a", "b")}
+    rows = {row.key: row for row in compare(Run(bare, "0"), **QUICK).rows}
+    assert math.isnan(rows["distinct-1"].p)
+    assert rows["distinct-1"].reason is not None
+    assert rows["distinct-1"].to_dict()["p"] is None
+    assert rows["length"].adjusted_p == rows["length"].p, "what was not tested is no part of the family"
+
+
+def test_there_are_enough_trials_for_many_tests() -> None:
+    assert enough_trials(10, 0.05) == 2000
+    for tests in (100, 1000):
+        assert tests / (enough_trials(tests, 0.05) + 1) < 0.05 / 1.9
+
+
+def test_the_paired_bootstrap_can_be_the_test(run: Run) -> None:
+    found = {(row.system, row.key): row for row in compare(run, test="bootstrap", resamples=500).rows}
+    assert found["narrow", "distinct-1"].significant
+    assert found["b", "length"].p > 0.05
+
+
+def test_needed_dialogues_follow_the_difference_to_be_found(run: Run) -> None:
+    one, half = (compare(run, detect=size, metrics=["length"], **QUICK).rows[0] for size in (1.0, 0.5))
+    assert one.needed is not None
+    assert half.needed == pytest.approx(4 * one.needed, rel=0.05)
+
+
+def test_gates(run: Run) -> None:
+    found = compare(run, **QUICK)
+    lines = list(failures(found))
+    assert [line.split()[2] for line in lines] == ["narrow", "narrow"]
+    assert "significantly worse" in lines[0]
+    assert not list(failures(compare(run, systems=["a", "b"], **QUICK)))
+    wide = list(failures(compare(run, systems=["a", "b"], **QUICK), {"distinct-1": 0.0}))
+    assert len(wide) == 1
+    assert "may be worse by" in wide[0]
+    assert not list(failures(compare(run, systems=["a", "b"], **QUICK), {"distinct-1": 0.5}))
+    for wrong in ({"length": 1.0}, {"distinct-9": 1.0}, {"distinct-1": -1.0}):
+        with pytest.raises(SettingError):
+            list(failures(found, wrong))
+
+
+def test_every_family_can_be_compared() -> None:
+    from dialeval.breakdown import evaluate_breakdown
+    from dialeval.multiwoz import evaluate as evaluate_town
+
+    here = sample.folder()
+    town = evaluate_town(here / "town" / "predictions", data="town", dst=True)
+    found = compare(town, **QUICK)
+    assert found.unit == "dialogues"
+    assert {"inform", "bleu/town", "msttr", "num-trigrams"} <= set(found.keys)
+    assert not [row for row in found.rows if row.reason and not math.isnan(row.difference)]
+    talks = here / "breakdown"
+    detected = evaluate_breakdown(talks / "data", [talks / "keywords", talks / "cautious"])
+    found = compare(detected, **QUICK)
+    assert found.systems == ["cautious"]
+    assert next(row for row in found.rows if row.key == "jsd-o-t-x").better == "lower"
+    assert compare(detected, baseline="floor/always-X", systems=["keywords"], metrics=["f1-x"], **QUICK).rows
+    sampled = dialeval.evaluate(
+        {name: here / "lsdscc" / f"{name}.txt" for name in ("varied", "safe")},
+        reference_groups=here / "lsdscc" / "groups.json",
+    )
+    assert set(compare(sampled, **QUICK).keys) == {"mds", "pds", "max-bleu"}

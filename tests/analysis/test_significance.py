@@ -1,0 +1,164 @@
+"""Tests against scipy and sacreBLEU on the same exchanges and resamples; Holm and powers by hand."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.stats
+from hypothesis import given
+from hypothesis import strategies as st
+from sacrebleu.metrics import BLEU
+from sacrebleu.significance import PairedTest
+
+from dialeval.analysis import significance
+from dialeval.analysis.draws import swaps
+from dialeval.analysis.values import Values
+from dialeval.core.arrays import Floats, Ints
+from dialeval.core.statistics import SampledRows, Sums
+from dialeval.metrics.task.bleu import TaskBleu
+
+ps = st.lists(st.floats(0, 1) | st.just(math.nan), max_size=12)
+
+
+def holm_by_hand(values: list[float]) -> list[float]:
+    known = sorted(value for value in values if not math.isnan(value))
+    steps = [min(1.0, (len(known) - rank) * value) for rank, value in enumerate(known)]
+    return [
+        math.nan if math.isnan(v) else max(steps[: max(i for i, k in enumerate(known) if k <= v) + 1]) for v in values
+    ]
+
+
+@given(ps)
+def test_holm(values: list[float]) -> None:
+    assert significance.holm(values) == pytest.approx(holm_by_hand(values), nan_ok=True)
+
+
+def test_holm_of_a_textbook() -> None:
+    assert significance.holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
+
+
+def joined(left: Floats, right: Floats) -> Values:
+    both = [Values(SampledRows({}, np.arange(len(items) + 1)), {"x": items}) for items in (left, right)]
+    return both[0].joined(both[1])
+
+
+def test_randomisation_is_the_permutation_test_of_scipy() -> None:
+    rng = np.random.default_rng(7)
+    left, right = rng.normal(size=11), rng.normal(0.5, size=11)
+    every = np.array([[(number >> bit) & 1 for bit in range(11)] for number in range(2**11)])
+    found = joined(left, right).under([np.hstack([every, 1 - every])]) - joined(left, right).under(
+        [np.hstack([1 - every, every])]
+    )
+    difference = float(right.mean() - left.mean())
+    oracle = scipy.stats.permutation_test(
+        (right, left), lambda x, y: np.mean(x - y), permutation_type="samples", n_resamples=np.inf
+    )
+    p = significance.randomisation_p(difference, found[:, 0], 1.0)
+    assert (p * (2**11 + 1) - 1) / 2**11 == pytest.approx(oracle.pvalue, abs=1e-12)
+
+
+def sentences(seed: int) -> list[str]:
+    """Sentences of which no two are alike, so that no exchange leaves a score as it was."""
+    rng = np.random.default_rng(seed)
+    words = [f"w{number}" for number in range(40)]
+    return [" ".join(rng.choice(words, size=rng.integers(8, 20))) for _ in range(60)]
+
+
+REFERENCES = sentences(0)
+
+
+def changed(seed: int) -> list[str]:
+    """Responses with some words replaced."""
+    rng = np.random.default_rng(seed)
+    return [" ".join("x" if rng.random() < 0.12 else word for word in text.split()) for text in REFERENCES]
+
+
+def bleu_sums(responses: list[str]) -> Sums:
+    """The counts of sacreBLEU in our order: scored, matches, totals, lengths."""
+    counts = np.array(BLEU()._extract_corpus_statistics(responses, [REFERENCES]), float)
+    return Sums(np.column_stack([np.ones(len(counts)), counts[:, 2:6], counts[:, 6:10], counts[:, :2]]))
+
+
+def bleu_values(responses: list[str]) -> Values:
+    rows = SampledRows({"task-bleu/mwz22/ignored": bleu_sums(responses)}, np.arange(len(responses) + 1))
+    return Values(rows, metrics={"bleu": TaskBleu()})
+
+
+def oracle(kind: str, samples: int) -> tuple[float, float, float]:
+    """The two scores and p of sacreBLEU's paired test."""
+    systems = [("a", changed(1)), ("b", changed(2))]
+    _, scores = PairedTest(systems, {"BLEU": BLEU()}, [REFERENCES], kind, samples)()
+    first, second = scores["BLEU"]
+    return first.score, second.score, second.p_value
+
+
+def test_randomisation_of_bleu_is_that_of_sacrebleu() -> None:
+    first, second, p = oracle("ar", 800)
+    both = bleu_values(changed(1)).joined(bleu_values(changed(2)))
+    kept = np.random.default_rng(12345).integers(2, size=(800, 60), dtype=bool).astype(np.int64)
+    found = both.under([np.hstack([kept, 1 - kept])]) - both.under([np.hstack([1 - kept, kept])])
+    assert significance.randomisation_p(second - first, found[:, 0], 100.0) == pytest.approx(p, abs=1e-12)
+
+
+def test_bootstrap_of_bleu_is_that_of_sacrebleu() -> None:
+    first, second, p = oracle("bs", 500)
+    taken: Ints = np.random.default_rng(12345).choice(60, size=(500, 60), replace=True)
+    counts = np.array([np.bincount(row, minlength=60) for row in taken])
+    drawn = (bleu_values(changed(2)).under([counts]) - bleu_values(changed(1)).under([counts]))[:, 0]
+    # sacreBLEU's p is one of absolute differences, without the other tail.
+    sizes = np.abs(drawn) - np.abs(drawn).mean()
+    assert (np.count_nonzero(sizes > abs(second - first)) + 1) / 501 == pytest.approx(p, abs=1e-12)
+    assert significance.bootstrap_p(second - first, drawn, 100.0) >= p
+
+
+def test_equal_systems_are_never_different() -> None:
+    zeros = np.zeros(50)
+    assert significance.randomisation_p(0.0, zeros, 1.0) == 1.0
+    assert significance.bootstrap_p(0.0, zeros, 1.0) == 1.0
+    assert significance.cohen_d(zeros) == 0.0
+
+
+def test_p_is_unknown_without_values() -> None:
+    nothing = np.full(5, math.nan)
+    for test in (significance.randomisation_p, significance.bootstrap_p):
+        assert math.isnan(test(0.5, nothing, 1.0))
+        assert math.isnan(test(math.nan, np.zeros(3), 1.0))
+
+
+@pytest.mark.parametrize("test", ["randomisation", "bootstrap"])
+def test_p_is_uniform_where_there_is_no_difference(test: str) -> None:
+    found = []
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        left, right = rng.normal(size=(2, 40))
+        away = right - left
+        if test == "randomisation":
+            (swap,) = swaps(40, 400, 10**6 + seed)
+            found.append(significance.randomisation_p(float(away.mean()), (1 - 2 * swap) @ away / 40, 1.0))
+        else:
+            taken = np.random.default_rng(10**6 + seed).integers(40, size=(400, 40))
+            found.append(significance.bootstrap_p(float(away.mean()), away[taken].mean(axis=1), 1.0))
+    assert scipy.stats.kstest(found, "uniform").pvalue > 0.01
+    assert 0.02 <= np.mean(np.array(found) < 0.05) <= 0.09
+
+
+def test_the_least_difference_is_found_in_four_of_five_cases() -> None:
+    least = significance.least_difference(1 / math.sqrt(100), 0.05)
+    hits = 0
+    for seed in range(300):
+        away = np.random.default_rng(seed).normal(least, size=100)
+        hits += scipy.stats.ttest_1samp(away, 0).pvalue < 0.05
+    assert hits / 300 == pytest.approx(significance.POWER, abs=0.07)
+    assert significance.needed_clusters(100, least, least) == 100
+    assert significance.needed_clusters(100, least, least / 2) == 400
+    assert significance.needed_clusters(100, math.nan, 1.0) is None
+
+
+def test_effects_are_means_over_deviations() -> None:
+    values: Any = np.array([1.0, 2.0, 3.0, math.nan])
+    assert significance.cohen_d(values) == pytest.approx(2.0)
+    assert math.isnan(significance.cohen_d(np.array([1.0, 1.0])))
+    assert math.isnan(significance.cohen_d(np.array([1.0])))

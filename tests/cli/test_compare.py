@@ -1,0 +1,156 @@
+"""`dialeval compare` and `--intervals` as a user meets them."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import dialeval as package
+from cli.conftest import Dialeval
+from dialeval import sample
+from dialeval.cli.main import main
+
+WORDS = ["the", "a", "cat", "dog", "sat", "ran", "on", "by"]
+QUICK = ("--resamples", "100", "--trials", "200")
+
+
+@pytest.fixture
+def dialeval(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Dialeval:
+    """Run `dialeval ARGUMENTS` in an empty folder; in this process, since there are many."""
+
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.setattr(sys, "argv", ["dialeval", *arguments])
+        with pytest.raises(SystemExit) as end:
+            main()
+        out, err = capsys.readouterr()
+        return subprocess.CompletedProcess(arguments, int(end.value.code or 0), out, err)
+
+    return run
+
+
+def texts(seed: int, words: int = 8) -> list[str]:
+    rng = np.random.default_rng(seed)
+    return [" ".join(rng.choice(WORDS[:words], size=6)) for _ in range(30)]
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> None:
+    package.evaluate({"bot": texts(1)}, texts(9), metrics="bleu-1,distinct-1,length").save(tmp_path / "main")
+    package.evaluate({"bot": texts(2)}, texts(9), metrics="bleu-1,distinct-1,length").save(tmp_path / "same")
+    package.evaluate({"bot": texts(3, words=2)}, texts(9), metrics="bleu-1,distinct-1,length").save(tmp_path / "poor")
+    package.evaluate({"other": texts(2)}, texts(8), metrics="bleu-1").save(tmp_path / "elsewhere")
+
+
+@pytest.mark.usefixtures("runs")
+def test_prints_a_table_that_says_what_it_means(dialeval: Dialeval) -> None:
+    done = dialeval("compare", "main", "poor", *QUICK, "--detect", "0.01")
+    assert done.returncode == 0, done.stderr
+    for part in (
+        "main/bot",
+        "poor/bot",
+        "distinct-1",
+        "adjusted",
+        "needed",
+        "approximate randomisation with 200 trials",
+    ):
+        assert part in done.stdout
+    assert done.stderr == ""
+
+
+@pytest.mark.usefixtures("runs")
+def test_json_and_csv_hold_the_same(dialeval: Dialeval) -> None:
+    document = json.loads(dialeval("compare", "main", "poor", *QUICK, "-f", "json").stdout)
+    assert (document["baseline"], document["systems"], document["seed"]) == ("main/bot", ["poor/bot"], 12345)
+    table = list(csv.DictReader(io.StringIO(dialeval("compare", "main", "poor", *QUICK, "-f", "csv").stdout)))
+    assert [float(row["p"]) for row in table] == [row["p"] for row in document["differences"]]
+    assert [float(row["low"]) for row in table] == [row["interval"][0] for row in document["differences"]]
+
+
+@pytest.mark.usefixtures("runs")
+@pytest.mark.parametrize(("format_", "sign"), [("md", "| bleu-1 |"), ("latex", r"\toprule"), ("table", "bleu-1")])
+def test_writes_to_a_file(dialeval: Dialeval, tmp_path: Path, format_: str, sign: str) -> None:
+    done = dialeval("compare", "main", "poor", *QUICK, "-f", format_, "-o", "deep/table.txt")
+    assert (done.returncode, done.stdout) == (0, "")
+    assert sign in (tmp_path / "deep" / "table.txt").read_text()
+
+
+@pytest.mark.usefixtures("runs")
+def test_runs_that_were_not_scored_alike_are_refused(dialeval: Dialeval) -> None:
+    done = dialeval("compare", "main", "elsewhere", "-m", "bleu-1", *QUICK)
+    assert done.returncode == 2
+    assert "other cannot be compared with bot: reference:" in done.stderr
+    assert "--force" in done.stderr
+    forced = dialeval("compare", "main", "elsewhere", "-m", "bleu-1", *QUICK, "--force")
+    assert forced.returncode == 0
+    assert "Forced: other and bot" in forced.stdout
+
+
+@pytest.mark.usefixtures("runs")
+def test_gates(dialeval: Dialeval) -> None:
+    assert dialeval("compare", "same", "--no-worse-than", "main", *QUICK).returncode == 0
+    worse = dialeval("compare", "poor", "--no-worse-than", "main", *QUICK)
+    assert worse.returncode == 1
+    assert "gate failed: distinct-1 of poor/bot is" in worse.stderr
+    assert "length" not in worse.stderr
+    strict = dialeval("compare", "same", "--no-worse-than", "main", "--margin", "bleu-1=0", *QUICK)
+    assert strict.returncode == 1
+    assert "may be worse by" in strict.stderr
+    loose = dialeval("compare", "same", "--no-worse-than", "main", "--margin", "bleu-1=0.9", *QUICK)
+    assert loose.returncode == 0, loose.stderr
+    under = dialeval("compare", "main", "poor", "--fail-under", "distinct-1=0.03", *QUICK)
+    assert under.returncode == 1
+    assert under.stderr.count("gate failed") == 1, "the baseline is not held to the gate"
+
+
+@pytest.mark.usefixtures("runs")
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["main"], "needs two systems"),
+        (["main", "nowhere"], "cannot be read"),
+        (["main", "poor", "--baseline", "main/bat"], "did you mean"),
+        (["main", "poor", "--margin", "bleu-1=1"], "--no-worse-than"),
+        (["main", "poor", "--no-worse-than", "main", "--margin", "bleu-1=x"], "--margin wants"),
+        (["main", "poor", "--no-worse-than", "main", "--baseline", "poor"], "leave --baseline out"),
+        (["main", "poor", "--alpha", "2"], "alpha lies between"),
+    ],
+)
+def test_what_is_wrong_is_said(dialeval: Dialeval, arguments: list[str], message: str) -> None:
+    done = dialeval("compare", *arguments)
+    assert done.returncode == 2
+    assert message in done.stderr
+
+
+def test_intervals_of_every_command_that_scores(dialeval: Dialeval, tmp_path: Path) -> None:
+    here = sample.folder()
+    talks = here / "breakdown"
+    commands = {
+        "distinct-2": ["score", str(here / "responses"), "-m", "distinct-2"],
+        "mds": ["lsdscc", str(here / "lsdscc" / "safe.txt"), "-r", str(here / "lsdscc" / "groups.json")],
+        "msttr": ["multiwoz", "-i", str(here / "town" / "predictions" / "patient.json"), "--data", "town"],
+        "f1-x": ["breakdown", "-p", str(talks / "data"), "-o", str(talks / "keywords"), "--no-anchors"],
+    }
+    for key, command in commands.items():
+        done = dialeval(*command, "-f", "json", "--intervals", "bca", "--resamples", "50", "--seed", "3")
+        assert done.returncode == 0, done.stderr
+        metric = next(iter(json.loads(done.stdout)["systems"].values()))["metrics"][key]
+        how = metric["interval_by"]
+        assert (how["method"], how["resamples"], how["seed"], how["level"]) == ("bca", 50, 3, 0.95)
+        assert metric["interval"][0] <= metric["mean"] <= metric["interval"][1]
+    wrong = dialeval("score", str(here / "responses"), "--seed", "3")
+    assert wrong.returncode == 2
+    assert "--intervals" in wrong.stderr
+
+
+def test_the_level_of_resampled_intervals_is_the_confidence(dialeval: Dialeval) -> None:
+    arguments = ["score", str(sample.folder() / "responses"), "-m", "length", "-f", "json", "--intervals", "percentile"]
+    document = json.loads(dialeval(*arguments, "--confidence", "0.8").stdout)
+    assert document["systems"]["careful"]["metrics"]["length"]["interval_by"]["level"] == 0.8

@@ -1,0 +1,70 @@
+"""Comparisons as tables: marks, bold figures, names that are text in every format, any width of terminal."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+
+import pytest
+from rich.console import Console
+
+import dialeval
+from dialeval.analysis.comparison import Comparison, compare
+from dialeval.reports import comparisons
+
+
+def made(name: str = "poor", **settings: float) -> Comparison:
+    good = [f"w{n} w{n + 1} w{n % 7}" for n in range(30)]
+    bad = [f"w{n % 3} w1" for n in range(30)]
+    run = dialeval.evaluate({"good": good, name: bad}, metrics="distinct-1,length")
+    return compare(run, resamples=100, trials=300, **settings)  # type: ignore[arg-type]
+
+
+def printed(comparison: Comparison, width: int) -> str:
+    console = Console(file=io.StringIO(), width=width)
+    console.print(comparisons.table(comparison))
+    return console.file.getvalue()  # type: ignore[attr-defined, no-any-return]
+
+
+def test_marks_follow_the_adjusted_p() -> None:
+    row = replace(made().rows[0], significant=True)
+    assert comparisons.mark(replace(row, adjusted_p=0.009), 0.05) == "**"
+    assert comparisons.mark(replace(row, adjusted_p=0.02), 0.05) == "*"
+    assert comparisons.mark(replace(row, adjusted_p=0.2, significant=False), 0.05) == ""
+
+
+def test_latex_has_the_best_in_bold_and_marks() -> None:
+    text = comparisons.to_latex(made())
+    line = next(line for line in text.splitlines() if line.startswith("distinct-1"))
+    assert line.index(r"\mathbf") < line.index("^{**}")
+    assert r"\mathbf" not in next(line for line in text.splitlines() if line.startswith("length")), "neither is better"
+    assert "adjusted by Holm for 2 tests" in text
+
+
+@pytest.mark.parametrize("name", ["a|b", "[bold]x", "*b*_i_", "\x1b[31mred", "50% & $x"])
+def test_names_stay_text(name: str) -> None:
+    comparison = made(name)
+    markdown = comparisons.to_markdown(comparison)
+    assert all(line.replace(r"\|", "").count("|") == 10 for line in markdown.splitlines() if line.startswith("|"))
+    assert "\x1b" not in markdown + comparisons.to_latex(comparison) + printed(comparison, 120)
+    if name == "[bold]x":
+        assert name in printed(comparison, 160)
+
+
+@pytest.mark.parametrize("width", [50, 80, 200])
+def test_every_figure_is_shown_at_any_width(width: int) -> None:
+    shown = printed(made(detect=0.1), width)
+    for head in (
+        "metric",
+        "good",
+        "poor",
+        "difference",
+        "p",
+        "adjusted",
+        "effect",
+        "won/tied/lost",
+        "detectable",
+        "needed",
+    ):
+        assert head in shown
+    assert max(map(len, shown.splitlines())) <= width

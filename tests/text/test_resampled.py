@@ -1,0 +1,69 @@
+"""n-grams and segments of resamples against rows that are really written one after the other."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dialeval.core.arrays import Ints
+from dialeval.core.columns import TextColumn
+from dialeval.core.statistics import Sample, SampledRows, Statistic, Sums, WordRows
+from dialeval.text.resampled import ngram_totals, segment_kinds
+from dialeval.text.vocabulary import Vocabulary
+
+rows = st.lists(st.lists(st.sampled_from("abcd"), max_size=9), min_size=1, max_size=8)
+
+
+def drawn(data: st.DataObject, texts: list[list[str]]) -> tuple[Ints, Ints]:
+    """Clusters of the rows, and two resamples of them."""
+    cuts = data.draw(st.lists(st.integers(0, len(texts)), max_size=5))
+    offsets = np.unique([0, *cuts, len(texts)])
+    counts = data.draw(st.lists(st.integers(0, 3), min_size=2 * len(offsets) - 2, max_size=2 * len(offsets) - 2))
+    return offsets, np.array(counts, np.int64).reshape(2, -1)
+
+
+def sample_of(texts: list[list[str]], places: list[int], offsets: Ints, counts: Ints) -> Sample:
+    words = WordRows.of(Vocabulary().split(TextColumn.from_strings([" ".join(words) for words in texts])))
+    statistics: dict[str, Statistic] = {"words": words, "places": Sums(np.array(places, float).reshape(-1, 1))}
+    return Sample(SampledRows(statistics, offsets), counts)
+
+
+@given(rows, st.integers(1, 4), st.data())
+def test_ngrams(texts: list[list[str]], n: int, data: st.DataObject) -> None:
+    offsets, counts = drawn(data, texts)
+    found = ngram_totals(sample_of(texts, [0] * len(texts), offsets, counts), "words", n)
+    for taken, totals in zip(counts, found.T, strict=True):
+        times = np.repeat(taken, np.diff(offsets))
+        expected: Counter[tuple[str, ...]] = Counter()
+        for words, often in zip(texts, times.tolist(), strict=True):
+            for at in range(len(words) - n + 1):
+                expected[tuple(words[at : at + n])] += often
+        assert sorted(totals[totals > 0].tolist()) == sorted(count for count in expected.values() if count)
+
+
+@pytest.mark.parametrize("size", [1, 3, 7])
+@given(rows, st.data())
+def test_segments(size: int, texts: list[list[str]], data: st.DataObject) -> None:
+    offsets, counts = drawn(data, texts)
+    clusters = list(pairwise(offsets.tolist()))
+    order = data.draw(st.permutations(range(len(clusters))))
+    places = [0] * len(texts)
+    for rank, cluster in enumerate(order):  # rows of a cluster backwards, so that their order matters too
+        for row in range(*clusters[cluster]):
+            places[row] = 100 * rank - row
+    found = np.transpose(segment_kinds(sample_of(texts, places, offsets, counts), "words", "places", size))
+    for taken, (total, whole, rest) in zip(counts, found.tolist(), strict=True):
+        words: list[str] = []
+        for cluster in order:
+            if any(texts[row] for row in range(*clusters[cluster])):
+                said = [word for row in reversed(range(*clusters[cluster])) for word in texts[row]]
+                words += said * int(taken[cluster])
+        parts = [words[at : at + size] for at in range(0, len(words), size)]
+        assert total == len(words)
+        assert whole == sum(len(set(part)) for part in parts if len(part) == size)
+        assert rest == sum(len(set(part)) for part in parts if len(part) < size)
