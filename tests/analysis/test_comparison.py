@@ -108,6 +108,17 @@ def test_signatures_that_differ_are_refused_and_named() -> None:
         compare([one, smoothed], **QUICK)
 
 
+def test_values_of_different_metrics_are_shown_and_not_tested() -> None:
+    one = dialeval.evaluate({"a": texts(1)}, metrics="distinct-1,length")
+    other = dialeval.evaluate({"b": texts(2)}, metrics="distinct-1,length", settings={"distinct": {"oov": "self"}})
+    found = {row.key: row for row in compare([one, other], force=True, **QUICK).rows}
+    assert found["distinct-1"].reason == "two metrics made it, so that dialogues cannot be exchanged"
+    assert found["distinct-1"].mean == other["b"]["distinct-1"].mean
+    assert found["length"].reason is None
+    (row,) = compare([one, other], metrics=["distinct-1"], force=True, test="bootstrap", resamples=100).rows
+    assert row.interval is not None
+
+
 def test_the_version_alone_forbids_nothing(run: Run) -> None:
     signature = run["b"]["length"].signature
     assert signature is not None

@@ -41,6 +41,18 @@ def test_the_registry_loads_no_compiler() -> None:
     assert not loaded_by(program) & (HEAVY - {"rich"})
 
 
+def test_task_dialogues_and_breakdowns_need_no_compiler() -> None:
+    program = (
+        "from dialeval import sample\n"
+        "from dialeval.breakdown import evaluate_breakdown\n"
+        "from dialeval.multiwoz import evaluate\n"
+        "here = sample.folder()\n"
+        "evaluate(here / 'town' / 'predictions', data='town', dst=True)\n"
+        "evaluate_breakdown(here / 'breakdown' / 'data', here / 'breakdown' / 'keywords')"
+    )
+    assert "numba" not in loaded_by(program)
+
+
 def test_only_kernels_import_numba() -> None:
     for path in PACKAGE.rglob("*.py"):
         tree = ast.parse(path.read_text(encoding="utf-8"))

@@ -89,7 +89,7 @@ class Values:
         items = {
             key: np.concatenate([values, other.items[key]]) for key, values in self.items.items() if key in other.items
         }
-        metrics = {key: metric for key, metric in self.metrics.items() if key in other.metrics}
+        metrics = {key: metric for key, metric in self.metrics.items() if other.metrics.get(key) == metric}
         mine, theirs = self.rows.statistics, other.rows.statistics
         statistics = {name: joined([mine[name], theirs[name]]) for name in mine if name in theirs}
         offsets = np.concatenate([self.rows.offsets, self.rows.offsets[-1] + other.rows.offsets[1:]])

@@ -85,7 +85,7 @@ class WordRows:
 
 
 Statistic: TypeAlias = Sums | WordRows
-Brought: TypeAlias = Sums | TokenColumn
+Brought: TypeAlias = Sums | WordRows | TokenColumn
 """What the rows of one batch bring; tokens refer to the vocabulary of the process."""
 
 
@@ -127,10 +127,8 @@ class Gathering:
 def gathered(parts: Sequence[Brought]) -> Statistic:
     """A statistic of the rows of all batches."""
     tokens = [part for part in parts if isinstance(part, TokenColumn)]
-    if not tokens:
-        return joined([cast("Sums", part) for part in parts])
-    if any(part.vocabulary is not tokens[0].vocabulary for part in tokens):  # batches of several processes
-        return WordRows.joined([WordRows.of(part) for part in tokens])
+    if not tokens or any(part.vocabulary is not tokens[0].vocabulary for part in tokens):  # of several processes
+        return joined([WordRows.of(part) if isinstance(part, TokenColumn) else part for part in parts])
     sizes = np.concatenate([np.zeros(1, np.int64), *(part.lengths for part in tokens)])
     ids = np.concatenate([part.ids for part in tokens])
     return WordRows.of(TokenColumn(ids, np.cumsum(sizes), tokens[0].vocabulary))

@@ -35,15 +35,13 @@ import numpy as np
 
 from dialeval.core.arrays import Floats, Ids
 from dialeval.core.batch import Batch
-from dialeval.core.columns import TextColumn, TokenColumn, Words
 from dialeval.core.errors import SettingError
 from dialeval.core.exact import Moments
 from dialeval.core.fold import Better, Estimate, Metric, Partial
 from dialeval.core.needs import Need
-from dialeval.core.statistics import Brought, Sample, Sums
+from dialeval.core.statistics import Brought, Sample, Sums, WordRows
 from dialeval.metrics.task.turns import normalised_responses
 from dialeval.text.resampled import cluster_grams, ngram_totals, segment_kinds
-from dialeval.text.vocabulary import Vocabulary
 
 Of = Literal["entropy", "cond-entropy", "avg-lengths", "msttr", "num-unigrams", "num-bigrams", "num-trigrams"]
 WORDS, PLACES = "task-words", "task-places"
@@ -118,9 +116,7 @@ class Richness(Metric[RichnessState]):
         state = RichnessState(moments, counts, tuple(placed))
         if self.of == "avg-lengths":
             return Partial(state, {self.name: lengths})
-        brought: dict[str, Brought] = {
-            WORDS: batch.derived("response tokens", lambda: _tokens(words, batch.vocabulary))
-        }
+        brought: dict[str, Brought] = {WORDS: batch.derived("rows of words", lambda: _word_rows(words))}
         if self.of == "msttr":
             places = [-1 if row["position"] is None else row["position"] for row in rows]
             brought[PLACES] = Sums(np.array(places, np.float64).reshape(-1, 1))
@@ -196,12 +192,12 @@ def words_of(text: str) -> Gram:
     return tuple(_BLANKS.sub(" ", bare).lower().split(" "))
 
 
-def _tokens(responses: Sequence[Gram | None], vocabulary: Words) -> TokenColumn:
-    """The words of responses as ids; a response that is missing has none, an empty one has one."""
-    known = cast(Vocabulary, vocabulary)
-    flat = list(chain.from_iterable(words for words in responses if words is not None))
-    sizes = [0, *(0 if words is None else len(words) for words in responses)]
-    return TokenColumn(known.add(TextColumn.from_strings(flat)), np.cumsum(sizes), vocabulary)
+def _word_rows(responses: Sequence[Gram | None]) -> WordRows:
+    """The words of responses, numbered; a response that is missing has none, an empty one has one."""
+    numbers: dict[str, int] = {}
+    said = [words or () for words in responses]
+    ids = np.array([numbers.setdefault(word, len(numbers)) for words in said for word in words], np.int32)
+    return WordRows(ids, np.cumsum([0, *map(len, said)]), list(numbers))
 
 
 def _bits(counts: Ids, inside: Ids) -> Floats:
