@@ -39,6 +39,13 @@ WORLDS: dict[Need, World] = {
 AnyMetric = Metric[Any]
 METRICS: list[AnyMetric] = [registry().parse(name) for name in registry().presets]
 every_metric = pytest.mark.parametrize("metric", METRICS, ids=str)
+_PER = {"corpus": "response", "response": "corpus"}
+TURNED: list[AnyMetric] = [
+    replace(metric, per=_PER[per])  # type: ignore[call-arg]
+    for metric in METRICS
+    if (per := getattr(metric, "per", None)) in _PER
+]
+"""Those that are of all rows together or a mean over rows, as one likes, each the other way."""
 few = settings(max_examples=20)
 
 
@@ -271,7 +278,7 @@ def resampled(metric: AnyMetric, place: Place, rows: Sequence[Any], offsets: Int
     return metric.resampled(Sample(SampledRows(found, offsets), counts))
 
 
-@every_metric
+@pytest.mark.parametrize("metric", [*METRICS, *TURNED], ids=str)
 @given(data=st.data())
 @few
 def test_a_resample_is_an_evaluation_of_its_rows(metric: AnyMetric, data: st.DataObject) -> None:
@@ -280,7 +287,7 @@ def test_a_resample_is_an_evaluation_of_its_rows(metric: AnyMetric, data: st.Dat
     place = Place(world, rows)
     (whole,) = [est for key, est in metric.finish(place.scored(metric, rows).state).items() if key == metric.name]
     if not whole.corpus:
-        with pytest.raises(NeedError, match="does not say what single rows bring"):
+        with pytest.raises(NeedError, match="what single rows bring"):
             resampled(metric, place, rows, np.arange(len(rows) + 1), np.ones((1, len(rows)), np.int64))
         return
     cuts = data.draw(st.lists(st.integers(0, len(rows)), max_size=4)) if rows else []

@@ -22,6 +22,7 @@ from dialeval.core.batch import Batch
 from dialeval.core.exact import Moments
 from dialeval.core.fold import Estimate, Metric, Partial
 from dialeval.core.needs import Need
+from dialeval.core.statistics import Sample, Sums
 
 Per = Literal["corpus", "response"]
 
@@ -66,7 +67,12 @@ class CountMetric(Metric[SummedCounts]):
         counts = self.counts(batch)
         items = np.where(scored, self.formula(counts), np.nan)
         sums = tuple(counts[scored].sum(axis=0).tolist())
-        return Partial(SummedCounts(sums, Moments.of(items)), {self.name: items})
+        brought = {self.name: Sums(np.column_stack((scored, counts)) * np.float64(scored)[:, None])}
+        return Partial(SummedCounts(sums, Moments.of(items)), {self.name: items}, brought if self.of_corpus else {})
+
+    def resampled(self, sample: Sample) -> Floats:
+        totals: Ints = sample.totals(self.name).astype(np.int64)
+        return np.where(totals[:, 0] > 0, self.formula(totals[:, 1:]), np.nan)
 
     def merge(self, left: SummedCounts, right: SummedCounts) -> SummedCounts:
         counts = tuple(a + b for a, b in zip(left.counts, right.counts, strict=True))
