@@ -64,6 +64,7 @@ def lsdscc(
     object of query -> group -> list, in the order of the lines. The default aligner is that of the LSDSCC program; it
     favours short hypotheses. Where each hypothesis landed is in the JSON, in the report and in the saved run.
     """
+    from dialeval.cli.saving import save
     from dialeval.cli.score import progress_bar, show, systems
     from dialeval.engine.evaluate import evaluate
 
@@ -83,8 +84,7 @@ def lsdscc(
             **inputs,
         )
     if output is not None:
-        run.save(output)
-        click.echo(f"saved in {output}", err=True)
+        save(run, output)
     if report is not None:
         from dialeval.reports.html import report as write_report
 
