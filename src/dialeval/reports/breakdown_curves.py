@@ -18,7 +18,7 @@ from dialeval.reports.markup import Section
 if TYPE_CHECKING:
     from dialeval.core.result import Run
 
-WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 640, 150, 34, 10, 8, 20
+WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 560, 150, 34, 10, 10, 20
 COLOURS = 6
 """Lines that have a colour of their own; further detectors begin again with the first."""
 _Curve = Mapping[str, Any]
@@ -34,8 +34,8 @@ def curves(run: Run) -> Section | None:
     if not dialogues:
         return None
     note = (
-        '<p class="note">How likely a breakdown is, turn by turn. The area: annotators who saw one (X, dark) or a possible '
-        "one (T, light). The lines: each detector’s probability of T or X, with its label at each turn.</p>"
+        '<p class="note">How likely a breakdown is, turn by turn. The area: annotators who saw one (X, strong) or a '
+        "possible one (T, faint). The lines: each detector’s probability of T or X, with its label at each turn.</p>"
     )
     colours = {system: f"line-{at % COLOURS}" for at, system in enumerate(told)}
     legend = "".join(
@@ -45,7 +45,7 @@ def curves(run: Run) -> Section | None:
     )
     people = '<li><span class="key-x"></span>X, annotators</li><li><span class="key-t"></span>T, annotators</li>'
     drawn = "".join(_dialogue(name, mine, colours) for name, mine in dialogues.items())
-    return Section("curves", "Breakdown by turn", f'{note}<ul class="legend">{people}{legend}</ul>{drawn}')
+    return Section("curves", "Breakdown by turn", f'{note}<ul class="legend">{people}{legend}</ul><div class="all-curves">{drawn}</div>')
 
 
 def _dialogue(name: str, curves: Mapping[str, _Curve], colours: Mapping[str, str]) -> str:

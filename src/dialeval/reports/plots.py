@@ -55,7 +55,9 @@ class Palette:
     font: str
 
 
-PAGE = Palette("var(--ink)", "var(--soft)", "var(--rule)", "var(--accent)", "var(--bar)", "inherit")
+FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", "Liberation Sans", sans-serif'
+"""As in the page's style: Vega measures text before it draws it, so it must know the font by name."""
+PAGE = Palette("var(--ink)", "var(--soft)", "var(--rule)", "var(--accent)", "var(--bar)", FONT)
 PAPER = Palette("#1b1f23", "#4d545b", "#dddddd", "#1f6f78", "#9fc0c2", "Liberation Sans, Arial, Helvetica, sans-serif")
 
 

@@ -79,9 +79,10 @@ class Explorer {
     this.count = make("p", { class: "count", role: "status", "aria-live": "polite" });
     this.names = make("datalist", { id: "dialogue-names" });
     const form = make("div", { class: "controls", role: "search", "aria-label": "Find rows" },
-      this.fields.group, field("Search", controls.search, "wide-field"), field("Score", controls.key),
-      field("of", controls.system), this.fields.minus, field("Order", controls.sort), field("from", controls.low, "short"),
-      field("to", controls.high, "short"), this.fields.dialogue, this.names, this.fields.disagree, this.clear);
+      field("Search", controls.search, "wide-field"), this.fields.dialogue, this.names, this.fields.group,
+      make("div", { class: "turn-line", role: "presentation" }),
+      field("Score", controls.key), field("of", controls.system), this.fields.minus, field("Order", controls.sort),
+      field("from", controls.low, "short"), field("to", controls.high, "short"), this.fields.disagree, this.clear);
     const box = make("div", { class: "list", role: "listbox", tabindex: "0", "aria-label": "Rows", id: "row-list" });
     this.pane = make("div", { class: "pane", tabindex: "0", role: "region", "aria-label": "The chosen row" });
     place.replaceChildren(form, this.count, make("div", { class: "panes" }, box, this.pane));
