@@ -1,7 +1,7 @@
 """Breakdown over the turns of a dialogue, for a saved run: what annotators said and what each detector expected.
 
-`Run.details["curves"]` holds by detector a list of dialogues: their turns, the shares of O, T and X among annotators, and
-the detector's label and probabilities. Of many dialogues those are kept in which detectors and annotators differ most.
+`Run.details["curves"]` holds by detector a list of dialogues: their turns, the shares of O, T and X among annotators,
+and the detector's label and probabilities. Of many dialogues those in which detectors and annotators differ most.
 """
 
 from __future__ import annotations

@@ -27,9 +27,7 @@ MOST = 200
 """Dialogues of all systems together: about a megabyte."""
 
 
-def with_transcripts(
-    run: Run, predictions: Any, task: Task, choices: Choices | None = None, most: int = MOST
-) -> Run:
+def with_transcripts(run: Run, predictions: Any, task: Task, choices: Choices | None = None, most: int = MOST) -> Run:
     """The run with transcripts of the dialogues of `predictions`, those from which it was made."""
     found = {
         system: {each.dialogue: each for each in explained}

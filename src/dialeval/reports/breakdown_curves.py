@@ -1,7 +1,7 @@
 """The section with breakdown over the turns of dialogues: what annotators said, and what each detector expected.
 
-An area shows the share of annotators that saw a breakdown (X) and, above it, a possible one (T). Each detector is a line
-at its probability of either, with its label at the points. It is made from the plain data that a run holds under
+An area shows the share of annotators that saw a breakdown (X) and, above it, a possible one (T). Each detector is a
+line at its probability of either, with its label at the points. It is made from the plain data that a run holds under
 `curves` (see `engine.breakdown_curves`); the same figures stand in a table below each drawing.
 """
 
@@ -39,13 +39,17 @@ def curves(run: Run) -> Section | None:
     )
     colours = {system: f"line-{at % COLOURS}" for at, system in enumerate(told)}
     legend = "".join(
-        f'<li><svg aria-hidden="true" width="26" height="10"><line class="curve {colour}" x1="0" x2="26" y1="5" y2="5"/>'
-        f"</svg>{markup.name(system)}</li>"
+        f'<li><svg aria-hidden="true" width="26" height="10"><line class="curve {colour}" x2="26" y1="5" y2="5"/></svg>'
+        f"{markup.name(system)}</li>"
         for system, colour in colours.items()
     )
     people = '<li><span class="key-x"></span>X, annotators</li><li><span class="key-t"></span>T, annotators</li>'
     drawn = "".join(_dialogue(name, mine, colours) for name, mine in dialogues.items())
-    return Section("curves", "Breakdown by turn", f'{note}<ul class="legend">{people}{legend}</ul><div class="all-curves">{drawn}</div>')
+    return Section(
+        "curves",
+        "Breakdown by turn",
+        f'{note}<ul class="legend">{people}{legend}</ul><div class="all-curves">{drawn}</div>',
+    )
 
 
 def _dialogue(name: str, curves: Mapping[str, _Curve], colours: Mapping[str, str]) -> str:
@@ -70,7 +74,9 @@ def _drawing(name: str, human: _Curve, curves: Mapping[str, _Curve], colours: Ma
     lines += [f'<text class="tick" x="{x}" y="{HEIGHT - 4}">{escape(str(turn))}</text>' for x, turn in ticks]
     for system, curve in curves.items():
         lines.append(_line(curve, xs, colours[system]))
-    label = f"{shorten(plain(name))}: annotators and {markup.count(len(curves), 'detector')} over the turns; figures below"
+    label = (
+        f"{shorten(plain(name))}: annotators and {markup.count(len(curves), 'detector')} over the turns; figures below"
+    )
     size = f'viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}"'
     return f'<svg class="turns" role="img" aria-label="{escape(label)}" {size}>{"".join(lines)}</svg>'
 

@@ -56,9 +56,11 @@ def _matrix(result: Result, level: Level) -> tuple[list[str], Floats] | None:
 
 def _table(system: str, level: Level, found: tuple[list[str], Floats], *, opened: bool) -> str:
     keys, matrix = found
-    head = "<tr><td></td>" + "".join(
-        f'<th scope="col"><span>{markup.name(key)}</span></th>' for key in keys[:-1]
-    ) + "</tr>"
+    head = (
+        "<tr><td></td>"
+        + "".join(f'<th scope="col"><span>{markup.name(key)}</span></th>' for key in keys[:-1])
+        + "</tr>"
+    )
     lines = [
         f'<tr><th scope="row">{markup.name(key)}</th>' + "".join(map(_cell, matrix[at, :at].tolist())) + "</tr>"
         for at, key in enumerate(keys)

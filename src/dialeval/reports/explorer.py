@@ -199,6 +199,6 @@ def _sound(name: str) -> str:
 def _note(group: Mapping[str, Any]) -> str:
     who = ", ".join(map(markup.name, group["systems"]))
     return (
-        f"Of the {group['total']:,} rows of {who}, {group['shown']:,} are here: half of them those in which the systems "
-        "differ most, half of them drawn by chance. The saved run holds all."
+        f"Of the {group['total']:,} rows of {who}, {group['shown']:,} are here: half of them those in which "
+        "the systems differ most, half of them drawn by chance. The saved run holds all."
     )

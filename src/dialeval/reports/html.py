@@ -15,7 +15,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dialeval.core.errors import NeedError, SettingError
+from dialeval.core.errors import DataError, Fault, NeedError, SettingError
 from dialeval.core.files import write_bytes
 from dialeval.core.result import Run
 from dialeval.reports import markup, plots, provenance
@@ -30,7 +30,9 @@ from dialeval.reports.transcripts import transcripts
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
+
+    from dialeval.reports.markup import Section
 
 TITLE = "Evaluation report"
 _BY_SYSTEM = ("alignments", "transcripts", "curves")
@@ -55,9 +57,7 @@ def report(
     return path
 
 
-def render(
-    run: Run, command: str | None = None, *, title: str | None = None, interactive: bool | None = None
-) -> str:
+def render(run: Run, command: str | None = None, *, title: str | None = None, interactive: bool | None = None) -> str:
     """The page as text."""
     if interactive and not plots.can_plot():
         raise NeedError("interactive plots need Altair and vl-convert-python: pip install 'dialeval[report]'")
@@ -69,9 +69,7 @@ def render(
         drawings(run, drawn),
         correlations(run),
         rows and rows[0],
-        alignments(run),
-        transcripts(run),
-        curves(run),
+        *(_of_details(make, run) for make in (alignments, transcripts, curves)),
         provenance.skipped(run),
         provenance.signatures(run),
         provenance.again(run, command),
@@ -116,6 +114,15 @@ def _with_curves(run: Run) -> Run:
     from dialeval.engine.breakdown_curves import CURVES, with_curves
 
     return with_curves(run) if isinstance(run, BreakdownRun) and CURVES not in run.details else run
+
+
+def _of_details(make: Callable[[Run], Section | None], run: Run) -> Section | None:
+    """A section made from the plain data of a run, which somebody may have edited."""
+    try:
+        return make(run)
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+        what = f"its {make.__name__} are not as dialeval writes them ({type(error).__name__}: {error})"
+        raise DataError(Fault("run.json", None, what, "save the run again")) from None
 
 
 def _lead(run: Run) -> str:

@@ -1,7 +1,7 @@
 """The frame of the page: head, policy, contents, sections, scripts.
 
 A content security policy forbids every request. It allows the page's own style and scripts by their hashes and nothing
-else: no handler in an attribute, no `eval`, no style attribute. What the scripts show comes from JSON inside of the page.
+else: no handler in an attribute, no `eval`, no style attribute. What the scripts show comes from JSON in the page.
 """
 
 from __future__ import annotations
@@ -42,9 +42,7 @@ def page(title: str, lead: str, sections: Sequence[Section], data: str, scripts:
     style = asset("report.css")
     scripts = [re.sub("</(?=script)", r"<\\/", each, flags=re.IGNORECASE) for each in scripts]
     allowed = " ".join(map(_hash, scripts))
-    policy = (
-        f"default-src 'none'; script-src {allowed}; style-src {_hash(style)}; base-uri 'none'; form-action 'none'"
-    )
+    policy = f"default-src 'none'; script-src {allowed}; style-src {_hash(style)}; base-uri 'none'; form-action 'none'"
     contents = "".join(f'<li><a href="#{each.name}">{each.title}</a></li>' for each in sections)
     body = "".join(
         f'<section id="{each.name}" aria-labelledby="{each.name}-title">'

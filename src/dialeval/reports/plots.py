@@ -1,8 +1,8 @@
 """Plots by Altair: interactive in the page, and as files for papers.
 
-Two charts per metric: the mean of each system with its interval, and how the items of each system are spread (bars, with
-a line over the middle half and a tick at the median). Items are put into bins here, so that a chart has the same size
-for ten rows and for ten million.
+Two charts per metric: the mean of each system with its interval, and how the items of each system are spread (bars,
+with a line over the middle half and a tick at the median). Items are put into bins here, so that a chart has the same
+size for ten rows and for ten million.
 
 In the page, Vega runs from JavaScript that `vl-convert-python` brings along; its expressions are interpreted and not
 evaluated, so that the page's policy stays as strict as it is. Colours are the page's variables there, so that dark mode
@@ -108,15 +108,18 @@ def _paper_spec(key: str, estimates: Mapping[str, Estimate]) -> dict[str, Any] |
         views.append({**_charts(PAPER)[kind], "width": WIDTH, "height": filling["height"]})
         params.update({each["name"]: each for each in filling["params"]})
         datasets.update(filling["datasets"])
-    return views and {
-        "$schema": SCHEMA,
-        "title": shorten(plain(key)),
-        "hconcat": views,
-        "spacing": 30,
-        "params": list(params.values()),
-        "datasets": datasets,
-        "config": _config(PAPER),
-    } or None
+    return (
+        views
+        and {
+            "$schema": SCHEMA,
+            "title": shorten(plain(key)),
+            "hconcat": views,
+            "spacing": 30,
+            "params": list(params.values()),
+            "datasets": datasets,
+            "config": _config(PAPER),
+        }
+    ) or None
 
 
 def _drawn(spec: dict[str, Any], form: PlotFormat) -> bytes:
@@ -125,7 +128,9 @@ def _drawn(spec: dict[str, Any], form: PlotFormat) -> bytes:
     if form == "svg":
         svg: str = vl_convert.vegalite_to_svg(spec)
         return svg.encode()
-    drawn: bytes = vl_convert.vegalite_to_pdf(spec) if form == "pdf" else vl_convert.vegalite_to_png(spec, scale=PNG_SCALE)
+    drawn: bytes = (
+        vl_convert.vegalite_to_pdf(spec) if form == "pdf" else vl_convert.vegalite_to_png(spec, scale=PNG_SCALE)
+    )
     return drawn
 
 

@@ -31,8 +31,9 @@ def transcripts(run: Run) -> Section | None:
         return None
     lost = sum(not all(entry["success"] for entry in mine.values()) for mine in dialogues.values())
     note = (
-        f'<p class="note">{markup.count(len(dialogues), "dialogue")}, {lost} of them lost by some system. What a turn did '
-        "is what Inform and Success were read from: an offer counts when its word is said while its domain is active.</p>"
+        f'<p class="note">{markup.count(len(dialogues), "dialogue")}, {lost} of them lost by some system. What a turn '
+        "did is what Inform and Success were read from: an offer counts when its word is said while its domain is "
+        "active.</p>"
     )
     return Section("transcripts", "Task dialogues", note + "".join(map(_dialogue, dialogues, dialogues.values())))
 
@@ -66,7 +67,8 @@ def _goal(dialogue: str, domains: Sequence[_Entry]) -> str:
 
 
 def _system(system: str, entry: _Entry) -> str:
-    lines, before = [], {}
+    before: Mapping[str, Mapping[str, str]] = {}
+    lines = []
     for turn in entry["turns"]:
         lines.append(_turn(turn, before))
         before = turn["state"]
@@ -106,7 +108,8 @@ def _turn(turn: _Entry, before: Mapping[str, Mapping[str, str]]) -> str:
     how = " (estimated)" if turn["estimated"] else ""
     steps = "".join(map(_step, turn["steps"]))
     return (
-        f'<tr><th scope="row">{turn["turn"]}</th><td class="said">{markup.text(turn["response"], most=SHOWN_LENGTH)}</td>'
+        f'<tr><th scope="row">{int(turn["turn"])}</th>'
+        f'<td class="said">{markup.text(turn["response"], most=SHOWN_LENGTH)}</td>'
         f'<td>{state}{source}</td><td>{steps}<div class="aside">active: {active}{how}</div></td></tr>'
     )
 

@@ -31,7 +31,7 @@ const fromAddress = (hash) => {
     key: whole(told.get("key"), keys.length) ?? 0,
     system: whole(told.get("system"), systems.length) ?? 0,
     minus: whole(told.get("minus"), systems.length),
-    sort: told.get("sort") in SORTS ? told.get("sort") : "file",
+    sort: Object.hasOwn(SORTS, told.get("sort")) ? told.get("sort") : "file",
     low: number(told.get("low")),
     high: number(told.get("high")),
     dialogue: told.get("dialogue") ?? "",
