@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.browser
 
-WORDS = ["tea", "rain", "lamp", "boat", "key", "pie", "bell", "map", "dog", "card", "garden", "bench", "soup", "song", "mill"]
+WORDS = ["tea", "rain", "lamp", "boat", "key", "pie", "bell", "map", "dog", "card", "garden", "bench", "soup"]
 TURNS = 4
 FAST_MS = 300
 
@@ -113,7 +113,7 @@ def test_rows_are_sorted_by_the_difference_of_two_systems(page: Page, opened: Op
 def test_search_looks_through_every_text_and_marks_what_it_found(page: Page, opened: Opened) -> None:
     page.get_by_label("Search").fill("NUMBER 17")
     settle(page)
-    rows = [row for row in range(200) if "17" in str(row)]
+    rows = [row for row in range(200) if "17" in f"{row} d{row // TURNS}"]
     assert count(page) == f"{len(rows)} of 200 rows"
     assert page.locator(".pane mark").all_inner_texts() == ["number", "17"]
     page.get_by_label("Search").fill("d12 boat")
@@ -189,10 +189,10 @@ def test_the_address_keeps_what_is_shown(page: Page, opened: Opened) -> None:
     page.get_by_label("Search").fill("boat")
     settle(page)
     page.locator("#row-list").press("ArrowDown")
-    before = (count(page), values(page), page.locator(".pane").inner_text())
+    before = (count(page), page.locator(".pane").inner_text())
     assert "#explorer?" in page.url
     page.reload()
-    assert (count(page), values(page), page.locator(".pane").inner_text()) == before
+    assert (count(page), page.locator(".pane").inner_text()) == before
     assert page.get_by_label("Search").input_value() == "boat"
     opened.assert_quiet()
 
@@ -210,8 +210,7 @@ def test_every_control_has_a_name(page: Page, opened: Opened) -> None:
     assert page.evaluate(NAMELESS) == []
     assert page.get_by_role("listbox", name="Rows").count() == 1
     assert page.get_by_role("region", name="The chosen row").count() == 1
-    option = page.get_by_role("option").first
-    assert option.get_attribute("aria-setsize") == "200"
+    assert page.locator("#row-list [role=option]").first.get_attribute("aria-setsize") == "200"
     assert page.locator(".count").get_attribute("aria-live") == "polite"
 
 

@@ -28,7 +28,7 @@ class Section(NamedTuple):
 
 def text(text: str, *, lines: bool = False, most: int | None = None) -> str:
     """A text from outside; with `lines` its line ends are kept, and from `most` characters on the rest is left out."""
-    shown = "\n".join(map(plain, text.splitlines())) if lines else plain(text)
+    shown = "\n".join(map(plain, text.split("\n"))) if lines else plain(text)
     shown = shown if most is None or len(shown) <= most else shown[: most - 1] + "…"
     return f'<bdi dir="auto">{escape(shown)}</bdi>'
 

@@ -57,7 +57,7 @@ class Explorer {
 
   build(place) {
     const field = (label, control, kind = "") =>
-      make("label", { class: `field ${kind}`.trim() }, make("span", {}, label), control);
+      make("div", { class: `field ${kind}`.trim() }, make("label", { for: control.id }, label), control);
     const select = (name) => make("select", { id: `by-${name}` });
     this.controls = {
       group: select("group"), key: select("key"), system: select("system"), minus: select("minus"), sort: select("sort"),
@@ -72,7 +72,8 @@ class Explorer {
       group: field("Rows of", controls.group, "wide-field"),
       minus: field("minus", controls.minus),
       dialogue: field("Dialogue", controls.dialogue),
-      disagree: make("label", { class: "field check" }, controls.disagree, make("span", {}, "Systems disagree")),
+      disagree: make("div", { class: "field check" }, controls.disagree,
+        make("label", { for: controls.disagree.id }, "Systems disagree")),
     };
     this.fields.disagree.title = "Two systems are at least one standard deviation of the score apart";
     this.clear = make("button", { type: "button" }, "Clear");
@@ -144,7 +145,7 @@ class Explorer {
     for (const name of ["group", "key", "system", "search", "dialogue"]) controls[name].value = state[name];
     for (const name of ["minus", "low", "high"]) controls[name].value = state[name] ?? "";
     controls.disagree.checked = state.disagree;
-    this.update();
+    this.update(state.row);
   }
 
   offerSorts() {
@@ -155,12 +156,13 @@ class Explorer {
     sort.value = this.state.sort;
   }
 
-  update() {
+  // Find and order the rows anew; the first of them is open unless the address names another.
+  update(kept = null) {
     const { state, rows } = this;
     const started = performance.now();
     this.values = rows.values(state.key, state.system, state.minus);
     const found = rows.find(state, this.values);
-    if (found.length && !found.includes(state.row)) state.row = found[0];
+    state.row = found.includes(kept) ? kept : (found[0] ?? 0);
     this.words = state.search.toLowerCase().split(/\s+/).filter(Boolean);
     this.list.fill(found, state.row);
     this.showRow(found.length === 0);

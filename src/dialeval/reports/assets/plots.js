@@ -27,6 +27,8 @@ const drawPlots = async (section) => {
       place.querySelector("svg")?.setAttribute("aria-hidden", "true"); // the table beside it is what is read aloud
     }
     section.classList.add("drawn");
+    // The table is out of sight now, so no key should stop there.
+    section.querySelectorAll(".drawing [tabindex]").forEach((each) => each.removeAttribute("tabindex"));
   } catch {
     plots.hidden = true; // the drawing beside it shows the same
   }
