@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 from dialeval.core.version import __version__
 
 if TYPE_CHECKING:
+    from dialeval.analysis.comparison import compare
+    from dialeval.analysis.intervals import with_intervals
     from dialeval.core.errors import DataError, DialevalError, NeedError, SettingError
     from dialeval.core.result import Result, Run, load
     from dialeval.engine.evaluate import evaluate
@@ -24,8 +26,10 @@ _HOMES = {
     "Result": "dialeval.core.result",
     "Run": "dialeval.core.result",
     "load": "dialeval.core.result",
+    "compare": "dialeval.analysis.comparison",
     "evaluate": "dialeval.engine.evaluate",
     "report": "dialeval.reports.html",
+    "with_intervals": "dialeval.analysis.intervals",
 }
 
 __all__ = [
@@ -36,9 +40,11 @@ __all__ = [
     "Run",
     "SettingError",
     "__version__",
+    "compare",
     "evaluate",
     "load",
     "report",
+    "with_intervals",
 ]
 
 

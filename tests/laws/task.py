@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from hypothesis import strategies as st
@@ -122,4 +122,5 @@ WORLD = World(
         "2,000 words": Row("d1", "word " * 2000),
     },
     rich=[Row("d1", "[name] is nice, call [phone]."), Row("d2", "the code is [code].", 2)],
+    in_order=lambda rows: [replace(row, position=place) for place, row in enumerate(rows)],
 )

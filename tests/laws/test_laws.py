@@ -6,6 +6,7 @@ A new metric is tested here before its author writes a test.
 from __future__ import annotations
 
 import pickle
+from collections.abc import Sequence
 from dataclasses import fields, replace
 from itertools import pairwise
 from typing import Any, Literal, get_args, get_origin, get_type_hints
@@ -15,11 +16,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dialeval.core.arrays import Floats, Ints
 from dialeval.core.columns import ObjectColumn, RaggedColumn
 from dialeval.core.errors import NeedError, SettingError
 from dialeval.core.fold import Estimate, Level, Metric
 from dialeval.core.needs import Need
 from dialeval.core.signature import Signature
+from dialeval.core.statistics import Sample, SampledRows, gathered
 from dialeval.metrics.registry import registry
 from laws import breakdown, coverage, responses, task
 from laws.worlds import Place, World
@@ -182,6 +185,7 @@ def test_names_and_signatures_read_back(metric: AnyMetric) -> None:
     assert registry().parse(str(metric)) == metric
     assert metric in registry().select([metric.family])
     assert metric.subject in metric.needs
+    assert metric.better in ("higher", "lower", None)
     signature = metric.signature()
     assert Signature.parse(str(signature)) == signature
     assert signature.metric == metric.name
@@ -253,6 +257,40 @@ def test_items_line_up_and_scored_counts_them(metric: AnyMetric, data: st.DataOb
         if key in partial.items:
             assert estimate.scored == int((~np.isnan(partial.items[key])).sum())
             assert partial.items[key].dtype == np.float64
+
+
+def resampled(metric: AnyMetric, place: Place, rows: Sequence[Any], offsets: Ints, counts: Ints) -> Floats:
+    """The value of all rows together for each resample of clusters, from the statistics of two batches."""
+    half = len(rows) // 2
+    parts = [place.scored(metric, part).statistics for part in (rows[:half], rows[half:])]
+    assert parts[0].keys() == parts[1].keys()
+    found = {name: gathered([part[name] for part in parts]) for name in parts[0]}
+    assert all(len(statistic) == len(rows) for statistic in found.values())
+    return metric.resampled(Sample(SampledRows(found, offsets), counts))
+
+
+@every_metric
+@given(data=st.data())
+@few
+def test_a_resample_is_an_evaluation_of_its_rows(metric: AnyMetric, data: st.DataObject) -> None:
+    world = world_of(metric)
+    rows = world.in_order(drawn(data, metric))
+    place = Place(world, rows)
+    (whole,) = [est for key, est in metric.finish(place.scored(metric, rows).state).items() if key == metric.name]
+    if not whole.corpus:
+        with pytest.raises(NeedError, match="does not say what single rows bring"):
+            resampled(metric, place, rows, np.arange(len(rows) + 1), np.ones((1, len(rows)), np.int64))
+        return
+    cuts = data.draw(st.lists(st.integers(0, len(rows)), max_size=4)) if rows else []
+    offsets = np.unique([0, *cuts, len(rows)])
+    clusters = len(offsets) - 1
+    taken = data.draw(st.lists(st.integers(0, 3), min_size=clusters, max_size=clusters))
+    values = resampled(metric, place, rows, offsets, np.array([[1] * clusters, taken], np.int64).reshape(2, -1))
+    again = [
+        rows[at] for cluster, times in enumerate(taken) for at in [*range(*offsets[cluster : cluster + 2])] * times
+    ]
+    anew = metric.finish(place.scored(metric, world.in_order(again)).state)[metric.name]
+    np.testing.assert_allclose(values, [whole.mean, anew.mean], rtol=1e-12, atol=1e-12)
 
 
 @every_metric

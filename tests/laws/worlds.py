@@ -30,6 +30,8 @@ class World:
     """Single rows at the edges: empty texts and the like."""
     rich: Sequence[Any]
     """Rows of which every metric scores each."""
+    in_order: Callable[[Sequence[Any]], Sequence[Any]] = list
+    """The same rows, where they know their place in a file with new places, one after the other."""
 
     @property
     def worlds(self) -> st.SearchStrategy[list[Any]]:

@@ -40,3 +40,11 @@ def percentiles(values: Floats, level: float = DEFAULT_LEVEL) -> tuple[float, fl
         return float("nan"), float("nan")
     low, high = np.quantile(known, [(1 - level) / 2, (1 + level) / 2])
     return float(low), float(high)
+
+
+def swaps(clusters: int, trials: int, seed: int = DEFAULT_SEED) -> Iterator[Ints]:
+    """Which clusters two systems exchange (1) or keep (0), a matrix of trials by clusters, in chunks of rows."""
+    generator = np.random.default_rng(seed)
+    step = max(1, _CHUNK_CELLS // max(clusters, 1))
+    for start in range(0, trials, step):
+        yield generator.integers(2, size=(min(step, trials - start), clusters))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from dialeval.cli.intervals import interval_options
 from dialeval.cli.score import _limits, failed, pairs, show, systems
 
 if TYPE_CHECKING:
@@ -74,6 +75,7 @@ Examples:
 @click.option(
     "--fail-under", "gates", multiple=True, callback=pairs, metavar="KEY=VALUE", help="Exit 1 if a mean is lower."
 )
+@interval_options
 def breakdown(
     data: str,
     labels: tuple[str, ...],
@@ -86,6 +88,7 @@ def breakdown(
     save: Path | None,
     format_: str | None,
     gates: Mapping[str, str],
+    resampled: Callable[[BreakdownRun], BreakdownRun],
 ) -> int:
     """Evaluate dialogue breakdown detectors: labels and probabilities against what annotators said.
 
@@ -116,6 +119,7 @@ def breakdown(
         for fault in error.faults:
             click.echo(f"dialeval: {fault}", err=True)
         return 2
+    run = resampled(run)
     if save is not None:
         _save(run, save)
     if turns_file is not None:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from dialeval.cli.intervals import interval_options
 from dialeval.cli.score import FORMATS
+
+if TYPE_CHECKING:
+    from dialeval.core.result import Run
 
 ALIGNERS = ("bleu", "nltk-bleu", "nltk-nist", "sacre", "embedding")
 """As in `metrics.coverage.aligners`, which is not imported to print help."""
@@ -44,6 +49,7 @@ Examples:
 @click.option(
     "-f", "--format", "format_", type=click.Choice(FORMATS), default="table", show_default=True, help="Print as."
 )
+@interval_options
 @click.option("-j", "--threads", type=click.IntRange(min=1), help="Threads to use.  [default: one per core]")
 def lsdscc(
     hypotheses: tuple[str, ...],
@@ -55,6 +61,7 @@ def lsdscc(
     output: Path | None,
     report: Path | None,
     format_: str,
+    resampled: Callable[[Run], Run],
     **inputs: Any,
 ) -> None:
     """Measure how many of the things one could answer sampled responses cover: MDS, PDS and MaxBLEU.
@@ -83,6 +90,7 @@ def lsdscc(
             alignments=format_ == "json" or output is not None or report is not None,
             **inputs,
         )
+    run = resampled(run)
     if output is not None:
         save(run, output)
     if report is not None:

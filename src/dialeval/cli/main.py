@@ -19,6 +19,7 @@ _COMMANDS = {
     "demo": ("dialeval.cli.demo:demo", "Evaluate the shipped sample and write a report."),
     "score": ("dialeval.cli.score:score", "Score response files."),
     "lsdscc": ("dialeval.cli.lsdscc:lsdscc", "Diversity of sampled responses over grouped references."),
+    "compare": ("dialeval.cli.compare:compare", "Which system is better: differences, tests, gates."),
     "report": ("dialeval.cli.report:report", "Show saved runs in one HTML file."),
     "multiwoz": ("dialeval.cli.multiwoz:multiwoz", "Task dialogues: Inform, Success, BLEU, and why a dialogue failed."),
     "breakdown": ("dialeval.cli.breakdown:breakdown", "Evaluate dialogue breakdown detectors (DBDC)."),

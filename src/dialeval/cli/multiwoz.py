@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from dialeval.cli.intervals import interval_options
 from dialeval.cli.score import pairs
 
 if TYPE_CHECKING:
@@ -102,6 +103,7 @@ Examples:
 @click.option(
     "--fail-under", "gates", multiple=True, callback=pairs, metavar="KEY=VALUE", help="Exit 1 if a mean is lower."
 )
+@interval_options
 @all_faults
 def multiwoz(inputs: tuple[str, ...], **options: Any) -> int:
     """Evaluate task dialogues: Inform, Success, BLEU, richness, state tracking.
@@ -151,6 +153,7 @@ def _scores(evaluator: Evaluator, inputs: tuple[str, ...], options: Mapping[str,
     limits = _limits(options["gates"])
     with progress_bar() as progress:
         run = evaluator.run(_source(inputs), t=options["t"], confidence=options["confidence"], progress=progress)
+    run = options["resampled"](run)
     if options["output"] is not None:
         _write_original(run, evaluator, options["output"])
     if options["dialogues"] is not None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+
+from dialeval.cli.intervals import interval_options
 
 if TYPE_CHECKING:
     from dialeval.core.result import Run
@@ -59,6 +61,7 @@ Examples:
 @click.option(
     "--fail-under", "gates", multiple=True, callback=pairs, metavar="KEY=VALUE", help="Exit 1 if a mean is lower."
 )
+@interval_options
 @click.option("-j", "--threads", type=click.IntRange(min=1), help="Threads to use.  [default: one per core]")
 def score(
     responses: tuple[str, ...],
@@ -68,6 +71,7 @@ def score(
     output: Path | None,
     format_: str,
     gates: Mapping[str, str],
+    resampled: Callable[[Run], Run],
     **inputs: Any,
 ) -> int:
     """Score response files, one system each.
@@ -87,6 +91,7 @@ def score(
         run = evaluate(
             systems(responses), _references(references), metrics=names, settings=settings, progress=progress, **inputs
         )
+    run = resampled(run)
     if output is not None:
         save(run, output)
     show(run, format_)
@@ -134,11 +139,11 @@ def show(run: Run, format_: str) -> None:
         click.echo(f"warning: {warning}", err=True)
 
 
-def _limits(gates: Mapping[str, str]) -> dict[str, float]:
+def _limits(gates: Mapping[str, str], flag: str = "--fail-under") -> dict[str, float]:
     try:
         return {key: float(value) for key, value in gates.items()}
     except ValueError as error:
-        raise click.UsageError(f"--fail-under wants KEY=NUMBER: {error}") from None
+        raise click.UsageError(f"{flag} wants KEY=NUMBER: {error}") from None
 
 
 def failed(run: Run, limits: Mapping[str, float]) -> int:

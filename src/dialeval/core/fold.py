@@ -19,16 +19,21 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, dataclass, fields, replace
+from dataclasses import MISSING, dataclass, field, fields, replace
 from enum import Enum
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, Literal, TypeVar
 
 from dialeval.core.arrays import Floats
 from dialeval.core.batch import Batch
+from dialeval.core.errors import NeedError
 from dialeval.core.exact import Moments
 from dialeval.core.needs import Need
 from dialeval.core.signature import Signature
+from dialeval.core.statistics import Brought, Sample
 from dialeval.core.version import __version__
+
+Better = Literal["higher", "lower"]
+"""Which values of a metric are the better ones."""
 
 State = TypeVar("State")
 Known = TypeVar("Known")
@@ -49,10 +54,27 @@ class Level(str, Enum):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Partial(Generic[State]):
-    """What a batch gives: a state to merge, and per result key one value per row (NaN: the row cannot be scored)."""
+    """What a batch gives: a state to merge, and per result key one value per row (NaN: the row cannot be scored).
+
+    `statistics` is what each row brings to a value of all rows together; `Metric.resampled` makes values of it again.
+    """
 
     state: State
     items: Mapping[str, Floats]
+    statistics: Mapping[str, Brought] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Resampling:
+    """How an interval was found: by resampling clusters, dialogues or single rows."""
+
+    method: str
+    level: float
+    resamples: int
+    seed: int
+    clusters: int
+    centred: bool = False
+    """Whether resampled values were moved onto the value itself first; see `Metric.counts_kinds`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +82,8 @@ class Estimate:
     """A number and how sure one can be of it.
 
     `corpus` marks a value of all rows together (distinct-2 of a file): it has no spread over rows, so its standard
-    deviation and confidence are 0 by convention and it has no interval until the rows are resampled.
+    deviation and confidence are 0 by convention and it has no interval until the rows are resampled. `resampling`
+    tells how the interval was found that way; without, the interval is mean -+ confidence.
     """
 
     mean: float
@@ -73,6 +96,7 @@ class Estimate:
     items: Floats | None = None
     level: Level = Level.TURN
     signature: Signature | None = None
+    resampling: Resampling | None = None
 
     @classmethod
     def of_moments(cls, moments: Moments) -> Estimate:
@@ -122,6 +146,9 @@ class Metric(ABC, Generic[State]):
     """The column that is measured; where there is none, nobody misses the metric."""
     level: ClassVar[Level] = Level.TURN
     definition: ClassVar[int] = 1
+    counts_kinds: ClassVar[bool] = False
+    """Whether its corpus value is about how many different things there are. A resample repeats rows, and what is
+    repeated is not different: all resampled values are off to one side, and an interval has to put that right."""
 
     def __str__(self) -> str:
         for preset, settings in self.presets.items():
@@ -141,6 +168,11 @@ class Metric(ABC, Generic[State]):
     def wants(self) -> frozenset[Need]:
         """What it uses where it is given; its number depends on that, so it stands in the signature too."""
         return frozenset()
+
+    @property
+    def better(self) -> Better | None:
+        """Which values are better; None where neither more nor less is (length, entropy)."""
+        return None
 
     @property
     def facts(self) -> tuple[Fact[Any, Any], ...]:
@@ -177,6 +209,10 @@ class Metric(ABC, Generic[State]):
     @abstractmethod
     def finish(self, state: State) -> Mapping[str, Estimate]:
         """The results of a state, by key."""
+
+    def resampled(self, sample: Sample) -> Floats:
+        """The value of all rows together for each resample, from the statistics that `partial` gave."""
+        raise NeedError(f"{self.name} does not say what single rows bring to its value, so it cannot be resampled")
 
 
 class Reduction(Generic[State]):

@@ -2,9 +2,10 @@
 
 `Run` maps systems to `Result`; `Result` maps keys such as `distinct-2` to `Estimate`. A run is saved as files in a
 folder: `run.json` (every figure, signature, skipped metric and warning; what `-f json` prints), `items.parquet` (one
-row per turn or dialogue of each system, one column per key) and `rows.parquet` (what those rows are: dialogue, turn,
-texts). Loading gives an equal run back. `run.json` holds the digests of the other files, so that files of two different
-runs are not taken for one.
+row per turn or dialogue of each system, one column per key), `rows.parquet` (what those rows are: dialogue, turn,
+texts) and `statistics.parquet` (what each row brings to values of all rows together, for resampling). Loading gives an
+equal run back. `run.json` holds the digests of the other files, so that files of two different runs are not taken for
+one.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import hashlib
 import math
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,9 +22,10 @@ import numpy as np
 
 from dialeval.core.errors import DataError, Fault
 from dialeval.core.files import replacing, write_bytes
-from dialeval.core.fold import Estimate, Level
+from dialeval.core.fold import Estimate, Level, Resampling
 from dialeval.core.rowtable import RowTable
 from dialeval.core.signature import Signature
+from dialeval.core.statistics import Statistic, from_arrow, to_arrow
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -31,7 +33,8 @@ if TYPE_CHECKING:
 RUN_FILE = "run.json"
 ITEMS_FILE = "items.parquet"
 ROWS_FILE = "rows.parquet"
-_OWN_FIELDS = frozenset({"dialeval", "systems", "warnings", "format", "items", "rows"})
+STATISTICS_FILE = "statistics.parquet"
+_OWN_FIELDS = frozenset({"dialeval", "systems", "warnings", "format", "items", "rows", "statistics"})
 FORMAT = 1
 """Version of the saved layout; a run of a later layout is refused with a clear message."""
 
@@ -46,6 +49,8 @@ class Result(Mapping[str, Estimate]):
     """The file that the responses came from, if it was one."""
     rows: RowTable | None = None
     """What the rows behind the items are, where that is known."""
+    statistics: Mapping[str, Statistic] = field(default_factory=dict)
+    """What each row brings to the values of all rows together, by name; `Metric.resampled` knows the names."""
 
     def __getitem__(self, key: str) -> Estimate:
         return self.estimates[key]
@@ -65,6 +70,7 @@ class Result(Mapping[str, Estimate]):
             and dict(self.skipped) == dict(other.skipped)
             and self.source == other.source
             and self.rows == other.rows
+            and dict(self.statistics) == dict(other.statistics)
         )
 
     __hash__ = None  # type: ignore[assignment]  # holds arrays and mappings
@@ -122,6 +128,10 @@ class Run(Mapping[str, Result]):
             beside["rows"] = _write_table(
                 _below([rows.to_arrow(name) for name, rows in known.items()]), folder / ROWS_FILE
             )
+        brought = {name: result.statistics for name, result in self.items() if result.statistics}
+        if brought:
+            tables = [to_arrow(statistics, name) for name, statistics in brought.items()]
+            beside["statistics"] = _write_table(_below(tables), folder / STATISTICS_FILE)
         write_bytes(folder / RUN_FILE, _dump(self.to_dict() | {"format": FORMAT} | beside))
         return folder
 
@@ -151,11 +161,13 @@ def _run_of_document(document: Mapping[str, Any], file: Path) -> Run:
         raise DataError(Fault(str(file), None, what, "upgrade dialeval"))
     items = _read_table(document["items"], file)
     rows = _read_table(document["rows"], file) if "rows" in document else None
+    brought = _read_table(document["statistics"], file) if "statistics" in document else None
     systems = {}
     for name, result in document["systems"].items():
         estimates = {key: _estimate_of_dict(entry) for key, entry in result["metrics"].items()}
         estimates = {key: replace(est, items=_items_of(items, name, key, est)) for key, est in estimates.items()}
-        systems[name] = Result(estimates, result["skipped"], result["source"], _rows_of(rows, name))
+        statistics = {} if brought is None else from_arrow(_of_system(brought, name))
+        systems[name] = Result(estimates, result["skipped"], result["source"], _rows_of(rows, name), statistics)
     details = {name: value for name, value in document.items() if name not in _OWN_FIELDS}
     return Run(systems, document["dialeval"], tuple(document["warnings"]), details)
 
@@ -181,10 +193,14 @@ def _read_table(written: Mapping[str, str], run_file: Path) -> pa.Table:
 
 
 def _rows_of(table: pa.Table | None, system: str) -> RowTable | None:
+    mine = None if table is None else _of_system(table, system)
+    return RowTable.from_arrow(mine) if mine is not None and len(mine) else None
+
+
+def _of_system(table: pa.Table, system: str) -> pa.Table:
     import pyarrow.compute as pc
 
-    mine = None if table is None else table.filter(pc.equal(table["system"], system))
-    return RowTable.from_arrow(mine) if mine is not None and len(mine) else None
+    return table.filter(pc.equal(table["system"], system))
 
 
 def _below(tables: list[pa.Table]) -> pa.Table:
@@ -200,6 +216,7 @@ def _estimate_to_dict(estimate: Estimate) -> dict[str, Any]:
         "std": _number(estimate.std),
         "confidence": _number(estimate.confidence),
         "interval": None if estimate.interval is None else [_number(bound) for bound in estimate.interval],
+        "interval_by": None if estimate.resampling is None else asdict(estimate.resampling),
         "rows": estimate.rows,
         "scored": estimate.scored,
         "of": "corpus" if estimate.corpus else "rows",
@@ -219,6 +236,7 @@ def _estimate_of_dict(entry: Mapping[str, Any]) -> Estimate:
         interval=None if entry["interval"] is None else (_float(entry["interval"][0]), _float(entry["interval"][1])),
         level=Level(entry["level"]),
         signature=None if entry["signature"] is None else Signature.parse(entry["signature"]),
+        resampling=None if entry.get("interval_by") is None else Resampling(**entry["interval_by"]),
     )
 
 

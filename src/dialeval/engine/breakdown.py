@@ -164,7 +164,8 @@ def _scored(
         local = Local(rows, Vocabulary(), threads=threads)
         estimates = local.fold(metrics, {Need.ANNOTATIONS: digests[id(annotations)]}, told)
         sure = {key: estimate.with_confidence(DEFAULT_T) for key, estimate in estimates.items()}
-        results[rows.system] = Result(sure, source=rows.where, rows=rows.table(local.dialogues))
+        table = rows.table(local.dialogues)
+        results[rows.system] = Result(sure, source=rows.where, rows=table, statistics=local.statistics)
     return results
 
 

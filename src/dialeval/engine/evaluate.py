@@ -125,7 +125,7 @@ def run_systems(
             None if progress is None else partial(progress, rows.system, len(rows)),
         )
         sure = {key: est.with_confidence(factor(est.scored)) for key, est in estimates.items()}
-        results[rows.system] = Result(sure, plan.skipped, rows.where, rows.table(local.dialogues))
+        results[rows.system] = Result(sure, plan.skipped, rows.where, rows.table(local.dialogues), local.statistics)
     return Run(results, __version__, tuple(warnings))
 
 

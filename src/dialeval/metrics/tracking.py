@@ -33,6 +33,7 @@ from dialeval.core.errors import SettingError
 from dialeval.core.exact import Moments
 from dialeval.core.fold import Estimate, Metric, Partial
 from dialeval.core.needs import Need
+from dialeval.core.statistics import Sample, Sums
 from dialeval.data.task_corpus import TrueStates
 from dialeval.metrics.task.rates import Missing
 from dialeval.resources.ontology import Ontology
@@ -73,6 +74,7 @@ class Tracking(Metric[TrackingState]):
     }
     subject = Need.STATES
     needs = frozenset({Need.STATES, Need.TRUE_STATES, Need.ONTOLOGY})
+    better = "higher"
 
     of: Of = "joint"
     booking: Booking = "apart"
@@ -109,7 +111,21 @@ class Tracking(Metric[TrackingState]):
         joint = np.where(there, 100.0 * counts[:, 0], np.nan)
         agree, wrong, missing = counts[:, 1:].sum(axis=0).tolist()
         items = joint if self.of == "joint" else np.where(there, self._values(*counts[:, 1:].T), np.nan)
-        return Partial(TrackingState(Moments.of(joint), agree, wrong, missing), {self.name: items})
+        brought = (
+            {} if self.of == "joint" else {self._slots: Sums(np.column_stack([there, counts[:, 1:]]).astype(float))}
+        )
+        return Partial(TrackingState(Moments.of(joint), agree, wrong, missing), {self.name: items}, brought)
+
+    @property
+    def _slots(self) -> str:
+        """The name of the counts of single turns."""
+        return f"slots/{self.booking}/{self.missing}/{self.ratio}/{self.threshold}"
+
+    def resampled(self, sample: Sample) -> Floats:
+        if self.of == "joint":
+            return super().resampled(sample)
+        scored, agree, wrong, missing = sample.totals(self._slots).T
+        return np.where(scored > 0, self._values(agree, wrong, missing), np.nan)
 
     def _counts(self, row: Mapping[str, Any], true: TrueStates, compare: _Comparison) -> tuple[int, int, int, int]:
         """Joint, agree, wrong, missing of one turn; -1 in the first place where it is not scored."""

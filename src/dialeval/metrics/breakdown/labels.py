@@ -29,6 +29,7 @@ from dialeval.core.batch import Batch
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Estimate, Metric, Partial, RowMetric
 from dialeval.core.needs import Need
+from dialeval.core.statistics import Sample, Sums
 from dialeval.metrics.breakdown.reference import OTHER, T, X, codes_of
 
 
@@ -40,6 +41,7 @@ class LabelAccuracy(RowMetric):
     presets = {"accuracy": {}}
     subject = Need.LABELS
     needs = frozenset({Need.LABELS, Need.ANNOTATIONS})
+    better = "higher"
 
     threshold: float = 0.0
 
@@ -97,6 +99,7 @@ class BreakdownDetection(Metric[DetectionCounts]):
     }
     subject = Need.LABELS
     needs = frozenset({Need.LABELS, Need.ANNOTATIONS})
+    better = "higher"
 
     figure: Literal["precision", "recall", "f1"] = "f1"
     of: Literal["x", "tx"] = "x"
@@ -123,8 +126,19 @@ class BreakdownDetection(Metric[DetectionCounts]):
             labelled, real = known & (label == X), known & (hard == X)
         else:
             labelled, real = known & ((label == T) | (label == X)), known & (lenient == X)
-        counted = [int(np.count_nonzero(turns)) for turns in (scored, labelled & real, labelled, real)]
-        return Partial(DetectionCounts(len(batch), *counted), {})
+        turns = np.column_stack([scored, labelled & real, labelled, real])
+        counted = map(int, np.count_nonzero(turns, axis=0))
+        return Partial(DetectionCounts(len(batch), *counted), {}, {self._counts: Sums(turns.astype(np.float64))})
+
+    @property
+    def _counts(self) -> str:
+        """The name of the counts of single turns."""
+        return f"breakdowns/{self.of}/{self.threshold}"
+
+    def resampled(self, sample: Sample) -> Floats:
+        totals = sample.totals(self._counts).astype(np.int64).tolist()
+        values = [getattr(DetectionCounts(total[0], *total), self.figure) if total[0] else np.nan for total in totals]
+        return np.array(values, np.float64)
 
     def merge(self, left: DetectionCounts, right: DetectionCounts) -> DetectionCounts:
         return left + right

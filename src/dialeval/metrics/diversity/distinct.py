@@ -24,13 +24,16 @@ from typing import Literal
 
 import numpy as np
 
+from dialeval.core.arrays import Floats, Ints
 from dialeval.core.batch import Batch
 from dialeval.core.errors import SettingError
 from dialeval.core.exact import Moments
 from dialeval.core.fold import Estimate, Metric, Partial
 from dialeval.core.needs import Need
+from dialeval.core.statistics import Sample
 from dialeval.text.ngrams import NgramCounts, ngram_counts, ngrams
-from dialeval.text.tokenise import DEFAULT, Oov, check_tokeniser
+from dialeval.text.resampled import ngram_totals
+from dialeval.text.tokenise import DEFAULT, Oov, check_tokeniser, tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +51,8 @@ class Distinct(Metric[DistinctState]):
     family = "distinct"
     presets = {"distinct-1": {"n": 1}, "distinct-2": {"n": 2}}
     needs = frozenset({Need.RESPONSE})
+    better = "higher"
+    counts_kinds = True
 
     n: int = 2
     per: Literal["corpus", "response"] = "corpus"
@@ -73,7 +78,21 @@ class Distinct(Metric[DistinctState]):
         with np.errstate(invalid="ignore"):  # 0 / 0: a response without an n-gram is not scored
             items = column.distinct() / np.diff(column.offsets)
         counts = ngram_counts(batch, Need.RESPONSE, self.n, self.tokeniser, self.oov)
-        return Partial(DistinctState(counts, Moments.of(items)), {self.name: items})
+        words = tokens(batch, Need.RESPONSE, self.tokeniser, self.oov)
+        brought = {self._words: words} if self.per == "corpus" else {}
+        return Partial(DistinctState(counts, Moments.of(items)), {self.name: items}, brought)
+
+    @property
+    def _words(self) -> str:
+        """The name of the words that the n-grams are made of."""
+        return f"words/{self.tokeniser}/{self.oov}"
+
+    def resampled(self, sample: Sample) -> Floats:
+        found = ngram_totals(sample, self._words, self.n)
+        different: Ints = np.count_nonzero(found, axis=0)
+        with np.errstate(invalid="ignore"):  # 0 / 0: a resample without an n-gram has no value
+            shares: Floats = different / found.sum(axis=0, dtype=np.int64)
+        return shares
 
     def merge(self, left: DistinctState, right: DistinctState) -> DistinctState:
         return DistinctState(left.ngrams.merge(right.ngrams), left.moments + right.moments)

@@ -22,14 +22,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
+from typing import Any
 
 import numpy as np
 
-from dialeval.core.arrays import Ints
+from dialeval.core.arrays import Floats, Ints
 from dialeval.core.batch import Batch
 from dialeval.core.errors import NeedError
 from dialeval.core.fold import Estimate, Metric, Partial
 from dialeval.core.needs import Need
+from dialeval.core.statistics import Sample, Sums
 from dialeval.data.task_corpus import MAIN_REFERENCES, ReferenceSets
 from dialeval.metrics.overlap.smoothing import NIST, log_precisions, sacre_bleu
 from dialeval.metrics.overlap.statistics import NO_REFERENCE, BleuStatistics
@@ -62,6 +64,7 @@ class TaskBleu(Metric[BleuState]):
     presets = {f"bleu/{MAIN_REFERENCES}": {}}
     subject = Need.TASK_TURNS
     needs = frozenset({Need.TASK_TURNS, Need.ONTOLOGY, Need.REFERENCE_SETS})
+    better = "higher"
 
     references: str = MAIN_REFERENCES
     missing: Missing = "ignored"
@@ -86,7 +89,16 @@ class TaskBleu(Metric[BleuState]):
             int(statistics.reference_lengths[scored].sum()),
         )
         items = 100 * sacre_bleu(statistics, log_precisions(statistics, NIST), ORDERS)
-        return Partial(state, {self.name: items})
+        return Partial(state, {self.name: items}, {self._counts: Sums(_row_counts(statistics, scored))})
+
+    @property
+    def _counts(self) -> str:
+        """The name of the counts of single turns."""
+        return f"task-bleu/{self.references}/{self.missing}"
+
+    def resampled(self, sample: Sample) -> Floats:
+        totals = sample.totals(self._counts).astype(np.int64).tolist()
+        return np.array([_bleu_of_totals(*total) for total in totals], np.float64)
 
     def _statistics(self, batch: Batch) -> BleuStatistics:
         references: ReferenceSets = batch.resource(Need.REFERENCE_SETS)
@@ -115,6 +127,18 @@ class TaskBleu(Metric[BleuState]):
     def finish(self, state: BleuState) -> Mapping[str, Estimate]:
         score = corpus_bleu(state) if state.scored else math.nan
         return {self.name: Estimate(score, 0.0, state.rows, state.scored, corpus=True)}
+
+
+def _row_counts(statistics: BleuStatistics, scored: Any) -> Floats:
+    """Per turn whether it is scored, matches, totals and both lengths; all 0 where it is not."""
+    lengths = (statistics.response_lengths, statistics.reference_lengths)
+    counts = np.column_stack([scored, statistics.matches[:, :ORDERS], statistics.totals[:, :ORDERS], *lengths])
+    return np.where(scored[:, None], counts, 0).astype(np.float64)
+
+
+def _bleu_of_totals(scored: int, *counts: int) -> float:
+    matches, totals, lengths = counts[:ORDERS], counts[ORDERS : 2 * ORDERS], counts[2 * ORDERS :]
+    return corpus_bleu(BleuState(scored, scored, matches, totals, *lengths)) if scored else math.nan
 
 
 def corpus_bleu(state: BleuState) -> float:

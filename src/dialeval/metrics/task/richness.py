@@ -29,19 +29,26 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
-from typing import Literal
+from typing import Literal, cast
 
 import numpy as np
 
-from dialeval.core.arrays import Floats
+from dialeval.core.arrays import Floats, Ids
 from dialeval.core.batch import Batch
+from dialeval.core.columns import TextColumn, TokenColumn, Words
 from dialeval.core.errors import SettingError
 from dialeval.core.exact import Moments
-from dialeval.core.fold import Estimate, Metric, Partial
+from dialeval.core.fold import Better, Estimate, Metric, Partial
 from dialeval.core.needs import Need
+from dialeval.core.statistics import Brought, Sample, Sums
 from dialeval.metrics.task.turns import normalised_responses
+from dialeval.text.resampled import cluster_grams, ngram_totals, segment_kinds
+from dialeval.text.vocabulary import Vocabulary
 
 Of = Literal["entropy", "cond-entropy", "avg-lengths", "msttr", "num-unigrams", "num-bigrams", "num-trigrams"]
+WORDS, PLACES = "task-words", "task-places"
+"""Names of what single responses bring: their words, and their place in the file."""
+
 SEGMENT = 50
 """Words of a segment of msttr."""
 
@@ -82,12 +89,18 @@ class Richness(Metric[RichnessState]):
     presets = {name: {"of": name} for name in _ORDERS}
     subject = Need.TASK_TURNS
     needs = frozenset({Need.TASK_TURNS, Need.ONTOLOGY})
+    counts_kinds = True
 
     of: Of = "entropy"
 
     def __post_init__(self) -> None:
         if self.of not in _ORDERS:
             raise SettingError(f"richness has of={'|'.join(_ORDERS)}, not {self.of!r}")
+
+    @property
+    def better(self) -> Better | None:
+        # Counts and entropies grow with the number of words, which is no merit; msttr does not.
+        return "higher" if self.of == "msttr" else None
 
     def empty(self) -> RichnessState:
         return RichnessState()
@@ -102,8 +115,43 @@ class Richness(Metric[RichnessState]):
         placed: list[tuple[int, Gram]] = []
         if self.of == "msttr":
             placed = [(row["position"], each) for row, each in zip(rows, words, strict=True) if each is not None]
-        items = {self.name: lengths} if self.of == "avg-lengths" else {}
-        return Partial(RichnessState(moments, counts, tuple(placed)), items)
+        state = RichnessState(moments, counts, tuple(placed))
+        if self.of == "avg-lengths":
+            return Partial(state, {self.name: lengths})
+        brought: dict[str, Brought] = {
+            WORDS: batch.derived("response tokens", lambda: _tokens(words, batch.vocabulary))
+        }
+        if self.of == "msttr":
+            places = [-1 if row["position"] is None else row["position"] for row in rows]
+            brought[PLACES] = Sums(np.array(places, np.float64).reshape(-1, 1))
+        return Partial(state, {}, brought)
+
+    def resampled(self, sample: Sample) -> Floats:
+        if self.of == "avg-lengths":
+            return super().resampled(sample)
+        if self.of == "msttr":
+            words, whole, rest = segment_kinds(sample, WORDS, PLACES, SEGMENT)
+            short = words <= SEGMENT
+            with np.errstate(invalid="ignore"):  # 0 / 0: a resample without a response has no value
+                return np.where(short, whole + rest, whole) / np.where(short, words, words // SEGMENT * SEGMENT)
+        if self.of in ("entropy", "cond-entropy"):
+            return self._entropies(sample)
+        kinds = np.count_nonzero(ngram_totals(sample, WORDS, self._orders[0]), axis=0)
+        return np.where(ngram_totals(sample, WORDS, 1).any(axis=0), kinds, np.nan)
+
+    def _entropies(self, sample: Sample) -> Floats:
+        """The same sums as of a state, by counts: sum of c / N log2(c / N) = (sum of c log2 c) / N - log2 N."""
+        words = ngram_totals(sample, WORDS, 1)
+        total = words.sum(axis=0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            if self.of == "entropy":
+                return cast(Floats, np.log2(total) - _bits(words, words) / total + 0.0)
+            pairs = ngram_totals(sample, WORDS, 2)
+            # Pairs are in the order of their first words: per word one sum over the pairs that begin with it.
+            heads = cluster_grams(sample, WORDS, 2).heads
+            firsts = np.flatnonzero(np.diff(heads, prepend=-1))
+            begun = np.add.reduceat(pairs, firsts, axis=0) if len(firsts) else pairs[:0]
+            return cast(Floats, (_bits(begun, words[heads[firsts]]) - _bits(pairs, pairs)) / total + 0.0)
 
     @property
     def _orders(self) -> tuple[int, ...]:
@@ -146,6 +194,20 @@ def words_of(text: str) -> Gram:
     """The words of a text as the package lexical-diversity splits it."""
     bare = text.replace("``", "").translate(_FIRST).replace("SYM", "").translate(_LAST)
     return tuple(_BLANKS.sub(" ", bare).lower().split(" "))
+
+
+def _tokens(responses: Sequence[Gram | None], vocabulary: Words) -> TokenColumn:
+    """The words of responses as ids; a response that is missing has none, an empty one has one."""
+    known = cast(Vocabulary, vocabulary)
+    flat = list(chain.from_iterable(words for words in responses if words is not None))
+    sizes = [0, *(0 if words is None else len(words) for words in responses)]
+    return TokenColumn(known.add(TextColumn.from_strings(flat)), np.cumsum(sizes), vocabulary)
+
+
+def _bits(counts: Ids, inside: Ids) -> Floats:
+    """Per resample the sum of c log2 d over counts c and d that are not 0."""
+    logs = np.log2(np.maximum(np.arange(int(inside.max(initial=0)) + 1), 1))
+    return np.asarray(np.einsum("kr,kr->r", counts, logs[inside]), np.float64)
 
 
 def _lengths(responses: Sequence[Gram | None]) -> tuple[Floats, Moments]:

@@ -1,0 +1,136 @@
+"""What may be compared with what: systems of saved runs under names of their own, and the same rows made alike.
+
+Two systems can be compared row by row if they were scored on the same rows, and two figures if their signatures differ
+in nothing but the version of dialeval and the data that is compared. What differs is named with both values. `force`
+goes on where that is possible at all; without equally many rows it is not.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from difflib import get_close_matches
+from pathlib import PurePath
+from typing import cast
+
+import numpy as np
+
+from dialeval.core.errors import SettingError
+from dialeval.core.result import Result, Run
+from dialeval.core.rowtable import RowTable
+
+ANCHORS = ("floor/", "ceiling/")
+"""Systems that are called so stand beside real ones to read figures by; they are compared only where asked for."""
+
+_GIVEN_TEXTS = ("context", "reference")
+"""Texts that come with the data and not from a system."""
+
+Runs = Run | Sequence[Run] | Mapping[str, Run]
+
+
+def systems_of(runs: Runs) -> dict[str, Result]:
+    """The systems of runs by name; where two have the same name, the name of the run stands before both."""
+    labelled = _labelled(runs)
+    times = Counter(system for run in labelled.values() for system in run)
+    found: dict[str, Result] = {}
+    for label, run in labelled.items():
+        for system, result in run.items():
+            found[system if times[system] == 1 else f"{label}/{system}"] = result
+    return found
+
+
+def _labelled(runs: Runs) -> Mapping[str, Run]:
+    if isinstance(runs, Run):
+        return {"run": runs}
+    if isinstance(runs, Mapping):
+        return cast("Mapping[str, Run]", runs)
+    return {str(number): run for number, run in enumerate(runs, 1)}
+
+
+def labels_of(folders: Sequence[str]) -> list[str]:
+    """A short name for each folder: its last part, or all of it where two would be called the same."""
+    short = [PurePath(folder).name or folder for folder in folders]
+    return [name if short.count(name) == 1 else folder for name, folder in zip(short, folders, strict=True)]
+
+
+def chosen(
+    systems: Mapping[str, Result], baseline: str | None = None, wanted: Iterable[str] | None = None
+) -> tuple[str, list[str]]:
+    """The baseline, the first system unless another is named, and the systems to compare with it."""
+    if wanted is None:
+        names = [name for name in systems if not name.startswith(ANCHORS)] or list(systems)
+    else:
+        names = [found_name(systems, name) for name in wanted]
+    first = found_name(systems, baseline) if baseline is not None else names[0] if names else None
+    others = [name for name in names if name != first]
+    if first is None or not others:
+        raise SettingError(f"a comparison needs two systems; there is {', '.join(systems) or 'none'}")
+    return first, others
+
+
+def found_name(systems: Mapping[str, Result], name: str) -> str:
+    """The system of a name, also where the name of its run stands for it."""
+    inside = [system for system in systems if system.startswith(f"{name}/")]
+    if name in systems or len(inside) == 1:
+        return name if name in systems else inside[0]
+    close = get_close_matches(name, systems, n=1)
+    hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(systems)}"
+    raise SettingError(f"no system is called {name!r}; {hint}")
+
+
+def differences(
+    baseline: str, system: str, systems: Mapping[str, Result], keys: Sequence[str], force: bool
+) -> list[str]:
+    """What forbids to compare two systems, but for `force`; an error names it where that is not given."""
+    left, right = systems[baseline], systems[system]
+    impossible = _unequal_counts(left, right, keys)
+    found = impossible or [*_unequal_rows(left.rows, right.rows), *_unequal_signatures(left, right, keys)]
+    if impossible or (found and not force):
+        more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+        remedy = "score both on the same data" if impossible else "score both alike, or pass --force (force=True)"
+        raise SettingError(f"{system} cannot be compared with {baseline}: {found[0]}{more}; {remedy}")
+    return [f"{system} and {baseline}: {what}" for what in found]
+
+
+def _unequal_counts(left: Result, right: Result, keys: Sequence[str]) -> list[str]:
+    if left.rows is not None and right.rows is not None and len(left.rows.offsets) != len(right.rows.offsets):
+        return [f"dialogues: {len(left.rows.offsets) - 1} and {len(right.rows.offsets) - 1}"]
+    return [
+        f"rows of {key}: {left[key].rows} and {right[key].rows}" for key in keys if left[key].rows != right[key].rows
+    ]
+
+
+def _unequal_rows(left: RowTable | None, right: RowTable | None) -> Iterator[str]:
+    if left is None or right is None:
+        return
+    if not np.array_equal(left.offsets, right.offsets):
+        at = int(np.flatnonzero(left.offsets != right.offsets)[0]) - 1
+        sizes = [int(np.diff(rows.offsets)[at]) for rows in (left, right)]
+        yield f"turns of dialogue {_dialogue(left, at)}: {sizes[0]} and {sizes[1]}"
+    if left.dialogues is not None and right.dialogues is not None:
+        for one, other in zip(left.dialogues, right.dialogues, strict=True):
+            if one != other:
+                yield f"dialogue {one!r} stands where {other!r} does"
+                break
+    if left.turns is not None and right.turns is not None and len(left.turns) == len(right.turns):
+        for row in np.flatnonzero(left.turns != right.turns)[:1].tolist():
+            yield f"row {row + 1} is turn {left.turns[row]} and turn {right.turns[row]}"
+    for name in _GIVEN_TEXTS:
+        if name in left.texts and name in right.texts and left.texts[name].digest != right.texts[name].digest:
+            yield f"{name}: {left.texts[name].digest} and {right.texts[name].digest} (digests of the texts)"
+
+
+def _dialogue(rows: RowTable, at: int) -> str:
+    return repr(rows.dialogues[at]) if rows.dialogues is not None else str(at + 1)
+
+
+def _unequal_signatures(left: Result, right: Result, keys: Sequence[str]) -> Iterator[str]:
+    for key in keys:
+        one, other = left[key].signature, right[key].signature
+        if one is not None and other is not None:
+            for name, (here, there) in one.differences(other).items():
+                yield f"{key} has {name}:{_shown(here)} and {name}:{_shown(there)}"
+
+
+def _shown(value: str | None) -> str:
+    return "(nothing)" if value is None else value

@@ -1,0 +1,98 @@
+"""n-grams of resampled rows: how often each occurs in every resample, and words in segments.
+
+The n-grams of a system are numbered once, and of each cluster only the different ones are kept with their counts; a
+resample then adds up what its clusters bring.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dialeval.core.arrays import Ids, Ints
+from dialeval.core.columns import TokenColumn
+from dialeval.core.statistics import Sample, SampledRows
+from dialeval.text.ngrams import NgramColumn
+from dialeval.text.vocabulary import Vocabulary
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class ClusterGrams:
+    """The different n-grams of each cluster: those of cluster `k` are `kinds[offsets[k]:offsets[k + 1]]`."""
+
+    kinds: Ids
+    """Numbers of n-grams, below `count`; a single word has the number of the word."""
+    times: Ids
+    offsets: Ints
+    count: int
+    heads: Ids
+    """The number of the first word of each n-gram of two words."""
+
+    @classmethod
+    def of(cls, rows: SampledRows, name: str, n: int) -> ClusterGrams:
+        """The n-grams of words of the rows, by cluster."""
+        words = rows.words(name)
+        column = NgramColumn.of(TokenColumn(words.ids, words.offsets, Vocabulary()), n)
+        keys, numbers = np.unique(column.keys, return_inverse=True)
+        count = max(len(words.words) if n == 1 else len(keys), 1)
+        bounds = column.offsets[rows.offsets]
+        clusters = np.repeat(np.arange(len(bounds) - 1), np.diff(bounds))
+        pairs, times = np.unique(clusters * count + numbers[bounds[0] : bounds[-1]], return_counts=True)
+        offsets = np.searchsorted(pairs, np.arange(len(bounds)) * count)
+        heads = (keys >> 32).astype(np.int32)
+        return cls((pairs % count).astype(np.int32), times.astype(np.int32), offsets.astype(np.int64), count, heads)
+
+
+def cluster_grams(sample: Sample, name: str, n: int) -> ClusterGrams:
+    """The n-grams of each cluster; found once for all resamples."""
+    return sample.rows.derived(("grams", name, n), lambda: ClusterGrams.of(sample.rows, name, n))
+
+
+def ngram_totals(sample: Sample, name: str, n: int) -> Ids:
+    """How often each n-gram occurs in each resample, one line per n-gram; made once for all metrics."""
+
+    def make() -> Ids:
+        from dialeval.core import statistics_kernel as kernel
+
+        grams = cluster_grams(sample, name, n)
+        totals = np.zeros((grams.count, len(sample)), np.int32)
+        kernel.add_up(sample.taken, grams.offsets, grams.kinds, grams.times, totals)
+        return totals
+
+    return sample.derived(("gram totals", name, n), make)
+
+
+def segment_kinds(sample: Sample, name: str, order: str, size: int) -> tuple[Ints, Ints, Ints]:
+    """Words one after the other, in segments: per resample the words, the different words within whole segments added
+    up, and the different words of the last segment, if it is not whole. `order` names the place of each row."""
+    from dialeval.text import resampled_kernel as kernel
+
+    ids, offsets, clusters = sample.rows.derived(("in order", name, order), lambda: _in_order(sample.rows, name, order))
+    found = np.zeros((len(sample), 3), np.int64)
+    seen = np.zeros(len(sample.rows.words(name).words) + 1, np.int64)
+    kernel.count_segments(np.ascontiguousarray(sample.counts[:, clusters]), offsets, ids, size, seen, found)
+    words, whole, rest = found.T
+    return words, whole, rest
+
+
+def _in_order(rows: SampledRows, name: str, order: str) -> tuple[Ids, Ints, Ints]:
+    """The words of each cluster in the order of its rows, the offsets of clusters in them, and the clusters in order.
+
+    A cluster stands where its first row with words stands.
+    """
+    words = rows.words(name)
+    lengths = np.diff(words.offsets)
+    place = np.where(lengths > 0, rows.sums(order)[:, 0], np.inf)
+    owners = np.repeat(np.arange(len(rows.offsets) - 1), np.diff(rows.offsets))
+    first = np.full(len(rows.offsets) - 1, np.inf)
+    np.minimum.at(first, owners, place)
+    clusters = np.argsort(first, kind="stable")
+    rank = np.empty_like(clusters)
+    rank[clusters] = np.arange(len(clusters))
+    ordered = np.lexsort((place, rank[owners]))
+    starts = np.repeat(words.offsets[:-1][ordered], lengths[ordered])
+    ends = np.cumsum(lengths[ordered])
+    within = np.arange(int(lengths.sum())) - np.repeat(ends - lengths[ordered], lengths[ordered])
+    sizes = np.bincount(rank[owners], lengths, minlength=len(clusters)).astype(np.int64)
+    return words.ids[starts + within], np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)]), clusters
