@@ -45,7 +45,7 @@ def test_of_many_dialogues_the_furthest_are_kept(run: BreakdownRun) -> None:
             if curve["dialogue"] == name
             for human, detector in zip(curve["shares"], curve["probabilities"], strict=True)
         ]
-        return sum(gaps) / len(gaps)
+        return float(sum(gaps)) / len(gaps)
 
     names = [curve["dialogue"] for curve in everything["keywords"]]
     assert one["dialogue"] == max(names, key=distance)

@@ -47,6 +47,12 @@ Examples:
     type=click.Path(file_okay=False, path_type=Path),
     help="Folder for --plots.  [default: beside the report]",
 )
+@click.option(
+    "--compare/--no-compare",
+    "compared",
+    default=True,
+    help="Test the differences to the first system.  [default: compare]",
+)
 @click.option("--open", "show", is_flag=True, help="Open the page in the browser.")
 def report(
     runs: tuple[str, ...],
@@ -55,6 +61,7 @@ def report(
     interactive: bool | None,
     plots: PlotFormat | None,
     plots_dir: Path | None,
+    compared: bool,
     show: bool,
 ) -> None:
     """Show saved RUNS (folders that `dialeval score -o` wrote) in one HTML file that needs no network.
@@ -73,7 +80,8 @@ def report(
         folder = plots_dir or output.with_name(f"{output.stem}-plots")
         written = write_plots(together(loaded), folder, plots)
         click.echo(f"{len(written)} plots in {folder}", err=True)
-    path = write_report(loaded, output, command_line(), title=title, interactive=interactive).resolve()
+    options = {"title": title, "interactive": interactive, "compared": compared}
+    path = write_report(loaded, output, command_line(), **options).resolve()  # type: ignore[arg-type]
     click.echo(str(path))
     if show:
         click.launch(path.as_uri())

@@ -10,6 +10,7 @@ from dialeval.core.fold import Level
 from dialeval.reports import markup
 from dialeval.reports.figures import MISSING
 from dialeval.reports.markup import Section
+from dialeval.reports.summary import anchor
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,6 +29,7 @@ def correlations(run: Run) -> Section | None:
     tables = [
         (system, level, matrix)
         for system, result in run.items()
+        if anchor(system) is None
         for level in Level
         if (matrix := _matrix(result, level)) is not None
     ]
@@ -79,4 +81,4 @@ def _cell(value: float) -> str:
         return f'<td class="figure">{MISSING}</td>'
     step = min(STEPS, math.floor(abs(value) * STEPS + 0.5))
     kind = f"{'less' if value < 0 else 'more'}-{step}" if step else "none"
-    return f'<td class="figure {kind}">{value:.2f}</td>'
+    return f'<td class="figure {kind}">{round(value, 2) + 0.0:.2f}</td>'

@@ -88,19 +88,22 @@ def _group(systems: Mapping[str, Result], texts: _Texts) -> dict[str, Any]:
     here, at = np.unique(clusters, return_inverse=True)
     ids = None if rows.dialogues is None else [_sound(rows.dialogues[number]) for number in here.tolist()]
     turns = None if rows.turns is None else rows.turns[picked].tolist()
+    # Of a dialogue-level key one value per dialogue is enough: that of the dialogue's first row.
     keys = dict.fromkeys(key for key, _ in columns)
+    levels = {key: _level(key, systems) for key in keys}
+    shown = {key: picked if level is Level.TURN else rows.offsets[here] for key, level in levels.items()}
     return {
         "systems": [plain(name) for name in systems],
         "rows": (picked + 1).tolist(),
         "dialogues": ids,
-        "dialogue": at.tolist() if ids is not None else None,
+        "dialogue": at.tolist(),
         "turns": None if turns is None else [None if turn == NO_TURN else turn for turn in turns],
         "context": _texts_of(rows, "context", picked, texts),
         "reference": _texts_of(rows, "reference", picked, texts),
         "responses": [_responses(result.rows, picked, texts) for result in systems.values()],
-        "keys": [{"name": plain(key), "level": _level(key, systems).value} for key in keys],
+        "keys": [{"name": plain(key), "level": level.value} for key, level in levels.items()],
         "scores": [
-            [_figures(columns[key, name][picked]) if (key, name) in columns else None for name in systems]
+            [_figures(columns[key, name][shown[key]]) if (key, name) in columns else None for name in systems]
             for key in keys
         ],
         "shown": len(picked),

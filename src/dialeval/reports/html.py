@@ -25,6 +25,7 @@ from dialeval.reports.correlations import correlations
 from dialeval.reports.explorer import explorer
 from dialeval.reports.metric_drawings import drawings
 from dialeval.reports.page import page, script
+from dialeval.reports.standing import standing
 from dialeval.reports.summary import summary
 from dialeval.reports.transcripts import transcripts
 
@@ -35,8 +36,8 @@ if TYPE_CHECKING:
     from dialeval.reports.markup import Section
 
 TITLE = "Evaluation report"
-_BY_SYSTEM = ("alignments", "transcripts", "curves")
-"""Details of a run that are mappings of systems."""
+_BY_SYSTEM = ("standing", "alignments", "transcripts", "curves")
+"""Details of a run by system that sections are made of."""
 
 
 def report(
@@ -46,30 +47,40 @@ def report(
     *,
     title: str | None = None,
     interactive: bool | None = None,
+    compared: bool = True,
 ) -> Path:
     """Write the report of one or several runs to a file and give its path.
 
     `command` is what made the page or the runs. `interactive` plots need the extra `report`; None: if it is there.
+    `compared`: test the differences to the first system (`analysis.comparison`), which takes a while for many rows.
     """
     path = Path(path)
-    shown = render(together([runs] if isinstance(runs, Run) else runs), command, title=title, interactive=interactive)
+    run = together([runs] if isinstance(runs, Run) else runs)
+    shown = render(run, command, title=title, interactive=interactive, compared=compared)
     write_bytes(path, shown.encode())
     return path
 
 
-def render(run: Run, command: str | None = None, *, title: str | None = None, interactive: bool | None = None) -> str:
+def render(
+    run: Run,
+    command: str | None = None,
+    *,
+    title: str | None = None,
+    interactive: bool | None = None,
+    compared: bool = True,
+) -> str:
     """The page as text."""
     if interactive and not plots.can_plot():
         raise NeedError("interactive plots need Altair and vl-convert-python: pip install 'dialeval[report]'")
     drawn = plots.can_plot() if interactive is None else interactive
     rows = explorer(run)
     found = [
-        summary(run),
+        summary(run, compared),
         provenance.warnings(run),
         drawings(run, drawn),
         correlations(run),
         rows and rows[0],
-        *(_of_details(make, run) for make in (alignments, transcripts, curves)),
+        *(_of_details(make, run) for make in (standing, alignments, transcripts, curves)),
         provenance.skipped(run),
         provenance.signatures(run),
         provenance.again(run, command),
@@ -98,8 +109,9 @@ def together(runs: Iterable[Run]) -> Run:
             while name in systems:
                 name = f"{name} (run {number})"
             called[system], systems[name] = name, result
+        by_system = {**run.details, "standing": run.details.get("anchors", {}).get("standing", {})}
         for kind in _BY_SYSTEM:
-            mine = {called[system]: told for system, told in run.details.get(kind, {}).items() if system in called}
+            mine = {called[system]: told for system, told in by_system.get(kind, {}).items() if system in called}
             details.setdefault(kind, {}).update(mine)
         if "command" in run.details:
             details.setdefault(provenance.COMMANDS, []).append(str(run.details["command"]))

@@ -30,8 +30,10 @@ def transcripts(run: Run) -> Section | None:
     if not dialogues:
         return None
     lost = sum(not all(entry["success"] for entry in mine.values()) for mine in dialogues.values())
+    total = max((len(rows.offsets) - 1 for system in told if (rows := run[system].rows) is not None), default=0)
+    which = f" of {total:,}, lost ones first" if total > len(dialogues) else ""
     note = (
-        f'<p class="note">{markup.count(len(dialogues), "dialogue")}, {lost} of them lost by some system. What a turn '
+        f'<p class="note">{markup.count(len(dialogues), "dialogue")}{which}; {lost} of them lost by some system. What a turn '
         "did is what Inform and Success were read from: an offer counts when its word is said while its domain is "
         "active.</p>"
     )

@@ -63,7 +63,7 @@ const detail = (rows, row, state, words) => {
   }
   group.keys.forEach((key, number) => {
     const cells = group.systems.map((_, system) =>
-      make("td", { class: "figure" }, figure(group.scores[number][system]?.[row])));
+      make("td", { class: "figure" }, figure(rows.scores[number][system]?.[row])));
     const about = key.level === "dialogue" ? make("span", { class: "aside" }, " whole dialogue") : null;
     lines.push(make("tr", { class: number === state.key ? "chosen" : null },
       make("th", { scope: "row" }, isolated(key.name), about), ...cells));

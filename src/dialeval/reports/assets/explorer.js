@@ -178,11 +178,10 @@ class Explorer {
     const said = rows.said(state.system, row)[0] ?? "";
     const value = Number.isNaN(this.values[row]) ? "–" : figure(this.values[row]);
     const signed = state.minus !== null && this.values[row] > 0 ? `+${value}` : value;
-    return [
-      make("div", { class: "place" }, isolated(rows.name(row)), make("span", { class: "value" }, signed)),
-      make("div", { class: "asked" }, isolated(asked.slice(0, 200))),
-      make("div", { class: "answered" }, isolated(said.slice(0, 200))),
-    ];
+    const place = make("div", { class: "place" }, isolated(rows.name(row)), make("span", { class: "value" }, signed));
+    const texts = [asked, said].filter(Boolean).map((text) => text.slice(0, 200));
+    if (texts.length < 2) return [place, ...texts.map((text) => make("div", { class: "answered alone" }, isolated(text)))];
+    return [place, make("div", { class: "asked" }, isolated(texts[0])), make("div", { class: "answered" }, isolated(texts[1]))];
   }
 
   showRow(nothing = false) {

@@ -7,14 +7,19 @@ class Rows {
     this.group = group;
     this.texts = texts;
     this.count = group.rows.length;
+    // What belongs to a dialogue is told once for it, and belongs to all its rows.
+    this.scores = group.scores.map((systems, key) =>
+      group.keys[key].level === "turn"
+        ? systems
+        : systems.map((values) => values && group.dialogue.map((number) => values[number])));
     this.hits = new Map();
     this.spreads = new Map();
   }
 
   // The value of each row: a score of a system, or its difference from another's. NaN where there is none.
   values(key, system, minus) {
-    const one = this.group.scores[key]?.[system];
-    const two = minus === null ? null : this.group.scores[key]?.[minus];
+    const one = this.scores[key]?.[system];
+    const two = minus === null ? null : this.scores[key]?.[minus];
     const values = new Float64Array(this.count).fill(NaN);
     if (!one || (minus !== null && !two)) return values;
     for (let row = 0; row < this.count; row++) {
@@ -73,7 +78,7 @@ class Rows {
   // How far the systems are apart in each row, in standard deviations of the score.
   spread(key) {
     if (!this.spreads.has(key)) {
-      const columns = (this.group.scores[key] ?? []).filter(Boolean);
+      const columns = (this.scores[key] ?? []).filter(Boolean);
       const all = columns.flat().filter((value) => value !== null);
       const mean = all.reduce((sum, value) => sum + value, 0) / all.length;
       const deviation = Math.sqrt(all.reduce((sum, value) => sum + (value - mean) ** 2, 0) / all.length);
