@@ -79,7 +79,7 @@ def report(
     if plots is not None:
         folder = plots_dir or output.with_name(f"{output.stem}-plots")
         written = write_plots(together(loaded), folder, plots)
-        click.echo(f"{len(written)} plots in {folder}", err=True)
+        click.echo(f"{len(written)} {'plot' if len(written) == 1 else 'plots'} in {folder}", err=True)
     options = {"title": title, "interactive": interactive, "compared": compared}
     path = write_report(loaded, output, command_line(), **options).resolve()  # type: ignore[arg-type]
     click.echo(str(path))

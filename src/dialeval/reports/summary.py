@@ -82,8 +82,8 @@ def _marks(comparison: Comparison | None) -> str:
         return ""
     alpha = comparison.settings.alpha
     return (
-        f" Marks are differences to the baseline, {markup.name(comparison.baseline)}: * p &lt; {alpha:g}, "
-        f"** p &lt; {STRONG * alpha:g}, after correction for all tests of the table."
+        f" Marks are differences to the baseline, {markup.name(comparison.baseline)}: * p&nbsp;&lt;&nbsp;{alpha:g}, "
+        f"** p&nbsp;&lt;&nbsp;{STRONG * alpha:g}, after correction for all tests of the table."
     )
 
 

@@ -33,9 +33,9 @@ def transcripts(run: Run) -> Section | None:
     total = max((len(rows.offsets) - 1 for system in told if (rows := run[system].rows) is not None), default=0)
     which = f" of {total:,}, lost ones first" if total > len(dialogues) else ""
     note = (
-        f'<p class="note">{markup.count(len(dialogues), "dialogue")}{which}; {lost} of them lost by some system. What a turn '
-        "did is what Inform and Success were read from: an offer counts when its word is said while its domain is "
-        "active.</p>"
+        f'<p class="note">{markup.count(len(dialogues), "dialogue")}{which}; {lost} of them lost by some system. What '
+        "a turn did is what Inform and Success were read from: an offer counts when its word is said while its domain "
+        "is active.</p>"
     )
     return Section("transcripts", "Task dialogues", note + "".join(map(_dialogue, dialogues, dialogues.values())))
 

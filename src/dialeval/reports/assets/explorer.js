@@ -106,9 +106,10 @@ class Explorer {
     };
     for (const [name, parse] of Object.entries(read)) {
       const typed = controls[name].tagName === "INPUT";
+      let waiting = null; // each its own: who goes on to the next field quickly loses nothing
       controls[name].addEventListener("input", () => {
-        clearTimeout(this.waiting);
-        this.waiting = setTimeout(() => {
+        clearTimeout(waiting);
+        waiting = setTimeout(() => {
           this.state[name] = parse(controls[name].value);
           if (name === "minus" || name === "system") this.offerSorts();
           this.update();
