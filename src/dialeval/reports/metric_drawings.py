@@ -37,7 +37,7 @@ def estimates_of(run: Run, key: str) -> dict[str, Estimate]:
 
 def _metric(run: Run, at: int, key: str, interactive: bool) -> str:
     estimates = estimates_of(run, key)
-    means, spread = charts.scale_of_means(estimates.values(), INTERVAL_WIDTH), None
+    means = charts.scale_of_means(estimates.values(), INTERVAL_WIDTH)
     items = {
         name: est.items for name, est in estimates.items() if est.items is not None and np.isfinite(est.items).any()
     }

@@ -103,23 +103,20 @@ def write_plots(run: Run, folder: str | os.PathLike[str], form: PlotFormat = "sv
 
 def _paper_spec(key: str, estimates: Mapping[str, Estimate]) -> dict[str, Any] | None:
     """Both charts of a metric beside each other; None where there is nothing to draw."""
-    views, params, datasets = [], {}, {}
-    for kind, filling in _fillings(estimates).items():
-        views.append({**_charts(PAPER)[kind], "width": WIDTH, "height": filling["height"]})
-        params.update({each["name"]: each for each in filling["params"]})
-        datasets.update(filling["datasets"])
-    return (
-        views
-        and {
-            "$schema": SCHEMA,
-            "title": shorten(plain(key)),
-            "hconcat": views,
-            "spacing": 30,
-            "params": list(params.values()),
-            "datasets": datasets,
-            "config": _config(PAPER),
-        }
-    ) or None
+    fillings = _fillings(estimates)
+    if not fillings:
+        return None
+    charts_of, filled = _charts(PAPER), fillings.values()
+    params = {each["name"]: each for filling in filled for each in filling["params"]}
+    return {
+        "$schema": SCHEMA,
+        "title": shorten(plain(key)),
+        "hconcat": [{**charts_of[kind], "width": WIDTH, "height": each["height"]} for kind, each in fillings.items()],
+        "spacing": 30,
+        "params": list(params.values()),
+        "datasets": {name: rows for filling in filled for name, rows in filling["datasets"].items()},
+        "config": _config(PAPER),
+    }
 
 
 def _drawn(spec: dict[str, Any], form: PlotFormat) -> bytes:

@@ -57,10 +57,9 @@ class List {
     const lines = [];
     for (let at = first; at < stop; at++) {
       const line = make("div", {
-        class: "line", role: "option", id: `line-${at}`, "data-at": at, "aria-selected": at === this.at,
+        class: "line", role: "option", id: `line-${at}`, "data-at": at, "aria-selected": String(at === this.at),
         "aria-setsize": this.items.length, "aria-posinset": at + 1,
       });
-      line.setAttribute("aria-selected", String(at === this.at));
       line.style.transform = `translateY(${at * LINE}px)`;
       line.append(...this.draw(this.items[at]));
       lines.push(line);
