@@ -24,6 +24,7 @@ from dialeval.engine.task_dialogues import (
     explanations,
     original_output,
 )
+from dialeval.engine.transcripts import with_transcripts
 from dialeval.resources.ontology import MULTIWOZ, load_ontology
 from dialeval.resources.task import Task, load_task
 from dialeval.text.delexicalised import slot_domains
@@ -78,6 +79,10 @@ class Evaluator:
     def explain(self, predictions: Any, dialogue: str) -> dict[str, list[Explanation]]:
         """Why a dialogue lost Inform or Success, by system; an empty list where a system does not give it."""
         return explanations(predictions, self.task, self.choices, dialogue)
+
+    def with_transcripts(self, run: Run, predictions: Any) -> Run:
+        """A run of these predictions with the transcripts that a report shows: of lost dialogues first."""
+        return with_transcripts(run, predictions, self.task, self.choices)
 
     def failures(self, predictions: Any) -> dict[str, list[Explanation]]:
         """The explanations of all dialogues that lost Inform or Success, by system."""

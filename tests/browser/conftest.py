@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from playwright.sync_api import Browser
+    from playwright.sync_api import Browser, Page
 
 ARGUMENTS = [
     "--no-sandbox",
@@ -21,6 +22,38 @@ ARGUMENTS = [
     "--disable-sync",
     "--no-first-run",
 ]
+
+
+class Opened:
+    """A page with what it said and asked for."""
+
+    def __init__(self, page: Page, path: Path, at: str = "") -> None:
+        self.page = page
+        self.path = path
+        self.said: list[str] = []
+        self.asked: list[str] = []
+        page.on("console", lambda message: self.said.append(message.text))
+        page.on("pageerror", lambda error: self.said.append(str(error)))
+        page.on("request", lambda request: self.asked.append(request.url))
+        page.on("dialog", lambda dialog: self.said.append(dialog.message))
+        page.goto(path.as_uri() + at)
+
+    @property
+    def background(self) -> str:
+        return str(self.page.evaluate("getComputedStyle(document.body).backgroundColor"))
+
+    def assert_quiet(self) -> None:
+        """Nothing was said, nothing was asked for but the page itself, nothing from outside has run."""
+        assert self.said == []
+        assert {url.partition("#")[0] for url in self.asked} == {self.path.as_uri()}
+        assert self.page.evaluate("window.hacked") is None
+
+
+@pytest.fixture
+def page(browser: Browser) -> Iterator[Page]:
+    page = browser.new_page(viewport={"width": 1280, "height": 900})
+    yield page
+    page.close()
 
 
 @pytest.fixture(scope="session")

@@ -57,7 +57,11 @@ def test_json_holds_figures_and_tables_at_every_threshold(dialeval: Dialeval, tm
     assert (first["threshold"], second["threshold"]) == (0.0, 0.5)
     assert sum(first["references"].values()) == first["turns"] == 16
     loaded = package.load(tmp_path / "saved")
-    assert loaded == evaluate_breakdown(DATA, KEYWORDS, [0, 0.5], development=DATA)
+    again = evaluate_breakdown(DATA, KEYWORDS, [0, 0.5], development=DATA)
+    assert loaded.systems == again.systems
+    assert loaded.details["breakdown"] == again.details["breakdown"]
+    assert loaded.details["command"].startswith("dialeval breakdown -p ")
+    assert loaded.details["curves"]["keywords"][0]["dialogue"] == "library-hours"
     assert loaded["keywords"]["accuracy"].items is not None
 
 

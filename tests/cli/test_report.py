@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from cli.conftest import Dialeval
 
 
@@ -17,6 +19,35 @@ def test_saved_runs_become_one_page(dialeval: Dialeval, tmp_path: Path) -> None:
     assert done.stdout.strip() == str(tmp_path / "out" / "page.html")
     assert "dialeval report first second -o out/page.html" in page
     assert "2 systems" in page
+
+
+def test_the_page_says_how_runs_were_made(dialeval: Dialeval, tmp_path: Path) -> None:
+    (tmp_path / "my file.txt").write_text("one two\nthree\n")
+    assert dialeval("score", "my file.txt", "-m", "length", "-o", "run").returncode == 0
+    done = dialeval("report", "run", "--title", "Monday & co", "--static", "--no-compare")
+    assert done.returncode == 0, done.stderr
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "dialeval score &#x27;my file.txt&#x27; -m length -o run" in page
+    assert "<title>Monday &amp; co</title>" in page
+    assert "plots-data" not in page
+
+
+def test_plots_are_written_beside_the_page(dialeval: Dialeval, tmp_path: Path) -> None:
+    pytest.importorskip("vl_convert", reason="needs the extra report")
+    (tmp_path / "a.txt").write_text("one two\nthree\n")
+    assert dialeval("score", "a.txt", "-m", "length", "-o", "run").returncode == 0
+    done = dialeval("report", "run", "--plots", "svg")
+    assert done.returncode == 0, done.stderr
+    assert "1 plot in report-plots" in done.stderr
+    assert (tmp_path / "report-plots" / "length.svg").read_text(encoding="utf-8").startswith("<svg")
+    assert dialeval("report", "run", "--plots", "pdf", "--plots-dir", "here").returncode == 0
+    assert (tmp_path / "here" / "length.pdf").exists()
+
+
+def test_a_folder_for_plots_needs_a_form(dialeval: Dialeval) -> None:
+    done = dialeval("report", "run", "--plots-dir", "here")
+    assert done.returncode == 2
+    assert "--plots" in done.stderr
 
 
 def test_what_is_no_run_is_named(dialeval: Dialeval) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import itertools
 import math
 import re
@@ -11,17 +13,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from dialeval.core.columns import TextColumn
 from dialeval.core.errors import DataError, SettingError
 from dialeval.core.fold import Estimate, Level
 from dialeval.core.result import Result, Run
+from dialeval.core.rowtable import RowTable
 from dialeval.core.signature import Signature
+from dialeval.reports import plots
 from dialeval.reports.charts import Scale
 from dialeval.reports.html import render, report
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-VOID = {"meta", "line", "circle", "rect"}
+VOID = {"meta", "line", "circle", "rect", "polyline", "polygon"}
 HOSTILE = """<script>alert(1)</script>'"><img src=x onerror="alert(2)">&amp;\u202e\x00\udc80"""
 
 
@@ -33,6 +38,7 @@ class Page(HTMLParser):
         self.open: list[str] = []
         self.tags: list[tuple[str, dict[str, str | None]]] = []
         self.text = ""
+        self.scripts: list[str] = []
         self.feed(text)
         self.close()
         assert not self.open
@@ -51,7 +57,10 @@ class Page(HTMLParser):
         assert self.open.pop() == tag
 
     def handle_data(self, data: str) -> None:
-        self.text += data if "style" not in self.open else ""
+        if "script" in self.open:
+            self.scripts.append(data)
+        elif "style" not in self.open:
+            self.text += data
 
     def of(self, tag: str) -> list[dict[str, str | None]]:
         return [attrs for name, attrs in self.tags if name == tag]
@@ -82,7 +91,7 @@ def result(key: str = "bleu-4") -> Result:
 def test_page_has_all_sections_in_order() -> None:
     page = Page(render(Run({"a": result(), "b": result()}, "0.1.0", ("line\nbreak",)), "dialeval score a b"))
     ids = [attrs["id"] for attrs in page.of("section")]
-    assert ids == ["summary", "metrics", "metric-0", "metric-1", "skipped", "warnings", "signatures", "again"]
+    assert ids == ["summary", "warnings", "metrics", "metric-0", "metric-1", "skipped", "signatures", "again"]
     for part in (
         "0.3000",
         "±0.2786",
@@ -100,6 +109,9 @@ def test_page_has_all_sections_in_order() -> None:
 def test_page_is_accessible() -> None:
     page = Page(render(Run({"a": result()}, "0.1.0")))
     assert page.of("html") == [{"lang": "en"}]
+    assert {"header", "nav", "main"} <= {tag for tag, _ in page.tags}
+    assert page.of("a")[0] == {"class": "skip", "href": "#main"}
+    assert all(attrs.get("aria-labelledby") or attrs.get("class") for attrs in page.of("section"))
     headings = [int(tag[1]) for tag, _ in page.tags if re.fullmatch("h[1-6]", tag)]
     assert headings[0] == 1
     assert headings.count(1) == 1
@@ -110,14 +122,12 @@ def test_page_is_accessible() -> None:
 
 
 def test_page_asks_nobody_for_anything() -> None:
-    text = render(Run({HOSTILE: result(HOSTILE)}, "0.1.0", (HOSTILE,)), HOSTILE)
+    text = render(Run({HOSTILE: result(HOSTILE)}, "0.1.0", (HOSTILE,)), HOSTILE, interactive=False)
     page = Page(text)
-    policy = next(attrs["content"] for attrs in page.of("meta") if "http-equiv" in attrs)
-    assert policy is not None
-    assert policy.startswith("default-src 'none'; style-src 'sha256-")
+    policy = policy_of(page)
+    assert policy.startswith("default-src 'none'; script-src 'sha256-")
     assert "unsafe" not in policy
     assert not {tag for tag, _ in page.tags} & {
-        "script",
         "link",
         "img",
         "iframe",
@@ -128,24 +138,61 @@ def test_page_asks_nobody_for_anything() -> None:
         "use",
     }
     assert not {name for _, attrs in page.tags for name in attrs if name.startswith("on") or name in {"src", "style"}}
-    assert "://" not in text
+    assert "://" not in text.replace(HOSTILE, "")
     assert "url(" not in text
     assert "@import" not in text
 
 
+def policy_of(page: Page) -> str:
+    return next(attrs["content"] or "" for attrs in page.of("meta") if "http-equiv" in attrs)
+
+
+def test_the_policy_allows_the_scripts_of_the_page_and_no_others() -> None:
+    rows = RowTable(np.arange(4), texts={"response": TextColumn.from_strings(["a", "b", "c"])})
+    page = Page(render(Run({"a": Result(result().estimates, rows=rows)}, "0"), interactive=plots.can_plot()))
+    assert [attrs.get("type") for attrs in page.of("script")].count(None) == 2 + plots.can_plot()
+    run = [text for text, attrs in zip(page.scripts, page.of("script"), strict=True) if not attrs]
+    hashes = {base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in run}
+    assert set(re.findall(r"script-src ([^;]*)", policy_of(page))[0].split()) == {f"'sha256-{each}'" for each in hashes}
+    for text in page.scripts:
+        assert not re.search("<!--|</?script", text, re.IGNORECASE)
+
+
+def test_the_title_is_the_users() -> None:
+    page = Page(render(Run({"a": result()}, "0"), title=HOSTILE, interactive=False))
+    assert not page.of("img")
+    assert page.text.count("<script>alert(1)</script>") == 2
+
+
+def test_broken_details_are_named_and_not_shown() -> None:
+    for kind in ("alignments", "transcripts", "curves"):
+        with pytest.raises(DataError, match=f"its {kind} are not as dialeval writes them"):
+            render(Run({"a": result()}, "0", details={kind: {"a": [{"dialogue": "x"}]}}), interactive=False)
+
+
+def test_commands_of_runs_stand_in_the_end(tmp_path: Path) -> None:
+    runs = [Run({"a": result()}, "0", details={"command": f"dialeval score {name}.txt"}) for name in ("one", "two")]
+    page = Page(report(runs, tmp_path / "report.html", "dialeval report one two").read_text(encoding="utf-8"))
+    end = page.text[page.text.index("Use dialeval 0 on the same") :]
+    assert [end.find(part) for part in ("one.txt", "two.txt", "report one two")] == sorted(
+        end.find(part) for part in ("one.txt", "two.txt", "report one two")
+    )
+    assert len([attrs for attrs in page.of("button") if attrs.get("class") == "copy"]) == 3
+
+
 def test_hostile_text_is_shown_as_text() -> None:
     run = Run({HOSTILE: Result(result(HOSTILE).estimates, {HOSTILE: HOSTILE})}, HOSTILE, (HOSTILE,))
-    page = Page(render(run, HOSTILE))
+    page = Page(render(run, HOSTILE, interactive=False))
     shown = HOSTILE.replace("\u202e", r"\u202e").replace("\x00", r"\x00").replace("\udc80", r"\udc80")
     assert page.text.count(shown) >= 5
-    assert not page.of("script")
+    assert page.of("script") == [{}]  # the page's own
     assert not page.of("img")
 
 
 def test_long_names_are_written_in_full_once() -> None:
-    text = render(Run({"x" * 100_000: result()}, "0.1.0"))
+    text = render(Run({"x" * 100_000: result()}, "0.1.0"), interactive=False)
     assert text.count("x" * 100_000) == 1
-    assert len(text) < 130_000
+    assert len(text) < 140_000
 
 
 def test_several_runs_are_told_apart(tmp_path: Path) -> None:
@@ -154,7 +201,7 @@ def test_several_runs_are_told_apart(tmp_path: Path) -> None:
     page = Page(text)
     assert "a (run 2)" in page.text
     assert "0.1.0, 0.2.0" in page.text
-    assert page.text.count("3 systems") == 2
+    assert page.text.count("3 systems") == 1
 
 
 def test_signatures_that_differ_name_their_systems() -> None:

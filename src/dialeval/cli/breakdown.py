@@ -121,12 +121,18 @@ def breakdown(
         return 2
     run = resampled(run)
     if save is not None:
-        run.save(save)
-        click.echo(f"saved in {save}", err=True)
+        _save(run, save)
     if turns_file is not None:
         _write_turns(run, turns_file)
     _print(run, shown)
     return failed(run.only_detectors, limits)
+
+
+def _save(run: BreakdownRun, folder: Path) -> None:
+    from dialeval.cli.saving import save
+    from dialeval.engine.breakdown_curves import with_curves
+
+    save(with_curves(run), folder)
 
 
 def _write_turns(run: BreakdownRun, path: Path) -> None:

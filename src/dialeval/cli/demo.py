@@ -30,8 +30,9 @@ def demo(output: Path) -> None:
     from dialeval import sample
     from dialeval.breakdown import evaluate_breakdown
     from dialeval.cli.score import progress_bar
+    from dialeval.engine.breakdown_curves import with_curves
     from dialeval.engine.evaluate import evaluate
-    from dialeval.multiwoz import evaluate as evaluate_town
+    from dialeval.multiwoz import Evaluator
     from dialeval.reports.html import report
 
     here = sample.folder()
@@ -52,11 +53,12 @@ def demo(output: Path) -> None:
     )
     sampled.save(output / "lsdscc")
     _show("Sampled answers", sampled)
-    town = evaluate_town(here / "town" / "predictions", data="town", dst=True)
+    evaluator, predictions = Evaluator(data="town", dst=True), here / "town" / "predictions"
+    town = evaluator.with_transcripts(evaluator.run(predictions), predictions)
     town.save(output / "town")
     _show("Task dialogues", town)
     talks = here / "breakdown"
-    detected = evaluate_breakdown(talks / "data", [talks / "keywords", talks / "cautious"])
+    detected = with_curves(evaluate_breakdown(talks / "data", [talks / "keywords", talks / "cautious"]))
     detected.save(output / "breakdown")
     _show("Breakdown detection", detected)
     path = report([run, sampled, town, detected], output / "report.html", command="dialeval demo")

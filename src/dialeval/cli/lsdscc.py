@@ -71,6 +71,7 @@ def lsdscc(
     object of query -> group -> list, in the order of the lines. The default aligner is that of the LSDSCC program; it
     favours short hypotheses. Where each hypothesis landed is in the JSON, in the report and in the saved run.
     """
+    from dialeval.cli.saving import command_line, save
     from dialeval.cli.score import progress_bar, show, systems
     from dialeval.engine.evaluate import evaluate
 
@@ -91,10 +92,9 @@ def lsdscc(
         )
     run = resampled(run)
     if output is not None:
-        run.save(output)
-        click.echo(f"saved in {output}", err=True)
+        save(run, output)
     if report is not None:
         from dialeval.reports.html import report as write_report
 
-        click.echo(f"report in {write_report(run, report)}", err=True)
+        click.echo(f"report in {write_report(run, report, command_line())}", err=True)
     show(run, format_)

@@ -159,10 +159,15 @@ def _scores(evaluator: Evaluator, inputs: tuple[str, ...], options: Mapping[str,
     if options["dialogues"] is not None:
         _write_dialogues(run, evaluator, options["dialogues"])
     if options["save"] is not None:
-        run.save(options["save"])
-        click.echo(f"saved in {options['save']}", err=True)
+        _save(run, evaluator, inputs, options["save"])
     show(run, options["format_"])
     return failed(run, limits)
+
+
+def _save(run: Run, evaluator: Evaluator, inputs: tuple[str, ...], folder: Path) -> None:
+    from dialeval.cli.saving import save
+
+    save(evaluator.with_transcripts(run, _source(inputs)) if evaluator.choices.success else run, folder)
 
 
 def _write_original(run: Run, evaluator: Evaluator, path: Path) -> None:

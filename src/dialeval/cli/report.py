@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
+
+from dialeval.cli.saving import command_line
+
+if TYPE_CHECKING:
+    from dialeval.reports.plots import PlotFormat
+
+PLOT_FORMATS = ("svg", "png", "pdf")
+"""As in `reports.plots`, which is not imported to print help."""
 
 
 @click.command(
     epilog="""\b
-Example:
+Examples:
   dialeval score damd.txt ubar.txt -r references.txt -o results
   dialeval report results -o report.html
+  dialeval report results --plots pdf --plots-dir figures
 """
 )
 @click.argument("runs", nargs=-1, required=True, type=click.Path())
@@ -24,10 +33,55 @@ Example:
     show_default=True,
     help="The file to write.",
 )
-def report(runs: tuple[str, ...], output: Path) -> None:
-    """Show saved RUNS (folders that `dialeval score -o` wrote) in one HTML file that needs no network."""
+@click.option("--title", help="Heading of the page.  [default: Evaluation report]")
+@click.option(
+    "--interactive/--static",
+    default=None,
+    help="Plots that answer to the mouse, or drawings.  [default: interactive if the extra `report` is installed]",
+)
+@click.option(
+    "--plots", type=click.Choice(PLOT_FORMATS), help="Also write a plot per metric, for papers (extra `report`)."
+)
+@click.option(
+    "--plots-dir",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder for --plots.  [default: beside the report]",
+)
+@click.option(
+    "--compare/--no-compare",
+    "compared",
+    default=True,
+    help="Test the differences to the first system.  [default: compare]",
+)
+@click.option("--open", "show", is_flag=True, help="Open the page in the browser.")
+def report(
+    runs: tuple[str, ...],
+    output: Path,
+    title: str | None,
+    interactive: bool | None,
+    plots: PlotFormat | None,
+    plots_dir: Path | None,
+    compared: bool,
+    show: bool,
+) -> None:
+    """Show saved RUNS (folders that `dialeval score -o` wrote) in one HTML file that needs no network.
+
+    The first system is the baseline that the others are compared with. Prints the path of the file.
+    """
     from dialeval.core.result import load
     from dialeval.reports.html import report as write_report
+    from dialeval.reports.html import together
+    from dialeval.reports.plots import write_plots
 
-    command = shlex.join(["dialeval", "report", *runs, "-o", str(output)])
-    click.echo(str(write_report([load(run) for run in runs], output, command=command).resolve()))
+    if plots_dir is not None and plots is None:
+        raise click.UsageError("--plots-dir is for --plots: say png, svg or pdf")
+    loaded = [load(run) for run in runs]
+    if plots is not None:
+        folder = plots_dir or output.with_name(f"{output.stem}-plots")
+        written = write_plots(together(loaded), folder, plots)
+        click.echo(f"{len(written)} {'plot' if len(written) == 1 else 'plots'} in {folder}", err=True)
+    options = {"title": title, "interactive": interactive, "compared": compared}
+    path = write_report(loaded, output, command_line(), **options).resolve()  # type: ignore[arg-type]
+    click.echo(str(path))
+    if show:
+        click.launch(path.as_uri())

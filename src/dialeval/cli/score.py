@@ -81,6 +81,7 @@ def score(
     a directory of them; NAME=FILE names a system. A file of rows may hold contexts, references and several systems.
     What is not given switches off the metrics that need it.
     """
+    from dialeval.cli.saving import save
     from dialeval.core.arrays import return_freed_arrays
     from dialeval.engine.evaluate import evaluate
 
@@ -93,8 +94,7 @@ def score(
         )
     run = resampled(run)
     if output is not None:
-        run.save(output)
-        click.echo(f"saved in {output}", err=True)
+        save(run, output)
     show(run, format_)
     return failed(run, limits)
 

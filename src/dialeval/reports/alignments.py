@@ -6,11 +6,12 @@ It is made from the plain data that a run holds under `alignments` (see `engine.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from html import escape
 from typing import Any
 
 from dialeval.core.result import Run
-from dialeval.reports.figures import plain, shorten, show
+from dialeval.reports import markup
+from dialeval.reports.figures import show
+from dialeval.reports.markup import Section
 
 SHOWN_QUERIES = 50
 """Queries of a system that are shown, the first ones; the JSON holds all."""
@@ -20,8 +21,8 @@ SHOWN_LENGTH = 200
 _Entry = Mapping[str, Any]
 
 
-def alignments(run: Run) -> tuple[str, str, str] | None:
-    """Id, title and content of the section; None for a run without alignments."""
+def alignments(run: Run) -> Section | None:
+    """The section; None for a run without alignments."""
     tables: Mapping[str, Sequence[_Entry]] = run.details.get("alignments", {})
     if not tables:
         return None
@@ -29,7 +30,7 @@ def alignments(run: Run) -> tuple[str, str, str] | None:
         '<p class="note">Each hypothesis lands in the group of references that it is most similar to. A group without '
         "hypotheses is something one could have answered and nobody did.</p>"
     )
-    return "alignments", "Where hypotheses landed", note + "".join(map(_system, tables, tables.values()))
+    return Section("alignments", "Where hypotheses landed", note + "".join(map(_system, tables, tables.values())))
 
 
 def _system(name: str, table: Sequence[_Entry]) -> str:
@@ -39,7 +40,7 @@ def _system(name: str, table: Sequence[_Entry]) -> str:
     if len(table) > SHOWN_QUERIES:
         lead += f" The first {SHOWN_QUERIES} of {len(table)} queries:"
     queries = "".join(_query(number, entry) for number, entry in enumerate(table[:SHOWN_QUERIES], 1))
-    return f'<section class="metric"><h3>{_text(shorten(plain(name)))}</h3>{lead}</p>{queries}</section>'
+    return f'<section class="system"><h3>{markup.name(name)}</h3>{lead}</p>{queries}</section>'
 
 
 def _query(number: int, entry: _Entry) -> str:
@@ -50,12 +51,9 @@ def _query(number: int, entry: _Entry) -> str:
     lost = [_hypothesis(each) for each in entry["hypotheses"] if each["group"] is None]
     if lost:
         lines.append(f'<tr><th scope="row">none</th><td></td><td>{_list(lost)}</td></tr>')
-    head = "".join(f'<th scope="col">{text}</th>' for text in ("Group", "References", "Hypotheses"))
-    table = f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(lines)}</tbody></table>"
-    return (
-        f'<details><summary>{title} <span class="aside">{state}</span></summary>'
-        f'<div class="wide" tabindex="0">{table}</div></details>'
-    )
+    caption = f'<span class="hidden">Groups of references of {title}, and the hypotheses that landed there</span>'
+    table = markup.table("groups", caption, markup.heads("Group", "References", "Hypotheses"), lines)
+    return f'<details><summary>{title} <span class="aside">{state}</span></summary>{table}</details>'
 
 
 def _group(group: _Entry, hypotheses: Sequence[_Entry]) -> str:
@@ -75,6 +73,4 @@ def _list(items: Iterable[str]) -> str:
 
 
 def _text(text: str) -> str:
-    shown = plain(text)
-    shown = shown if len(shown) <= SHOWN_LENGTH else shown[: SHOWN_LENGTH - 1] + "…"
-    return f"<bdi>{escape(shown)}</bdi>"
+    return markup.text(text, most=SHOWN_LENGTH)

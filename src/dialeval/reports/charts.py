@@ -64,6 +64,17 @@ class Scale:
         return [n * step for n in range(first, first + 6) if n * step <= self.high + 1e-9 * step]
 
 
+def scale_of_means(estimates: Iterable[Estimate], width: int) -> Scale | None:
+    """The scale that shows the means and intervals of all systems."""
+    return Scale.over([value for est in estimates for value in (est.mean, *(est.interval or ()))], width)
+
+
+def scale_of_items(items: Iterable[Floats], width: int) -> Scale | None:
+    """The scale that shows the finite items of all systems, each of which has some."""
+    finite = [values[np.isfinite(values)] for values in items]
+    return Scale.over([float(end(values)) for values in finite for end in (np.min, np.max)], width)
+
+
 def interval(estimate: Estimate, scale: Scale, label: str) -> str:
     """A dot at the mean with a line over the interval."""
     middle = HEIGHT / 2

@@ -1,0 +1,102 @@
+"""Transcripts of task dialogues for a saved run: what was said, believed, offered and told, and the verdict by domain.
+
+A run knows that a dialogue was lost, but the goals, states and venues that say why lie in the data. What a reader needs
+of them is put into `Run.details["transcripts"]`, by system a list of dialogues, from the same steps that Inform and
+Success are read from. Only some dialogues: those that a system lost come first, and all systems have the same ones.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from dialeval.core.columns import TextColumn
+from dialeval.engine.task_dialogues import Choices, explanations
+from dialeval.metrics.task.explain import SHOWN_VENUES
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from dialeval.core.result import Result, Run
+    from dialeval.metrics.task.explain import Explanation
+    from dialeval.metrics.task.offers import Step
+    from dialeval.resources.task import Task
+
+TRANSCRIPTS = "transcripts"
+MOST = 200
+"""Dialogues of all systems together: about a megabyte."""
+
+
+def with_transcripts(run: Run, predictions: Any, task: Task, choices: Choices | None = None, most: int = MOST) -> Run:
+    """The run with transcripts of the dialogues of `predictions`, those from which it was made."""
+    found = {
+        system: {each.dialogue: each for each in explained}
+        for system, explained in explanations(predictions, task, choices).items()
+    }
+    chosen = _chosen(list(task.files.turns), found, max(1, most // max(1, len(found))))
+    numbers = {dialogue: number for number, dialogue in enumerate(task.files.turns)}
+    told = {
+        system: [_entry(mine[name], run[system], numbers[name]) for name in chosen if name in mine]
+        for system, mine in found.items()
+        if system in run
+    }
+    return replace(run, details={**run.details, TRANSCRIPTS: told})
+
+
+def _chosen(order: Sequence[str], found: Mapping[str, Mapping[str, Explanation]], room: int) -> list[str]:
+    """The dialogues that are shown, in the order of the data."""
+    lost = {name for mine in found.values() for name, each in mine.items() if each.causes}
+    first = [name for name in order if name in lost] + [name for name in order if name not in lost]
+    chosen = set(first[:room])
+    return [name for name in order if name in chosen]
+
+
+def _entry(explanation: Explanation, result: Result, number: int) -> dict[str, Any]:
+    verdict = explanation.verdict
+    return {
+        "dialogue": explanation.dialogue,
+        "inform": verdict.inform,
+        "success": verdict.success,
+        "domains": [
+            {
+                "domain": domain,
+                "wishes": dict(wishes["informable"]),
+                "asked": list(wishes["requestable"]),
+                "matched": verdict.matched.get(domain, False),
+                "told": sorted(verdict.told.get(domain, ())),
+                "complete": verdict.complete.get(domain, False),
+            }
+            for domain, wishes in explanation.goal.items()
+        ],
+        "turns": [
+            {
+                "turn": turn.at,
+                "response": _said(result, number, turn.at) or turn.response,
+                "active": list(turn.domains),
+                "estimated": turn.estimated,
+                "state": {domain: dict(slots) for domain, slots in turn.state.items()},
+                "true_state": turn.true_state,
+                "steps": [_step(step, explanation) for step in explanation.done if step.turn is turn],
+            }
+            for turn in explanation.turns
+        ],
+        "causes": [
+            {"lost": cause.measure, "domain": cause.domain, "cause": cause.cause, "detail": cause.detail}
+            for cause in explanation.causes
+        ],
+    }
+
+
+def _step(step: Step, explanation: Explanation) -> dict[str, Any]:
+    told: dict[str, Any] = {"domain": step.domain, "told": sorted(step.told), "early": sorted(step.early)}
+    if step.offer is not None:
+        venues = explanation.world.venues[step.domain]
+        told["offer"] = {"venues": step.offer.bit_count(), "names": venues.labels(step.offer, SHOWN_VENUES)}
+    return told
+
+
+def _said(result: Result, number: int, turn: int) -> str | None:
+    """The response as the system gave it, before it was normalised."""
+    rows = result.rows
+    said = None if rows is None else rows.texts.get("response")
+    return said[int(rows.offsets[number]) + turn] if rows is not None and isinstance(said, TextColumn) else None

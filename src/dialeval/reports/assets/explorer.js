@@ -1,0 +1,202 @@
+// The explorer: controls, the list of rows, the row that is open, and the address that keeps all of it.
+
+const PAUSE = 120; // milliseconds without a key before the search begins
+const MOST_NAMES = 500; // dialogues that are suggested
+const SORTS = { file: "as in the file", high: "highest first", low: "lowest first", far: "largest difference first" };
+const FRESH = {
+  group: 0, search: "", key: 0, system: 0, minus: null, sort: "file", low: null, high: null, dialogue: "",
+  disagree: false, row: 0,
+};
+
+const { groups, texts } = JSON.parse(document.getElementById("explorer-data").textContent);
+
+// The state in the address: `#explorer?search=...`; what is as in the beginning is left out.
+const toAddress = (state) => {
+  const told = Object.entries(state).filter(([name, value]) => value !== FRESH[name] && value !== null);
+  const inside = new URLSearchParams(told.map(([name, value]) => [name, value === true ? "1" : String(value)]));
+  return told.length ? `#explorer?${inside}` : "#explorer";
+};
+
+const whole = (text, below) => (/^\d{1,9}$/.test(text ?? "") && Number(text) < below ? Number(text) : null);
+const number = (text) => (text === null || text.trim() === "" || Number.isNaN(Number(text)) ? null : Number(text));
+
+const fromAddress = (hash) => {
+  if (!hash.startsWith("#explorer?")) return null;
+  const told = new URLSearchParams(hash.slice("#explorer?".length));
+  const group = whole(told.get("group"), groups.length) ?? 0;
+  const { systems, keys, rows } = groups[group];
+  return {
+    group,
+    search: told.get("search") ?? "",
+    key: whole(told.get("key"), keys.length) ?? 0,
+    system: whole(told.get("system"), systems.length) ?? 0,
+    minus: whole(told.get("minus"), systems.length),
+    sort: Object.hasOwn(SORTS, told.get("sort")) ? told.get("sort") : "file",
+    low: number(told.get("low")),
+    high: number(told.get("high")),
+    dialogue: told.get("dialogue") ?? "",
+    disagree: told.get("disagree") === "1",
+    row: whole(told.get("row"), rows.length) ?? 0,
+  };
+};
+
+class Explorer {
+  constructor(place) {
+    this.state = fromAddress(location.hash) ?? { ...FRESH };
+    this.build(place);
+    this.open(this.state.group);
+    addEventListener("hashchange", () => {
+      const told = fromAddress(location.hash);
+      if (!told) return;
+      this.state = told;
+      this.open(told.group);
+      document.getElementById("explorer").scrollIntoView();
+    });
+    if (fromAddress(location.hash)) document.getElementById("explorer").scrollIntoView();
+  }
+
+  build(place) {
+    const field = (label, control, kind = "") =>
+      make("div", { class: `field ${kind}`.trim() }, make("label", { for: control.id }, label), control);
+    const select = (name) => make("select", { id: `by-${name}` });
+    this.controls = {
+      group: select("group"), key: select("key"), system: select("system"), minus: select("minus"), sort: select("sort"),
+      search: make("input", { type: "search", id: "by-search", autocomplete: "off", spellcheck: "false" }),
+      low: make("input", { type: "number", step: "any", id: "by-low" }),
+      high: make("input", { type: "number", step: "any", id: "by-high" }),
+      dialogue: make("input", { type: "search", id: "by-dialogue", list: "dialogue-names", autocomplete: "off" }),
+      disagree: make("input", { type: "checkbox", id: "by-disagree" }),
+    };
+    const { controls } = this;
+    this.fields = {
+      group: field("Rows of", controls.group, "wide-field"),
+      minus: field("minus", controls.minus),
+      dialogue: field("Dialogue", controls.dialogue),
+      disagree: make("div", { class: "field check" }, controls.disagree,
+        make("label", { for: controls.disagree.id }, "Systems disagree")),
+    };
+    this.fields.disagree.title = "Two systems are at least one standard deviation of the score apart";
+    this.clear = make("button", { type: "button" }, "Clear");
+    this.count = make("p", { class: "count", role: "status", "aria-live": "polite" });
+    this.names = make("datalist", { id: "dialogue-names" });
+    const form = make("div", { class: "controls", role: "search", "aria-label": "Find rows" },
+      field("Search", controls.search, "wide-field"), this.fields.dialogue, this.names, this.fields.group,
+      make("div", { class: "turn-line", role: "presentation" }),
+      field("Score", controls.key), field("of", controls.system), this.fields.minus, field("Order", controls.sort),
+      field("from", controls.low, "short"), field("to", controls.high, "short"), this.fields.disagree, this.clear);
+    const box = make("div", { class: "list", role: "listbox", tabindex: "0", "aria-label": "Rows", id: "row-list" });
+    this.pane = make("div", { class: "pane", tabindex: "0", role: "region", "aria-label": "The chosen row" });
+    place.replaceChildren(form, this.count, make("div", { class: "panes" }, box, this.pane));
+    this.list = new List(box, {
+      draw: (row) => this.line(row),
+      chosen: (row) => { this.state.row = row; this.showRow(); this.keep(); },
+      entered: () => this.pane.focus(),
+    });
+    this.pane.addEventListener("keydown", (event) => {
+      if (event.key === "Escape") box.focus();
+    });
+    this.listen();
+  }
+
+  listen() {
+    const { controls } = this;
+    const read = {
+      key: Number, system: Number, minus: (text) => (text === "" ? null : Number(text)), sort: String,
+      search: String, low: number, high: number, dialogue: String,
+    };
+    for (const [name, parse] of Object.entries(read)) {
+      const typed = controls[name].tagName === "INPUT";
+      let waiting = null; // each its own: who goes on to the next field quickly loses nothing
+      controls[name].addEventListener("input", () => {
+        clearTimeout(waiting);
+        waiting = setTimeout(() => {
+          this.state[name] = parse(controls[name].value);
+          if (name === "minus" || name === "system") this.offerSorts();
+          this.update();
+        }, typed ? PAUSE : 0);
+      });
+    }
+    controls.disagree.addEventListener("change", () => { this.state.disagree = controls.disagree.checked; this.update(); });
+    controls.group.addEventListener("input", () => {
+      this.state = { ...FRESH, group: Number(controls.group.value) };
+      this.open(this.state.group);
+    });
+    this.clear.addEventListener("click", () => {
+      this.state = { ...FRESH, group: this.state.group };
+      this.open(this.state.group);
+      controls.search.focus();
+    });
+  }
+
+  // Show a group of systems and set every control to the state.
+  open(at) {
+    const { controls, fields, state } = this;
+    const group = groups[at];
+    if (!this.rows || this.rows.group !== group) this.rows = new Rows(group, texts);
+    const option = (value, text) => make("option", { value }, visible(text));
+    controls.group.replaceChildren(...groups.map((each, number) => option(number, each.systems.join(", "))));
+    controls.key.replaceChildren(...group.keys.map((key, number) => option(number, key.name)));
+    controls.system.replaceChildren(...group.systems.map((name, number) => option(number, name)));
+    controls.minus.replaceChildren(option("", "nothing"), ...group.systems.map((name, number) => option(number, name)));
+    this.names.replaceChildren(...(group.dialogues ?? []).slice(0, MOST_NAMES).map((name) => option(name, "")));
+    fields.group.hidden = groups.length < 2;
+    fields.dialogue.hidden = group.dialogues === null;
+    fields.minus.hidden = fields.disagree.hidden = group.systems.length < 2;
+    this.offerSorts();
+    for (const name of ["group", "key", "system", "search", "dialogue"]) controls[name].value = state[name];
+    for (const name of ["minus", "low", "high"]) controls[name].value = state[name] ?? "";
+    controls.disagree.checked = state.disagree;
+    this.update(state.row);
+  }
+
+  offerSorts() {
+    const { sort } = this.controls;
+    const offered = Object.entries(SORTS).filter(([name]) => name !== "far" || this.state.minus !== null);
+    if (!offered.some(([name]) => name === this.state.sort)) this.state.sort = "file";
+    sort.replaceChildren(...offered.map(([value, text]) => make("option", { value }, text)));
+    sort.value = this.state.sort;
+  }
+
+  // Find and order the rows anew; the first of them is open unless the address names another.
+  update(kept = null) {
+    const { state, rows } = this;
+    const started = performance.now();
+    this.values = rows.values(state.key, state.system, state.minus);
+    const found = rows.find(state, this.values);
+    state.row = found.includes(kept) ? kept : (found[0] ?? 0);
+    this.words = state.search.toLowerCase().split(/\s+/).filter(Boolean);
+    this.list.fill(found, state.row);
+    this.showRow(found.length === 0);
+    const total = rows.count.toLocaleString("en");
+    this.count.textContent = `${found.length.toLocaleString("en")} of ${total} ${rows.count === 1 ? "row" : "rows"}`;
+    this.count.dataset.took = String(performance.now() - started);
+    this.keep();
+  }
+
+  line(row) {
+    const { rows, state } = this;
+    const asked = rows.context(row).at(-1) ?? rows.references(row)[0] ?? "";
+    const said = rows.said(state.system, row)[0] ?? "";
+    const value = Number.isNaN(this.values[row]) ? "–" : figure(this.values[row]);
+    const signed = state.minus !== null && this.values[row] > 0 ? `+${value}` : value;
+    const place = make("div", { class: "place" }, isolated(rows.name(row)), make("span", { class: "value" }, signed));
+    const texts = [asked, said].filter(Boolean).map((text) => text.slice(0, 200));
+    if (texts.length < 2) return [place, ...texts.map((text) => make("div", { class: "answered alone" }, isolated(text)))];
+    return [place, make("div", { class: "asked" }, isolated(texts[0])), make("div", { class: "answered" }, isolated(texts[1]))];
+  }
+
+  showRow(nothing = false) {
+    const { rows, state } = this;
+    if (nothing) this.pane.replaceChildren(make("p", { class: "note" }, "No row is like that."));
+    else this.pane.replaceChildren(...detail(rows, state.row, state, this.words));
+    this.pane.scrollTop = 0;
+  }
+
+  keep() {
+    const asked = toAddress(this.state);
+    if (asked === "#explorer" && !location.hash.startsWith("#explorer")) return;
+    if (asked !== location.hash) history.replaceState(null, "", asked);
+  }
+}
+
+new Explorer(document.getElementById("explorer-place"));

@@ -1,0 +1,79 @@
+// The page itself: colours by choice, commands to copy. What needs a script is hidden until it works.
+
+const CHOICES = ["auto", "light", "dark"];
+const STORED = "dialeval-colours";
+
+const remembered = () => {
+  try {
+    return localStorage.getItem(STORED);
+  } catch {
+    return null; // a page from disk may have no storage
+  }
+};
+
+const remember = (choice) => {
+  try {
+    localStorage.setItem(STORED, choice);
+  } catch {
+    // then the choice lasts as long as the page
+  }
+};
+
+const paint = (choice) => {
+  if (choice === "auto") delete document.documentElement.dataset.theme;
+  else document.documentElement.dataset.theme = choice;
+};
+
+let colours = CHOICES.includes(remembered()) ? remembered() : "auto";
+paint(colours);
+
+const setTheme = (button) => {
+  const now = document.getElementById("theme-now");
+  const tell = () => {
+    now.textContent = colours[0].toUpperCase() + colours.slice(1);
+    button.setAttribute("aria-label", `Colours: ${colours}`);
+  };
+  button.hidden = false;
+  button.addEventListener("click", () => {
+    colours = CHOICES[(CHOICES.indexOf(colours) + 1) % CHOICES.length];
+    paint(colours);
+    remember(colours);
+    tell();
+  });
+  tell();
+};
+
+const copied = async (text) => {
+  if (navigator.clipboard) return navigator.clipboard.writeText(text);
+  throw new Error("no clipboard");
+};
+
+const selectText = (element) => {
+  const range = document.createRange();
+  range.selectNodeContents(element);
+  getSelection().removeAllRanges();
+  getSelection().addRange(range);
+};
+
+const setCopy = (button) => {
+  const code = button.parentElement.querySelector("code");
+  const status = document.getElementById("copied");
+  button.hidden = false;
+  button.addEventListener("click", async () => {
+    try {
+      await copied(code.textContent);
+      status.textContent = button.textContent = "Copied";
+    } catch {
+      selectText(code); // so that one keystroke copies it
+      status.textContent = button.textContent = "Selected";
+    }
+    setTimeout(() => {
+      button.textContent = "Copy";
+    }, 2000);
+  });
+};
+
+document.addEventListener("DOMContentLoaded", () => {
+  setTheme(document.getElementById("theme"));
+  document.querySelectorAll(".copy").forEach(setCopy);
+});

@@ -1,0 +1,126 @@
+// The rows of a group: values, order, filters, search. Nothing here knows about the page.
+
+const DISAGREE = 1; // standard deviations between two systems from which on they disagree
+
+class Rows {
+  constructor(group, texts) {
+    this.group = group;
+    this.texts = texts;
+    this.count = group.rows.length;
+    // What belongs to a dialogue is told once for it, and belongs to all its rows.
+    this.scores = group.scores.map((systems, key) =>
+      group.keys[key].level === "turn"
+        ? systems
+        : systems.map((values) => values && group.dialogue.map((number) => values[number])));
+    this.hits = new Map();
+    this.spreads = new Map();
+  }
+
+  // The value of each row: a score of a system, or its difference from another's. NaN where there is none.
+  values(key, system, minus) {
+    const one = this.scores[key]?.[system];
+    const two = minus === null ? null : this.scores[key]?.[minus];
+    const values = new Float64Array(this.count).fill(NaN);
+    if (!one || (minus !== null && !two)) return values;
+    for (let row = 0; row < this.count; row++) {
+      if (one[row] === null || (two && two[row] === null)) continue;
+      values[row] = two ? one[row] - two[row] : one[row];
+    }
+    return values;
+  }
+
+  // Rows in the order asked for; those without a value come last.
+  order(rows, values, sort) {
+    if (sort === "file") return rows;
+    const rank = { high: (x) => -x, low: (x) => x, far: (x) => -Math.abs(x) }[sort];
+    const ranked = Float64Array.from(values, (value) => (Number.isNaN(value) ? Infinity : rank(value)));
+    return rows.sort((a, b) => ranked[a] - ranked[b] || a - b);
+  }
+
+  // Which rows the state asks for.
+  find(state, values) {
+    const words = state.search.toLowerCase().split(/\s+/).filter(Boolean);
+    const tests = words.map((word) => this.holding(word));
+    const wanted = state.dialogue.toLowerCase();
+    if (wanted) tests.push((row) => this.dialogueName(row).toLowerCase().includes(wanted));
+    if (state.low !== null) tests.push((row) => values[row] >= state.low);
+    if (state.high !== null) tests.push((row) => values[row] <= state.high);
+    if (state.disagree) {
+      const spread = this.spread(state.key);
+      tests.push((row) => spread[row] >= DISAGREE);
+    }
+    const found = [];
+    for (let row = 0; row < this.count; row++) {
+      if (tests.every((test) => test(row))) found.push(row);
+    }
+    return this.order(found, values, state.sort);
+  }
+
+  // Whether a row holds a word, in one of its texts or in its dialogue's name. Texts are looked through once each.
+  holding(word) {
+    const seen = this.textsWith(word);
+    const names = (this.group.dialogues ?? []).map((name) => name.toLowerCase().includes(word));
+    const columns = [this.group.context, this.group.reference, ...this.group.responses].filter(Boolean);
+    return (row) =>
+      columns.some((column) => column[row].some((text) => seen[text])) ||
+      (names.length > 0 && names[this.group.dialogue[row]]);
+  }
+
+  textsWith(word) {
+    if (!this.hits.has(word)) {
+      if (this.hits.size > 20) this.hits.clear(); // one entry for each word ever typed would only grow
+      this.lowered ??= this.texts.map((text) => text.toLowerCase());
+      this.hits.set(word, Uint8Array.from(this.lowered, (text) => text.includes(word)));
+    }
+    return this.hits.get(word);
+  }
+
+  // How far the systems are apart in each row, in standard deviations of the score.
+  spread(key) {
+    if (!this.spreads.has(key)) {
+      const columns = (this.scores[key] ?? []).filter(Boolean);
+      const all = columns.flat().filter((value) => value !== null);
+      const mean = all.reduce((sum, value) => sum + value, 0) / all.length;
+      const deviation = Math.sqrt(all.reduce((sum, value) => sum + (value - mean) ** 2, 0) / all.length);
+      const spread = new Float64Array(this.count);
+      for (let row = 0; row < this.count && deviation > 0; row++) {
+        const here = columns.map((column) => column[row]).filter((value) => value !== null);
+        if (here.length > 1) spread[row] = (Math.max(...here) - Math.min(...here)) / deviation;
+      }
+      this.spreads.set(key, spread);
+    }
+    return this.spreads.get(key);
+  }
+
+  dialogueName(row) {
+    return this.group.dialogues === null ? "" : this.group.dialogues[this.group.dialogue[row]];
+  }
+
+  // What a row is called: its dialogue and turn, or its place in the file.
+  name(row) {
+    const turn = this.group.turns?.[row] ?? null;
+    const parts = [this.dialogueName(row) || `row ${this.group.rows[row]}`];
+    if (turn !== null) parts.push(`turn ${turn}`);
+    return parts.join(" · ");
+  }
+
+  context(row) {
+    return (this.group.context?.[row] ?? []).map((text) => this.texts[text]);
+  }
+
+  references(row) {
+    return (this.group.reference?.[row] ?? []).map((text) => this.texts[text]);
+  }
+
+  said(system, row) {
+    return (this.group.responses[system]?.[row] ?? []).map((text) => this.texts[text]);
+  }
+}
+
+// A figure as the page writes them: four decimals, an exponent where those would hide it.
+const figure = (value) => {
+  if (value === null || value === undefined || Number.isNaN(value)) return "–";
+  if (Number.isInteger(value) && Math.abs(value) < 1e7) return String(value);
+  if (value !== 0 && (Math.abs(value) < 5e-4 || Math.abs(value) >= 1e7)) return value.toExponential(2);
+  return value.toFixed(4);
+};

@@ -1,0 +1,81 @@
+"""The pieces of HTML that the sections of the report share: names, texts, tables, figures.
+
+Every text that comes from outside goes through `text` or `name`: what is not text in it is written out, the rest is
+escaped and set apart in `<bdi>`, so that it can neither become markup nor turn the line around it.
+"""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from dialeval.reports.figures import MISSING, plain, shorten, show, show_scored, show_spread
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from dialeval.core.fold import Estimate
+    from dialeval.core.result import Run
+
+
+class Section(NamedTuple):
+    """A part of the page with a heading of its own."""
+
+    name: str
+    title: str
+    content: str
+
+
+def text(text: str, *, lines: bool = False, most: int | None = None) -> str:
+    """A text from outside; with `lines` its line ends are kept, and from `most` characters on the rest is left out."""
+    shown = "\n".join(map(plain, text.split("\n"))) if lines else plain(text)
+    shown = shown if most is None or len(shown) <= most else shown[: most - 1] + "…"
+    return f'<bdi dir="auto">{escape(shown)}</bdi>'
+
+
+def name(name: str) -> str:
+    """The name of a system or metric, shortened if it is long."""
+    return f'<bdi class="name">{escape(shorten(plain(name)))}</bdi>'
+
+
+def names(systems: Sequence[str], run: Run) -> str:
+    """Which systems of a run are meant."""
+    return "all" if len(systems) == len(run) else ", ".join(map(name, systems))
+
+
+def count(number: int, noun: str) -> str:
+    """`1 system`, `2 systems`."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def heads(*titles: str) -> str:
+    """The head line of a table; titles are markup."""
+    return "<tr>" + "".join(f'<th scope="col">{title}</th>' for title in titles) + "</tr>"
+
+
+def table(kind: str, caption: str, head: str, lines: Iterable[str], below: str = "") -> str:
+    """A table that scrolls by itself where it is wider than the window, by keyboard as well."""
+    foot = f"<tfoot>{below}</tfoot>" if below else ""
+    inside = f"<caption><span>{caption}</span></caption><thead>{head}</thead><tbody>{''.join(lines)}</tbody>{foot}"
+    return f'<div class="wide" tabindex="0"><table class="{kind}">{inside}</table></div>'
+
+
+def figure(estimate: Estimate | None, kind: str = "", mark: str = "") -> str:
+    """The cell of an estimate: mean, interval, and how many rows could be scored; `mark` is markup."""
+    classes = f"figure {kind}".strip()
+    if estimate is None:
+        return f'<td class="{classes}">{MISSING}<span class="spread"></span></td>'
+    scored = show_scored(estimate).replace("/", " of ")
+    note = f'<span class="scored">scored {scored}</span>' if scored else ""
+    spread = f'<span class="spread">{show_spread(estimate)}</span>'
+    return f'<td class="{classes}">{show(estimate.mean)}{mark}{spread}{note}</td>'
+
+
+def embedded(identity: str, data: Any) -> str:
+    """Plain data for the page's scripts; nothing in it can end the element that holds it."""
+    import orjson
+
+    written = orjson.dumps(data).decode()
+    for char in "<>&\u2028\u2029":
+        written = written.replace(char, f"\\u{ord(char):04x}")
+    return f'<script type="application/json" id="{identity}">{written}</script>\n'

@@ -1,0 +1,72 @@
+"""The end of the report: what was left out and why, warnings, signatures, and how to make the numbers again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dialeval.reports import markup
+from dialeval.reports.markup import Section
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dialeval.core.result import Run
+
+COMMANDS = "commands"
+"""Where a run holds the command lines that made it."""
+
+
+def skipped(run: Run) -> Section | None:
+    """Metrics that were not computed, and what they lack."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for system, result in run.items():
+        for key, reason in result.skipped.items():
+            found.setdefault((key, reason), []).append(system)
+    if not found:
+        return None
+    lines = [
+        f'<tr><th scope="row">{markup.name(key)}</th><td>{markup.text(reason)}</td>'
+        f"<td>{markup.names(systems, run)}</td></tr>"
+        for (key, reason), systems in found.items()
+    ]
+    caption = "Metrics that were left out, and what they lack."
+    content = markup.table("skipped", caption, markup.heads("Metric", "Reason", "Systems"), lines)
+    return Section("skipped", "Not computed", content)
+
+
+def warnings(run: Run) -> Section | None:
+    """What should be read before the numbers are believed."""
+    lines = "".join(f"<li>{markup.text(text, lines=True)}</li>" for text in run.warnings)
+    return Section("warnings", "Warnings", f'<div class="notice"><ul>{lines}</ul></div>') if lines else None
+
+
+def signatures(run: Run) -> Section | None:
+    """Everything that each number depends on."""
+    lines = []
+    for key in run.keys_in_order:
+        found: dict[str, list[str]] = {}
+        for system, result in run.items():
+            if key in result and result[key].signature is not None:
+                found.setdefault(str(result[key].signature), []).append(system)
+        for line, systems in found.items():
+            whose = markup.names(systems, run) if len(found) > 1 else "all"
+            lines.append(
+                f'<tr><th scope="row">{markup.name(key)}</th><td><code>{markup.text(line)}</code></td>'
+                f"<td>{whose}</td></tr>"
+            )
+    caption = "Everything a number depends on. Numbers may be compared where these lines agree."
+    content = markup.table("signatures", caption, markup.heads("Metric", "Signature", "Systems"), lines)
+    return Section("signatures", "Signatures", content) if lines else None
+
+
+def again(run: Run, command: str | None) -> Section:
+    """The commands that made the runs and the page, each to be copied."""
+    commands: Sequence[str] = [*run.details.get(COMMANDS, ()), *([] if command is None else [command])]
+    note = f"Use dialeval {markup.text(run.version)} on the same inputs; the signatures name the settings and the data."
+    blocks = "".join(
+        f'<div class="command"><pre tabindex="0"><code>{markup.text(each, lines=True)}</code></pre>'
+        '<button type="button" class="copy" hidden>Copy</button></div>'
+        for each in commands
+    )
+    said = '<p class="hidden" role="status" id="copied"></p>' if blocks else ""
+    return Section("again", "How to reproduce", f"<p>{note}</p>{blocks}{said}")

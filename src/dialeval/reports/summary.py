@@ -1,0 +1,183 @@
+"""The section that everybody reads: a table of metrics by systems, with intervals, and what differs from the baseline.
+
+The first system of a table is the baseline. Marks are those of `dialeval compare`: `*` and `**` where a difference is
+significant after correction for all tests of the table. The best value of a metric is bold where a direction is known;
+floors and ceilings take no part in that. The differences themselves stand below, to be opened.
+"""
+
+from __future__ import annotations
+
+import math
+from html import escape
+from typing import TYPE_CHECKING, Literal
+
+from dialeval.analysis.comparison import Comparison, compare
+from dialeval.analysis.pairing import ANCHORS
+from dialeval.analysis.values import metric_of
+from dialeval.core.errors import SettingError
+from dialeval.core.result import Result, Run
+from dialeval.reports import markup
+from dialeval.reports.comparisons import STRONG, legend, mark
+from dialeval.reports.figures import MISSING, plain, shorten, show
+from dialeval.reports.markup import Section
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from dialeval.analysis.comparison import Difference
+    from dialeval.core.fold import Better
+
+_CAPTION = (
+    "Mean per metric and system, with its confidence interval where there is one; a value of the whole corpus has one "
+    "only if rows were resampled. An arrow says which values are better, and the best one is bold."
+)
+_ARROWS = {"higher": "↑", "lower": "↓"}
+
+
+def summary(run: Run, compared: bool = True) -> Section:
+    """The section; systems that share no metric stand in tables of their own, each with a baseline of its own."""
+    if not run.keys_in_order:
+        return Section("summary", "Summary", "<p>No metric was computed.</p>")
+    places = {key: at for at, key in enumerate(run.keys_in_order)}
+    captions = [_CAPTION, *["Further systems, measured by other metrics."] * len(run)]
+    tables = []
+    for block, caption in zip(blocks(run), captions, strict=False):
+        found = _comparison(block) if compared else None
+        comparison = found if isinstance(found, Comparison) else None
+        tables.append(_table(block, places, caption + _marks(comparison), comparison))
+        tables.append(_differences(comparison) if comparison is not None else "")
+        tables.append(f'<p class="note">Not compared: {markup.text(found)}</p>' if isinstance(found, str) else "")
+    return Section("summary", "Summary", "".join(tables) + _long_names(run))
+
+
+def blocks(run: Run) -> list[Run]:
+    """The systems that share a metric, directly or through others, together: a table of dashes tells nobody much."""
+    found: list[dict[str, Result]] = []
+    for system, result in run.items():
+        near = [at for at, block in enumerate(found) if any(result.keys() & other.keys() for other in block.values())]
+        first = near[0] if near else len(found)
+        merged = {name: other for at in near for name, other in found[at].items()} | {system: result}
+        found = [block for at, block in enumerate(found) if at not in near]
+        found.insert(first, merged)
+    return [Run(block, run.version) for block in found]
+
+
+def anchor(system: str) -> Literal["floor", "ceiling"] | None:
+    """Whether a system stands beside the real ones only to read figures by."""
+    return ("floor" if system.startswith(ANCHORS[0]) else "ceiling") if system.startswith(ANCHORS) else None
+
+
+def _comparison(run: Run) -> Comparison | str | None:
+    """The comparison of real systems with the first one, why there is none, or nothing where there is but one."""
+    if len([name for name in run if anchor(name) is None]) < 2:
+        return None
+    try:
+        return compare(run)
+    except SettingError as error:
+        return str(error)
+
+
+def _marks(comparison: Comparison | None) -> str:
+    if comparison is None:
+        return ""
+    alpha = comparison.settings.alpha
+    return (
+        f" Marks are differences to the baseline, {markup.name(comparison.baseline)}: * p&nbsp;&lt;&nbsp;{alpha:g}, "
+        f"** p&nbsp;&lt;&nbsp;{STRONG * alpha:g}, after correction for all tests of the table."
+    )
+
+
+def _table(run: Run, places: Mapping[str, int], caption: str, comparison: Comparison | None) -> str:
+    heads = "".join(
+        f'<th scope="col" class="figure">{markup.name(name)}{_rows(run, name)}{_role(name, comparison)}</th>'
+        for name in run
+    )
+    rows = {} if comparison is None else {(row.key, row.system): row for row in comparison.rows}
+    lines = []
+    for key in run.keys_in_order:
+        better = _better(run, key)
+        best = _best(run, key, better)
+        cells = "".join(
+            markup.figure(result.get(key), "best" if name in best else "", _mark(rows.get((key, name)), comparison))
+            for name, result in run.items()
+        )
+        link = f'<a href="#metric-{places[key]}">{markup.name(key)}</a>{_arrow(better)}'
+        lines.append(f'<tr><th scope="row">{link}</th>{cells}</tr>')
+    return markup.table("summary", caption, f'<tr><th scope="col">Metric</th>{heads}</tr>', lines)
+
+
+def _rows(run: Run, system: str) -> str:
+    rows = {est.level: est.rows for est in run[system].values()}
+    return f'<span class="aside">{", ".join(markup.count(rows[level], str(level)) for level in rows)}</span>'
+
+
+def _role(system: str, comparison: Comparison | None) -> str:
+    role = anchor(system) or ("baseline" if comparison is not None and system == comparison.baseline else None)
+    return f'<span class="role">{role}</span>' if role else ""
+
+
+def _better(run: Run, key: str) -> Better | None:
+    metrics = (metric_of(result[key]) for result in run.values() if key in result)
+    return next((metric.better for metric in metrics if metric is not None), None)
+
+
+def _arrow(better: Better | None) -> str:
+    if better is None:
+        return ""
+    return (
+        f' <span class="way" aria-hidden="true">{_ARROWS[better]}</span><span class="hidden">{better} is better</span>'
+    )
+
+
+def _best(run: Run, key: str, better: Better | None) -> list[str]:
+    """The real systems with the best value, if there are others."""
+    means = {name: result[key].mean for name, result in run.items() if key in result and anchor(name) is None}
+    known = [mean for mean in means.values() if not math.isnan(mean)]
+    if better is None or len(known) < 2:
+        return []
+    best = max(known) if better == "higher" else min(known)
+    return [name for name, mean in means.items() if mean == best]
+
+
+def _mark(row: Difference | None, comparison: Comparison | None) -> str:
+    """Room for two marks in every cell of a table with marks, so that figures stand below each other."""
+    if comparison is None:
+        return ""
+    marks = "" if row is None else mark(row, comparison.settings.alpha)
+    told = "" if row is None or not marks else f'<span class="hidden"> differs, p = {row.adjusted_p:.4f}</span>'
+    return f'<span class="sure"><span aria-hidden="true">{marks}</span>{told}</span>'
+
+
+def _differences(comparison: Comparison) -> str:
+    """The differences to the baseline, system by system, with what the columns mean."""
+    tables = "".join(_difference_table(comparison, system) for system in comparison.systems)
+    words = "".join(f"<li>{markup.text(line)}</li>" for line in legend(comparison))
+    title = f"Differences from {markup.name(comparison.baseline)}"
+    return f'<details class="differences"><summary>{title}</summary>{tables}<ul class="note">{words}</ul></details>'
+
+
+def _difference_table(comparison: Comparison, system: str) -> str:
+    lines = [_difference(row, comparison) for row in comparison.of(system)]
+    heads = ("Metric", "Difference", "Interval", "p, adjusted", "Effect", "Won, tied, lost", "Detectable")
+    caption = f"{markup.name(system)} against {markup.name(comparison.baseline)}."
+    head = f'<tr><th scope="col">{heads[0]}</th>'
+    head += "".join(f'<th scope="col" class="figure">{title}</th>' for title in heads[1:]) + "</tr>"
+    return markup.table("difference", caption, head, lines)
+
+
+def _difference(row: Difference, comparison: Comparison) -> str:
+    sign = "+" if row.difference > 0 else ""
+    interval = f"[{show(row.interval[0])}, {show(row.interval[1])}]" if row.interval else MISSING
+    won = MISSING if row.wins is None else f"{row.wins}, {row.ties}, {row.losses}"
+    p = MISSING if math.isnan(row.adjusted_p) else f"{row.adjusted_p:.4f}"
+    cells = (interval, p, show(row.effect, 2), won, show(row.detectable))
+    difference = f'<td class="figure">{sign}{show(row.difference)}{_mark(row, comparison)}</td>'
+    rest = "".join(f'<td class="figure">{cell}</td>' for cell in cells)
+    return f'<tr><th scope="row">{markup.name(row.key)}</th>{difference}{rest}</tr>'
+
+
+def _long_names(run: Run) -> str:
+    """The full text of names that are too long to be shown everywhere."""
+    names: Iterable[str] = (plain(name) for name in (*run, *run.keys_in_order))
+    long = [f"<li><bdi>{escape(name)}</bdi></li>" for name in names if shorten(name) != name]
+    return f"<details><summary>Names in full</summary><ul>{''.join(long)}</ul></details>" if long else ""

@@ -1,0 +1,267 @@
+"""The explorer of rows in a real browser: sort, search, filter, keys, the address, and ten thousand rows at once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from browser.conftest import Opened
+from browser.test_report import NAMELESS
+from dialeval.core.columns import RaggedColumn, TextColumn
+from dialeval.core.fold import Estimate
+from dialeval.core.result import Result, Run
+from dialeval.core.rowtable import RowTable
+from dialeval.reports.html import report
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from playwright.sync_api import Page
+
+    from dialeval.core.arrays import Floats
+
+pytestmark = pytest.mark.browser
+
+WORDS = ["tea", "rain", "lamp", "boat", "key", "pie", "bell", "map", "dog", "card", "garden", "bench", "soup"]
+TURNS = 4
+FAST_MS = 300
+
+
+def items(seed: int, rows: int) -> Floats:
+    values: Floats = np.round(np.random.default_rng(seed).normal(0.5, 0.2, rows), 3)
+    values[0] = np.nan
+    return values
+
+
+def system(seed: int, rows: int, metrics: int = 2) -> Result:
+    random = np.random.default_rng(seed)
+    said = [" ".join(random.choice(WORDS, 12)) for _ in range(rows)]
+    asked = np.random.default_rng(99)
+    context = [[" ".join(asked.choice(WORDS, 8)) for _ in range(2)] for _ in range(rows)]
+    texts: dict[str, TextColumn | RaggedColumn] = {"response": TextColumn.from_strings(said)}
+    texts |= {"context": RaggedColumn.from_lists(context)}
+    texts |= {"reference": RaggedColumn.from_lists([[f"reference number {row}"] for row in range(rows)])}
+    table = RowTable(
+        np.arange(0, rows + 1, TURNS), [f"d{at}" for at in range(rows // TURNS)], np.arange(rows) % TURNS, texts
+    )
+    columns = {f"k{at}": items(10 * seed + at, rows) for at in range(metrics)}
+    estimates = {key: Estimate(0.5, 0.2, rows, rows - 1, items=values) for key, values in columns.items()}
+    return Result(estimates, rows=table)
+
+
+def run_of(rows: int, metrics: int = 2) -> Run:
+    return Run({name: system(seed, rows, metrics) for seed, name in enumerate(("base", "warm", "cold"), 1)}, "0")
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return report(run_of(200), tmp_path_factory.mktemp("explorer") / "report.html", interactive=False)
+
+
+@pytest.fixture
+def opened(page: Page, path: Path) -> Opened:
+    return Opened(page, path)
+
+
+def values(page: Page) -> list[str]:
+    return page.locator("#row-list .line .value").all_inner_texts()
+
+
+def settle(page: Page) -> None:
+    page.wait_for_timeout(200)  # longer than the pause after the last key
+
+
+def count(page: Page) -> str:
+    return page.locator(".count").inner_text()
+
+
+def test_rows_stand_in_the_order_of_the_file(page: Page, opened: Opened) -> None:
+    assert count(page) == "200 of 200 rows"
+    assert page.locator("#row-list .line .place bdi").first.inner_text() == "d0 · turn 0"
+    assert values(page)[:2] == ["–", f"{items(10, 200)[1]:.4f}"]
+    opened.assert_quiet()
+
+
+def test_rows_are_sorted_by_a_score_and_those_without_come_last(page: Page, opened: Opened) -> None:
+    page.get_by_label("Score").select_option("k1")
+    page.get_by_label("of", exact=True).select_option("warm")
+    page.get_by_label("Order").select_option("highest first")
+    settle(page)
+    wanted = np.sort(items(21, 200)[1:])[::-1]
+    assert values(page)[:5] == [f"{value:.4f}" for value in wanted[:5]]
+    page.get_by_label("Order").select_option("lowest first")
+    settle(page)
+    assert values(page)[:5] == [f"{value:.4f}" for value in wanted[::-1][:5]]
+    page.locator("#row-list").press("End")
+    assert values(page)[-1] == "–"
+    opened.assert_quiet()
+
+
+def test_rows_are_sorted_by_the_difference_of_two_systems(page: Page, opened: Opened) -> None:
+    assert page.get_by_label("Order").locator("option").count() == 3
+    page.get_by_label("minus").select_option("cold")
+    settle(page)
+    page.get_by_label("Order").select_option("largest difference first")
+    settle(page)
+    away = items(10, 200)[1:] - items(30, 200)[1:]
+    wanted = away[np.argsort(-np.abs(away), kind="stable")]
+    assert values(page)[:5] == [f"{value:+.4f}" for value in wanted[:5]]
+
+
+def test_search_looks_through_every_text_and_marks_what_it_found(page: Page, opened: Opened) -> None:
+    page.get_by_label("Search").fill("NUMBER 17")
+    settle(page)
+    rows = [row for row in range(200) if "17" in f"{row} d{row // TURNS}"]
+    assert count(page) == f"{len(rows)} of 200 rows"
+    assert page.locator(".pane mark").all_inner_texts() == ["number", "17"]
+    page.get_by_label("Search").fill("d12 boat")
+    settle(page)
+    assert 0 < int(count(page).split()[0]) < 20
+    page.get_by_label("Search").fill("nobody says <this> [.*")
+    settle(page)
+    assert count(page) == "0 of 200 rows"
+    assert page.locator(".pane").inner_text() == "No row is like that."
+    page.get_by_role("button", name="Clear").click()
+    assert count(page) == "200 of 200 rows"
+    assert page.evaluate("document.activeElement.id") == "by-search"
+    opened.assert_quiet()
+
+
+def test_rows_are_filtered_by_score_dialogue_and_disagreement(page: Page, opened: Opened) -> None:
+    base = items(10, 200)
+    page.get_by_label("from", exact=True).fill("0.4")
+    page.get_by_label("to", exact=True).fill("0.6")
+    settle(page)
+    assert count(page) == f"{int(((base >= 0.4) & (base <= 0.6)).sum())} of 200 rows"
+    page.get_by_role("button", name="Clear").click()
+    page.get_by_label("Dialogue").fill("d7")
+    settle(page)
+    assert count(page) == f"{TURNS * sum('d7' in f'd{at}' for at in range(50))} of 200 rows"
+    page.get_by_role("button", name="Clear").click()
+    page.get_by_label("Systems disagree").check()
+    every = np.array([items(10, 200), items(20, 200), items(30, 200)])[:, 1:]
+    apart = (every.max(axis=0) - every.min(axis=0)) / every.std() >= 1
+    assert count(page) == f"{int(apart.sum())} of 200 rows"
+    opened.assert_quiet()
+
+
+def test_systems_stand_side_by_side(page: Page, opened: Opened) -> None:
+    page.locator("#row-list .line").nth(2).click()
+    pane = page.locator(".pane")
+    assert pane.locator("h3").inner_text() == "d0 · turn 2"
+    assert pane.locator("thead th").all_inner_texts() == ["System", "base", "warm", "cold"]
+    said = [system(seed, 200).rows for seed in (1, 2, 3)]
+    assert pane.locator(".said").all_inner_texts() == [str(rows.texts["response"][2]) for rows in said if rows]
+    assert pane.locator("tbody tr").nth(1).locator("td").all_inner_texts() == [
+        f"{items(seed, 200)[2]:.4f}" for seed in (10, 20, 30)
+    ]
+    assert pane.locator("h4").all_inner_texts() == ["Context", "Reference"]
+
+
+def test_keys_move_through_the_rows(page: Page, opened: Opened) -> None:
+    rows = page.locator("#row-list")
+    rows.focus()
+    for key in ("ArrowDown", "ArrowDown", "ArrowDown", "ArrowUp"):
+        page.keyboard.press(key)
+    active = rows.get_attribute("aria-activedescendant")
+    assert active == "line-2"
+    assert page.locator(f"#{active}").get_attribute("aria-selected") == "true"
+    assert page.locator("#row-list [aria-selected=true]").count() == 1
+    assert page.locator(".pane h3").inner_text() == "d0 · turn 2"
+    page.keyboard.press("End")
+    assert page.locator(".pane h3").inner_text() == "d49 · turn 3"
+    assert page.locator("#line-199").is_visible()
+    page.keyboard.press("PageUp")
+    page.keyboard.press("Home")
+    assert page.locator(".pane h3").inner_text() == "d0 · turn 0"
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.className") == "pane"
+    page.keyboard.press("Escape")
+    assert page.evaluate("document.activeElement.id") == "row-list"
+
+
+def test_the_address_keeps_what_is_shown(page: Page, opened: Opened) -> None:
+    page.get_by_label("minus").select_option("warm")
+    settle(page)
+    page.get_by_label("Order").select_option("lowest first")
+    page.get_by_label("Search").fill("boat")
+    settle(page)
+    page.locator("#row-list").press("ArrowDown")
+    before = (count(page), page.locator(".pane").inner_text())
+    assert "#explorer?" in page.url
+    page.reload()
+    assert (count(page), page.locator(".pane").inner_text()) == before
+    assert page.get_by_label("Search").input_value() == "boat"
+    opened.assert_quiet()
+
+
+@pytest.mark.parametrize(
+    "at", ["row=99999", "sort=__proto__", "key=-1&system=1e9&minus=x", "low=Infinityy", "group=7&row"]
+)
+def test_a_strange_address_is_harmless(page: Page, path: Path, at: str) -> None:
+    opened = Opened(page, path, f"#explorer?{at}")
+    assert count(page) == "200 of 200 rows"
+    opened.assert_quiet()
+
+
+def test_every_control_has_a_name(page: Page, opened: Opened) -> None:
+    assert page.evaluate(NAMELESS) == []
+    assert page.get_by_role("listbox", name="Rows").count() == 1
+    assert page.get_by_role("region", name="The chosen row").count() == 1
+    assert page.locator("#row-list [role=option]").first.get_attribute("aria-setsize") == "200"
+    assert page.locator(".count").get_attribute("aria-live") == "polite"
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_the_page_does_not_scroll_sideways(page: Page, path: Path, width: int) -> None:
+    page.set_viewport_size({"width": width, "height": 900})
+    Opened(page, path)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_one_system_has_nothing_to_differ_from(page: Page, tmp_path: Path) -> None:
+    opened = Opened(page, report(Run({"one": system(1, 8)}, "0"), tmp_path / "report.html", interactive=False))
+    assert not page.get_by_label("minus").is_visible()
+    assert not page.get_by_label("Systems disagree").is_visible()
+    assert not page.get_by_label("Rows of").is_visible()
+    opened.assert_quiet()
+
+
+def test_groups_of_other_rows_can_be_chosen(page: Page, tmp_path: Path) -> None:
+    run = Run({"one": system(1, 8), "two": system(2, 12)}, "0")
+    opened = Opened(page, report(run, tmp_path / "report.html", interactive=False))
+    assert count(page) == "8 of 8 rows"
+    page.get_by_label("Rows of").select_option("two")
+    assert count(page) == "12 of 12 rows"
+    opened.assert_quiet()
+
+
+def test_ten_thousand_rows_do_not_lag(page: Page, tmp_path: Path) -> None:
+    path = report(run_of(10_000, metrics=6), tmp_path / "report.html", interactive=False)
+    opened = Opened(page, path)
+    took = "parseFloat(document.querySelector('.count').dataset.took)"
+    assert count(page) == "10,000 of 10,000 rows"
+    assert page.locator("#row-list .line").count() < 40
+    page.get_by_label("minus").select_option("warm")
+    settle(page)
+    page.get_by_label("Order").select_option("largest difference first")
+    settle(page)
+    assert page.evaluate(took) < FAST_MS
+    for word in ("boat", "boat lamp", "number 77"):
+        page.get_by_label("Search").fill(word)
+        settle(page)
+        assert page.evaluate(took) < FAST_MS
+        assert count(page) != "10,000 of 10,000 rows"
+    page.get_by_role("button", name="Clear").click()
+    started = page.evaluate("performance.now()")
+    for _ in range(20):
+        page.locator("#row-list").evaluate("element => { element.scrollTop += 20000 }")
+    assert page.evaluate("performance.now()") - started < 20 * FAST_MS
+    opened.assert_quiet()
+
+
+def test_a_thousand_rows_fit_into_three_megabytes(tmp_path: Path) -> None:
+    path = report(run_of(1000, metrics=20), tmp_path / "report.html")
+    assert path.stat().st_size < 3_000_000

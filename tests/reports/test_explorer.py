@@ -1,0 +1,117 @@
+"""The rows of the explorer: side by side where they are the same, each text once, a fair part of very many."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dialeval
+from dialeval.core.columns import RaggedColumn, TextColumn
+from dialeval.core.fold import Estimate, Level
+from dialeval.core.result import Result, Run
+from dialeval.core.rowtable import NO_TURN, RowTable
+from dialeval.reports import explorer as module
+from dialeval.reports.explorer import explorer
+from dialeval.reports.html import render
+from reports.test_html import Page
+
+
+def result(items: dict[str, list[float]], rows: RowTable | None, level: Level = Level.TURN) -> Result:
+    columns = {key: np.array(values) for key, values in items.items()}
+    return Result(
+        {key: Estimate(0.5, 0.1, len(c), len(c), items=c, level=level) for key, c in columns.items()}, rows=rows
+    )
+
+
+def table(*responses: str, **texts: list[list[str]]) -> RowTable:
+    columns = {name: RaggedColumn.from_lists(lists) for name, lists in texts.items()}
+    columns_all: dict[str, Any] = {"response": TextColumn.from_strings(list(responses)), **columns}
+    return RowTable(np.arange(len(responses) + 1), texts=columns_all)
+
+
+def data_of(run: Run) -> dict[str, Any]:
+    found = explorer(run)
+    assert found is not None
+    return found[1]
+
+
+def test_systems_on_the_same_rows_stand_side_by_side() -> None:
+    context = [["hi"], ["hi", "you"]]
+    one = result({"k": [1.0, math.nan]}, table("a", "b", context=context))
+    two = result({"k": [0.123456789, 2.0], "m": [1.0, 2.0]}, table("b", "c", context=context))
+    data = data_of(Run({"one": one, "two": two}, "0"))
+    (group,) = data["groups"]
+    texts = data["texts"]
+    assert group["systems"] == ["one", "two"]
+    assert sorted(texts) == ["a", "b", "c", "hi", "you"]
+    assert [[texts[at] for at in row] for row in group["context"]] == context
+    assert [[texts[at] for at in row] for row in group["responses"][1]] == [["b"], ["c"]]
+    assert [key["name"] for key in group["keys"]] == ["k", "m"]
+    assert group["scores"] == [[[1, None], [0.12346, 2]], [None, [1, 2]]]
+    assert group["reference"] is None
+    assert group["dialogues"] is None
+
+
+def test_other_rows_are_another_group() -> None:
+    systems = {
+        "one": result({"k": [1.0]}, table("a", context=[["hi"]])),
+        "two": result({"k": [1.0]}, table("a", context=[["ho"]])),
+        "none": result({"k": [1.0]}, None),
+    }
+    assert [group["systems"] for group in data_of(Run(systems, "0"))["groups"]] == [["one"], ["two"]]
+
+
+def test_values_of_a_dialogue_belong_to_all_its_turns() -> None:
+    rows = RowTable(np.array([0, 2, 3]), ["d1", "d2"], np.array([0, 1, NO_TURN]))
+    (group,) = data_of(Run({"a": result({"inform": [1.0, 0.0]}, rows, Level.DIALOGUE)}, "0"))["groups"]
+    assert group["scores"] == [[[1, 0]]]
+    assert group["keys"] == [{"name": "inform", "level": "dialogue"}]
+    assert (group["dialogues"], group["dialogue"], group["turns"]) == (["d1", "d2"], [0, 0, 1], [0, 1, None])
+    assert group["responses"] == [None]
+
+
+def test_of_many_rows_the_most_different_and_a_sample_are_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MOST_ROWS", 10)
+    far = [7, 13, 40, 77, 99]
+    base = np.zeros(100)
+    base[far] = 5
+    rows = table(*map(str, range(100)))
+    run = Run({"a": result({"k": base.tolist()}, rows), "b": result({"k": [0.0] * 100}, rows)}, "0")
+    (group,) = data_of(run)["groups"]
+    shown = group["rows"]
+    assert (len(shown), group["total"]) == (10, 100)
+    assert shown == sorted(set(shown))
+    assert {row + 1 for row in far} <= set(shown)
+    assert data_of(run)["groups"][0]["rows"] == shown
+    assert "Of the 100 rows of" in Page(render(run, interactive=False)).text
+
+
+def test_long_texts_make_fewer_rows_and_very_long_ones_are_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MOST_CHARACTERS", 1000)
+    monkeypatch.setattr(module, "MOST_OF_A_TEXT", 50)
+    data = data_of(Run({"a": result({"k": [0.0] * 50}, table(*(f"{at:0100}" for at in range(50))))}, "0"))
+    assert data["groups"][0]["shown"] == 10
+    assert all(text.endswith("… (50 characters are left out)") for text in data["texts"])
+
+
+def test_the_data_in_the_page_cannot_end_its_element() -> None:
+    hostile = "</script><script>alert(1)</script><!-- & \u2028\u2029"
+    run = dialeval.evaluate({hostile: [hostile]}, contexts=[hostile], references=[hostile], metrics="length")
+    page = Page(render(run, interactive=False))
+    types = [attrs.get("type") for attrs in page.of("script")]
+    data = page.scripts[types.index("application/json")]
+    assert not set("<>&\u2028\u2029") & set(data)
+    assert json.loads(data)["texts"] == [hostile]
+
+
+def test_saved_runs_have_their_rows(tmp_path: Any) -> None:
+    run = dialeval.evaluate({"a": ["x y", "z"]}, contexts=["one", "two"], metrics="length")
+    assert data_of(dialeval.load(run.save(tmp_path))) == data_of(run)
+
+
+def test_a_run_without_rows_has_no_such_section() -> None:
+    assert explorer(Run({"a": result({"k": [1.0]}, None)}, "0")) is None

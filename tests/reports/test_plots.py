@@ -1,0 +1,84 @@
+"""Plots by Altair: one file per metric, in the page without an expression that holds a name."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import TYPE_CHECKING, get_args
+
+import pytest
+
+from dialeval.cli.report import PLOT_FORMATS
+from dialeval.core.errors import NeedError, SettingError
+from dialeval.core.fold import Estimate
+from dialeval.core.result import Result, Run
+from dialeval.reports import plots
+from dialeval.reports.html import render
+from dialeval.reports.plots import PlotFormat, page_plots, write_plots
+from reports.test_html import HOSTILE, Page, estimate, result
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytest.importorskip("vl_convert", reason="needs the extra report")
+pytest.importorskip("altair", reason="needs the extra report")
+
+HEADS = {"svg": b"<svg", "png": b"\x89PNG", "pdf": b"%PDF-"}
+
+
+@pytest.mark.parametrize("form", get_args(PlotFormat))
+def test_a_file_per_metric(tmp_path: Path, form: PlotFormat) -> None:
+    paths = write_plots(Run({"a": result(), "b": result()}, "0"), tmp_path / "plots", form)
+    assert [path.name for path in paths] == [f"bleu-4.{form}", f"distinct-2.{form}"]
+    assert all(path.read_bytes().startswith(HEADS[form]) for path in paths)
+
+
+def test_drawings_hold_names_and_nothing_that_runs(tmp_path: Path) -> None:
+    hostile = HOSTILE.replace("\udc80", "")[:30]
+    (path, _) = write_plots(Run({hostile: result()}, "0"), tmp_path)
+    drawn = path.read_text(encoding="utf-8")
+    assert "&lt;script&gt;" in drawn
+    assert "<script" not in drawn
+
+
+def test_names_of_metrics_become_names_of_files(tmp_path: Path) -> None:
+    keys = ["bleu(n=2,smooth=7)", "inform/hotel", "inform-hotel", "../../up", "<b>", "x" * 300]
+    run = Run({"a": Result({key: estimate(key, 0.1, 0.2) for key in keys})}, "0")
+    paths = write_plots(run, tmp_path)
+    assert {path.parent for path in paths} == {tmp_path}
+    assert [path.stem for path in paths][:5] == ["bleu(n=2,smooth=7)", "inform-hotel", "inform-hotel-2", "up", "b"]
+
+
+def test_metrics_without_a_figure_have_no_plot(tmp_path: Path) -> None:
+    nothing = Estimate(math.nan, math.nan, 3, 0)
+    assert write_plots(Run({"a": Result({"k": nothing})}, "0"), tmp_path) == []
+    assert page_plots(Run({"a": Result({"k": nothing})}, "0"))["filled"] == {}
+
+
+def test_names_are_values_and_never_part_of_an_expression() -> None:
+    drawn = page_plots(Run({"', alert(1), '": result("datum.x")}, "0"))
+    assert "alert" not in json.dumps(drawn["charts"])
+    for filling in drawn["filled"].values():
+        assert filling["params"][0] == {"name": "names", "value": ["', alert(1), '"]}
+
+
+def test_other_forms_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(SettingError, match="svg, png, pdf"):
+        write_plots(Run({"a": result()}, "0"), tmp_path, "gif")  # type: ignore[arg-type]
+    assert get_args(PlotFormat) == PLOT_FORMATS
+
+
+def test_without_the_extra_there_are_drawings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(plots, "can_plot", lambda: False)
+    run = Run({"a": result()}, "0")
+    assert render(run) == render(run, interactive=False)
+    with pytest.raises(NeedError, match=r"dialeval\[report\]"):
+        render(run, interactive=True)
+    with pytest.raises(NeedError, match=r"dialeval\[report\]"):
+        write_plots(run, tmp_path)
+
+
+def test_the_page_has_a_place_for_each_plot() -> None:
+    page = Page(render(Run({"a": result()}, "0"), interactive=True))
+    places = {attrs["data-plot"] for attrs in page.of("div") if "data-plot" in attrs}
+    assert places == set(page_plots(Run({"a": result()}, "0"))["filled"])

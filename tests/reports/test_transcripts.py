@@ -1,0 +1,95 @@
+"""Transcripts of task dialogues: the same verdicts as the metrics, lost dialogues first, kept in a saved run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+import dialeval
+from dialeval import sample
+from dialeval.engine.transcripts import with_transcripts
+from dialeval.multiwoz import Evaluator
+from dialeval.reports.html import render, together
+from dialeval.reports.transcripts import transcripts
+from reports.test_html import HOSTILE, Page
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from dialeval.core.result import Run
+
+PREDICTIONS = sample.folder() / "town" / "predictions"
+
+
+@pytest.fixture(scope="module")
+def run() -> Run:
+    evaluator = Evaluator(data="town")
+    return evaluator.with_transcripts(evaluator.run(PREDICTIONS), PREDICTIONS)
+
+
+def test_verdicts_are_those_of_the_metrics(run: Run) -> None:
+    for system, result in run.items():
+        rows, items = result.rows, {key: result[key].items for key in ("inform", "success")}
+        assert rows is not None
+        assert rows.dialogues is not None
+        for entry in run.details["transcripts"][system]:
+            at = list(rows.dialogues).index(entry["dialogue"])
+            for key, values in items.items():
+                assert values is not None
+                assert entry[key] == bool(values[at])
+
+
+def test_responses_are_as_the_system_gave_them(run: Run) -> None:
+    first = run.details["transcripts"]["hasty"][0]
+    assert first["turns"][0]["response"] == "there are [choice] places with [dish]-s. [name] is nice."
+    assert first["turns"][0]["steps"][0]["offer"] == {"venues": 2, "names": ["the salt spoon", "pier seven"]}
+
+
+def test_lost_dialogues_come_first_where_there_is_no_room_for_all() -> None:
+    evaluator = Evaluator(data="town")
+    run = with_transcripts(evaluator.run(PREDICTIONS), PREDICTIONS, evaluator.task, evaluator.choices, most=6)
+    shown = {system: [entry["dialogue"] for entry in told] for system, told in run.details["transcripts"].items()}
+    assert all(len(names) <= 3 for names in shown.values())
+    lost = {e["dialogue"] for told in run.details["transcripts"].values() for e in told if e["causes"]}
+    assert lost == {name for names in shown.values() for name in names}
+
+
+def test_the_page_shows_goal_turns_offers_and_causes(run: Run, tmp_path: Path) -> None:
+    page = Page(render(together([dialeval.load(run.save(tmp_path))]), interactive=False))
+    for part in (
+        "Task dialogues",
+        "dish = fish",
+        "offers 2 venues (the salt spoon, pier seven)",
+        "wrong venue",
+        "✗ no",
+    ):
+        assert part in page.text
+    assert len([attrs for attrs in page.of("details") if attrs.get("class") == "dialogue"]) == 8
+
+
+def test_texts_from_outside_stay_texts() -> None:
+    name = HOSTILE.replace("\udc80", "")
+    step = {"domain": name, "told": [name], "early": [name], "offer": {"venues": 2, "names": [name, name]}}
+    turn = {"turn": 0, "response": name, "active": [name], "estimated": True, "true_state": True, "steps": [step]}
+    domain = {
+        "domain": name,
+        "wishes": {name: name},
+        "asked": [name],
+        "told": [name],
+        "matched": True,
+        "complete": False,
+    }
+    entry = {"dialogue": name, "inform": True, "success": False, "domains": [domain]}
+    entry |= {"turns": [{**turn, "state": {name: {name: name}}}, {**turn, "state": {}}]}
+    entry |= {"causes": [{"lost": name, "domain": name, "cause": name, "detail": name}]}
+    run = dialeval.evaluate({name: ["a"]}, metrics="length")
+    section = transcripts(type(run)(run.systems, "0", details={"transcripts": {name: [entry]}}))
+    assert section is not None
+    page = Page(section.content)
+    assert {tag for tag, _ in page.tags} & {"script", "img"} == set()
+    assert page.text.count("<script>alert(1)</script>") > 20
+
+
+def test_runs_without_transcripts_have_no_such_section() -> None:
+    assert transcripts(dialeval.evaluate(["a b"], metrics="length")) is None
