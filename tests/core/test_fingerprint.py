@@ -55,7 +55,18 @@ def test_different_columns_have_different_digests(left: list[list[str]], right: 
 
 
 def test_near_misses() -> None:
-    variants = [[], [[]], [[], []], [[""]], [["", ""]], [[""], [""]], [["a"]], [["\0a"]], [["a\0"]], [["\0" * 7]]]
+    variants: list[list[list[str]]] = [
+        [],
+        [[]],
+        [[], []],
+        [[""]],
+        [["", ""]],
+        [[""], [""]],
+        [["a"]],
+        [["\0a"]],
+        [["a\0"]],
+        [["\0" * 7]],
+    ]
     variants += [[["ab"]], [["a", "b"]], [["a"], ["b"]], [["b"], ["a"]], [["a" * 7]], [["a" * 8]], [["a" * 7, "a"]]]
     assert len({RaggedColumn.from_lists(rows).digest for rows in variants}) == len(variants)
 

@@ -10,13 +10,11 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-if TYPE_CHECKING:
-    from dialeval.core.arrays import Bytes, Ints
+from dialeval.core.arrays import Bytes, Ints, Number
 
 DIGEST_LENGTH = 12
 """Hexadecimal digits of a SHA-256 that stand in a signature."""
@@ -39,7 +37,8 @@ class Fingerprint:
         totals = np.zeros(3, np.uint64)
         offsets = np.empty(0, np.int64) if lists is None else lists
         kernel.add_texts(_sealed(data), _sealed(starts), _sealed(ends), _sealed(offsets), totals)
-        return cls(*totals.tolist(), texts=len(starts))
+        first, second, symbols = totals.tolist()
+        return cls(first, second, symbols, len(starts))
 
     def __add__(self, other: Fingerprint) -> Fingerprint:
         from dialeval.core import fingerprint_kernel as kernel
@@ -59,8 +58,8 @@ class Fingerprint:
         return hashlib.sha256(content.encode()).hexdigest()[:DIGEST_LENGTH]
 
 
-def _sealed(array: npt.NDArray[np.generic]) -> npt.NDArray[np.generic]:
+def _sealed(array: npt.NDArray[Number]) -> npt.NDArray[Number]:
     """The array as one that is only read: kernels are compiled once and not for both kinds."""
-    view = array.view()
+    view: npt.NDArray[Number] = array.view()
     view.flags.writeable = False
     return view
