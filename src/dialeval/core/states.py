@@ -26,6 +26,7 @@ T = TypeVar("T")
 
 _TREE = "tree"
 _EXACT_IN_JSON = 1 << 53
+_DAMAGE = (ValueError, KeyError, TypeError, AttributeError, OSError, EOFError, zipfile.BadZipFile, zlib.error)
 
 
 class DamagedStateError(ValueError):
@@ -51,10 +52,10 @@ def to_bytes(state: object) -> bytes:
     """The bytes of a state; SettingError for one that holds something else than plain data."""
     import orjson
 
-    arrays: dict[str, npt.NDArray[Any]] = {}
-    tree = orjson.dumps(_taken_apart(state, arrays))
+    arrays: dict[str, Any] = {}
+    arrays[_TREE] = np.frombuffer(orjson.dumps(_taken_apart(state, arrays)), np.uint8)
     target = io.BytesIO()
-    np.savez(target, **{_TREE: np.frombuffer(tree, np.uint8)}, **arrays)
+    np.savez(target, **arrays)
     return target.getvalue()
 
 
