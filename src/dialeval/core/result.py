@@ -122,8 +122,13 @@ class Run(Mapping[str, Result]):
             beside["rows"] = _write_table(
                 _below([rows.to_arrow(name) for name, rows in known.items()]), folder / ROWS_FILE
             )
-        write_bytes(folder / RUN_FILE, _dump(self.to_dict() | {"format": FORMAT} | beside))
+        write_bytes(folder / RUN_FILE, run_document(self, beside))
         return folder
+
+
+def run_document(run: Run, beside: Mapping[str, Mapping[str, str]]) -> bytes:
+    """The content of `run.json`; `beside` are the files that belong to it, each with its digest."""
+    return _dump({**run.to_dict(), "format": FORMAT, **beside})
 
 
 def load(path: str | os.PathLike[str]) -> Run:
