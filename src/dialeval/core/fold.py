@@ -122,6 +122,8 @@ class Metric(ABC, Generic[State]):
     """The column that is measured; where there is none, nobody misses the metric."""
     level: ClassVar[Level] = Level.TURN
     definition: ClassVar[int] = 1
+    device: ClassVar[bool] = False
+    """Whether it gains from an accelerator; a cluster then gives it workers that hold one."""
 
     def __str__(self) -> str:
         for preset, settings in self.presets.items():

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -42,15 +42,14 @@ def save_streamed(
     return folder
 
 
-def _write_items(target: Path, run: Run, blocks: Iterable[Blocks]) -> str:
+def _write_items(target: Path, keys: Sequence[str], blocks: Iterable[Blocks]) -> str:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     places = [("system", pa.string()), ("level", pa.string()), ("row", pa.int64())]
-    keys = run.keys_in_order
     schema = pa.schema([*places, *((key, pa.float64()) for key in keys)])
     with replacing(target) as beside:
-        with pq.ParquetWriter(beside, schema, compression="zstd") as writer:
+        with pq.ParquetWriter(beside, schema, compression="zstd", use_dictionary=["system", "level"]) as writer:
             for system, level, parts in blocks:
                 for table in _tables(system, level, parts, schema):
                     writer.write_table(table, row_group_size=_GROUP_ROWS)

@@ -12,6 +12,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import TracebackType
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -272,7 +273,18 @@ class Folded:
 
 
 class Engine(ABC):
-    """Folds pieces somewhere; whatever it is made of, the parts are the same to the last digit."""
+    """Folds pieces somewhere; whatever it is made of, the parts are the same to the last digit.
+
+    It is used in a `with` block, which gives back what it holds.
+    """
+
+    def __enter__(self) -> Engine:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        return None
 
     @abstractmethod
     def each(self, job: Job, known: Known, task: Task, pieces: Mapping[int, Piece], alone: bool) -> Iterator[Folded]:

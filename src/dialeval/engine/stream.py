@@ -50,6 +50,7 @@ class Done(NamedTuple):
 Progress = Callable[[Done], None]
 
 _PEEKED_PIECES = 3
+_PEEKED_ROWS = 256
 
 
 def evaluate_shards(
@@ -96,7 +97,8 @@ def evaluate_shards(
     job = Job(tuple(dict.fromkeys(plan.metrics.values())), files, names, batch_rows)
     with ExitStack() as stack:
         shelf: Shelf = stack.enter_context(_shelf(resume, job, sources, pieces))
-        stream = _Stream(job, engine or Threads(), pieces, shelf, progress, keep_items=items and output is not None)
+        workers = stack.enter_context(engine or Threads())
+        stream = _Stream(job, workers, pieces, shelf, progress, keep_items=items and output is not None)
         totals = stream.run()
         found = _named(sources, totals)
         results: dict[str, Result] = {}
@@ -108,7 +110,7 @@ def evaluate_shards(
             results[name] = Result(sure, own.skipped, sources[system[0]].where)
         run = Run(results, __version__)
         if output is not None:
-            save_streamed(run, output, stream.blocks(found, shown) if items else ())
+            save_streamed(run, output, stream.blocks(found, shown) if items else None)
     return run
 
 
@@ -147,7 +149,7 @@ def _refuse_what_nobody_carries(
         looked_at = own[:: max(1, len(own) // _PEEKED_PIECES)]
         there: set[Need] = set()
         for piece in looked_at:
-            for stretch in stretches(piece, names, BATCH_ROWS):
+            for stretch in stretches(piece, names, _PEEKED_ROWS):
                 there |= {need for rows in stretch.rows() for need in rows.columns}
                 break
         if there:
