@@ -200,16 +200,16 @@ def test_memory_does_not_grow_with_the_shards(tmp_path: Path) -> None:
     line = '{"response": "the %d cats and %d dogs said hello to us", "reference": "%d hello %d"}\n'
     shard = "".join(line % (row % 97, row % 89, row % 83, row % 79) for row in range(40_000))
     peaks = {}
-    for shards in (4, 16):
+    for shards in (2, 8):
         folder = tmp_path / str(shards)
         folder.mkdir()
         for number in range(shards):
             (folder / f"part-{number}.jsonl").write_text(shard)
         command = [sys.executable, "-c", PEAK, f"{folder}/*.jsonl", str(tmp_path / f"out{shards}")]
         peaks[shards] = 1024 * int(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
-    more = 12 * len(shard)
-    assert more > 40_000_000
-    assert peaks[16] - peaks[4] < 0.25 * more
-    back = dialeval.load(tmp_path / "out16")["part"]["distinct-2"]
+    more = 6 * len(shard)
+    assert more > 20_000_000
+    assert peaks[8] - peaks[2] < 0.4 * more
+    back = dialeval.load(tmp_path / "out8")["8"]["distinct-2"]
     assert back.items is not None
-    assert len(back.items) == back.rows == 640_000
+    assert len(back.items) == back.rows == 320_000

@@ -28,16 +28,14 @@ Block = Mapping[str, Floats]
 Blocks = tuple[str, Level, Iterable[Block]]
 """A system, a level, and all of its items in order."""
 
-_GROUP_ROWS = 1 << 17
+_GROUP_ROWS = 1 << 16
 _HASHED_BYTES = 1 << 20
 
 
-def save_streamed(
-    run: Run, folder: str | os.PathLike[str], blocks: Iterable[tuple[str, Level, Iterable[Block]]]
-) -> Path:
-    """Write a run and its items, which come by system and level, a block of rows at a time."""
+def save_streamed(run: Run, folder: str | os.PathLike[str], blocks: Iterable[Blocks] | None) -> Path:
+    """Write a run and its items, which come by system and level, a block of rows at a time; None: without items."""
     folder = Path(folder)
-    digest = _write_items(folder / ITEMS_FILE, run, blocks)
+    digest = _write_items(folder / ITEMS_FILE, [] if blocks is None else run.keys_in_order, blocks or ())
     write_bytes(folder / RUN_FILE, run_document(run, {"items": {"file": ITEMS_FILE, "sha256": digest}}))
     return folder
 

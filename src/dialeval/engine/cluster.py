@@ -163,7 +163,9 @@ class Cluster(Engine):
         have = self._ray.cluster_resources().get("GPU", 0)
         if have < self._gpus:
             raise SettingError(f"the cluster has {have:g} GPUs and --gpus-per-task asks for {self._gpus:g}")
-        keeper = self._ray.remote(num_gpus=self._gpus, max_restarts=RETRIES, max_task_retries=RETRIES)(_Keeper)
+        # No core of their own: they would keep the tasks beside them from ever starting.
+        held = {"num_gpus": self._gpus, "num_cpus": 0}
+        keeper = self._ray.remote(**held, max_restarts=RETRIES, max_task_retries=RETRIES)(_Keeper)
         keepers = deque(keeper.remote(errand) for _ in range(int(have / self._gpus)))
 
         def submit(task: Task, piece: Piece) -> tuple[Any, Any]:

@@ -77,7 +77,7 @@ class ResourceFiles:
         found = open_resources(vocabulary, self.train, self.vocabulary, self.embeddings)
         for need, digest in self.digests.items():
             if found[need].digest != digest:
-                where = getattr(self, need.argument) or need.argument
+                where = getattr(self, need.argument) or self.train or self.embeddings
                 what = f"is not the {need} that the run began with"
                 raise DataError(Fault(str(where), None, what, "keep it as it is, and the same on every machine"))
         return found

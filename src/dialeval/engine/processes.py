@@ -25,6 +25,13 @@ TRIES = 3
 _AHEAD = 2
 """Pieces that wait for each worker."""
 
+_PRELOADED = [
+    "dialeval.core.fingerprint_kernel",
+    "dialeval.text.words_kernel",
+    "dialeval.text.ngrams_kernel",
+]
+"""Imported once for all workers: most of their start is the compiler's."""
+
 _given: tuple[Job, Known] | None = None
 
 
@@ -88,7 +95,7 @@ class Processes(Engine):
         # Never plain fork: a copy of a process with threads may wait for a lock that nobody will open.
         context: Any = multiprocessing.get_context("forkserver" if "forkserver" in methods else "spawn")
         if "forkserver" in methods:
-            context.set_forkserver_preload([__name__])
+            context.set_forkserver_preload([__name__, *_PRELOADED])
         return ProcessPoolExecutor(self._jobs, context, _begin, (job, known))
 
 
