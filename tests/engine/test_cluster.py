@@ -91,6 +91,12 @@ def nodes() -> Iterator[Any]:
         os.environ["PYTHONPATH"] = before
 
 
+def test_a_cluster_that_is_not_there() -> None:
+    for address in ("127.0.0.1:1", "ray://127.0.0.1:1"):
+        with pytest.raises(SettingError, match=r"no Ray cluster answers at .*check --address"), Cluster(address):
+            pass
+
+
 def test_the_same_to_the_last_digit(nodes: Any, tmp_path: Path) -> None:
     write_shards(tmp_path / "shards", 80, 3)
     whole = tmp_path / "whole.jsonl"
@@ -171,12 +177,3 @@ def test_a_lost_node(nodes: Any, tmp_path: Path) -> None:
     for (key, estimate), (name, expected) in zip(run.items(), plain.items(), strict=True):
         assert (estimate.mean, estimate.std, estimate.rows) == (expected.mean, expected.std, expected.rows), name
         np.testing.assert_array_equal(back[key].items, expected.items)
-
-
-def test_a_cluster_that_is_not_there() -> None:
-    import ray
-
-    if ray.is_initialized():
-        pytest.skip("connected already")
-    with pytest.raises(SettingError, match="no Ray cluster at"), Cluster("127.0.0.1:1"):
-        pass

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import logging
 import os
+import socket
 import uuid
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -33,6 +34,8 @@ RETRIES = 3
 
 GROUP = 16
 """Pieces whose states are merged before they come here."""
+
+_KNOCK_SECONDS = 10
 
 _QUIET = {
     "RAY_USAGE_STATS_ENABLED": "0",
@@ -112,6 +115,7 @@ class Cluster(Engine):
     def __enter__(self) -> Cluster:
         self._users += 1
         if not self._ray.is_initialized():
+            _refuse_silence(self._address)
             quiet = {"include_dashboard": False, "log_to_driver": False, "logging_level": logging.ERROR}
             try:
                 self._ray.init(address=self._address, **({"log_to_driver": False} if self._address else quiet))
@@ -210,6 +214,17 @@ class Cluster(Engine):
         except errors.RayError as error:
             lost = str(error).strip().splitlines()[0][:200]
             raise DialevalError(f"{piece}: lost {RETRIES + 1} times on the cluster ({lost})") from error
+
+
+def _refuse_silence(address: str | None) -> None:
+    """Ask whether anybody is there: Ray itself would go on asking for minutes."""
+    host, _, port = (address or "").removeprefix("ray://").rpartition(":")
+    if not host or not port.isdigit():
+        return
+    try:
+        socket.create_connection((host, int(port)), _KNOCK_SECONDS).close()
+    except OSError as error:
+        raise SettingError(f"no Ray cluster answers at {address} ({error}); check --address") from None
 
 
 def _joined_items(several: Sequence[PieceItems]) -> PieceItems:

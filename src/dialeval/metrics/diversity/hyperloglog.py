@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dialeval.core.arrays import Bytes, Floats
+from dialeval.core.arrays import Bytes
 from dialeval.text.ngrams import NgramCounts
 
 PRECISION = 16
@@ -61,7 +61,7 @@ class DistinctSketch:
     @property
     def types(self) -> float:
         """About how many different n-grams there are, and never more than n-grams."""
-        held: Floats = np.bincount(self.registers, minlength=66 - PRECISION).astype(np.float64)
+        held: list[int] = np.bincount(self.registers, minlength=66 - PRECISION).tolist()
         bits = 64 - PRECISION
         below = REGISTERS * _tau(1 - held[bits + 1] / REGISTERS)
         for value in range(bits, 0, -1):
