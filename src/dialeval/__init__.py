@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from dialeval.core.errors import DataError, DialevalError, NeedError, SettingError
     from dialeval.core.result import Result, Run, load
     from dialeval.engine.evaluate import evaluate
+    from dialeval.engine.stream import evaluate_shards
     from dialeval.reports.html import report
 
 _HOMES = {
@@ -25,6 +26,7 @@ _HOMES = {
     "Run": "dialeval.core.result",
     "load": "dialeval.core.result",
     "evaluate": "dialeval.engine.evaluate",
+    "evaluate_shards": "dialeval.engine.stream",
     "report": "dialeval.reports.html",
 }
 
@@ -37,6 +39,7 @@ __all__ = [
     "SettingError",
     "__version__",
     "evaluate",
+    "evaluate_shards",
     "load",
     "report",
 ]

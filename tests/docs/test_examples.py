@@ -43,6 +43,9 @@ def folder(tmp_path: Path) -> Path:
     row = '{"dialog_id": "d1", "system": "damd", "context": ["hi"], "response": "hello there", "reference": "hello"}\n'
     (tmp_path / "rows.jsonl").write_text(row)
     (tmp_path / "outputs" / "z.jsonl").write_text(row.replace("damd", "z") * 2)
+    (tmp_path / "logs").mkdir()
+    for month in ("2026-01", "2026-02"):
+        (tmp_path / "logs" / f"{month}.jsonl").write_text(row * 3)
     dialeval.evaluate(["hello"], metrics="length").save(tmp_path / "results")
     return tmp_path
 

@@ -193,18 +193,20 @@ class NgramCounts:
         """The same counts in terms of another vocabulary, new words being added to it."""
         if vocabulary is self.vocabulary or not self.types:
             return self
-        words, grams = self._worded()
+        words, grams = self.worded()
         return self._sorted(self.n, vocabulary, vocabulary.add(words)[grams], self.counts)
 
-    def _worded(self) -> tuple[TextColumn, Ids]:
+    def worded(self) -> tuple[TextColumn, Ids]:
         """The words that occur, in the order of their ids, and the n-grams in terms of these."""
-        used, place = np.unique(self.grams, return_inverse=True)
-        words = self.vocabulary.column().take(used.astype(np.int64))
-        return words, place.reshape(-1, self.n).astype(np.int32)
+        grams, column = self.grams, self.vocabulary.column()
+        used = np.zeros(len(column), np.bool_)
+        used[grams] = True
+        places = np.cumsum(used, dtype=np.int32) - np.int32(1)
+        return column.take(np.flatnonzero(used)), places[grams]
 
     def to_plain(self) -> tuple[int, Bytes, Ints, Ids, Counts]:
         """The counts with the words they use, in plain arrays; `from_plain` gives equal counts back."""
-        words, grams = self._worded()
+        words, grams = self.worded()
         lengths = words.ends - words.starts
         data = [words.data[start:end] for start, end in zip(words.starts.tolist(), words.ends.tolist(), strict=True)]
         return self.n, np.concatenate([np.empty(0, np.uint8), *data]), lengths, grams, self.counts

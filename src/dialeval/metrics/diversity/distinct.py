@@ -76,7 +76,7 @@ class Distinct(Metric[DistinctState]):
 
     def signature(self) -> Signature:
         plain = super().signature()
-        return plain.with_fields(error=round(ERROR, 6)) if self.count == "approx" else plain
+        return plain.with_fields(error=round(ERROR, 4)) if self.count == "approx" else plain
 
     def empty(self) -> DistinctState:
         return DistinctState(NgramCounts.empty(self.n) if self.count == "exact" else DistinctSketch.empty(), Moments())

@@ -46,12 +46,11 @@ class DistinctSketch:
         """The sketch of counted n-grams."""
         from dialeval.metrics.diversity import hyperloglog_kernel as kernel
 
-        used, place = np.unique(counts.grams, return_inverse=True)
-        words = counts.vocabulary.column().take(used.astype(np.int64))
-        hashes = np.empty(len(used), np.uint64)
+        words, grams = counts.worded()
+        hashes = np.empty(len(words), np.uint64)
         kernel.hash_words(words.data, words.starts, words.ends, hashes)
         registers = np.zeros(REGISTERS, np.uint8)
-        kernel.enter_ngrams(place.reshape(-1, counts.n).astype(np.int32), hashes, PRECISION, registers)
+        kernel.enter_ngrams(grams, hashes, PRECISION, registers)
         return cls(registers, counts.total)
 
     def merge(self, other: DistinctSketch) -> DistinctSketch:
