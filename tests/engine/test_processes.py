@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -83,3 +86,34 @@ def test_a_resource_that_changed_is_told(tmp_path: Path) -> None:
     (tmp_path / "train.txt").write_text("one two three\n")
     with pytest.raises(DataError, match=r"train.txt: is not the vocabulary that the run began with"):
         replace(files, digests=digests).opened(Vocabulary())
+
+
+KILLED = """
+import os, signal, sys
+from dialeval.engine.processes import Processes
+from dialeval.engine.stream import evaluate_shards
+
+def kill(done):
+    print(*[process.pid for process in __import__("multiprocessing").active_children()], flush=True)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+if __name__ == "__main__":
+    evaluate_shards(sys.argv[1], metrics="length", engine=Processes(2), progress=kill)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks processes up in /proc")
+def test_workers_leave_with_a_run_that_is_killed(tmp_path: Path) -> None:
+    write_shards(tmp_path / "shards", 20, 8)
+    program = tmp_path / "program.py"
+    program.write_text(KILLED)
+    command = [sys.executable, str(program), f"{tmp_path}/shards/*"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as run:
+        assert run.stdout is not None
+        workers = [int(number) for number in run.stdout.readline().split()]
+    assert run.returncode == -9
+    assert workers
+    until = time.monotonic() + 20
+    while any(Path(f"/proc/{worker}").exists() for worker in workers) and time.monotonic() < until:
+        time.sleep(0.1)
+    assert not [worker for worker in workers if Path(f"/proc/{worker}").exists()]

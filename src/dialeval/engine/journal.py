@@ -151,10 +151,13 @@ def stamps(paths: Iterable[str]) -> dict[str, dict[str, Any]]:
 
 def _sample(path: str) -> str:
     """A digest of some stretches of a file, from its start to its end; of all of it where it is small."""
-    sha, size = hashlib.sha256(), size_of(path)
-    step = max(_SAMPLE_BYTES, (size - _SAMPLE_BYTES) // (_SAMPLES - 1))
+    sha, last = hashlib.sha256(), size_of(path) - _SAMPLE_BYTES
+    gaps = _SAMPLES - 1
+    starts = [last * number // gaps for number in range(_SAMPLES)]
+    if last < gaps * _SAMPLE_BYTES:
+        starts = list(range(0, last + _SAMPLE_BYTES, _SAMPLE_BYTES))
     with stored(path) as stream:
-        for start in range(0, size, step):
+        for start in starts:
             stream.seek(start)
             sha.update(stream.read(_SAMPLE_BYTES))
     return sha.hexdigest()

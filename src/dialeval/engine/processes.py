@@ -8,11 +8,15 @@ same piece the run ends and names it. An error in the data is no death: it ends 
 from __future__ import annotations
 
 import multiprocessing
+import os
+import signal
+import threading
 from collections import deque
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from functools import cache
+from multiprocessing import connection
 from typing import Any
 
 from dialeval.core.errors import DialevalError
@@ -41,8 +45,18 @@ def _begin(job: Job, known: Known) -> None:
     from dialeval.core.arrays import return_freed_arrays
 
     return_freed_arrays()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the first process hears it too, and ends its workers
+    threading.Thread(target=_leave_with_parent, daemon=True).start()
     _given = (job, known)
     _place.cache_clear()
+
+
+def _leave_with_parent() -> None:
+    """End this worker when the first process is gone: a killed one cannot tell its workers."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        connection.wait([parent.sentinel])
+        os._exit(1)
 
 
 @cache

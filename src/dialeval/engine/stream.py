@@ -15,6 +15,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from dialeval.core.errors import DataError, Fault, SettingError
@@ -110,7 +111,7 @@ def evaluate_shards(
             results[name] = Result(sure, own.skipped, sources[system[0]].where)
         run = Run(results, __version__)
         if output is not None:
-            save_streamed(run, output, stream.blocks(found, shown) if items else None)
+            save_streamed(run, output, stream.blocks(run, found, shown) if items else None)
     return run
 
 
@@ -169,8 +170,8 @@ def _shelf(
         "resources": {need.value: digest for need, digest in job.files.digests.items()},
         "fields": {name: getattr(job.names, name) for name in FieldNames.__dataclass_fields__},
         "systems": {str(number): source.system for number, source in enumerate(sources)},
-        "pieces": [[str(piece), *(str(span) for _, spans in piece.beside for span in spans)] for piece in pieces],
         "inputs": stamps([*(shard.path for shard in shards), *beside]),
+        "pieces": [[str(piece), *(str(span) for _, spans in piece.beside for span in spans)] for piece in pieces],
     }
     return Journal.taken_up(resume, job, manifest)
 
@@ -186,7 +187,7 @@ class _Stream:
     progress: Progress | None
     keep_items: bool
     vocabulary: Vocabulary = field(default_factory=Vocabulary)
-    _worked: float = 0.0
+    _worked: int = 0
     _rows: int = 0
 
     def run(self) -> dict[System, Part]:
@@ -227,18 +228,25 @@ class _Stream:
         return (Folded((number,), self.shelf.parts(task, number), ()) for number in range(start, stop))
 
     def _tell(self, task: Task, folded: Folded) -> None:
-        everything = max(1, sum(piece.size for piece in self.pieces)) * (2 if self.job.facts else 1)
-        self._worked += sum(self.pieces[number].size for number in folded.pieces) / everything
+        self._worked += sum(self.pieces[number].size for number in folded.pieces)
         if task == "metrics":
             self._rows += sum(part.rows for part in folded.parts.values())
         if self.progress is not None:
-            self.progress(Done(self._rows, min(1.0, self._worked)))
+            self.progress(Done(self._rows, self._worked / self._everything))
 
-    def blocks(self, systems: Mapping[str, System], shown: Mapping[str, Mapping[str, str]]) -> Iterator[Blocks]:
+    @cached_property
+    def _everything(self) -> int:
+        """The bytes of all pieces, in every pass."""
+        return max(1, sum(piece.size for piece in self.pieces)) * (2 if self.job.facts else 1)
+
+    def blocks(
+        self, run: Run, systems: Mapping[str, System], shown: Mapping[str, Mapping[str, str]]
+    ) -> Iterator[Blocks]:
         """The items of every system and level, in order; `shown` gives the keys of results to those of metrics."""
         for name, system in systems.items():
-            for level in Level:
-                names = {inner: outer for outer, inner in shown[name].items()}
+            names = {inner: outer for outer, inner in shown[name].items()}
+            levels = {estimate.level for estimate in run[name].values()}
+            for level in filter(levels.__contains__, Level):
                 yield name, level, self._blocks_of(system, level, names)
 
     def _blocks_of(self, system: System, level: Level, names: Mapping[str, str]) -> Iterator[Block]:
