@@ -34,7 +34,8 @@ MARK = "DIALEVAL_BENCH_MARK"
 WAYS = {
     "one core": ["--jobs", "1", "-j", "1"],
     "two processes": ["--jobs", "2"],
-    "two processes, approximate counts": ["--jobs", "2", "--approx"],
+    "two processes, --approx": ["--jobs", "2", "--approx"],
+    "two processes, --approx --no-items": ["--jobs", "2", "--approx", "--no-items"],
     "Ray, two cores": ["--engine", "ray"],
 }
 TARGET = Path(__file__).parent / "scale.md"
@@ -138,37 +139,49 @@ def document(costs: dict[int, dict[str, Cost]]) -> str:
                 f"| {rows:,} | {way} | {cost.wall:.1f} s | {cost.cpu:.1f} s | {cost.first:.1f} s "
                 f"| {rows / cost.wall:,.0f} | {cost.peak:.2f} GB |"
             )
-    ratios = []
-    for rows, ways in costs.items():
-        one, two, ray = (ways[way] for way in ("one core", "two processes", "Ray, two cores"))
-        ratios.append(
-            f"- {rows:,}: two processes are {one.wall / two.wall:.2f} times as fast as one core by the clock and take "
-            f"{two.cpu / one.cpu:.2f} times the CPU; Ray takes {ray.wall / two.wall:.2f} times the wall and "
-            f"{ray.cpu / two.cpu:.2f} times the CPU of two processes."
-        )
     return TEXT.format(
         day=date.today().isoformat(),  # noqa: DTZ011
         metrics=METRICS,
         table="\n".join(table),
-        ratios="\n".join(ratios),
+        ratios="\n".join(map(ratios, costs, costs.values())),
         estimate=estimate(costs),
     )
 
 
+def ratios(rows: int, ways: dict[str, Cost]) -> str:
+    """How the ways compare at one size."""
+    one, two, ray = (ways[way] for way in ("one core", "two processes", "Ray, two cores"))
+    return (
+        f"- {rows:,} responses: two processes are {one.wall / two.wall:.2f} times as fast as one core by the clock and take "
+        f"{two.cpu / one.cpu:.2f} times the CPU;\n  Ray takes {ray.wall / two.wall:.2f} times the wall and "
+        f"{ray.cpu / two.cpu:.2f} times the CPU of two processes."
+    )
+
+
 def estimate(costs: dict[int, dict[str, Cost]]) -> str:
-    """What a thousand million turns cost, from the largest size measured."""
-    rows = max(costs)
-    exact, approx = costs[rows]["two processes"], costs[rows]["two processes, approximate counts"]
-    scale = 1e9 / rows
-    parts = []
-    for name, cost in {"exact counts": exact, "approximate counts": approx}.items():
-        shared = (cost.cpu - cost.first) * scale / 3600
-        alone = cost.first * scale / 3600
-        parts.append(
-            f"- With {name}: {shared:.1f} CPU hours in workers, so {shared / 100 * 60:.0f} minutes on 100 cores, and "
-            f"{alone:.1f} hours in the process that merges and writes, which no second core shortens."
+    """What a thousand million turns cost, from what the rows between the two largest sizes did."""
+    if len(costs) < 2:
+        return "Two sizes are needed to tell the start of a command from the cost of a row."
+    fewer, more = sorted(costs)[-2:]
+    lines = [
+        f"Between {fewer:,} and {more:,} responses, so without the start of a command, a million responses cost",
+        "",
+        "| how | CPU | of that in the first process | 10^9 responses, workers | 10^9 responses, first process |",
+        "|---|---|---|---|---|",
+    ]
+    for way, large in costs[more].items():
+        small = costs[fewer][way]
+        all_, first = (
+            (big - little) / (more - fewer) * 1e6
+            for big, little in ((large.cpu, small.cpu), (large.first, small.first))
         )
-    return f"From {rows:,} responses ({METRICS}, items saved), multiplied by {scale:,.0f}:\n\n" + "\n".join(parts)
+        shared = (all_ - first) * 1000 / 3600
+        on_hundred = (
+            "-" if way == "one core" else f"{shared:.1f} CPU hours, {shared / 100 * 60:.1f} minutes on 100 cores"
+        )
+        alone = "-" if way == "one core" else f"{first * 1000 / 3600:.2f} hours"
+        lines.append(f"| {way} | {all_:.1f} s | {first:.1f} s | {on_hundred} | {alone} |")
+    return "\n".join(lines)
 
 
 TEXT = """# From a laptop to a cluster
@@ -188,7 +201,9 @@ Ray's figures hold its own start, about ten seconds, and its own processes.
 
 {estimate}
 
-The second number is what limits a large run: it is the merging of exact counts and the writing of `items.parquet`.
-`--no-items` and `--approx` take most of it away; on Ray sixteen pieces are merged in the cluster before their states
-come to it. Reading is not the limit as long as the storage gives each core some 50 MB a second.
+What workers do is shared by as many as there are. What the first process does is not: it merges states and puts the
+items together into one file, and that is what limits a run on many cores. Exact counts of all pairs of words and one
+value per response are dear at that size, and `--approx --no-items` does without both; then a run of 10^9 turns is a
+matter of minutes on 100 cores. On Ray sixteen pieces are merged in the cluster before their states come to the first
+process. Storage must give each core about 20 MB of JSONL a second.
 """

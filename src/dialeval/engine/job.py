@@ -33,7 +33,7 @@ from dialeval.engine.resources import open_resources
 from dialeval.text.vocabulary import Vocabulary
 
 MOST_WORDS = 1 << 22
-"""A worker that has met more words than these forgets them and starts anew: its states take their words along."""
+"""A worker that has met so many more words than those of its first piece forgets them and starts anew."""
 
 COLUMNS = (Need.REFERENCE, Need.CONTEXT)
 """What rows may carry beside their response."""
@@ -101,12 +101,12 @@ class Job:
         """What has states in a task."""
         return list(self.facts) if task == "facts" else self.metrics
 
-    def merged(self, task: Task, several: Sequence[Parts], vocabulary: Vocabulary | None = None) -> Parts:
-        """The parts of consecutive pieces as one, over the words of a vocabulary."""
+    def merged(self, task: Task, several: Sequence[Parts]) -> Parts:
+        """The parts of consecutive pieces as one."""
         sums: dict[System, PartSum] = {}
         for parts in several:
             for system, part in parts.items():
-                sums.setdefault(system, PartSum(self.folded(task), vocabulary)).add(part)
+                sums.setdefault(system, PartSum(self.folded(task))).add(part)
         return {system: total.result() for system, total in sums.items()}
 
 
@@ -115,7 +115,7 @@ class PartSum:
 
     def __init__(self, folded: Sequence[Any], vocabulary: Vocabulary | None = None) -> None:
         self._sums = [Reduction(each.merge, each.empty) for each in folded]
-        self._vocabulary = vocabulary or Vocabulary()
+        self._vocabulary = Vocabulary() if vocabulary is None else vocabulary
         self.rows = self.dialogues = 0
         self.prints: dict[str, Fingerprint] = {}
 
@@ -160,14 +160,20 @@ class Place:
         self.job = job
         self._known = known or {}
         self._world = _World.opened(job, self._known)
+        self._first_words: int | None = None
 
     def fold(self, task: Task, piece: Piece) -> tuple[Parts, PieceItems]:
         """The parts and the items of a piece."""
-        if len(self._world.vocabulary) > MOST_WORDS:
-            self._world = _World.opened(self.job, self._known)
-        work = _Work(self.job, task, piece, self._world)
+        world = self._world
+        if self._first_words is not None and len(world.vocabulary) > self._first_words + MOST_WORDS:
+            # States take their words along, so nothing is lost by that.
+            self._world = world = _World.opened(self.job, self._known)
+            self._first_words = None
+        work = _Work(self.job, task, piece, world)
         for stretch in stretches(piece, self.job.names, self.job.batch_rows):
             work.add(stretch)
+        if self._first_words is None:  # those of resources and facts are there by now, and would be there again
+            self._first_words = len(world.vocabulary)
         return work.result()
 
 
