@@ -152,8 +152,8 @@ def ratios(rows: int, ways: dict[str, Cost]) -> str:
     """How the ways compare at one size."""
     one, two, ray = (ways[way] for way in ("one core", "two processes", "Ray, two cores"))
     return (
-        f"- {rows:,} responses: two processes are {one.wall / two.wall:.2f} times as fast as one core by the clock and take "
-        f"{two.cpu / one.cpu:.2f} times the CPU;\n  Ray takes {ray.wall / two.wall:.2f} times the wall and "
+        f"- {rows:,} responses: two processes are {one.wall / two.wall:.2f} times as fast as one core by the clock and "
+        f"take {two.cpu / one.cpu:.2f} times the CPU;\n  Ray takes {ray.wall / two.wall:.2f} times the wall and "
         f"{ray.cpu / two.cpu:.2f} times the CPU of two processes."
     )
 
@@ -163,7 +163,7 @@ def estimate(costs: dict[int, dict[str, Cost]]) -> str:
     if len(costs) < 2:
         return "Two sizes are needed to tell the start of a command from the cost of a row."
     fewer, more = sorted(costs)[-2:]
-    lines = [
+    page = [
         f"Between {fewer:,} and {more:,} responses, so without the start of a command, a million responses cost",
         "",
         "| how | CPU | of that in the first process | 10^9 responses, workers | 10^9 responses, first process |",
@@ -171,17 +171,12 @@ def estimate(costs: dict[int, dict[str, Cost]]) -> str:
     ]
     for way, large in costs[more].items():
         small = costs[fewer][way]
-        all_, first = (
-            (big - little) / (more - fewer) * 1e6
-            for big, little in ((large.cpu, small.cpu), (large.first, small.first))
-        )
-        shared = (all_ - first) * 1000 / 3600
-        on_hundred = (
-            "-" if way == "one core" else f"{shared:.1f} CPU hours, {shared / 100 * 60:.1f} minutes on 100 cores"
-        )
-        alone = "-" if way == "one core" else f"{first * 1000 / 3600:.2f} hours"
-        lines.append(f"| {way} | {all_:.1f} s | {first:.1f} s | {on_hundred} | {alone} |")
-    return "\n".join(lines)
+        million = 1e6 / (more - fewer)
+        cpu, first = (large.cpu - small.cpu) * million, (large.first - small.first) * million
+        hours = (cpu - first) * 1000 / 3600
+        thousand = [f"{hours:.1f} CPU hours, {hours / 100 * 60:.1f} minutes on 100 cores", f"{first / 3.6:.2f} hours"]
+        page.append(f"| {way} | {cpu:.1f} s | {first:.1f} s | {' | '.join(thousand if way != 'one core' else '--')} |")
+    return "\n".join(page)
 
 
 TEXT = """# From a laptop to a cluster
