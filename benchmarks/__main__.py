@@ -6,7 +6,7 @@ import sys
 from importlib import import_module
 
 SECTIONS = ["startup", "tokenising", "bleu", "responses", "lsdscc", "multiwoz", "breakdown", "intervals", "comparing"]
-LONG = ["memory"]
+LONG = ["memory", "scale"]
 
 for name in sys.argv[1:] or SECTIONS:
     section = import_module(f"benchmarks.{name}")

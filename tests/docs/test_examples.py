@@ -56,6 +56,9 @@ def folder(tmp_path: Path) -> Path:
     ]
     (tmp_path / "ratings.jsonl").write_text("".join(json.dumps(each) + "\n" for each in rated))
     dialeval.evaluate(tmp_path / "ratings.jsonl", metrics="length,rouge-l").save(tmp_path / "results")
+    (tmp_path / "logs").mkdir()
+    for month in ("2026-01", "2026-02"):
+        (tmp_path / "logs" / f"{month}.jsonl").write_text(row * 3)
     return tmp_path
 
 

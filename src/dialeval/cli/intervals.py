@@ -25,6 +25,11 @@ _OPTIONS = (
 )
 
 
+def as_it_is(made: R) -> R:
+    """The run of a command that was not asked for intervals by resampling."""
+    return made
+
+
 def interval_options(command: F) -> F:
     """Give a command --intervals, --resamples and --seed; it gets `resampled`, a function from a run to a run."""
 
@@ -36,13 +41,11 @@ def interval_options(command: F) -> F:
             raise click.UsageError("--resamples and --seed are those of --intervals percentile or bca")
 
         def resampled(made: R) -> R:
-            if intervals is None:
-                return made
             from dialeval.analysis.intervals import with_intervals
 
             return with_intervals(made, intervals, **chosen)  # type: ignore[arg-type]
 
-        return command(*arguments, resampled=resampled, **options)
+        return command(*arguments, resampled=as_it_is if intervals is None else resampled, **options)
 
     wrapped: Any = run
     for option in reversed(_OPTIONS):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dialeval.cli.intervals import interval_options
+from dialeval.cli.progress import metered
+from dialeval.cli.scaling import Scaling, scaling_options, scored
 
 if TYPE_CHECKING:
     from dialeval.core.result import Run
@@ -37,6 +38,7 @@ Examples:
   dialeval score outputs/ -r references.txt --train train.txt --vectors glove-6b
   dialeval score outputs/ -m distinct,length -f latex
   dialeval score rows.jsonl --field response=answer -o results/
+  dialeval score 'logs/2026-*.jsonl' --jobs 8 --resume work/ -o results/
 """
 )
 @click.argument("responses", nargs=-1, required=True, type=click.Path())
@@ -64,6 +66,7 @@ Examples:
 )
 @interval_options
 @click.option("-j", "--threads", type=click.IntRange(min=1), help="Threads to use.  [default: one per core]")
+@scaling_options
 def score(
     responses: tuple[str, ...],
     references: tuple[str, ...],
@@ -73,41 +76,44 @@ def score(
     format_: str,
     gates: Mapping[str, str],
     resampled: Callable[[Run], Run],
+    scaling: Scaling,
     **inputs: Any,
 ) -> int:
     """Score response files, one system each.
 
     RESPONSES are files (.txt with a line per response, .jsonl, .json, .csv, .tsv, .parquet, each also .gz or .zst) or
     a directory of them; NAME=FILE names a system. A file of rows may hold contexts, references and several systems.
-    What is not given switches off the metrics that need it.
+    What is not given switches off the metrics that need it. A quoted pattern such as 'logs/2026-*.jsonl' is one system
+    in many files, which are read in batches.
     """
-    from dialeval.cli.saving import save
     from dialeval.core.arrays import return_freed_arrays
-    from dialeval.engine.evaluate import evaluate
 
     return_freed_arrays()
     limits = _limits(gates)
-    settings = {} if bleu_smoothing is None else {"bleu": {"smooth": bleu_smoothing}}
-    with progress_bar() as progress:
-        run = evaluate(
-            systems(responses), _references(references), metrics=names, settings=settings, progress=progress, **inputs
-        )
-    run = resampled(run)
-    if output is not None:
-        save(run, output)
+    settings: dict[str, dict[str, object]] = {} if bleu_smoothing is None else {"bleu": {"smooth": bleu_smoothing}}
+    run = scored(
+        scaling,
+        systems(responses),
+        _references(references),
+        output=output,
+        resampled=resampled,
+        metrics=names,
+        settings=settings,
+        **inputs,
+    )
     show(run, format_)
     return failed(run, limits)
 
 
 def systems(responses: Sequence[str]) -> Any:
     """What `evaluate` takes for the given arguments: a path, or a mapping of names to paths."""
-    from dialeval.data.opening import stem_of
+    from dialeval.data.shards import system_name
 
     if len(responses) == 1 and not _named(responses[0]):
         return responses[0]
     found: dict[str, str] = {}
     for argument in responses:
-        name, path = argument.split("=", 1) if _named(argument) else (stem_of(argument), argument)
+        name, path = argument.split("=", 1) if _named(argument) else (system_name(argument), argument)
         if name in found:
             raise click.UsageError(f"two systems are called {name!r} ({found[name]}, {path}); write NAME=FILE for one")
         found[name] = path
@@ -115,7 +121,8 @@ def systems(responses: Sequence[str]) -> Any:
 
 
 def _named(argument: str) -> bool:
-    return "=" in argument and not Path(argument).exists()
+    name, equals, _ = argument.partition("=")
+    return bool(equals) and "/" not in name and not Path(argument).exists()
 
 
 def _references(paths: tuple[str, ...]) -> Any:
@@ -172,19 +179,5 @@ def failed(run: Run, limits: Mapping[str, float]) -> int:
 @contextmanager
 def progress_bar() -> Iterator[Progress | None]:
     """A progress bar on stderr if that is a terminal, else nothing."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import Progress as Bar
-    from rich.progress import TaskID
-
-    with Bar(console=Console(stderr=True), transient=True) as bar:
-        tasks: dict[str, TaskID] = {}
-
-        def advance(system: str, rows: int, done: int) -> None:
-            if system not in tasks:
-                tasks[system] = bar.add_task(system, total=rows)
-            bar.advance(tasks[system], done)
-
-        yield advance
+    with metered("auto") as meter:
+        yield None if meter is None else meter.system

@@ -6,10 +6,11 @@ gives the pages of a stretch back at once; they are read again from the file if 
 
 from __future__ import annotations
 
+import math
 import mmap
 import os
 import tempfile
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +19,8 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 Ints: TypeAlias = npt.NDArray[np.int64]
 Ids: TypeAlias = npt.NDArray[np.int32]
 Bytes: TypeAlias = npt.NDArray[np.uint8]
+
+Number = TypeVar("Number", bound=np.generic)
 
 _MALLOPT_MMAP_THRESHOLD = -3
 _RETURNED_BYTES = 1 << 23
@@ -31,13 +34,19 @@ def mapped(file: int) -> Bytes:
     return np.frombuffer(mmap.mmap(file, 0, access=mmap.ACCESS_READ), np.uint8)
 
 
-def unscored(size: int) -> Floats:
-    """A column of NaN to be filled in; a large one lies in a temporary file that goes with the array."""
-    if size * 8 < SPILLED_BYTES:
-        return np.full(size, np.nan)
+def room(shape: tuple[int, ...], dtype: type[Number]) -> npt.NDArray[Number]:
+    """An array to be filled in; a large one lies in a temporary file (in `TMPDIR`) that goes with the array."""
+    size = math.prod(shape) * np.dtype(dtype).itemsize
+    if size < SPILLED_BYTES:
+        return np.empty(shape, dtype)
     with tempfile.TemporaryFile(prefix="dialeval-") as file:
-        os.truncate(file.fileno(), size * 8)
-        column = np.frombuffer(mmap.mmap(file.fileno(), size * 8), np.float64)
+        os.truncate(file.fileno(), size)
+        return np.frombuffer(mmap.mmap(file.fileno(), size), dtype).reshape(shape)
+
+
+def unscored(size: int) -> Floats:
+    """A column of NaN to be filled in; a large one lies in a temporary file."""
+    column = room((size,), np.float64)
     for start in range(0, size, SPILLED_BYTES // 8):
         part = column[start : start + SPILLED_BYTES // 8]
         part[:] = np.nan

@@ -23,12 +23,22 @@ import numpy as np
 
 from dialeval.core.arrays import Bytes, Floats, Ids, Ints, release
 from dialeval.core.errors import DataError, Fault
+from dialeval.core.fingerprint import DIGEST_LENGTH, Fingerprint
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-DIGEST_LENGTH = 12
-"""Hexadecimal digits of a SHA-256 that stand in a signature."""
+__all__ = [
+    "DIGEST_LENGTH",
+    "Column",
+    "GroupedColumn",
+    "NumberColumn",
+    "ObjectColumn",
+    "RaggedColumn",
+    "TextColumn",
+    "TokenColumn",
+    "Words",
+]
 
 _DIGEST_ROWS = 1 << 16
 
@@ -105,26 +115,22 @@ class TextColumn:
     @property
     def digest(self) -> str:
         """A digest of the texts alone: the same for a file, a list and a table that hold them."""
-        sha = hashlib.sha256((self.ends - self.starts).data)
+        return self.fingerprint.digest
+
+    @property
+    def fingerprint(self) -> Fingerprint:
+        """The digest before it is finished: that of parts adds up to that of the whole."""
+        total = Fingerprint()
         for start in range(0, len(self), _DIGEST_ROWS):
             part = self.slice(start, start + _DIGEST_ROWS)
-            sha.update(part.joined())
-            sha.update(b"\n")
+            total += Fingerprint.of(part.data, part.starts, part.ends)
             part.release()
-        return sha.hexdigest()[:DIGEST_LENGTH]
+        return total
 
     def release(self) -> None:
         """Give the memory of texts that lie in a mapped file back for now."""
         if len(self):
             release(self.data[self.starts[0] : self.ends[-1]])
-
-    def joined(self) -> bytes | memoryview:
-        """The texts with a line feed between them; no copy where they lie like that already."""
-        between = self.ends[:-1]
-        if (self.starts[1:] == between + 1).all() and (self.data[between] == ord("\n")).all():
-            return self.data[self.starts[0] : self.ends[-1]].data
-        spans = zip(self.starts.tolist(), self.ends.tolist(), strict=True)
-        return b"\n".join([self.data[start:end].tobytes() for start, end in spans])
 
 
 def _surrogate_fault(text: str, where: str, row: int) -> Fault | None:
@@ -183,9 +189,18 @@ class RaggedColumn:
     @property
     def digest(self) -> str:
         """A digest of the texts and of how they are spread over the rows."""
-        sha = hashlib.sha256(np.diff(self.offsets).data)
-        sha.update(self.values.digest.encode())
-        return sha.hexdigest()[:DIGEST_LENGTH]
+        return self.fingerprint.digest
+
+    @property
+    def fingerprint(self) -> Fingerprint:
+        """The digest before it is finished: that of parts adds up to that of the whole."""
+        total = Fingerprint()
+        for start in range(0, len(self), _DIGEST_ROWS):
+            offsets = self.offsets[start : start + _DIGEST_ROWS + 1]
+            part = self.values.slice(int(offsets[0]), int(offsets[-1]))
+            total += Fingerprint.of(part.data, part.starts, part.ends, offsets)
+            part.release()
+        return total
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -132,8 +132,13 @@ class Run(Mapping[str, Result]):
         if brought:
             tables = [to_arrow(statistics, name) for name, statistics in brought.items()]
             beside["statistics"] = _write_table(_below(tables), folder / STATISTICS_FILE)
-        write_bytes(folder / RUN_FILE, _dump(self.to_dict() | {"format": FORMAT} | beside))
+        write_bytes(folder / RUN_FILE, run_document(self, beside))
         return folder
+
+
+def run_document(run: Run, beside: Mapping[str, Mapping[str, str]]) -> bytes:
+    """The content of `run.json`; `beside` are the files that belong to it, each with its digest."""
+    return _dump({**run.to_dict(), "format": FORMAT, **beside})
 
 
 def load(path: str | os.PathLike[str]) -> Run:

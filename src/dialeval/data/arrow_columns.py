@@ -30,14 +30,17 @@ class _NotPlainError(Exception):
     """A column has to be read row by row."""
 
 
-def rows_of(table: pa.Table, where: str, names: FieldNames, system: str) -> list[Rows]:
-    """The rows of each system in a table; `system` is the name of those that give none."""
+def rows_of(table: pa.Table, where: str, names: FieldNames, system: str, part: bool = False) -> list[Rows]:
+    """The rows of each system in a table; `system` is the name of those that give none.
+
+    A part of an input may be without a row; a whole input may not.
+    """
     table = _checked(table, where, names.chosen(table.column_names, Need.RESPONSE))
     try:
         columns = {name: _whole(table.column(name)) for name in table.column_names}
         return _columnwise(columns, where, names, system)
     except _NotPlainError:
-        return gather_rows(_records(table, where), names, system)
+        return gather_rows(_records(table, where), names, system, part)
 
 
 def texts_of(table: pa.Table, where: str, names: FieldNames, need: Need) -> RaggedColumn:

@@ -80,8 +80,11 @@ class _GrowingRows:
         return by_system(rows, list(self.systems), np.array(self.codes, np.int64))
 
 
-def gather_rows(records: Records, names: FieldNames, system: str) -> list[Rows]:
-    """The rows of each system in order of appearance; `system` is the name of those that give none."""
+def gather_rows(records: Records, names: FieldNames, system: str, part: bool = False) -> list[Rows]:
+    """The rows of each system in order of appearance; `system` is the name of those that give none.
+
+    A part of an input may be without a row; a whole input may not.
+    """
     _require_response(records, names)
     reader = FieldReader(records.where, names, records.faults)
     growing = _GrowingRows(system)
@@ -103,10 +106,10 @@ def gather_rows(records: Records, names: FieldNames, system: str) -> list[Rows]:
                 reader.dialogue(row),
                 reader.turn(row),
             )
-    if not records.faults and not growing.responses:
+    if not records.faults and not growing.responses and not part:
         records.faults.append(no_rows(records.where))
     records.raise_faults()
-    return growing.finish(records.where)
+    return growing.finish(records.where) if growing.responses else []
 
 
 def gather_texts(records: Records, names: FieldNames, need: Need) -> RaggedColumn:

@@ -23,9 +23,13 @@ _BLANKS = b" \t\r\n"
 
 def read(path: PathSource) -> Records:
     """The rows of a file, parsed when they are asked for."""
+    return records_of(split(read_bytes(path)), str(path))
+
+
+def records_of(lines: TextColumn, where: str) -> Records:
+    """The rows of some lines of a file, numbered from the first of them on."""
     faults: list[Fault] = []
-    where = str(path)
-    return Records(where, _rows(split(read_bytes(path)), where, faults), faults)
+    return Records(where, _rows(lines, where, faults), faults)
 
 
 def _rows(lines: TextColumn, where: str, faults: list[Fault]) -> Iterator[tuple[int, object]]:

@@ -33,9 +33,9 @@ def read_lines(path: PathSource) -> TextColumn:
     return column
 
 
-def split(data: Bytes) -> TextColumn:
-    """The lines of some bytes, without their endings and a byte order mark."""
-    data = without_mark(data)
+def split(data: Bytes, marked: bool = True) -> TextColumn:
+    """The lines of some bytes, without their endings and, at the start of a file, a byte order mark."""
+    data = without_mark(data) if marked else data
     ends = _line_feeds(data)
     if len(data) and (not len(ends) or ends[-1] != len(data) - 1):
         ends = np.append(ends, len(data))

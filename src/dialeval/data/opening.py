@@ -41,7 +41,15 @@ FORMATS = {
 
 PACKINGS = frozenset({".gz", ".zst"})
 
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+BROKEN_PACKING = (OSError, EOFError, zlib.error)
+"""What the libraries raise for an archive that is cut off or none at all."""
+
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+def packing_of(path: PathSource) -> str:
+    """The suffix of a packed file's packing; nothing for a plain one."""
+    return _parts(path)[2]
 
 
 def _parts(path: PathSource) -> tuple[str, str, str]:
@@ -69,7 +77,7 @@ def read_bytes(path: PathSource) -> Bytes:
     try:
         raw = _mapped(where)
     except OSError as error:
-        raise DataError(_unreadable(where, error)) from None
+        raise DataError(unreadable(where, error)) from None
     except ValueError:
         raise DataError(Fault(repr(where), None, "is no path (it holds a NUL)", "check the path")) from None
     packing = _parts(path)[2]
@@ -77,15 +85,19 @@ def read_bytes(path: PathSource) -> Bytes:
         return raw
     try:
         return np.frombuffer(gzip.decompress(raw.data) if packing == ".gz" else _unzstd(raw), np.uint8)
-    except (OSError, EOFError, zlib.error) as error:
-        what = f"not a whole {packing} archive ({error})"
-        remedy = f"pack it again or, if it is not packed, take {packing} off its name"
-        raise DataError(Fault(where, None, what, remedy)) from None
+    except BROKEN_PACKING as error:
+        raise DataError(not_whole(where, packing, error)) from None
+
+
+def not_whole(where: str, packing: str, error: Exception) -> Fault:
+    """The fault of a packed file that cannot be unpacked to its end."""
+    what = f"not a whole {packing} archive ({error})"
+    return Fault(where, None, what, f"pack it again or, if it is not packed, take {packing} off its name")
 
 
 def without_mark(data: Bytes) -> Bytes:
     """The bytes without the byte order mark that some editors put first."""
-    return data[3:] if data[:3].tobytes() == _BYTE_ORDER_MARK else data
+    return data[3:] if data[:3].tobytes() == BYTE_ORDER_MARK else data
 
 
 def _mapped(where: str) -> Bytes:
@@ -105,7 +117,8 @@ def _unzstd(raw: Bytes) -> bytes:
     return content
 
 
-def _unreadable(where: str, error: OSError) -> Fault:
+def unreadable(where: str, error: OSError) -> Fault:
+    """The fault of a file that the system does not let us read."""
     if isinstance(error, FileNotFoundError):
         return Fault(where or "''", None, "there is no such file", "check the path")
     if isinstance(error, IsADirectoryError):

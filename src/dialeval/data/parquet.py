@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from dialeval.core.errors import DataError, Fault
 from dialeval.data.opening import PathSource, format_of, read_bytes
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     import pyarrow as pa
 
     from dialeval.core.needs import Need
@@ -19,15 +22,23 @@ def read(path: PathSource, names: FieldNames | None, need: Need) -> pa.Table:
     import pyarrow as pa
 
     source = pa.BufferReader(pa.py_buffer(read_bytes(path)))
-    kind = format_of(path)
-    try:
-        table = _parquet(source, names, need) if kind == "parquet" else _arrow(source)
+    with damage_explained(path):
+        table = _parquet(source, names, need) if format_of(path) == "parquet" else _arrow(source)
         # A damaged file can hold offsets that point outside of its own bytes.
         table.validate()
-    except (pa.ArrowException, OSError) as error:
-        what = f"not a readable {kind.capitalize()} file ({_first_line(error)})"
-        raise DataError(Fault(str(path), None, what, "write it again, or give it the suffix of its format")) from None
     return table
+
+
+@contextmanager
+def damage_explained(path: PathSource) -> Iterator[None]:
+    """A file that Arrow cannot read is a fault that names it."""
+    import pyarrow as pa
+
+    try:
+        yield
+    except (pa.ArrowException, OSError) as error:
+        what = f"not a readable {format_of(path).capitalize()} file ({_first_line(error)})"
+        raise DataError(Fault(str(path), None, what, "write it again, or give it the suffix of its format")) from None
 
 
 def _parquet(source: pa.BufferReader, names: FieldNames | None, need: Need) -> pa.Table:

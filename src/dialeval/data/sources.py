@@ -121,10 +121,11 @@ def _responses(source: Any, names: FieldNames, name: str | None) -> list[Rows]:
 def _path_responses(path: PathSource, names: FieldNames, name: str | None) -> list[Rows]:
     if is_folder(path):
         return _renamed(_joined(partial(_path_responses, file, names, None) for file in files_in(path)), name)
-    return _renamed(_file_responses(path, names, name or stem_of(path)), name)
+    return _renamed(file_responses(path, names, name or stem_of(path)), name)
 
 
-def _file_responses(path: PathSource, names: FieldNames, system: str) -> list[Rows]:
+def file_responses(path: PathSource, names: FieldNames, system: str) -> list[Rows]:
+    """The rows of every system in a file; `system` is the name of those that give none."""
     kind, where = format_of(path), os.fspath(path)
     if kind == "txt":
         return [Rows(system, {Need.RESPONSE: read_lines(path)}, where=where)]
@@ -150,7 +151,7 @@ def _texts(source: Any, need: Need, names: FieldNames, where: str) -> RaggedColu
         return _file_texts(source, need, names)
     if isinstance(source, Mapping):
         found = _all_of(partial(_texts, value, need, names, f"{where} {key!r}") for key, value in source.items())
-        return _side_by_side(dict(zip(map(str, source), found, strict=True)), where)
+        return side_by_side(dict(zip(map(str, source), found, strict=True)), where)
     items = _items(source)
     if items is not None:
         return gather_texts(Records(where, numbered(items)), names, need)
@@ -168,10 +169,10 @@ def _file_texts(path: PathSource, need: Need, names: FieldNames) -> RaggedColumn
         return arrow_columns.texts_of(parquet.read(path, names, need), where, names, need)
     lists = _records(path, names)
     found = _all_of(partial(gather_texts, records, names, need) for records in lists.values())
-    return _side_by_side(dict(zip(map(str, lists), found, strict=True)), where)
+    return side_by_side(dict(zip(map(str, lists), found, strict=True)), where)
 
 
-def _side_by_side(sets: Mapping[str, RaggedColumn], where: str) -> RaggedColumn:
+def side_by_side(sets: Mapping[str, RaggedColumn], where: str) -> RaggedColumn:
     """Several sets of texts as one: each row holds its texts of the first set, then those of the second, and so on."""
     if not sets:
         raise DataError(Fault(where, None, "is an empty mapping", "name at least one set"))

@@ -121,7 +121,7 @@ def run_systems(
     """Plan, fold and finish systems that are read already: what every family of metrics ends in."""
     if batch_rows < 1 or (threads is not None and threads < 1):
         raise SettingError("batch_rows and threads are at least 1")
-    factor = _factor(t, confidence)
+    factor = confidence_factor(t, confidence)
     plans = {rows.system: make_plan(metrics, frozenset({*rows.columns, *resources}), settings) for rows in systems}
     digest_of = _Digests()
     results = {}
@@ -140,7 +140,7 @@ def run_systems(
     return Run(results, __version__, tuple(warnings))
 
 
-def _factor(t: float | None, confidence: float | None) -> Callable[[int], float]:
+def confidence_factor(t: float | None, confidence: float | None) -> Callable[[int], float]:
     """The factor of the confidence for a number of scored rows."""
     if confidence is None:
         factor = DEFAULT_T if t is None else t

@@ -65,7 +65,7 @@ class LogRatios(Fact[BothCounts, NgramValues]):
         keys, references, responses = state.references.shared(state.responses)
         ratios = references / max(int(references.sum(dtype=np.int64)), 1)
         ratios /= responses / max(int(responses.sum(dtype=np.int64)), 1)
-        return NgramValues(keys, np.log2(ratios, out=ratios))
+        return NgramValues(keys, np.log2(ratios, out=ratios), self.n, state.references.vocabulary)
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from typing import TypeAlias, cast
 import numpy as np
 import numpy.typing as npt
 
-from dialeval.core.arrays import Floats, Ids, Ints
+from dialeval.core.arrays import Bytes, Floats, Ids, Ints, release, room
 from dialeval.core.batch import Batch
 from dialeval.core.columns import TextColumn, TokenColumn
 from dialeval.core.fold import Reduction
@@ -155,23 +155,27 @@ class NgramCounts:
     @property
     def total(self) -> int:
         """Number of n-grams."""
-        return int(self.counts.sum(dtype=np.int64))
+        total = 0
+        for start in range(0, self.types, _COMPARED_KEYS):
+            part = self.counts[start : start + _COMPARED_KEYS]
+            total += int(part.sum(dtype=np.int64))
+            release(part)
+        return total
 
     def merge(self, other: NgramCounts) -> NgramCounts:
-        """The counts of both."""
-        from dialeval.text import ngrams_kernel as kernel
-
+        """The counts of both; large ones lie in temporary files, and few pages of them in memory."""
         if not other.types:
             return self
         if not self.types:
             return other
         other = other.translated(self.vocabulary)
-        keys = np.empty((self.types + other.types, _packs(self.n)), np.int64)
-        counts = np.empty(len(keys), _counts_type(self.total + other.total))
-        size = kernel.merge_counts(self.keys, self.counts, other.keys, other.counts, keys, counts)
-        keys.resize((size, _packs(self.n)), refcheck=False)  # in place: a copy would need the memory twice
-        counts.resize(size, refcheck=False)
-        return NgramCounts(self.n, self.vocabulary, keys, counts)
+        keys = room((self.types + other.types, _packs(self.n)), np.int64)
+        counts = room((len(keys),), _counts_type(self.total + other.total))
+        size = _merge(self, other, keys, counts)
+        for array in (keys, counts):
+            if array.flags.owndata:  # in place: a copy would need the memory twice; a file needs none for its end
+                array.resize((size, *array.shape[1:]), refcheck=False)
+        return NgramCounts(self.n, self.vocabulary, keys[:size], counts[:size])
 
     def shared(self, other: NgramCounts) -> tuple[Ints, Counts, Counts]:
         """The keys of the n-grams, of one or two words, that both have, and the counts on either side."""
@@ -189,19 +193,52 @@ class NgramCounts:
         """The same counts in terms of another vocabulary, new words being added to it."""
         if vocabulary is self.vocabulary or not self.types:
             return self
-        used, place = np.unique(self.grams, return_inverse=True)
-        ids = vocabulary.add(self.vocabulary.column().take(used.astype(np.int64)))
-        return self._sorted(self.n, vocabulary, ids[place].reshape(-1, self.n), self.counts)
+        words, grams = self.worded()
+        return self._sorted(self.n, vocabulary, vocabulary.add(words)[grams], self.counts)
 
-    def __reduce__(self) -> tuple[object, tuple[int, list[str], Ids, Counts]]:
-        used, place = np.unique(self.grams, return_inverse=True)
-        words = list(self.vocabulary.column().take(used.astype(np.int64)))
-        return _unpickled_counts, (self.n, words, place.reshape(-1, self.n).astype(np.int32), self.counts)
+    def worded(self) -> tuple[TextColumn, Ids]:
+        """The words that occur, in the order of their ids, and the n-grams in terms of these."""
+        grams, column = self.grams, self.vocabulary.column()
+        used = np.zeros(len(column), np.bool_)
+        used[grams] = True
+        places = np.cumsum(used, dtype=np.int32) - np.int32(1)
+        return column.take(np.flatnonzero(used)), places[grams]
+
+    def to_plain(self) -> tuple[int, Bytes, Ints, Ids, Counts]:
+        """The counts with the words they use, in plain arrays; `from_plain` gives equal counts back."""
+        words, grams = self.worded()
+        lengths = words.ends - words.starts
+        data = [words.data[start:end] for start, end in zip(words.starts.tolist(), words.ends.tolist(), strict=True)]
+        return self.n, np.concatenate([np.empty(0, np.uint8), *data]), lengths, grams, self.counts
+
+    @classmethod
+    def from_plain(cls, n: int, data: Bytes, lengths: Ints, grams: Ids, counts: Counts) -> NgramCounts:
+        """The counts that `to_plain` took apart, over a vocabulary of their own."""
+        ends = np.cumsum(lengths)
+        vocabulary = Vocabulary()
+        vocabulary.add(TextColumn(data, ends - lengths, ends))
+        # Words come in the order of their old ids, so the n-grams are in order already.
+        return cls(n, vocabulary, _packed(grams), counts)
+
+    def __reduce__(self) -> tuple[object, tuple[int, Bytes, Ints, Ids, Counts]]:
+        return NgramCounts.from_plain, self.to_plain()
 
 
-def _unpickled_counts(n: int, words: list[str], grams: Ids, counts: Counts) -> NgramCounts:
-    # Words come in the order of their old ids, so the n-grams are in order already.
-    return NgramCounts(n, Vocabulary(words), _packed(grams), counts)
+def _merge(left: NgramCounts, right: NgramCounts, keys: Ints, counts: Counts) -> int:
+    """Fill in the merged counts, a stretch at a time, and give their number."""
+    from dialeval.text import ngrams_kernel as kernel
+
+    i = j = size = 0
+    while i < left.types or j < right.types:
+        i_end, j_end = kernel.merge_ends(left.keys, i, right.keys, j, _COMPARED_KEYS)
+        here, there = slice(i, i_end), slice(j, j_end)
+        parts = left.keys[here], left.counts[here], right.keys[there], right.counts[there]
+        room_left = keys[size:], counts[size:]
+        merged = kernel.merge_counts(*parts, *room_left)
+        for done in (*parts, *(part[:merged] for part in room_left)):
+            release(done)
+        i, j, size = i_end, j_end, size + merged
+    return size
 
 
 def _counts_type(total: int) -> type[np.int32 | np.int64]:
@@ -225,10 +262,31 @@ def _packed(grams: Ids) -> Ints:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class NgramValues:
-    """A number for each of some n-grams of one or two words, found by binary search."""
+    """A number for each of some n-grams of one or two words, found by binary search.
+
+    With the vocabulary of its keys it may leave the process, words and all.
+    """
 
     keys: Ints
     values: Floats
+    n: int = 1
+    vocabulary: Vocabulary | None = None
+
+    def translated(self, vocabulary: Vocabulary) -> NgramValues:
+        """The same values in terms of another vocabulary, new words being added to it."""
+        if self.vocabulary is None or self.vocabulary is vocabulary:
+            return self
+        moved = self._counts().translated(vocabulary)
+        return NgramValues(moved.keys[:, 0], self.values[moved.counts], self.n, vocabulary)
+
+    def _counts(self) -> NgramCounts:
+        """The n-grams, with the place of its value for a count: what is sorted anew then tells what went where."""
+        if self.vocabulary is None:
+            raise TypeError("values over the words of a process stay in it; give them their vocabulary")
+        return NgramCounts(self.n, self.vocabulary, self.keys[:, None], np.arange(len(self.keys), dtype=np.int64))
+
+    def __reduce__(self) -> tuple[object, tuple[NgramCounts, Floats]]:
+        return _values_of, (self._counts(), self.values)
 
     def of_keys(self, keys: Ints) -> Floats:
         """The value of every key of an `NgramColumn`; NaN for an n-gram without one."""
@@ -245,6 +303,10 @@ class NgramValues:
     def _looked_up(self, keys: Ints) -> Floats:
         place = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
         return np.where(self.keys[place] == keys, self.values[place], np.nan)
+
+
+def _values_of(places: NgramCounts, values: Floats) -> NgramValues:
+    return NgramValues(places.keys[:, 0], values[places.counts], places.n, places.vocabulary)
 
 
 def count_texts(

@@ -71,3 +71,37 @@ def merge_counts(left, left_counts, right, right_counts, merged, counts):  # typ
         counts[size] = count
         size += 1
     return size
+
+
+@njit(nogil=True)
+def _compared(left, i, right, j):  # type: ignore[no-untyped-def]
+    """Below 0, 0 or above 0 as row `i` of the one comes before, equals or comes after row `j` of the other."""
+    for k in range(left.shape[1]):
+        if left[i, k] != right[j, k]:
+            return -1 if left[i, k] < right[j, k] else 1
+    return 0
+
+
+@njit(nogil=True)
+def _up_to(keys, start, stop, other, row):  # type: ignore[no-untyped-def]
+    """The first of the rows from `start` to `stop` that comes after a row of `other`."""
+    while start < stop:
+        middle = (start + stop) // 2
+        if _compared(keys, middle, other, row) <= 0:
+            start = middle + 1
+        else:
+            stop = middle
+    return start
+
+
+@njit(nogil=True, cache=True)
+def merge_ends(left, i, right, j, most):  # type: ignore[no-untyped-def]
+    """How far from `i` and `j` on, at most `most` rows on either side, two lists can be merged by themselves."""
+    left_end = min(i + most, left.shape[0])
+    right_end = min(j + most, right.shape[0])
+    if i < left_end and j < right_end:
+        if _compared(left, left_end - 1, right, right_end - 1) <= 0:
+            right_end = _up_to(right, j, right_end, left, left_end - 1)
+        else:
+            left_end = _up_to(left, i, left_end, right, right_end - 1)
+    return left_end, right_end

@@ -11,6 +11,10 @@ Paper: Li et al. 2016, "A Diversity-Promoting Objective Function for Neural Conv
 Where a vocabulary is known (a list, a training text, word vectors) all words outside of it count as one, `<unk>`, as in
 dialog-eval; `oov=self` counts them as themselves, and so does an evaluation without a vocabulary.
 
+Different n-grams are counted exactly (`count=exact`): memory grows with them, and what does not fit lies in temporary
+files. `count=approx` estimates their number from 64 KiB (see `hyperloglog`); the relative standard error stands in the
+signature. The value is then for the corpus alone; those of single responses stay exact.
+
 Edge cases: a response with fewer than n words has no n-gram and is not scored. The items are the values of the single
 responses under either setting. Where no response has an n-gram the value is NaN; dialog-eval ends with a division by
 zero there and writes nothing.
@@ -20,7 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -30,7 +34,9 @@ from dialeval.core.errors import SettingError
 from dialeval.core.exact import Moments
 from dialeval.core.fold import Estimate, Metric, Partial
 from dialeval.core.needs import Need
+from dialeval.core.signature import Signature
 from dialeval.core.statistics import Sample
+from dialeval.metrics.diversity.hyperloglog import ERROR, DistinctSketch
 from dialeval.text.ngrams import NgramCounts, ngram_counts, ngrams
 from dialeval.text.resampled import ngram_totals
 from dialeval.text.tokenise import DEFAULT, Oov, check_tokeniser, tokens
@@ -40,7 +46,7 @@ from dialeval.text.tokenise import DEFAULT, Oov, check_tokeniser, tokens
 class DistinctState:
     """The n-grams of all responses, and the moments of the values of single responses."""
 
-    ngrams: NgramCounts
+    ngrams: NgramCounts | DistinctSketch
     moments: Moments
 
 
@@ -58,20 +64,27 @@ class Distinct(Metric[DistinctState]):
     per: Literal["corpus", "response"] = "corpus"
     oov: Oov = "unk"
     tokeniser: str = DEFAULT
+    count: Literal["exact", "approx"] = "exact"
 
     def __post_init__(self) -> None:
         if self.n < 1:
             raise SettingError(f"distinct counts n-grams of at least one word; n={self.n} is not possible")
         if self.per not in ("corpus", "response"):
             raise SettingError(f"distinct is computed per corpus or per response, not per {self.per!r}")
+        if self.count not in ("exact", "approx"):
+            raise SettingError(f"distinct counts n-grams exactly or approximately (exact, approx), not {self.count!r}")
         check_tokeniser(self.tokeniser)
 
     @property
     def wants(self) -> frozenset[Need]:
         return frozenset({Need.VOCABULARY}) if self.oov == "unk" else frozenset()
 
+    def signature(self) -> Signature:
+        plain = super().signature()
+        return plain.with_fields(error=round(ERROR, 4)) if self.count == "approx" else plain
+
     def empty(self) -> DistinctState:
-        return DistinctState(NgramCounts.empty(self.n), Moments())
+        return DistinctState(NgramCounts.empty(self.n) if self.count == "exact" else DistinctSketch.empty(), Moments())
 
     def partial(self, batch: Batch) -> Partial[DistinctState]:
         column = ngrams(batch, Need.RESPONSE, self.n, self.tokeniser, self.oov)
@@ -79,8 +92,9 @@ class Distinct(Metric[DistinctState]):
             items = column.distinct() / np.diff(column.offsets)
         counts = ngram_counts(batch, Need.RESPONSE, self.n, self.tokeniser, self.oov)
         words = tokens(batch, Need.RESPONSE, self.tokeniser, self.oov)
-        brought = {self._words: words} if self.per == "corpus" else {}
-        return Partial(DistinctState(counts, Moments.of(items)), {self.name: items}, brought)
+        brought = {self._words: words} if self.per == "corpus" and self.count == "exact" else {}
+        state = counts if self.count == "exact" else DistinctSketch.of(counts)
+        return Partial(DistinctState(state, Moments.of(items)), {self.name: items}, brought)
 
     @property
     def _words(self) -> str:
@@ -95,7 +109,8 @@ class Distinct(Metric[DistinctState]):
         return shares
 
     def merge(self, left: DistinctState, right: DistinctState) -> DistinctState:
-        return DistinctState(left.ngrams.merge(right.ngrams), left.moments + right.moments)
+        ngrams: Any = left.ngrams  # both sides have the kind that `count` says
+        return DistinctState(ngrams.merge(right.ngrams), left.moments + right.moments)
 
     def finish(self, state: DistinctState) -> Mapping[str, Estimate]:
         rows = Estimate.of_moments(state.moments)

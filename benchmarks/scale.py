@@ -1,0 +1,204 @@
+"""Scale: throughput and memory from a hundred thousand to ten million responses, on one core, two, and Ray.
+
+    python -m benchmarks scale
+
+Not part of `make bench`: the ten million take the better part of an hour and 6 GB of disk, and
+`DIALEVAL_BENCH_ROWS=100000,1000000` leaves them out. Writes `benchmarks/scale.md`.
+
+Rows are JSONL shards of 100,000, a response and a reference of twelve words each (`texts`). Every figure is that of
+the whole command, from its start to the saved run: CPU seconds of all its processes, and the largest sum of their
+proportional memory (PSS), looked up five times a second.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+from collections.abc import Iterator
+from datetime import date
+from pathlib import Path
+from typing import NamedTuple
+
+from benchmarks.texts import lines
+
+SIZES = [int(size) for size in os.environ.get("DIALEVAL_BENCH_ROWS", "100000,1000000,10000000").split(",")]
+SHARD = 100_000
+METRICS = "length,distinct,bleu"
+MAIN = "from dialeval.cli.main import main; main()"
+MARK = "DIALEVAL_BENCH_MARK"
+WAYS = {
+    "one core": ["--jobs", "1", "-j", "1"],
+    "two processes": ["--jobs", "2"],
+    "two processes, --approx": ["--jobs", "2", "--approx"],
+    "two processes, --approx --no-items": ["--jobs", "2", "--approx", "--no-items"],
+    "Ray, two cores": ["--engine", "ray"],
+}
+TARGET = Path(__file__).parent / "scale.md"
+
+
+class Cost(NamedTuple):
+    """What a command took."""
+
+    wall: float
+    cpu: float
+    first: float
+    """CPU seconds of the process that was started: what cannot be shared."""
+    peak: float
+    """Gigabytes of all processes together."""
+
+
+def write_shards(folder: Path, rows: int) -> None:
+    """Shards that are not there yet."""
+    folder.mkdir(exist_ok=True)
+    for number in range(rows // SHARD):
+        path = folder / f"part-{number:04}.jsonl"
+        if not path.exists():
+            sides = zip(lines(SHARD, 2 * number), lines(SHARD, 2 * number + 1), strict=True)
+            rows_here = (
+                {"dialog_id": f"{number}-{row // 5}", "response": response, "reference": reference}
+                for row, (response, reference) in enumerate(sides)
+            )
+            path.write_text("".join(json.dumps(row) + "\n" for row in rows_here))
+
+
+def marked(mark: bytes) -> dict[int, tuple[float, float]]:
+    """CPU seconds and proportional memory of every process that inherited the mark."""
+    found: dict[int, tuple[float, float]] = {}
+    tick = os.sysconf("SC_CLK_TCK")
+    for folder in Path("/proc").iterdir():
+        if not folder.name.isdigit():
+            continue
+        try:
+            if mark not in (folder / "environ").read_bytes():
+                continue
+            times = (folder / "stat").read_text().rpartition(")")[2].split()
+            memory = next(
+                line for line in (folder / "smaps_rollup").read_text().splitlines() if line.startswith("Pss:")
+            )
+        except (OSError, StopIteration):
+            continue
+        found[int(folder.name)] = ((int(times[11]) + int(times[12])) / tick, 1024 * int(memory.split()[1]))
+    return found
+
+
+def measured(arguments: list[str]) -> Cost:
+    """The cost of a command with everything that it starts."""
+    mark = uuid.uuid4().hex
+    start = time.perf_counter()
+    environment = {**os.environ, MARK: mark, "RAY_AUTH_MODE": "disabled"}
+    command = subprocess.Popen(
+        [sys.executable, "-c", MAIN, *arguments], env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+    )
+    cpu: dict[int, float] = {}
+    peak = 0.0
+    while command.poll() is None:
+        now = marked(mark.encode())
+        cpu |= {process: seconds for process, (seconds, _) in now.items()}
+        peak = max(peak, sum(memory for _, memory in now.values()))
+        time.sleep(0.2)
+    wall = time.perf_counter() - start
+    assert command.stderr is not None
+    if command.returncode:
+        raise RuntimeError(command.stderr.read().decode())
+    command.stderr.close()
+    return Cost(wall, sum(cpu.values()), cpu.get(command.pid, 0.0), peak / 1e9)
+
+
+def figures() -> Iterator[tuple[str, str]]:
+    """What is measured, and the figure."""
+    costs: dict[int, dict[str, Cost]] = {}
+    with tempfile.TemporaryDirectory(dir=os.environ.get("DIALEVAL_BENCH_DIR")) as name:
+        for rows in SIZES:
+            folder = Path(name, str(rows))
+            write_shards(folder, rows)
+            costs[rows] = {}
+            for way, flags in WAYS.items():
+                given = ["score", f"bot={folder}/*.jsonl", "-m", METRICS, "-f", "json", "-o", str(Path(name, "out"))]
+                cost = costs[rows][way] = measured([*given, *flags])
+                took = f"{cost.wall:.1f} s wall, {cost.cpu:.1f} CPU s ({cost.first:.1f} in the first process)"
+                rate = f"{rows / cost.cpu:,.0f} responses a CPU second, {cost.peak:.2f} GB"
+                yield f"{rows:,} responses, {way}", f"{took}, {rate}"
+            for path in folder.iterdir():
+                path.unlink()
+    TARGET.write_text(document(costs))
+    yield "written", str(TARGET.relative_to(TARGET.parent.parent))
+
+
+def document(costs: dict[int, dict[str, Cost]]) -> str:
+    """The page with the table and the estimate."""
+    heads = ["responses", "how", "wall", "CPU", "in the first process", "responses a second, wall", "peak memory"]
+    table = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
+    for rows, ways in costs.items():
+        for way, cost in ways.items():
+            table.append(
+                f"| {rows:,} | {way} | {cost.wall:.1f} s | {cost.cpu:.1f} s | {cost.first:.1f} s "
+                f"| {rows / cost.wall:,.0f} | {cost.peak:.2f} GB |"
+            )
+    return TEXT.format(
+        day=date.today().isoformat(),  # noqa: DTZ011
+        metrics=METRICS,
+        table="\n".join(table),
+        ratios="\n".join(map(ratios, costs, costs.values())),
+        estimate=estimate(costs),
+    )
+
+
+def ratios(rows: int, ways: dict[str, Cost]) -> str:
+    """How the ways compare at one size."""
+    one, two, ray = (ways[way] for way in ("one core", "two processes", "Ray, two cores"))
+    return (
+        f"- {rows:,} responses: two processes are {one.wall / two.wall:.2f} times as fast as one core by the clock and "
+        f"take {two.cpu / one.cpu:.2f} times the CPU;\n  Ray takes {ray.wall / two.wall:.2f} times the wall and "
+        f"{ray.cpu / two.cpu:.2f} times the CPU of two processes."
+    )
+
+
+def estimate(costs: dict[int, dict[str, Cost]]) -> str:
+    """What a thousand million turns cost, from what the rows between the two largest sizes did."""
+    if len(costs) < 2:
+        return "Two sizes are needed to tell the start of a command from the cost of a row."
+    fewer, more = sorted(costs)[-2:]
+    page = [
+        f"Between {fewer:,} and {more:,} responses, so without the start of a command, a million responses cost",
+        "",
+        "| how | CPU | of that in the first process | 10^9 responses, workers | 10^9 responses, first process |",
+        "|---|---|---|---|---|",
+    ]
+    for way, large in costs[more].items():
+        small = costs[fewer][way]
+        million = 1e6 / (more - fewer)
+        cpu, first = (large.cpu - small.cpu) * million, (large.first - small.first) * million
+        hours = (cpu - first) * 1000 / 3600
+        thousand = [f"{hours:.1f} CPU hours, {hours / 100 * 60:.1f} minutes on 100 cores", f"{first / 3.6:.2f} hours"]
+        page.append(f"| {way} | {cpu:.1f} s | {first:.1f} s | {' | '.join(thousand if way != 'one core' else '--')} |")
+    return "\n".join(page)
+
+
+TEXT = """# From a laptop to a cluster
+
+What `python -m benchmarks scale` printed on {day}, on two cores that other work shared; so CPU seconds are firmer than
+wall, and ratios firmer than either. `dialeval score 'shards/*.jsonl' -m {metrics} -o out`, from start to saved run:
+JSONL shards of 100,000 rows, response and reference of twelve words each out of 30,000. CPU and memory are those of all
+processes of a command together.
+
+{table}
+
+Ray's figures hold its own start, about ten seconds, and its own processes.
+
+{ratios}
+
+## What 10^9 turns cost on 100 cores
+
+{estimate}
+
+What workers do is shared by as many as there are. What the first process does is not: it merges states and puts the
+items together into one file, and that is what limits a run on many cores. Exact counts of all pairs of words and one
+value per response are dear at that size, and `--approx --no-items` does without both; then a run of 10^9 turns is a
+matter of minutes on 100 cores. On Ray sixteen pieces are merged in the cluster before their states come to the first
+process. Storage must give each core about 20 MB of JSONL a second.
+"""

@@ -1,0 +1,64 @@
+"""The kernel behind fingerprints: texts as symbols, symbols as the coefficients of two polynomials modulo 2**61 - 1.
+
+A text is its bytes, seven to a symbol, and then one symbol with its length, which no seven bytes can be. The end of a
+row of several texts is a symbol of its own. So no two columns have the same symbols.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit, uint64
+
+PRIME = (1 << 61) - 1
+FIRST_BASE = 0x12D687E5A3B9F04C
+SECOND_BASE = 0x0B4C6F9D81E7A253
+
+_PRIME = np.uint64(PRIME)
+_FIRST = np.uint64(FIRST_BASE)
+_SECOND = np.uint64(SECOND_BASE)
+_BITS_30 = np.uint64((1 << 30) - 1)
+_BITS_31 = np.uint64((1 << 31) - 1)
+_END_OF_TEXT = np.uint64(1 << 56)
+_END_OF_ROW = np.uint64(1 << 60)
+
+
+@njit(nogil=True)
+def _step(total, base, symbol):  # type: ignore[no-untyped-def]
+    """(total * base + symbol) mod PRIME: factors cut at bit 31, so that no product leaves 64 bits."""
+    high, low = total >> uint64(31), total & _BITS_31
+    base_high, base_low = base >> uint64(31), base & _BITS_31
+    middle = low * base_high + high * base_low
+    product = (
+        high * base_high * uint64(2) + (middle >> uint64(30)) + ((middle & _BITS_30) << uint64(31)) + low * base_low
+    )
+    product = (product & _PRIME) + (product >> uint64(61)) + symbol
+    product = (product & _PRIME) + (product >> uint64(61))
+    return product - _PRIME if product >= _PRIME else product
+
+
+@njit(nogil=True, cache=True)
+def add_texts(data, starts, ends, lists, totals):  # type: ignore[no-untyped-def]
+    """Go on with `totals` (two sums, and the number of symbols) over texts; `lists` has the row offsets, or nothing."""
+    first, second, symbols = totals[0], totals[1], totals[2]
+    row = 1
+    while row < lists.shape[0] and lists[row] == lists[0]:
+        first, second = _step(first, _FIRST, _END_OF_ROW), _step(second, _SECOND, _END_OF_ROW)
+        symbols += uint64(1)
+        row += 1
+    for text in range(starts.shape[0]):
+        place = starts[text]
+        while place < ends[text]:
+            symbol = uint64(0)
+            for byte in range(place, min(place + 7, ends[text])):
+                symbol = symbol << uint64(8) | uint64(data[byte])
+            first, second = _step(first, _FIRST, symbol), _step(second, _SECOND, symbol)
+            symbols += uint64(1)
+            place += 7
+        symbol = _END_OF_TEXT + uint64(ends[text] - starts[text])
+        first, second = _step(first, _FIRST, symbol), _step(second, _SECOND, symbol)
+        symbols += uint64(1)
+        while row < lists.shape[0] and lists[row] - lists[0] == text + 1:
+            first, second = _step(first, _FIRST, _END_OF_ROW), _step(second, _SECOND, _END_OF_ROW)
+            symbols += uint64(1)
+            row += 1
+    totals[0], totals[1], totals[2] = first, second, symbols

@@ -1,0 +1,148 @@
+"""States on the move: into the words of another process, and into bytes that are safe to read back.
+
+A state is a tree: numbers, texts, arrays, lists, tuples, dicts, and dataclasses of these. A class that is not to be
+taken apart field by field (one that refers to a vocabulary) has `to_plain` and `from_plain`.
+
+`to_bytes` writes such a tree as JSON with its arrays beside it, in NumPy's own archive. Nothing of it is ever run:
+`from_bytes` makes only objects of the classes that a state of no rows shows, and everything else is refused.
+"""
+
+from __future__ import annotations
+
+import io
+import zipfile
+import zlib
+from collections.abc import Callable, Mapping
+from dataclasses import fields, is_dataclass
+from typing import Any, TypeVar, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from dialeval.core.columns import Words
+from dialeval.core.errors import SettingError
+
+T = TypeVar("T")
+
+_TREE = "tree"
+_EXACT_IN_JSON = 1 << 53
+_DAMAGE = (ValueError, KeyError, TypeError, AttributeError, OSError, EOFError, zipfile.BadZipFile, zlib.error)
+
+
+class DamagedStateError(ValueError):
+    """Bytes that are not what `to_bytes` wrote."""
+
+
+def translated(state: T, vocabulary: Words) -> T:
+    """The same state in terms of another vocabulary, wherever it refers to one."""
+    moved: Any = state
+    if hasattr(state, "translated"):
+        moved = state.translated(vocabulary)
+    elif is_dataclass(state) and not isinstance(state, type):
+        parts = {field.name: translated(getattr(state, field.name), vocabulary) for field in fields(state)}
+        moved = type(state)(**parts)
+    elif isinstance(state, list | tuple):
+        moved = type(state)([translated(part, vocabulary) for part in state])
+    elif isinstance(state, dict):
+        moved = {key: translated(part, vocabulary) for key, part in state.items()}
+    return cast(T, moved)
+
+
+def to_bytes(state: object) -> bytes:
+    """The bytes of a state; SettingError for one that holds something else than plain data."""
+    import orjson
+
+    arrays: dict[str, Any] = {}
+    arrays[_TREE] = np.frombuffer(orjson.dumps(_taken_apart(state, arrays)), np.uint8)
+    target = io.BytesIO()
+    np.savez(target, **arrays)
+    return target.getvalue()
+
+
+def from_bytes(content: bytes, like: object) -> Any:
+    """The state that was written; `like` holds an object of every class that may occur in it."""
+    import orjson
+
+    try:
+        with np.load(io.BytesIO(content), allow_pickle=False) as archive:
+            arrays = {name: archive[name] for name in archive.files}
+        return _put_together(orjson.loads(arrays.pop(_TREE).tobytes()), arrays, _classes(like))
+    except (
+        ValueError,
+        KeyError,
+        TypeError,
+        AttributeError,
+        OSError,
+        EOFError,
+        zipfile.BadZipFile,
+        zlib.error,
+    ) as error:
+        raise DamagedStateError(f"{type(error).__name__}: {error}") from error
+
+
+def _name(kind: type) -> str:
+    return f"{kind.__module__}:{kind.__qualname__}"
+
+
+def _taken_apart(value: Any, arrays: dict[str, npt.NDArray[Any]]) -> Any:
+    if value is None or isinstance(value, bool | str):
+        return value
+    if type(value) is int:
+        return value if abs(value) < _EXACT_IN_JSON else {"int": hex(value)}
+    if type(value) is float:
+        return {"float": value.hex()}
+    if isinstance(value, bytes | np.ndarray):
+        if isinstance(value, np.ndarray) and value.dtype.hasobject:
+            raise SettingError("a state with an array of Python objects cannot be saved")
+        name = f"a{len(arrays)}"
+        arrays[name] = np.frombuffer(value, np.uint8) if isinstance(value, bytes) else value
+        return {"bytes" if isinstance(value, bytes) else "array": name}
+    if type(value) in (list, tuple):
+        return {type(value).__name__: [_taken_apart(part, arrays) for part in value]}
+    if type(value) is dict:
+        pairs = [[_taken_apart(key, arrays), _taken_apart(part, arrays)] for key, part in value.items()]
+        return {"dict": pairs}
+    return {"class": _name(type(value)), "parts": [_taken_apart(part, arrays) for part in _parts(value)]}
+
+
+def _parts(value: Any) -> tuple[Any, ...]:
+    if hasattr(value, "to_plain"):
+        return tuple(value.to_plain())
+    if is_dataclass(value) and not isinstance(value, type):
+        return tuple(getattr(value, field.name) for field in fields(value))
+    raise SettingError(f"a state that holds a {type(value).__name__} cannot be saved; give it to_plain and from_plain")
+
+
+def _classes(value: Any) -> dict[str, type]:
+    """The classes of all objects in a tree, by name."""
+    if isinstance(value, list | tuple):
+        return {name: kind for part in value for name, kind in _classes(part).items()}
+    if isinstance(value, dict):
+        return _classes([*value.keys(), *value.values()])
+    if hasattr(value, "to_plain") or (is_dataclass(value) and not isinstance(value, type)):
+        return {_name(type(value)): type(value)} | _classes(_parts(value))
+    return {}
+
+
+def _put_together(tree: Any, arrays: Mapping[str, npt.NDArray[Any]], classes: Mapping[str, type]) -> Any:
+    if not isinstance(tree, dict):
+        if tree is None or isinstance(tree, bool | str | int):
+            return tree
+        raise ValueError(f"{type(tree).__name__} where a value is expected")
+    if "class" in tree:
+        kind: Any = classes[tree["class"]]
+        make: Callable[..., Any] = kind.from_plain if hasattr(kind, "from_plain") else kind
+        return make(*[_put_together(part, arrays, classes) for part in tree["parts"]])
+    ((form, inside),) = tree.items()
+    readers: dict[str, Callable[[Any], Any]] = {
+        "int": lambda text: int(text, 16),
+        "float": float.fromhex,
+        "bytes": lambda name: arrays[name].tobytes(),
+        "array": lambda name: arrays[name],
+        "list": lambda parts: [_put_together(part, arrays, classes) for part in parts],
+        "tuple": lambda parts: tuple(_put_together(part, arrays, classes) for part in parts),
+        "dict": lambda pairs: {
+            _put_together(key, arrays, classes): _put_together(part, arrays, classes) for key, part in pairs
+        },
+    }
+    return readers[form](inside)

@@ -1,0 +1,110 @@
+"""States survive a file without pickles, and nothing but what they may hold comes out of one."""
+
+from __future__ import annotations
+
+import io
+import pickle
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dialeval.core.columns import TextColumn
+from dialeval.core.errors import SettingError
+from dialeval.core.exact import Moments
+from dialeval.core.states import DamagedStateError, from_bytes, to_bytes, translated
+from dialeval.text.ngrams import NgramColumn, NgramCounts, NgramValues
+from dialeval.text.tokenise import tokenise
+from dialeval.text.vocabulary import Vocabulary
+
+plain = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.binary(),
+    lambda parts: st.lists(parts, max_size=4) | st.tuples(parts, parts) | st.dictionaries(st.text(), parts, max_size=3),
+    max_leaves=12,
+)
+
+
+@given(plain)
+def test_plain_data_comes_back(value: Any) -> None:
+    assert repr(from_bytes(to_bytes(value), None)) == repr(value)
+
+
+@given(st.lists(st.floats(allow_infinity=False), max_size=5))
+def test_exact_sums_come_back(items: list[float]) -> None:
+    moments = Moments.of(np.array(items, np.float64))
+    assert from_bytes(to_bytes((moments, moments)), (Moments(),)) == (moments, moments)
+
+
+def counted(texts: list[str], n: int, vocabulary: Vocabulary) -> NgramCounts:
+    tokens = tokenise(TextColumn.from_strings(texts), vocabulary)
+    return NgramCounts.of(NgramColumn.of(tokens, n), vocabulary)
+
+
+def as_words(counts: NgramCounts) -> dict[tuple[str, ...], int]:
+    rows = [tuple(counts.vocabulary.words(gram)) for gram in counts.grams]
+    return dict(zip(rows, counts.counts.tolist(), strict=True))
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_counts_come_back_with_their_words(n: int) -> None:
+    counts = counted(["a b a b c", "żółw b a", ""], n, Vocabulary(["x", "c"]))
+    back = from_bytes(to_bytes({"state": counts}), NgramCounts.empty(n))["state"]
+    assert as_words(back) == as_words(counts)
+    home = Vocabulary(["q", "b"])
+    moved = translated((counts, {"k": [back]}), home)
+    assert as_words(moved[0]) == as_words(moved[1]["k"][0]) == as_words(counts)
+    assert moved[0].vocabulary is moved[1]["k"][0].vocabulary is home
+
+
+@pytest.mark.parametrize("n", [1, 2])
+def test_values_travel_with_their_words(n: int) -> None:
+    vocabulary = Vocabulary()
+    counts = counted(["a b a b c d", "e b a"], n, vocabulary)
+    values = NgramValues(counts.keys[:, 0], np.sqrt(np.arange(1, counts.types + 1)), n, vocabulary)
+    home = Vocabulary(["d", "z", "b"])
+    moved = translated(pickle.loads(pickle.dumps(values)), home)
+    again = counted(["e b a c z d", "a b"], n, home)
+    old = counted(["e b a c z d", "a b"], n, vocabulary)
+    expected = dict(zip(as_words(old), values.of_keys(old.keys[:, 0]).tolist(), strict=True))
+    found = dict(zip(as_words(again), moved.of_keys(again.keys[:, 0]).tolist(), strict=True))
+    assert found == pytest.approx(expected, nan_ok=True, abs=0)
+    with pytest.raises(TypeError, match="vocabulary"):
+        pickle.dumps(NgramValues(values.keys, values.values))
+
+
+@dataclass
+class Stranger:
+    size: int
+
+
+def test_only_classes_of_the_template_come_out() -> None:
+    content = to_bytes([Stranger(3)])
+    assert from_bytes(content, Stranger(0)) == [Stranger(3)]
+    with pytest.raises(DamagedStateError, match="Stranger"):
+        from_bytes(content, Moments())
+
+
+def test_what_is_not_plain_is_refused() -> None:
+    with pytest.raises(SettingError, match="set cannot be saved"):
+        to_bytes({1, 2})
+    with pytest.raises(SettingError, match="Python objects"):
+        to_bytes(np.array([object()]))
+
+
+def test_pickles_and_rubbish_are_refused() -> None:
+    hidden = io.BytesIO()
+    np.savez(hidden, tree=np.array([{"a": 1}], object))
+    for content in (b"", b"PK", pickle.dumps([1]), hidden.getvalue(), to_bytes(1)[:-30]):
+        with pytest.raises(DamagedStateError):
+            from_bytes(content, None)
+
+
+@pytest.mark.parametrize("tree", [b"1.5", b'{"float": 1}', b'{"what": 1}', b'{"array": "a9"}', b"{}", b"[1]", b"nul"])
+def test_trees_of_other_shapes_are_refused(tree: bytes) -> None:
+    target = io.BytesIO()
+    np.savez(target, tree=np.frombuffer(tree, np.uint8))
+    with pytest.raises(DamagedStateError):
+        from_bytes(target.getvalue(), None)

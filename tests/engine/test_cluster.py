@@ -1,0 +1,179 @@
+"""A Ray cluster gives the same figures, also when it loses a node; actors hold what wants an accelerator."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+import uuid
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+
+import dialeval
+from dialeval.core.arrays import Floats
+from dialeval.core.batch import Batch
+from dialeval.core.errors import DataError, SettingError
+from dialeval.core.fold import RowMetric
+from dialeval.core.needs import Need
+from dialeval.engine.cluster import Cluster
+from dialeval.engine.stream import evaluate_shards
+from engine.chats import Delicate, bare, estimates, write_shards
+
+pytest.importorskip("ray")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::ResourceWarning", "ignore::FutureWarning", "ignore::DeprecationWarning"
+)
+
+TESTS = Path(__file__).parent.parent
+
+
+@dataclass(frozen=True)
+class Slow(RowMetric):
+    """For tests: takes its time over each batch."""
+
+    family = "slow"
+    presets: ClassVar[Mapping[str, Mapping[str, object]]] = {"slow": {}}
+    needs = frozenset({Need.RESPONSE})
+
+    marks: str = ""
+    """A folder in which every batch that is begun, and every one that is ended, leaves a mark."""
+
+    def score(self, batch: Batch) -> Floats:
+        if self.marks:
+            import ray
+
+            name = f"{ray.get_runtime_context().get_node_id()}-{os.getpid()}-{uuid.uuid4().hex}"
+            Path(self.marks, f"begun-{name}").touch()
+            time.sleep(0.4)
+            Path(self.marks, f"ended-{name}").touch()
+        return np.array([float(len(text)) for text in batch.texts(Need.RESPONSE)])
+
+
+@dataclass(frozen=True)
+class Learned(RowMetric):
+    """For tests: tells which accelerator it was given."""
+
+    family = "learned"
+    presets: ClassVar[Mapping[str, Mapping[str, object]]] = {"learned": {}}
+    needs = frozenset({Need.RESPONSE})
+    device = True
+
+    def score(self, batch: Batch) -> Floats:
+        return np.full(len(batch), float(os.environ.get("CUDA_VISIBLE_DEVICES") or -1))
+
+
+@pytest.fixture(scope="module")
+def nodes() -> Iterator[Any]:
+    """A head that does not work, and three nodes that do."""
+    import ray
+    from ray.cluster_utils import Cluster as Nodes
+
+    before = os.environ.get("PYTHONPATH")
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(TESTS), before]))
+    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    store = {"object_store_memory": 100 << 20}
+    cluster = Nodes(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False, **store})
+    for _ in range(3):
+        cluster.add_node(num_cpus=1, num_gpus=1, **store)
+    ray.init(address=cluster.address, log_to_driver=False)
+    yield cluster
+    ray.shutdown()
+    cluster.shutdown()
+    if before is None:
+        del os.environ["PYTHONPATH"]
+    else:
+        os.environ["PYTHONPATH"] = before
+
+
+def test_a_cluster_that_is_not_there() -> None:
+    for address in ("127.0.0.1:1", "ray://127.0.0.1:1"):
+        with pytest.raises(SettingError, match=r"no Ray cluster answers at .*check --address"), Cluster(address):
+            pass
+
+
+def test_the_same_to_the_last_digit(nodes: Any, tmp_path: Path) -> None:
+    write_shards(tmp_path / "shards", 80, 3)
+    whole = tmp_path / "whole.jsonl"
+    expected = dialeval.evaluate({"bot": whole}, train=whole)
+    given: dict[str, Any] = {"train": whole, "piece_bytes": 1_000, "batch_rows": 9}
+    run = evaluate_shards({"bot": f"{tmp_path}/shards/*"}, **given, engine=Cluster(), output=tmp_path / "out")
+    assert estimates(run) == estimates(expected)
+    assert bare(dialeval.load(tmp_path / "out")) == bare(expected)
+    # States that go through the journal come one by one, and are the same.
+    kept = evaluate_shards({"bot": f"{tmp_path}/shards/*"}, **given, engine=Cluster(), resume=tmp_path / "work")
+    assert estimates(kept) == estimates(expected)
+
+
+def test_an_error_in_the_data_comes_through_once(nodes: Any, tmp_path: Path) -> None:
+    write_shards(tmp_path / "shards", 20, 3)
+    with (tmp_path / "shards" / "part-01.jsonl").open("a") as file:
+        file.write('{"response": "poison"}\n')
+    with pytest.raises(DataError, match=r"part-01.jsonl:21: a metric cannot score this row") as caught:
+        evaluate_shards(f"{tmp_path}/shards/*", metrics=[Delicate()], engine=Cluster())
+    assert len(caught.value.faults) == 1
+
+
+def test_metrics_that_want_a_device_get_one(nodes: Any, tmp_path: Path) -> None:
+    write_shards(tmp_path / "shards", 30, 3)
+    given: dict[str, Any] = {"metrics": ["length", Learned(), "distinct-2"], "piece_bytes": 700}
+    run = evaluate_shards(
+        {"s": f"{tmp_path}/shards/*"}, **given, engine=Cluster(gpus_per_task=1), output=tmp_path / "out"
+    )["s"]
+    plain = dialeval.evaluate({"s": tmp_path / "whole.jsonl"}, metrics="length,distinct-2")["s"]
+    assert list(run) == ["length", "learned", "distinct-2"]
+    assert [run[key].mean for key in plain] == [estimate.mean for estimate in plain.values()]
+    items = dialeval.load(tmp_path / "out")["s"]["learned"].items
+    assert items is not None
+    assert len(items) == 90
+    assert items.min() >= 0, "every piece was scored by a worker with an accelerator"
+    with pytest.raises(SettingError, match="the cluster has 3 GPUs and --gpus-per-task asks for 8"):
+        evaluate_shards({"s": f"{tmp_path}/shards/*"}, **given, engine=Cluster(gpus_per_task=8))
+
+
+def test_a_lost_node(nodes: Any, tmp_path: Path) -> None:
+    """One of three nodes is killed in mid-run: its pieces are folded again, and no row is lost or counted twice."""
+    write_shards(tmp_path / "shards", 80, 4)
+    marks = tmp_path / "marks"
+    marks.mkdir()
+    plain = dialeval.evaluate({"s": tmp_path / "whole.jsonl"}, metrics=["length", "distinct", "bleu-4", Slow()])["s"]
+    killed: list[str] = []
+
+    def at_work() -> dict[str, int]:
+        """The processes that are at work by node, once some batches are done."""
+        names = {what: {path.name[6:] for path in marks.glob(f"{what}-*")} for what in ("begun", "ended")}
+        there = names["begun"] - names["ended"] if len(names["ended"]) > 5 else set()
+        return {name.split("-")[0]: int(name.split("-")[1]) for name in there}
+
+    def kill() -> None:
+        while not killed:
+            for node in list(nodes.worker_nodes):
+                if process := at_work().get(node.node_id):
+                    killed.append(node.node_id)
+                    os.kill(process, signal.SIGKILL)  # as if the power were cut: the worker does not outlive its node
+                    nodes.remove_node(node, allow_graceful=False)
+                    return
+            time.sleep(0.05)
+
+    killer = threading.Thread(target=kill, daemon=True)
+    killer.start()
+    slow = Slow(str(marks))
+    run = evaluate_shards(
+        {"s": f"{tmp_path}/shards/*"},
+        metrics=["length", "distinct", "bleu-4", slow],
+        engine=Cluster(),
+        output=tmp_path / "out",
+        piece_bytes=1_500,
+    )["s"]
+    killer.join()
+    begun, ended = (len(list(marks.glob(f"{what}-{killed[0]}-*"))) for what in ("begun", "ended"))
+    assert begun > ended, "the node was at work on a piece when it was killed"
+    back = dialeval.load(tmp_path / "out")["s"]
+    for (key, estimate), (name, expected) in zip(run.items(), plain.items(), strict=True):
+        assert (estimate.mean, estimate.std, estimate.rows) == (expected.mean, expected.std, expected.rows), name
+        np.testing.assert_array_equal(back[key].items, expected.items)

@@ -1,0 +1,244 @@
+"""A run that was killed goes on where it stopped and ends in the same files; a changed one is refused by name."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dialeval.core.errors import DataError, SettingError
+from dialeval.core.result import Run
+from dialeval.data.pieces import Piece
+from dialeval.engine.job import Engine, Folded, Job, Known, Task
+from dialeval.engine.journal import stamps
+from dialeval.engine.stream import evaluate_shards
+from dialeval.engine.threads import Threads
+from engine.chats import Delicate, estimates, write_shards
+
+VICTIM = """
+import sys
+from dialeval.engine import stream, threads
+from dialeval.text import ngrams_kernel, words_kernel
+shards, work, out = sys.argv[1:]
+print("ready", flush=True)
+stream.evaluate_shards(shards, metrics="length,distinct,kl-div,bleu-4", resume=work, output=out, piece_bytes=15_000)
+"""
+
+
+class Counted(Engine):
+    """Counts the pieces that are folded and stops after some of them."""
+
+    def __init__(self, most: int = 10**9) -> None:
+        self.pieces = 0
+        self._most = most
+
+    def each(self, job: Job, known: Known, task: Task, pieces: Any, alone: bool) -> Iterator[Folded]:
+        assert alone
+        for folded in Threads().each(job, known, task, pieces, alone):
+            if self.pieces == self._most:
+                raise KeyboardInterrupt
+            self.pieces += 1
+            yield folded
+
+
+@pytest.fixture
+def shards(tmp_path: Path) -> Path:
+    write_shards(tmp_path / "shards", 40, 3)
+    return tmp_path
+
+
+def scored(folder: Path, **changes: Any) -> Run:
+    given = {"metrics": "length,distinct-2,kl-div", "resume": folder / "work", "piece_bytes": 1_500, **changes}
+    return evaluate_shards({"s": f"{folder}/shards/*"}, output=folder / "out", **given)
+
+
+def files(folder: Path) -> list[bytes]:
+    return [(folder / name).read_bytes() for name in ("run.json", "items.parquet")]
+
+
+def test_nothing_is_done_twice(shards: Path) -> None:
+    expected = scored(shards, resume=None)
+    whole = files(shards / "out")
+    everything = Counted()
+    scored(shards, resume=shards / "other", engine=everything)
+    for most in (3, 10, 1):
+        part = Counted(most)
+        with pytest.raises(KeyboardInterrupt):
+            scored(shards, engine=part)
+        assert part.pieces == most
+    rest = Counted()
+    assert estimates(scored(shards, engine=rest)) == estimates(expected)
+    assert rest.pieces == everything.pieces - 14
+    assert files(shards / "out") == whole
+    nothing = Counted(0)
+    scored(shards, engine=nothing)
+    assert files(shards / "out") == whole
+
+
+def test_a_damaged_piece_is_folded_again(shards: Path) -> None:
+    scored(shards)
+    whole = files(shards / "out")
+    pieces = sorted((shards / "work").glob("metrics-*.piece"))
+    content = bytearray(pieces[1].read_bytes())
+    content[len(content) // 2] ^= 1
+    pieces[1].write_bytes(content)
+    pieces[2].write_bytes(pieces[2].read_bytes()[:50])
+    (shards / "work" / "metrics-notes.piece").write_text("of the user's")
+    again = Counted()
+    scored(shards, engine=again)
+    assert again.pieces == 2
+    assert files(shards / "out") == whole
+
+
+def changed_file(folder: Path) -> dict[str, Any]:
+    path = folder / "shards" / "part-01.jsonl"
+    path.write_text(path.read_text().replace("w1 ", "w2 ", 1))
+    return {}
+
+
+def rewritten_file(folder: Path) -> dict[str, Any]:
+    os.utime(folder / "shards" / "part-01.jsonl", (1, 1))
+    return {}
+
+
+def new_file(folder: Path) -> dict[str, Any]:
+    shutil.copy(folder / "shards" / "part-01.jsonl", folder / "shards" / "part-09.jsonl")
+    return {}
+
+
+def lost_file(folder: Path) -> dict[str, Any]:
+    (folder / "shards" / "part-02.jsonl").unlink()
+    return {}
+
+
+def train(folder: Path) -> dict[str, Any]:
+    return {"train": folder / "whole.jsonl"}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (changed_file, r"inputs of .*part-01.jsonl of (changed|sample)"),
+        (rewritten_file, r"part-01.jsonl of changed was '\d+' and is '1000000000'"),
+        (new_file, r"part-09.jsonl is new"),
+        (lost_file, r"part-02.jsonl was .* and is gone"),
+        (train, r"resources of train is new"),
+        (lambda _: {"metrics": "length,distinct-2,kl-div,bleu-4"}, r"metrics of bleu-4 is new"),
+        (lambda _: {"settings": {"distinct": {"per": "response"}}}, r"metrics of distinct-2 was .* and is gone"),
+        (lambda _: {"fields": {"turn": "number"}}, r"fields of turn was 'turn' and is 'number'"),
+        (lambda _: {"piece_bytes": 5_000}, r"pieces was"),
+    ],
+)
+def test_a_change_is_refused_by_name(shards: Path, change: Any, message: str) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        scored(shards, engine=Counted(2))
+    changes = change(shards)
+    with pytest.raises(SettingError, match="belongs to another run: .*" + message):
+        scored(shards, **changes)
+
+
+def test_what_tells_contents_apart(tmp_path: Path) -> None:
+    path = tmp_path / "large.txt"
+
+    def stamp(content: bytes, changed: int) -> dict[str, Any]:
+        path.write_bytes(content)
+        os.utime(path, ns=(changed, changed))
+        return stamps([str(path)])[str(path)]
+
+    plain = stamp(bytes(3_000_000), 5)
+    assert stamp(bytes(3_000_000), 5) == plain
+    assert stamp(bytes(3_000_000), 6) != plain
+    assert stamp(bytes(3_000_001), 5) != plain
+    for place in (0, 65_535, 2_999_999):
+        assert stamp(bytes(place) + b"x" + bytes(2_999_999 - place), 5) != plain
+    small = stamp(bytes(1 << 20), 5)
+    assert stamp(bytes(1 << 19) + b"x" + bytes((1 << 19) - 1), 5) != small
+
+
+def test_folders_that_will_not_do(shards: Path) -> None:
+    (shards / "file").write_text("")
+    with pytest.raises(SettingError, match="cannot be made"):
+        scored(shards, resume=shards / "file")
+    with pytest.raises(SettingError, match="holds other files"):
+        scored(shards, resume=shards / "shards")
+    (shards / "strange").mkdir()
+    (shards / "strange" / "manifest.json").write_text("[]")
+    with pytest.raises(SettingError, match="is no manifest"):
+        scored(shards, resume=shards / "strange")
+
+
+def test_one_run_at_a_time(shards: Path) -> None:
+    class Second(Engine):
+        def each(self, job: Job, known: Known, task: Task, pieces: dict[int, Piece], alone: bool) -> Iterator[Folded]:  # type: ignore[override]
+            scored(shards)
+            raise AssertionError("two runs in one folder")
+
+    with pytest.raises(SettingError, match="in use by another run"):
+        scored(shards, engine=Second())
+
+
+def test_an_error_leaves_what_is_finished(shards: Path) -> None:
+    path = shards / "shards" / "part-02.jsonl"
+    path.write_text(path.read_text() + '{"response": "poison"}\n')
+    for _ in range(2):
+        with pytest.raises(DataError, match=r"part-02.jsonl:41"):
+            scored(shards, metrics=[Delicate()])
+    assert len(list((shards / "work").glob("metrics-*.piece"))) > 3
+
+
+@contextmanager
+def running(*arguments: str) -> Iterator[subprocess.Popen[str]]:
+    """A run in a process of its own that has just begun."""
+    command = [sys.executable, "-c", VICTIM, *arguments]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as victim:
+        assert victim.stdout is not None
+        assert victim.stdout.readline() == "ready\n"
+        yield victim
+
+
+def killed_and_resumed(folder: Path, kills: int, seed: int) -> None:
+    dice = random.Random(seed)
+    write_shards(folder / "shards", 1_000, 4)
+    pattern = f"{folder}/shards/*"
+    start = time.monotonic()
+    with running(pattern, str(folder / "whole"), str(folder / "expected")) as run:
+        assert run.wait() == 0
+        seconds = time.monotonic() - start
+    expected = files(folder / "expected")
+    done = rounds = 0
+    while done < kills:
+        work, out = str(folder / f"work{rounds}"), str(folder / f"out{rounds}")
+        with running(pattern, work, out) as victim:
+            time.sleep(dice.uniform(0, seconds / 2))
+            if victim.poll() is None:
+                os.kill(victim.pid, signal.SIGKILL)
+                done += 1
+                continue
+        assert victim.returncode == 0, victim.stderr
+        assert files(Path(out)) == expected
+        rounds += 1
+    work, out = str(folder / f"work{rounds}"), str(folder / f"out{rounds}")
+    with running(pattern, work, out) as last:
+        assert last.wait() == 0
+    assert files(Path(out)) == expected
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
+def test_killed_at_random_moments(tmp_path: Path) -> None:
+    killed_and_resumed(tmp_path, 5, seed=11)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
+def test_killed_at_fifty_random_moments(tmp_path: Path) -> None:
+    killed_and_resumed(tmp_path, 50, seed=12)

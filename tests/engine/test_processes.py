@@ -1,0 +1,119 @@
+"""Processes give the same figures; a worker that dies is replaced, and a piece that kills is named."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import dialeval
+from dialeval.core.errors import DataError, DialevalError
+from dialeval.core.needs import Need
+from dialeval.engine.job import ResourceFiles
+from dialeval.engine.processes import Processes
+from dialeval.engine.stream import evaluate_shards
+from dialeval.text.vocabulary import Vocabulary
+from engine.chats import Delicate, bare, texts, write_shards
+
+
+def test_the_same_to_the_last_digit(tmp_path: Path) -> None:
+    write_shards(tmp_path / "shards", 120, 3)
+    train = tmp_path / "whole.jsonl"
+    expected = dialeval.evaluate({"bot": tmp_path / "whole.jsonl"}, train=train)
+    evaluate_shards(
+        {"bot": f"{tmp_path}/shards/*"},
+        train=train,
+        engine=Processes(2),
+        output=tmp_path / "out",
+        piece_bytes=3_000,
+        batch_rows=10,
+    )
+    assert bare(dialeval.load(tmp_path / "out")) == bare(expected)
+
+
+@pytest.fixture
+def deadly(tmp_path: Path) -> Path:
+    """Shards of which one holds a row that kills its reader, if the metric says so."""
+    lines = [json.dumps({"response": text}) for text in texts(60)]
+    lines[33] = '{"response": "death"}'
+    for shard in range(6):
+        (tmp_path / f"{shard}.jsonl").write_text("\n".join(lines[10 * shard : 10 * shard + 10]))
+    (tmp_path / "marks").mkdir()
+    return tmp_path
+
+
+@pytest.mark.parametrize("deaths", [1, 2])
+def test_a_dead_worker_is_replaced(deadly: Path, deaths: int) -> None:
+    metric = Delicate(str(deadly / "marks"), deaths)
+    run = evaluate_shards({"s": f"{deadly}/*.jsonl"}, metrics=[metric], engine=Processes(2), output=deadly / "out")
+    assert len(list((deadly / "marks").iterdir())) == deaths
+    found = run["s"][metric.name]
+    lines = [line for shard in range(6) for line in (deadly / f"{shard}.jsonl").read_text().splitlines()]
+    whole = [json.loads(line)["response"] for line in lines]
+    assert (found.rows, found.mean) == (60, sum(map(len, whole)) / 60)
+    items = dialeval.load(deadly / "out")["s"][metric.name].items
+    assert items is not None
+    assert items.tolist() == [float(len(response)) for response in whole]
+
+
+def test_a_piece_that_kills_again_and_again_is_named(deadly: Path) -> None:
+    metric = Delicate(str(deadly / "marks"), 100)
+    with pytest.raises(DialevalError, match=r"3.jsonl: a worker died 3 times on this piece"):
+        evaluate_shards({"s": f"{deadly}/*.jsonl"}, metrics=[metric], engine=Processes(2))
+    assert len(list((deadly / "marks").iterdir())) <= 4
+
+
+def test_an_error_in_the_data_comes_through(tmp_path: Path) -> None:
+    write_shards(tmp_path / "shards", 20, 4)
+    with (tmp_path / "shards" / "part-02.jsonl").open("a") as file:
+        file.write('{"response": "poison"}\n')
+    with pytest.raises(DataError, match=r"part-02.jsonl:21: a metric cannot score this row"):
+        evaluate_shards(f"{tmp_path}/shards/*", metrics=[Delicate()], engine=Processes(2))
+
+
+def test_a_resource_that_changed_is_told(tmp_path: Path) -> None:
+    """Workers open resources by path; what they find there must be what the run began with."""
+    (tmp_path / "train.txt").write_text("one two\n")
+    files = ResourceFiles(str(tmp_path / "train.txt"))
+    digests = {need: found.digest for need, found in files.opened(Vocabulary()).items()}
+    assert set(digests) == {Need.TRAIN, Need.VOCABULARY}
+    replace(files, digests=digests).opened(Vocabulary())
+    (tmp_path / "train.txt").write_text("one two three\n")
+    with pytest.raises(DataError, match=r"train.txt: is not the vocabulary that the run began with"):
+        replace(files, digests=digests).opened(Vocabulary())
+
+
+KILLED = """
+import os, signal, sys
+from dialeval.engine.processes import Processes
+from dialeval.engine.stream import evaluate_shards
+
+def kill(done):
+    print(*[process.pid for process in __import__("multiprocessing").active_children()], flush=True)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+if __name__ == "__main__":
+    evaluate_shards(sys.argv[1], metrics="length", engine=Processes(2), progress=kill)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks processes up in /proc")
+def test_workers_leave_with_a_run_that_is_killed(tmp_path: Path) -> None:
+    write_shards(tmp_path / "shards", 20, 8)
+    program = tmp_path / "program.py"
+    program.write_text(KILLED)
+    command = [sys.executable, str(program), f"{tmp_path}/shards/*"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as run:
+        assert run.stdout is not None
+        workers = [int(number) for number in run.stdout.readline().split()]
+    assert run.returncode == -9
+    assert workers
+    until = time.monotonic() + 20
+    while any(Path(f"/proc/{worker}").exists() for worker in workers) and time.monotonic() < until:
+        time.sleep(0.1)
+    assert not [worker for worker in workers if Path(f"/proc/{worker}").exists()]

@@ -1,0 +1,215 @@
+"""evaluate_shards gives what evaluate gives, to the last digit, however the shards are cut."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import dialeval
+from dialeval import sample
+from dialeval.core.errors import DataError, NeedError, SettingError
+from dialeval.engine import job
+from dialeval.engine.stream import Done, evaluate_shards
+from dialeval.engine.threads import Threads
+from engine.chats import Delicate, bare, estimates, rows, texts, write_shards
+
+
+@pytest.fixture
+def given() -> dict[str, Any]:
+    here = sample.folder()
+    return {
+        "references": here / "references.txt",
+        "contexts": here / "contexts.txt",
+        "train": here / "train.txt",
+        "vocabulary": here / "train.txt",
+        "embeddings": here / "vectors.txt",
+    }
+
+
+@pytest.mark.parametrize(("piece_bytes", "batch_rows", "threads"), [(300, 3, 2), (5_000, 1, 1), (10**6, 32_768, 1)])
+def test_all_metrics_of_the_sample(
+    tmp_path: Path, given: dict[str, Any], piece_bytes: int, batch_rows: int, threads: int
+) -> None:
+    responses = sample.folder() / "responses"
+    expected = dialeval.evaluate(responses, **given)
+    run = evaluate_shards(
+        responses,
+        **given,
+        engine=Threads(threads),
+        output=tmp_path,
+        piece_bytes=piece_bytes,
+        batch_rows=batch_rows,
+    )
+    assert estimates(run) == estimates(expected)
+    assert {name: result.source for name, result in run.items()} == {n: r.source for n, r in expected.items()}
+    assert bare(dialeval.load(tmp_path)) == bare(expected)
+    assert run.skipped == expected.skipped
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "jsonl.gz", "parquet"])
+def test_shards_of_rows_are_one_system(tmp_path: Path, kind: str) -> None:
+    everything = write_shards(tmp_path / "shards", 60, 3)
+    if kind == "jsonl.gz":
+        for path in (tmp_path / "shards").iterdir():
+            path.with_suffix(".jsonl.gz").write_bytes(gzip.compress(path.read_bytes()))
+            path.unlink()
+    if kind == "parquet":
+        for path in (tmp_path / "shards").iterdir():
+            table = pa.Table.from_pylist([json.loads(line) for line in path.read_text().splitlines()])
+            pq.write_table(table, path.with_suffix(".parquet"), row_group_size=13)
+            path.unlink()
+    expected = dialeval.evaluate({"bot": tmp_path / "whole.jsonl"}, train=tmp_path / "whole.jsonl")
+    found = evaluate_shards(
+        {"bot": f"{tmp_path}/shards/*"},
+        train=tmp_path / "whole.jsonl",
+        output=tmp_path / "out",
+        piece_bytes=700,
+        batch_rows=8,
+    )
+    assert estimates(found) == estimates(expected)
+    assert bare(dialeval.load(tmp_path / "out")) == bare(expected)
+    assert found["bot"]["length"].rows == len(everything)
+    folder = evaluate_shards(tmp_path / "shards", shards=True, metrics="length")
+    assert list(folder) == ["shards"]
+    assert folder["shards"]["length"].rows == len(everything)
+
+
+def test_rows_of_several_systems(tmp_path: Path) -> None:
+    mixed = [{**row, "system": "ab"[number % 2]} for number, row in enumerate(rows(80))]
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in mixed))
+    expected = dialeval.evaluate({"all": tmp_path / "rows.jsonl"})
+    found = evaluate_shards({"all": tmp_path / "rows.jsonl"}, output=tmp_path / "out", piece_bytes=500, batch_rows=4)
+    assert list(found) == ["all/a", "all/b"]
+    assert bare(dialeval.load(tmp_path / "out")) == bare(expected)
+
+
+def test_references_that_come_late(tmp_path: Path) -> None:
+    """Rows without a reference at all are as in one file: not scored; and a column nobody has is skipped."""
+    some = [{"response": text} for text in texts(30)] + [{"response": "a b", "reference": "a b c"}] * 3
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in some))
+    expected = dialeval.evaluate(tmp_path / "rows.jsonl")
+    found = evaluate_shards(tmp_path / "rows.jsonl", output=tmp_path / "out", piece_bytes=100, batch_rows=2)
+    assert bare(dialeval.load(tmp_path / "out")) == bare(expected)
+    assert found["rows"]["bleu-4"].scored == 3
+    assert "coherence" in found.skipped
+
+
+def test_a_named_metric_without_its_column_is_told_at_once(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text('{"response": "x y"}\n' * 9)
+    seen: list[Done] = []
+    with pytest.raises(NeedError, match="bleu-4 needs references"):
+        evaluate_shards(tmp_path / "a.jsonl", metrics="bleu-4", progress=seen.append)
+    assert seen == []
+    (tmp_path / "a.txt").write_text("x\n")
+    with pytest.raises(NeedError, match="bleu-4 needs references"):
+        evaluate_shards(tmp_path / "a.txt", metrics="bleu-4")
+
+
+def test_changed_settings_keep_their_names(tmp_path: Path) -> None:
+    write_shards(tmp_path / "shards", 20, 2)
+    chosen: dict[str, Any] = {"metrics": "bleu,distinct(n=3)", "settings": {"bleu": {"smooth": 7}}, "confidence": 0.9}
+    expected = dialeval.evaluate({"x": tmp_path / "whole.jsonl"}, **chosen)
+    found = evaluate_shards({"x": f"{tmp_path}/shards/*"}, **chosen, output=tmp_path / "out")
+    assert list(found["x"]) == list(expected["x"])
+    assert bare(dialeval.load(tmp_path / "out")) == bare(expected)
+
+
+def test_without_items(tmp_path: Path) -> None:
+    write_shards(tmp_path / "shards", 20, 2)
+    run = evaluate_shards(f"{tmp_path}/shards/*", metrics="length", output=tmp_path / "out", items=False)
+    back = dialeval.load(tmp_path / "out")
+    assert estimates(back) == estimates(run)
+    assert back["shards"]["length"].items is None
+
+
+def test_a_poison_row_is_named(tmp_path: Path) -> None:
+    lines = [json.dumps({"response": text, "dialog_id": number // 3}) for number, text in enumerate(texts(90))]
+    lines[70] = '{"response": "poison"}'
+    (tmp_path / "a.jsonl").write_text("\n\n".join(lines))
+    with pytest.raises(DataError, match=r"a.jsonl:141: a metric cannot score this row \(ValueError: I cannot bear"):
+        evaluate_shards(tmp_path / "a.jsonl", metrics=[Delicate()], piece_bytes=900, batch_rows=50)
+
+
+def test_nothing_at_all(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text("\n")
+    (tmp_path / "b.jsonl").write_text('{"response": "x"}\n')
+    assert evaluate_shards({"s": f"{tmp_path}/*.jsonl"}, metrics="length")["s"]["length"].rows == 1
+    with pytest.raises(DataError, match="holds no rows"):
+        evaluate_shards(tmp_path / "a.jsonl", metrics="length")
+
+
+def test_resources_are_given_by_path(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("x\n")
+    with pytest.raises(SettingError, match="train: a list lies in the memory of this process"):
+        evaluate_shards(tmp_path / "a.txt", train=["x"])
+
+
+def test_two_systems_of_one_name(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text('{"response": "x", "system": "s"}\n')
+    (tmp_path / "s.txt").write_text("x\n")
+    with pytest.raises(DataError, match="the system 's' is also in"):
+        evaluate_shards(tmp_path, metrics="length")
+
+
+def test_progress_ends_with_everything(tmp_path: Path) -> None:
+    write_shards(tmp_path / "shards", 40, 2)
+    seen: list[Done] = []
+    evaluate_shards(f"{tmp_path}/shards/*", metrics="length,kl-div", piece_bytes=2_000, progress=seen.append)
+    assert len(seen) > 6
+    assert seen == sorted(seen)
+    assert seen[-1].rows == 80
+    assert seen[-1].share == pytest.approx(1)
+
+
+def test_a_worker_that_met_too_many_words_starts_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_shards(tmp_path / "shards", 60, 2)
+    expected = dialeval.evaluate({"s": tmp_path / "whole.jsonl"}, train=tmp_path / "whole.jsonl")
+    opened = 0
+    plain = job._World.opened
+
+    def counted(*given: Any) -> Any:
+        nonlocal opened
+        opened += 1
+        return plain(*given)
+
+    monkeypatch.setattr(job, "MOST_WORDS", 20)
+    monkeypatch.setattr(job._World, "opened", counted)
+    found = evaluate_shards({"s": f"{tmp_path}/shards/*"}, train=tmp_path / "whole.jsonl", piece_bytes=900)
+    assert estimates(found) == estimates(expected)
+    assert opened > 4
+
+
+PEAK = """
+import resource, sys
+from dialeval.engine.stream import evaluate_shards
+evaluate_shards(sys.argv[1], metrics="length,distinct-2", batch_rows=4096, piece_bytes=1 << 20, output=sys.argv[2])
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="peak memory is counted in other units elsewhere")
+def test_memory_does_not_grow_with_the_shards(tmp_path: Path) -> None:
+    line = '{"response": "the %d cats and %d dogs said hello to us", "reference": "%d hello %d"}\n'
+    shard = "".join(line % (row % 97, row % 89, row % 83, row % 79) for row in range(40_000))
+    peaks = {}
+    for shards in (2, 8):
+        folder = tmp_path / str(shards)
+        folder.mkdir()
+        for number in range(shards):
+            (folder / f"part-{number}.jsonl").write_text(shard)
+        command = [sys.executable, "-c", PEAK, f"{folder}/*.jsonl", str(tmp_path / f"out{shards}")]
+        peaks[shards] = 1024 * int(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    more = 6 * len(shard)
+    assert more > 20_000_000
+    assert peaks[8] - peaks[2] < 0.4 * more
+    back = dialeval.load(tmp_path / "out8")["8"]["distinct-2"]
+    assert back.items is not None
+    assert len(back.items) == back.rows == 320_000
