@@ -170,6 +170,12 @@ def test_broken_details_are_named_and_not_shown() -> None:
             render(Run({"a": result()}, "0", details={kind: {"a": [{"dialogue": "x"}]}}), interactive=False)
 
 
+def test_details_that_are_not_by_system_are_named(tmp_path: Path) -> None:
+    for kind in ("alignments", "transcripts", "curves"):
+        with pytest.raises(DataError, match=f"its {kind} are not by system"):
+            report(Run({"a": result()}, "0", details={kind: ["a"]}), tmp_path / "report.html")
+
+
 def test_commands_of_runs_stand_in_the_end(tmp_path: Path) -> None:
     runs = [Run({"a": result()}, "0", details={"command": f"dialeval score {name}.txt"}) for name in ("one", "two")]
     page = Page(report(runs, tmp_path / "report.html", "dialeval report one two").read_text(encoding="utf-8"))

@@ -12,6 +12,7 @@ Equal runs give equal bytes: there is no date in the page.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -109,15 +110,23 @@ def together(runs: Iterable[Run]) -> Run:
             while name in systems:
                 name = f"{name} (run {number})"
             called[system], systems[name] = name, result
-        by_system = {**run.details, "standing": run.details.get("anchors", {}).get("standing", {})}
         for kind in _BY_SYSTEM:
-            mine = {called[system]: told for system, told in by_system.get(kind, {}).items() if system in called}
+            mine = {called[system]: told for system, told in _told(run, kind).items() if system in called}
             details.setdefault(kind, {}).update(mine)
         if "command" in run.details:
             details.setdefault(provenance.COMMANDS, []).append(str(run.details["command"]))
     versions = dict.fromkeys(run.version for run in runs)
     warnings = tuple(dict.fromkeys(text for run in runs for text in run.warnings))
     return Run(systems, ", ".join(versions), warnings, {name: value for name, value in details.items() if value})
+
+
+def _told(run: Run, kind: str) -> Mapping[str, Any]:
+    """What a run tells by system; shares between floor and ceiling stand among its anchors."""
+    anchors = run.details.get("anchors", {})
+    told = anchors.get(kind, {}) if kind == "standing" and isinstance(anchors, Mapping) else run.details.get(kind, {})
+    if not isinstance(told, Mapping):
+        raise DataError(Fault("run.json", None, f"its {kind} are not by system", "save the run again"))
+    return told
 
 
 def _with_curves(run: Run) -> Run:

@@ -39,6 +39,8 @@ ROW_HEIGHT = 30
 WIDTH = 300
 """Of a chart in a file, in points; in the page it is as wide as its place."""
 PNG_SCALE = 3.0
+TITLES = {"interval": "mean and interval", "spread": "spread over rows"}
+"""What stands above the charts in a file."""
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 """Which language the charts are written in; nobody asks for it at that address."""
 
@@ -106,12 +108,16 @@ def _paper_spec(key: str, estimates: Mapping[str, Estimate]) -> dict[str, Any] |
     fillings = _fillings(estimates)
     if not fillings:
         return None
-    charts_of, filled = _charts(PAPER), fillings.values()
+    filled = fillings.values()
+    views = []
+    for kind, filling in fillings.items():
+        about = {"text": TITLES[kind], "fontSize": 11, "fontWeight": "normal", "color": PAPER.soft}
+        views.append({**_charts(PAPER)[kind], "width": WIDTH, "height": filling["height"], "title": about})
     params = {each["name"]: each for filling in filled for each in filling["params"]}
     return {
         "$schema": SCHEMA,
         "title": shorten(plain(key)),
-        "hconcat": [{**charts_of[kind], "width": WIDTH, "height": each["height"]} for kind, each in fillings.items()],
+        "hconcat": views,
         "spacing": 30,
         "params": list(params.values()),
         "datasets": {name: rows for filling in filled for name, rows in filling["datasets"].items()},
