@@ -30,7 +30,9 @@ def demo(output: Path) -> None:
     from dialeval import sample
     from dialeval.breakdown import evaluate_breakdown
     from dialeval.cli.score import progress_bar
+    from dialeval.core.needs import Need
     from dialeval.engine.evaluate import evaluate
+    from dialeval.engine.resources import lacking
     from dialeval.multiwoz import evaluate as evaluate_town
     from dialeval.reports.html import report
 
@@ -42,6 +44,7 @@ def demo(output: Path) -> None:
             here / "contexts.txt",
             train=here / "train.txt",
             embeddings=here / "vectors.txt",
+            metrics="all" if lacking(Need.JUDGE) else "all,adem",
             progress=progress,
         )
     run.save(output)

@@ -22,6 +22,7 @@ _COMMANDS = {
     "report": ("dialeval.cli.report:report", "Show saved runs in one HTML file."),
     "multiwoz": ("dialeval.cli.multiwoz:multiwoz", "Task dialogues: Inform, Success, BLEU, and why a dialogue failed."),
     "breakdown": ("dialeval.cli.breakdown:breakdown", "Evaluate dialogue breakdown detectors (DBDC)."),
+    "adem": ("dialeval.cli.adem:adem", "Train, use and attack a learned judge of responses."),
     "metrics": ("dialeval.cli.metrics:metrics", "List the metrics, or explain one."),
     "data": ("dialeval.cli.data:data", "Add, list, verify and remove data packs (word vectors)."),
     "validate": ("dialeval.cli.validate:validate", "List every fault of every file."),

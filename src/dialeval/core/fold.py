@@ -122,6 +122,10 @@ class Metric(ABC, Generic[State]):
     """The column that is measured; where there is none, nobody misses the metric."""
     level: ClassVar[Level] = Level.TURN
     definition: ClassVar[int] = 1
+    costly: ClassVar[bool] = False
+    """Whether it takes far longer than all others together: it is then computed only when it is asked for by name."""
+    one_of: ClassVar[frozenset[Need]] = frozenset()
+    """Of these wants at least one must be there; nothing can be scored without."""
 
     def __str__(self) -> str:
         for preset, settings in self.presets.items():

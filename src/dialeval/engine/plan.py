@@ -14,6 +14,7 @@ from typing import Any
 from dialeval.core.errors import NeedError, SettingError
 from dialeval.core.fold import Metric
 from dialeval.core.needs import Need
+from dialeval.engine.resources import lacking
 from dialeval.metrics.registry import registry, split_names
 
 
@@ -40,7 +41,7 @@ def make_plan(
     for name in names:
         for plain in registry().measuring(available) if name == "all" else registry().select([name]):
             metric = _with(plain, settings or {})
-            reasons = "; ".join(need.remedy for need in sorted(metric.needs - available))
+            reasons = _reasons(metric, available, by_name=name != "all")
             if not reasons:
                 metrics[plain.name] = metric
             elif registry().is_group(name):
@@ -50,7 +51,17 @@ def make_plan(
     if not metrics:
         lacking = "; ".join(f"{key} {reason}" for key, reason in skipped.items())
         raise NeedError(f"nothing can be computed: {lacking}")
-    return Plan(metrics, skipped)
+    return Plan(metrics, {key: reason for key, reason in skipped.items() if key not in metrics})
+
+
+def _reasons(metric: Metric[Any], available: frozenset[Need], by_name: bool) -> str:
+    """Why a metric cannot run, or is not run unless it is asked for; empty if it can."""
+    reasons = [lacking(need) or need.remedy for need in sorted(metric.needs - available)]
+    if metric.one_of and not metric.one_of & available:
+        reasons.append(" or ".join(need.remedy for need in sorted(metric.one_of)))
+    if metric.costly and not by_name and not reasons:
+        reasons.append(f"takes longer than all others together: ask for it by name (-m all,{metric})")
+    return "; ".join(reasons)
 
 
 def _with(metric: Metric[Any], settings: Mapping[str, Mapping[str, object]]) -> Metric[Any]:

@@ -31,6 +31,7 @@ _BUILT_IN: Mapping[Need, Sequence[str]] = {
         "dialeval.metrics.embedding.coherence:Coherence",
         "dialeval.metrics.diversity.distinct:Distinct",
         "dialeval.metrics.overlap.bleu:Bleu",
+        "dialeval.metrics.learned.adem:Adem",
     ),
     Need.HYPOTHESES: ("dialeval.metrics.coverage.coverage:Coverage",),
     Need.TASK_TURNS: (
