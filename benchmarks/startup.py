@@ -9,6 +9,7 @@ from pathlib import Path
 from benchmarks.measure import Cost, command
 from benchmarks.texts import lines
 from dialeval import sample
+from dialeval.reports.tables import METRICS_TXT
 
 MAIN = "from dialeval.cli.main import main; main()"
 ROWS = 1000
@@ -25,8 +26,9 @@ def figures() -> Iterator[tuple[str, str]]:
             (folder / f"{file}.txt").write_text("\n".join(lines(ROWS, seed)) + "\n")
         alone = ["-c", MAIN, "score", str(folder / "responses.txt")]
         sides = ["-r", str(folder / "references.txt"), "-c", str(folder / "contexts.txt")]
+        seventeen = ["-m", ",".join(METRICS_TXT)]
         words = ["--train", str(sample.folder() / "train.txt"), "--vectors", str(sample.folder() / "vectors.txt")]
-        for what, arguments in (("responses alone", alone), ("all 17 metrics", [*alone, *sides, *words])):
+        for what, arguments in (("responses alone", alone), ("all 17 metrics", [*alone, *sides, *words, *seventeen])):
             command(arguments, 1)  # what is cached once per machine beside kernels
             cold = command(arguments, 1, {"NUMBA_CACHE_DIR": str(folder / what)})
             warm = command(arguments)

@@ -11,12 +11,15 @@ from typing import TYPE_CHECKING
 from dialeval.core.version import __version__
 
 if TYPE_CHECKING:
+    from dialeval.analysis.agreement import Agreement, agreement
     from dialeval.core.errors import DataError, DialevalError, NeedError, SettingError
     from dialeval.core.result import Result, Run, load
     from dialeval.engine.evaluate import evaluate
     from dialeval.reports.html import report
 
 _HOMES = {
+    "Agreement": "dialeval.analysis.agreement",
+    "agreement": "dialeval.analysis.agreement",
     "DataError": "dialeval.core.errors",
     "DialevalError": "dialeval.core.errors",
     "NeedError": "dialeval.core.errors",
@@ -29,6 +32,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "Agreement",
     "DataError",
     "DialevalError",
     "NeedError",
@@ -36,6 +40,7 @@ __all__ = [
     "Run",
     "SettingError",
     "__version__",
+    "agreement",
     "evaluate",
     "load",
     "report",

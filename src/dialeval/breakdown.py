@@ -9,8 +9,8 @@
 Nothing is computed here; see `dialeval.engine.breakdown`.
 """
 
+from dialeval.core.krippendorff import krippendorff_alpha
 from dialeval.engine.breakdown import BreakdownRun, evaluate_breakdown
-from dialeval.metrics.breakdown.agreement import krippendorff_alpha
 from dialeval.metrics.breakdown.tables import Tables
 from dialeval.reports.breakdown import original, tables_text, turns_csv
 

@@ -15,7 +15,7 @@ import pytest
 
 import dialeval
 from dialeval.core.result import Result, Run
-from dialeval.reports.tables import to_metrics_txt
+from dialeval.reports.tables import METRICS_TXT, to_metrics_txt
 from golden.dialog_eval import DIFFERENT_LENGTH, DIFFERENT_ON_PURPOSE, existing, golden, inputs, per_response
 
 pytestmark = pytest.mark.golden
@@ -27,13 +27,7 @@ FILES = {
     "dbdc3-en": ["constant", "echo", "shuffled", "tfidf"],
     "nasty-a": ["all_empty", "all_oov", "crlf", "lf", "nofinal", "one_word_each"],
 }
-KEYS = [
-    "length",
-    *("per-unigram-entropy", "per-bigram-entropy", "utterance-unigram-entropy", "utterance-bigram-entropy"),
-    *("unigram-kl-div", "bigram-kl-div"),
-    *("embedding-average", "embedding-extrema", "embedding-greedy", "coherence"),
-    *("distinct-1", "distinct-2", "bleu-1", "bleu-2", "bleu-3", "bleu-4"),
-]
+KEYS = list(METRICS_TXT)
 
 
 @pytest.fixture(scope="session")
@@ -64,7 +58,7 @@ def test_every_file_of_the_data_is_tested(dialog_eval: Path) -> None:
 def test_figures_and_single_responses_agree(dialog_eval: Path, name: str, file: str) -> None:
     folder = dialog_eval / name
     expected, result = golden(folder)[file], result_of(folder, file)
-    assert list(result) == KEYS
+    assert [key for key in result if key in KEYS] == KEYS
     assert not result.skipped
     if expected["summary"] is not None:
         assert set(expected["summary"]) == set(KEYS)
@@ -134,9 +128,9 @@ def test_what_is_missing_switches_off_exactly_what_needs_it(dialog_eval: Path, c
     result = dialeval.evaluate({"lf": existing(folder / "responses" / "lf.txt")}, **given)["lf"]
     summary = edge_cases(dialog_eval)[case]["summary"]
     assert isinstance(summary, dict)
-    assert set(result) == set(summary)
+    assert set(result) & set(KEYS) == set(summary)
     agrees(result, summary)
-    assert set(result.skipped) == set(KEYS) - set(summary)
+    assert set(result.skipped) & set(KEYS) == set(KEYS) - set(summary)
     for reason in result.skipped.values():
         assert any(f"pass {name}=" in reason for name in missing)
 

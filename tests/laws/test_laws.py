@@ -182,6 +182,7 @@ def test_names_and_signatures_read_back(metric: AnyMetric) -> None:
     assert registry().parse(str(metric)) == metric
     assert metric in registry().select([metric.family])
     assert metric.subject in metric.needs
+    assert metric.better in ("higher", "lower", None)
     signature = metric.signature()
     assert Signature.parse(str(signature)) == signature
     assert signature.metric == metric.name
@@ -200,6 +201,8 @@ def other_values(metric: AnyMetric, name: str) -> list[Any]:
         "smooth": [1, 7],
         "threshold": [0.25],
         "references": ["other"],
+        "beta": [1.0],
+        "words": [0, 1],
     }
     if hint is bool:
         return [not value]

@@ -16,7 +16,7 @@ from dialeval.core.fold import Estimate
 from dialeval.core.result import Result, Run
 from dialeval.core.signature import Signature
 from dialeval.reports.figures import plain, shorten, show, show_spread
-from dialeval.reports.tables import FORMATS, table, to_csv, to_json, to_latex, to_markdown, to_metrics_txt
+from dialeval.reports.tables import FORMATS, METRICS_TXT, table, to_csv, to_json, to_latex, to_markdown, to_metrics_txt
 
 
 def rows_estimate(*items: float) -> Estimate:
@@ -164,18 +164,25 @@ def test_latex_writes_exponents_as_powers() -> None:
     assert r"$1.23\times 10^{-5}$" in text
 
 
+def test_metrics_txt_has_the_columns_of_dialog_eval_in_its_order() -> None:
+    assert len(METRICS_TXT) == 17
+    keys = ["chrf", *reversed(METRICS_TXT), "rouge-l", "bleu(n=2,smooth=7)"]
+    head = to_metrics_txt(Run({"a": Result({key: corpus_estimate(0.5) for key in keys})}, "0")).splitlines()[0]
+    assert head.split() == ["filename", *METRICS_TXT]
+
+
 def test_metrics_txt_has_the_layout_of_dialog_eval(run: Run) -> None:
     head, first, second, end = to_metrics_txt(Run({"a.txt": run["a"], "my b.txt": run["b"]}, "0")).split("\n")
-    assert head == "filename bleu-4 distinct-2 adem length"
+    assert head == "filename length distinct-2 bleu-4"
     bleu = run["a"]["bleu-4"]
-    assert first == f"a.txt {bleu.mean},{bleu.std},{bleu.confidence} {1 / 3},0,0.0 nan,nan,nan nan,nan,nan "
+    assert first == f"a.txt nan,nan,nan {1 / 3},0,0.0 {bleu.mean},{bleu.std},{bleu.confidence} "
     assert second.startswith("my_b.txt ")
     assert end == ""
 
 
 def test_metrics_txt_prints_plain_floats_for_numpy_scalars() -> None:
     est = Estimate(np.float64(0.1), np.float64(0.2), 2, 2, confidence=np.float64(0.3))
-    assert to_metrics_txt(Run({"a": Result({"k": est})}, "0")) == "filename k\na 0.1,0.2,0.3 \n"
+    assert to_metrics_txt(Run({"a": Result({"length": est})}, "0")) == "filename length\na 0.1,0.2,0.3 \n"
 
 
 def test_formats_are_the_command_lines() -> None:

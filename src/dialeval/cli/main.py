@@ -19,6 +19,7 @@ _COMMANDS = {
     "demo": ("dialeval.cli.demo:demo", "Evaluate the shipped sample and write a report."),
     "score": ("dialeval.cli.score:score", "Score response files."),
     "lsdscc": ("dialeval.cli.lsdscc:lsdscc", "Diversity of sampled responses over grouped references."),
+    "meta": ("dialeval.cli.meta:meta", "How far metrics agree with people."),
     "report": ("dialeval.cli.report:report", "Show saved runs in one HTML file."),
     "multiwoz": ("dialeval.cli.multiwoz:multiwoz", "Task dialogues: Inform, Success, BLEU, and why a dialogue failed."),
     "breakdown": ("dialeval.cli.breakdown:breakdown", "Evaluate dialogue breakdown detectors (DBDC)."),

@@ -131,6 +131,8 @@ def show(run: Run, format_: str) -> None:
         Console().print(tables.table(run))
     else:
         click.echo(tables.FORMATS[format_](run), nl=False)
+    if format_ == "metrics-txt" and (other := [key for key in run.keys_in_order if key not in tables.METRICS_TXT]):
+        click.echo(f"metrics-txt has no column for {', '.join(other)}; choose another format for them", err=True)
     for key, reason in run.skipped.items():
         click.echo(f"skipped {key}: {reason}", err=True)
     for warning in run.warnings:

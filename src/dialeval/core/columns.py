@@ -254,6 +254,13 @@ class TokenColumn:
         """Number of tokens per row."""
         return np.diff(self.offsets)
 
+    def take(self, rows: Ints) -> TokenColumn:
+        """The given rows in the given order."""
+        counts = self.lengths[rows]
+        offsets = np.concatenate((np.zeros(1, np.int64), np.cumsum(counts)))
+        places = np.repeat(self.offsets[rows] - offsets[:-1], counts) + np.arange(offsets[-1])
+        return TokenColumn(self.ids[places], offsets, self.vocabulary)
+
     def words(self) -> list[list[str]]:
         """The tokens as strings, for people and tests."""
         words = self.vocabulary.words(self.ids)

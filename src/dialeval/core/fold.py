@@ -21,7 +21,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, fields, replace
 from enum import Enum
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, Literal, TypeVar
 
 from dialeval.core.arrays import Floats
 from dialeval.core.batch import Batch
@@ -29,6 +29,9 @@ from dialeval.core.exact import Moments
 from dialeval.core.needs import Need
 from dialeval.core.signature import Signature
 from dialeval.core.version import __version__
+
+Better = Literal["higher", "lower"]
+"""Which values of a metric are the better ones."""
 
 State = TypeVar("State")
 Known = TypeVar("Known")
@@ -145,6 +148,11 @@ class Metric(ABC, Generic[State]):
     def wants(self) -> frozenset[Need]:
         """What it uses where it is given; its number depends on that, so it stands in the signature too."""
         return frozenset()
+
+    @property
+    def better(self) -> Better | None:
+        """Which values are better; None where neither more nor less is (length, entropy)."""
+        return None
 
     @property
     def facts(self) -> tuple[Fact[Any, Any], ...]:

@@ -1,9 +1,10 @@
 """Results: what an evaluation gives, saves and loads.
 
-`Run` maps systems to `Result`; `Result` maps keys such as `distinct-2` to `Estimate`. A run is saved as two files in a
-folder: `run.json` (every figure, signature, skipped metric and warning; what `-f json` prints) and `items.parquet`
-(one row per turn or dialogue of each system, one column per key). Loading gives an equal run back. `run.json` holds
-the digest of its items, so that files of two different runs are not taken for one.
+`Run` maps systems to `Result`; `Result` maps keys such as `distinct-2` to `Estimate`. A run is saved as files in a
+folder: `run.json` (every figure, signature, skipped metric and warning; what `-f json` prints), `items.parquet` (one
+row per turn or dialogue of each system, one column per key) and `rows.parquet` (what those rows are: dialogue, turn,
+texts). Loading gives an equal run back. `run.json` holds the digests of the other files, so that files of two different
+runs are not taken for one.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import numpy as np
 from dialeval.core.errors import DataError, Fault
 from dialeval.core.files import replacing, write_bytes
 from dialeval.core.fold import Estimate, Level
+from dialeval.core.rowtable import RowTable
 from dialeval.core.signature import Signature
 
 if TYPE_CHECKING:
@@ -28,7 +30,8 @@ if TYPE_CHECKING:
 
 RUN_FILE = "run.json"
 ITEMS_FILE = "items.parquet"
-_OWN_FIELDS = frozenset({"dialeval", "systems", "warnings", "format", "items"})
+ROWS_FILE = "rows.parquet"
+_OWN_FIELDS = frozenset({"dialeval", "systems", "warnings", "format", "items", "rows"})
 FORMAT = 1
 """Version of the saved layout; a run of a later layout is refused with a clear message."""
 
@@ -41,6 +44,8 @@ class Result(Mapping[str, Estimate]):
     skipped: Mapping[str, str] = field(default_factory=dict)
     source: str | None = None
     """The file that the responses came from, if it was one."""
+    rows: RowTable | None = None
+    """What the rows behind the items are, where that is known."""
 
     def __getitem__(self, key: str) -> Estimate:
         return self.estimates[key]
@@ -59,6 +64,7 @@ class Result(Mapping[str, Estimate]):
             and all(_same_estimate(self[key], other[key]) for key in self)
             and dict(self.skipped) == dict(other.skipped)
             and self.source == other.source
+            and self.rows == other.rows
         )
 
     __hash__ = None  # type: ignore[assignment]  # holds arrays and mappings
@@ -109,14 +115,14 @@ class Run(Mapping[str, Result]):
 
     def save(self, folder: str | os.PathLike[str]) -> Path:
         """Write the run into a folder (made if it is not there) and give the folder back."""
-        import pyarrow.parquet as pq
-
         folder = Path(folder)
-        with replacing(folder / ITEMS_FILE) as beside:
-            pq.write_table(_items_table(self), beside, compression="zstd")
-            digest = hashlib.sha256(beside.read_bytes()).hexdigest()
-        document = self.to_dict() | {"format": FORMAT, "items": {"file": ITEMS_FILE, "sha256": digest}}
-        write_bytes(folder / RUN_FILE, _dump(document))
+        beside = {"items": _write_table(_items_table(self), folder / ITEMS_FILE)}
+        known = {name: result.rows for name, result in self.items() if result.rows is not None}
+        if known:
+            beside["rows"] = _write_table(
+                _below([rows.to_arrow(name) for name, rows in known.items()]), folder / ROWS_FILE
+            )
+        write_bytes(folder / RUN_FILE, _dump(self.to_dict() | {"format": FORMAT} | beside))
         return folder
 
 
@@ -140,24 +146,52 @@ def load(path: str | os.PathLike[str]) -> Run:
 
 
 def _run_of_document(document: Mapping[str, Any], file: Path) -> Run:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     if document["format"] > FORMAT:
         what = f"layout {document['format']} is newer than this dialeval reads ({FORMAT})"
         raise DataError(Fault(str(file), None, what, "upgrade dialeval"))
-    items_file = file.parent / document["items"]["file"]
-    content = items_file.read_bytes()
-    if hashlib.sha256(content).hexdigest() != document["items"]["sha256"]:
-        raise DataError(Fault(str(items_file), None, f"does not belong to {file.name}", "save the run again"))
-    items = pq.read_table(pa.BufferReader(content))
+    items = _read_table(document["items"], file)
+    rows = _read_table(document["rows"], file) if "rows" in document else None
     systems = {}
     for name, result in document["systems"].items():
         estimates = {key: _estimate_of_dict(entry) for key, entry in result["metrics"].items()}
         estimates = {key: replace(est, items=_items_of(items, name, key, est)) for key, est in estimates.items()}
-        systems[name] = Result(estimates, result["skipped"], result["source"])
+        systems[name] = Result(estimates, result["skipped"], result["source"], _rows_of(rows, name))
     details = {name: value for name, value in document.items() if name not in _OWN_FIELDS}
     return Run(systems, document["dialeval"], tuple(document["warnings"]), details)
+
+
+def _write_table(table: pa.Table, target: Path) -> dict[str, str]:
+    """Write a table, and give its name and digest back."""
+    import pyarrow.parquet as pq
+
+    with replacing(target) as beside:
+        pq.write_table(table, beside, compression="zstd")
+        return {"file": target.name, "sha256": hashlib.sha256(beside.read_bytes()).hexdigest()}
+
+
+def _read_table(written: Mapping[str, str], run_file: Path) -> pa.Table:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    file = run_file.parent / written["file"]
+    content = file.read_bytes()
+    if hashlib.sha256(content).hexdigest() != written["sha256"]:
+        raise DataError(Fault(str(file), None, f"does not belong to {run_file.name}", "save the run again"))
+    return pq.read_table(pa.BufferReader(content))
+
+
+def _rows_of(table: pa.Table | None, system: str) -> RowTable | None:
+    import pyarrow.compute as pc
+
+    mine = None if table is None else table.filter(pc.equal(table["system"], system))
+    return RowTable.from_arrow(mine) if mine is not None and len(mine) else None
+
+
+def _below(tables: list[pa.Table]) -> pa.Table:
+    """Tables below each other, null where one lacks a column of another."""
+    import pyarrow as pa
+
+    return pa.concat_tables(tables, promote_options="default")
 
 
 def _estimate_to_dict(estimate: Estimate) -> dict[str, Any]:
@@ -203,7 +237,7 @@ def _items_table(run: Run) -> pa.Table:
                 blocks.append(pa.table({**names, **levels, "row": np.arange(rows), **here}))
     if not blocks:
         return pa.table({"system": pa.array([], pa.string()), "level": pa.array([], pa.string())})
-    return pa.concat_tables(blocks, promote_options="default")
+    return _below(blocks)
 
 
 def _items_of(table: pa.Table, system: str, key: str, estimate: Estimate) -> Any:

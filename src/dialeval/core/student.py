@@ -1,4 +1,4 @@
-"""Quantiles of Student's t distribution, for confidence intervals, without the weight of a statistics library."""
+"""Student's t distribution: quantiles for intervals, p-values for tests, without the weight of a statistics library."""
 
 from __future__ import annotations
 
@@ -27,6 +27,13 @@ def two_sided_t(level: float, rows: int) -> float:
         if not low < middle < high:
             return middle
         low, high = (middle, high) if _inside(middle, freedom) < level else (low, middle)
+
+
+def two_sided_p(t: float, freedom: int) -> float:
+    """The probability of a value at least as far from 0 as t; NaN without a degree of freedom."""
+    if freedom < 1 or math.isnan(t):
+        return math.nan
+    return 1.0 if t == 0 else 0.0 if math.isinf(t) else _incomplete_beta(freedom / (freedom + t * t), freedom / 2, 0.5)
 
 
 def _inside(t: float, freedom: int) -> float:

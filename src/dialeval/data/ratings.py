@@ -15,8 +15,9 @@ has NaN there. Every fault of every file is found before one is raised.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from os import PathLike, fspath
 from typing import Any
 
@@ -86,19 +87,19 @@ class Ratings:
 
 
 def read_ratings(
-    paths: PathSource | Iterable[PathSource],
+    paths: PathSource | Iterable[PathSource] | Sequence[RowObject],
     fields: Mapping[str, str] | None = None,
 ) -> Ratings:
-    """The rated rows of files: .jsonl, .json, .csv, .tsv, .parquet or .arrow, each also .gz or .zst."""
+    """The rated rows of files (.jsonl, .json, .csv, .tsv, .parquet or .arrow, each also .gz or .zst), or of a list."""
     given = dict(fields or {})
     own = {name: given.pop(name, name) for name in _OWN}
     names = FieldNames.of(given)
     growing = _Growing(names, own)
     faults: list[Fault] = []
-    for path in [paths] if isinstance(paths, str | PathLike) else paths:
+    for name, found in _sources(paths, names):
         try:
-            for records in _records(path, names):
-                growing.add(records, stem_of(path))
+            for records in found():
+                growing.add(records, name)
         except DataError as error:
             faults += error.faults
     if faults:
@@ -106,6 +107,17 @@ def read_ratings(
     if not growing.responses:
         raise SettingError("no ratings were given; name at least one file of rated rows")
     return growing.finish()
+
+
+def _sources(
+    given: PathSource | Iterable[PathSource] | Sequence[RowObject], names: FieldNames
+) -> Iterator[tuple[str, Callable[[], Iterable[Records]]]]:
+    """What is given, each with the name of the data set that it is unless its rows say otherwise."""
+    if isinstance(given, list) and given and all(isinstance(row, dict) for row in given):
+        yield "ratings", lambda: [Records("ratings", numbered(given))]
+        return
+    for path in [given] if isinstance(given, str | PathLike) else given:
+        yield stem_of(path), partial(_records, path, names)  # type: ignore[arg-type]
 
 
 def _records(path: PathSource, names: FieldNames) -> Iterator[Records]:

@@ -13,14 +13,19 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from dialeval.core.arrays import Ints
-from dialeval.core.columns import Column, TextColumn
+from dialeval.core.columns import Column, RaggedColumn, TextColumn
 from dialeval.core.needs import Need
+from dialeval.core.rowtable import NO_TURN, RowTable
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
-NO_TURN = -1
-"""Stands in `Rows.turns` for a row that does not say which turn it is."""
+    from dialeval.core.columns import ObjectColumn
+
+__all__ = ["NO_TURN", "Rows", "by_system"]
+
+SHOWN = (Need.CONTEXT, Need.RESPONSE, Need.REFERENCE, Need.HYPOTHESES)
+"""The columns that a reader wants to see beside the values of a row."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -68,6 +73,16 @@ class Rows:
         moved = np.flatnonzero((np.diff(names.starts) != 0) | (np.diff(names.ends) != 0)) + 1
         starts = [row for row in moved.tolist() if names[row] != names[row - 1]]
         return np.array([*([0] if len(names) else []), *starts, len(names)], np.int64)
+
+    def table(self, offsets: Ints) -> RowTable:
+        """What a result tells about its rows, over the same bytes; `offsets` are those of the dialogues."""
+        names = None if self.dialogues is None else list(self.dialogues.take(offsets[:-1]))
+        columns = {need.value: self.columns[need] for need in SHOWN if need in self.columns}
+        texts = {name: column for name, column in columns.items() if isinstance(column, TextColumn | RaggedColumn)}
+        if Need.TASK_TURNS in self.columns:
+            turns: Iterable[Mapping[str, str | None]] = cast("ObjectColumn", self.columns[Need.TASK_TURNS])
+            texts["response"] = TextColumn.from_strings([turn["response"] or "" for turn in turns])
+        return RowTable(offsets, names, self.turns, texts)
 
 
 def by_system(rows: Rows, systems: Sequence[str], codes: Ints) -> list[Rows]:

@@ -16,6 +16,7 @@ import numpy as np
 from dialeval.core.columns import NumberColumn
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import DEFAULT_T, Estimate
+from dialeval.core.krippendorff import Distance, krippendorff_alpha
 from dialeval.core.needs import Need
 from dialeval.core.result import Result, Run
 from dialeval.core.signature import Signature
@@ -26,7 +27,7 @@ from dialeval.data.breakdown_labels import Match
 from dialeval.data.breakdown_logs import read_logs
 from dialeval.data.rows import Rows
 from dialeval.engine.local import Local
-from dialeval.metrics.breakdown.agreement import annotators, krippendorff_alpha, oracle
+from dialeval.metrics.breakdown.agreement import annotators, oracle
 from dialeval.metrics.breakdown.distances import BreakdownDistance
 from dialeval.metrics.breakdown.floors import floors
 from dialeval.metrics.breakdown.labels import BreakdownDetection, LabelAccuracy
@@ -164,7 +165,7 @@ def _scored(
         local = Local(rows, Vocabulary(), threads=threads)
         estimates = local.fold(metrics, {Need.ANNOTATIONS: digests[id(annotations)]}, told)
         sure = {key: estimate.with_confidence(DEFAULT_T) for key, estimate in estimates.items()}
-        results[rows.system] = Result(sure, source=rows.where)
+        results[rows.system] = Result(sure, source=rows.where, rows=rows.table(local.dialogues))
     return results
 
 
@@ -182,7 +183,8 @@ def _anchors(found: BreakdownData, thresholds: list[float], development: Floats 
 def _with_alpha(result: Result, counts: Floats) -> Result:
     digest = NumberColumn(counts).digest
     estimates = dict(result.estimates)
-    for distance in ("nominal", "ordinal"):
+    distances: tuple[Distance, ...] = ("nominal", "ordinal")
+    for distance in distances:
         key = f"alpha-{distance}"
         alpha = krippendorff_alpha(counts, distance)
         scored = 0 if np.isnan(alpha) else int((counts.sum(axis=1) >= 2).sum())

@@ -121,15 +121,15 @@ def run_systems(
         given = {**rows.columns, **resources}
         used = {need for metric in plan.metrics.values() for need in signed(metric) if need in given}
         slow = any(metric.costly for metric in plan.metrics.values())
-        estimates = Local(
-            rows, vocabulary, resources, min(batch_rows, COSTLY_ROWS) if slow else batch_rows, threads
-        ).fold(
+        most_rows = min(batch_rows, COSTLY_ROWS) if slow else batch_rows
+        local = Local(rows, vocabulary, resources, most_rows, threads)
+        estimates = local.fold(
             plan.metrics,
             {need: digest_of(given[need]) for need in used},
             None if progress is None else partial(progress, rows.system, len(rows)),
         )
         sure = {key: est.with_confidence(factor(est.scored)) for key, est in estimates.items()}
-        results[rows.system] = Result(sure, plan.skipped, rows.where)
+        results[rows.system] = Result(sure, plan.skipped, rows.where, rows.table(local.dialogues))
     return Run(results, __version__, tuple(warnings))
 
 

@@ -150,7 +150,7 @@ def _renamed(result: Result, metrics: Sequence[Metric[Any]], skipped: Mapping[st
         name = key if key in shown else key.rpartition("/")[0]
         rest = key[len(name) :]
         estimates[f"{shown[name]}{rest}"] = estimate
-    return Result(estimates, {_bare(name): reason for name, reason in skipped.items()}, result.source)
+    return replace(result, estimates=estimates, skipped={_bare(name): reason for name, reason in skipped.items()})
 
 
 def _preset(metric: Metric[Any]) -> str:

@@ -75,6 +75,7 @@ class KlDivergence(RowMetric):
     family = "kl-div"
     presets = {"unigram-kl-div": {"n": 1}, "bigram-kl-div": {"n": 2}}
     needs = frozenset({Need.RESPONSE, Need.REFERENCE})
+    better = "lower"
 
     n: int = 1
     oov: Oov = "unk"

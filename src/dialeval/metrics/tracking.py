@@ -73,6 +73,7 @@ class Tracking(Metric[TrackingState]):
     }
     subject = Need.STATES
     needs = frozenset({Need.STATES, Need.TRUE_STATES, Need.ONTOLOGY})
+    better = "higher"
 
     of: Of = "joint"
     booking: Booking = "apart"

@@ -9,6 +9,7 @@ not fit beside each other continue in a further table below, so that no figure i
 
 `metrics-txt` is the table file of dialog-eval: a line of names, then a line per system with `mean,std,confidence` for
 each metric, all digits, a blank behind each. A value of the whole corpus has the deviation `0`, as it is printed there.
+It has the columns of dialog-eval in their order and no others: programs that read the file know these.
 """
 
 from __future__ import annotations
@@ -33,6 +34,14 @@ if TYPE_CHECKING:
     from dialeval.core.result import Run
 
 CSV_FIELDS = ("system", "metric", "mean", "std", "confidence", "low", "high", "rows", "scored", "signature")
+METRICS_TXT = (
+    "length",
+    *("per-unigram-entropy", "per-bigram-entropy", "utterance-unigram-entropy", "utterance-bigram-entropy"),
+    *("unigram-kl-div", "bigram-kl-div"),
+    *("embedding-average", "embedding-extrema", "embedding-greedy", "coherence"),
+    *("distinct-1", "distinct-2", "bleu-1", "bleu-2", "bleu-3", "bleu-4"),
+)
+"""The columns of dialog-eval's table, in its order."""
 GAP = 3
 """Blanks between two columns in the terminal."""
 
@@ -82,7 +91,7 @@ def to_latex(run: Run) -> str:
 
 def to_metrics_txt(run: Run) -> str:
     """The table file of dialog-eval: a line per file; blanks in a name become `_`, because blanks divide the fields."""
-    keys = run.keys_in_order
+    keys = [key for key in METRICS_TXT if key in run.keys_in_order]
     lines = [" ".join(["filename", *map(_one_word, keys)])]
     for system, result in run.items():
         name = Path(result.source).name if result.source else system

@@ -23,11 +23,12 @@ from dialeval.core.needs import Need
 from dialeval.text.vocabulary import Vocabulary
 
 
-def _lower(texts: TextColumn) -> TextColumn:
+def lowered(texts: TextColumn) -> TextColumn:
+    """The texts in lower case."""
     return TextColumn.from_strings([text.lower() for text in texts])
 
 
-TOKENISERS: Mapping[str, Callable[[TextColumn], TextColumn] | None] = {"words.1": None, "lower-words.1": _lower}
+TOKENISERS: Mapping[str, Callable[[TextColumn], TextColumn] | None] = {"words.1": None, "lower-words.1": lowered}
 """What each tokeniser does to a text before it is split at white space."""
 
 DEFAULT = "words.1"

@@ -32,7 +32,7 @@ _ABOVE_BLANK = np.uint64(0x2121212121212121)
 
 
 @njit(nogil=True)
-def _space_width(data, i, end):  # type: ignore[no-untyped-def]
+def space_width(data, i, end):  # type: ignore[no-untyped-def]
     """Number of bytes of the white-space character at `i`; 0 if there is none."""
     b = data[i]
     if b <= 0x20:
@@ -75,7 +75,7 @@ def _scan(data, i, end):  # type: ignore[no-untyped-def]
     """Where the word at `i` ends, and its key, byte by byte: for any Unicode text and for the edge of the buffer."""
     start = i
     state = tail = shift = uint64(0)
-    while i < end and _space_width(data, i, end) == 0:
+    while i < end and space_width(data, i, end) == 0:
         tail |= uint64(data[i]) << shift
         shift += uint64(8)
         i += 1
@@ -154,7 +154,7 @@ def split_words(data, starts, ends, first, table, arena, word_ends, words, ids, 
             if length == 0:
                 continue
             if length < 0:
-                width = _space_width(data, start, end)
+                width = space_width(data, start, end)
                 if width != 0:
                     i = start + width
                     continue

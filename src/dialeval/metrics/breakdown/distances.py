@@ -48,6 +48,7 @@ class BreakdownDistance(RowMetric):
     }
     subject = Need.LABELS
     needs = frozenset({Need.LABELS, Need.ANNOTATIONS})
+    better = "lower"
 
     measure: Literal["jsd", "mse"] = "jsd"
     grouping: Grouping = "o-t-x"

@@ -40,6 +40,7 @@ class LabelAccuracy(RowMetric):
     presets = {"accuracy": {}}
     subject = Need.LABELS
     needs = frozenset({Need.LABELS, Need.ANNOTATIONS})
+    better = "higher"
 
     threshold: float = 0.0
 
@@ -97,6 +98,7 @@ class BreakdownDetection(Metric[DetectionCounts]):
     }
     subject = Need.LABELS
     needs = frozenset({Need.LABELS, Need.ANNOTATIONS})
+    better = "higher"
 
     figure: Literal["precision", "recall", "f1"] = "f1"
     of: Literal["x", "tx"] = "x"

@@ -69,6 +69,7 @@ class Coverage(RowMetric):
     family = "coverage"
     presets = {"mds": {"by": "mds"}, "pds": {"by": "pds"}, "max-bleu": {"by": "max-bleu"}}
     subject = Need.HYPOTHESES
+    better = "higher"
 
     by: Literal["mds", "pds", "max-bleu"] = "mds"
     aligner: AlignerName = "bleu"

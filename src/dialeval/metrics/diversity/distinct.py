@@ -48,6 +48,7 @@ class Distinct(Metric[DistinctState]):
     family = "distinct"
     presets = {"distinct-1": {"n": 1}, "distinct-2": {"n": 2}}
     needs = frozenset({Need.RESPONSE})
+    better = "higher"
 
     n: int = 2
     per: Literal["corpus", "response"] = "corpus"

@@ -37,6 +37,7 @@ class Coherence(RowMetric):
     family = "coherence"
     presets = {"coherence": {}}
     needs = frozenset({Need.RESPONSE, Need.CONTEXT, Need.EMBEDDINGS, Need.TRAIN})
+    better = "higher"
 
     turns: Literal["last", "all"] = "last"
     tokeniser: str = DEFAULT

@@ -51,6 +51,7 @@ class Embedding(RowMetric):
         "embedding-extrema": {"by": "extrema"},
         "embedding-greedy": {"by": "greedy"},
     }
+    better = "higher"
 
     by: Literal["average", "extrema", "greedy"] = "average"
     tokeniser: str = DEFAULT

@@ -36,6 +36,7 @@ class Adem(RowMetric):
     needs = frozenset({Need.RESPONSE, Need.JUDGE})
     one_of = frozenset({Need.REFERENCE, Need.CONTEXT})
     costly = True
+    better = "higher"
 
     @property
     def wants(self) -> frozenset[Need]:

@@ -47,6 +47,7 @@ class Bleu(RowMetric):
     family = "bleu"
     presets = {"bleu-1": {"n": 1}, "bleu-2": {"n": 2}, "bleu-3": {"n": 3}, "bleu-4": {"n": 4}}
     needs = frozenset({Need.RESPONSE, Need.REFERENCE})
+    better = "higher"
 
     n: int = 4
     smooth: int = DEFAULT_SMOOTH

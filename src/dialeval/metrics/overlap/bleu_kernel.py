@@ -26,7 +26,7 @@ ORDERS = 5
 
 SHORT = 64
 """Words that fit the bits of one integer."""
-_STEP = 16
+STEP = 16
 """Words compared by one instruction, or a few, of any processor with vectors; `SHORT` is a multiple."""
 
 _FLAGS = np.uint64(0x8080808080)
@@ -38,7 +38,7 @@ WORD_BITS = 32
 
 
 @intrinsic
-def _ones(_context, _value):  # type: ignore[no-untyped-def]
+def ones(_context, _value):  # type: ignore[no-untyped-def]
     """Number of set bits."""
 
     def generate(_context, builder, _signature, args):  # type: ignore[no-untyped-def]
@@ -48,19 +48,19 @@ def _ones(_context, _value):  # type: ignore[no-untyped-def]
 
 
 @intrinsic
-def _equal(_context, array, _index, _word):  # type: ignore[no-untyped-def]
-    """Bit j is set where `array[index + j]` is the word, for `_STEP` words; numba does not find this instruction."""
+def equal_words(_context, array, _index, _word):  # type: ignore[no-untyped-def]
+    """Bit j is set where `array[index + j]` is the word, for `STEP` words; numba does not find this instruction."""
     number = ir.IntType(32)
-    vector = ir.VectorType(number, _STEP)
+    vector = ir.VectorType(number, STEP)
 
     def generate(context, builder, signature, args):  # type: ignore[no-untyped-def]
         data = context.make_array(signature.args[0])(context, builder, args[0]).data
         place = builder.bitcast(builder.gep(data, [args[1]]), vector.as_pointer())
         unset = ir.Constant(vector, ir.Undefined)
         word = builder.insert_element(unset, args[2], ir.Constant(number, 0))
-        words = builder.shuffle_vector(word, unset, ir.Constant(vector, [0] * _STEP))
+        words = builder.shuffle_vector(word, unset, ir.Constant(vector, [0] * STEP))
         same = builder.icmp_signed("==", builder.load(place, align=4), words)
-        return builder.zext(builder.bitcast(same, ir.IntType(_STEP)), ir.IntType(64))
+        return builder.zext(builder.bitcast(same, ir.IntType(STEP)), ir.IntType(64))
 
     return types.uint64(array, types.int64, types.int32), generate
 
@@ -69,16 +69,16 @@ def _equal(_context, array, _index, _word):  # type: ignore[no-untyped-def]
 def _places(words, size, word):  # type: ignore[no-untyped-def]
     """Bit j is set where `words[j]` is the word; looks at `size` words, rounded up to whole steps."""
     bits = uint64(0)
-    for j in range(0, size, _STEP):
-        bits |= _equal(words, j, word) << uint64(j)
+    for j in range(0, size, STEP):
+        bits |= equal_words(words, j, word) << uint64(j)
     return bits
 
 
 @njit(nogil=True)
 def _lanes(one, two, three, four, five):  # type: ignore[no-untyped-def]
     """The numbers of set bits, each in a byte of its own."""
-    low = _ones(one) | _ones(two) << uint64(8) | _ones(three) << uint64(16)
-    return low | _ones(four) << uint64(24) | _ones(five) << uint64(32)
+    low = ones(one) | ones(two) << uint64(8) | ones(three) << uint64(16)
+    return low | ones(four) << uint64(24) | ones(five) << uint64(32)
 
 
 @njit(nogil=True)
@@ -122,7 +122,7 @@ def clipped_matches(ids, start, length, reference_ids, reference_offsets, first,
     for reference in range(first, last):
         begin = reference_offsets[reference]
         size = reference_offsets[reference + 1] - begin
-        for j in range(size + _STEP - 1 & -_STEP):
+        for j in range(size + STEP - 1 & -STEP):
             words[j] = reference_ids[begin + j] if j < size else -1  # no word has this id
         one = two = three = four = five = uint64(0)
         for i in range(length):
@@ -176,7 +176,7 @@ def slot_of(keys, shift, key):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def match_long(rows, ids, offsets, reference_ids, reference_offsets, lists, grams, reference_grams, table, matches):  # type: ignore[no-untyped-def]
-    """Fill `matches` of the given rows, however long.
+    """Fill `matches` of the given rows, however long; it has a column for each order to count.
 
     An n-gram is the slot of its first n - 1 words and its last word in one key, so equal keys are equal n-grams.
     Scratch: `grams` and `reference_grams` hold the words of one row's response and of all its references; `table` is
@@ -193,7 +193,7 @@ def match_long(rows, ids, offsets, reference_ids, reference_offsets, lists, gram
         while (1 << bits) < 2 * length:
             bits += 1
         shift = uint64(64 - bits)
-        for order in range(ORDERS):
+        for order in range(matches.shape[1]):
             for place in range(1 << bits):
                 keys[place] = -1
                 counts[place] = found[place] = matched[place] = 0

@@ -62,6 +62,7 @@ class TaskBleu(Metric[BleuState]):
     presets = {f"bleu/{MAIN_REFERENCES}": {}}
     subject = Need.TASK_TURNS
     needs = frozenset({Need.TASK_TURNS, Need.ONTOLOGY, Need.REFERENCE_SETS})
+    better = "higher"
 
     references: str = MAIN_REFERENCES
     missing: Missing = "ignored"

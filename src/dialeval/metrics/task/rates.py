@@ -49,6 +49,7 @@ class Rate(Metric[RateState]):
     subject = Need.TASK_TURNS
     level = Level.DIALOGUE
     needs = frozenset({Need.TASK_TURNS, Need.GOALS, Need.ONTOLOGY, Need.VENUES})
+    better = "higher"
 
     fallback: Fallback = "file"
     missing: Missing = "ignored"

@@ -37,7 +37,7 @@ from dialeval.core.arrays import Floats
 from dialeval.core.batch import Batch
 from dialeval.core.errors import SettingError
 from dialeval.core.exact import Moments
-from dialeval.core.fold import Estimate, Metric, Partial
+from dialeval.core.fold import Better, Estimate, Metric, Partial
 from dialeval.core.needs import Need
 from dialeval.metrics.task.turns import normalised_responses
 
@@ -88,6 +88,11 @@ class Richness(Metric[RichnessState]):
     def __post_init__(self) -> None:
         if self.of not in _ORDERS:
             raise SettingError(f"richness has of={'|'.join(_ORDERS)}, not {self.of!r}")
+
+    @property
+    def better(self) -> Better | None:
+        # Counts and entropies grow with the number of words, which is no merit; msttr does not.
+        return "higher" if self.of == "msttr" else None
 
     def empty(self) -> RichnessState:
         return RichnessState()

@@ -1,0 +1,183 @@
+"""Correlation of two columns: Pearson's r, Spearman's rho (midranks) and Kendall's tau-b, and all of them resampled.
+
+`Points` are pairs of values, each in a cluster (a dialogue). A resample draws whole clusters (`draws`), so that replies
+to one context, or turns of one dialogue, are not taken for independent of each other. Where points are themselves means
+of what is drawn (systems), `MeanPoints` forms the means of each resample first.
+
+    tau-b = (concordant - discordant) / sqrt((pairs - ties of the first) * (pairs - ties of the second))
+
+P-values are of the hypothesis that there is no correlation, for independent points: Student's t with n - 2 degrees of
+freedom for r and rho, the normal approximation with ties for tau. Points of one dialogue are not independent, so the
+bootstrap interval is the better guide.
+
+A constant column has no correlation: NaN. It counts as constant where its spread is below 1e-12 of its size, so that no
+correlation is made of rounding errors.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from dialeval.core.arrays import Floats, Ints
+from dialeval.core.student import two_sided_p
+
+NAMES = ("pearson", "spearman", "kendall")
+
+FEWEST_POINTS = 3
+"""Two points always lie on a line."""
+
+_NO_SPREAD = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class Points:
+    """Pairs of values and the cluster of each."""
+
+    first: Floats
+    second: Floats
+    clusters: Ints
+
+    def __len__(self) -> int:
+        return len(self.first)
+
+    def values(self) -> Floats:
+        """The three coefficients of the points as they are."""
+        found: Floats = self.resampled(_once(self.clusters))[0]
+        return found
+
+    def resampled(self, counts: Ints) -> Floats:
+        """The three coefficients of each resample, a row each; `counts` says how often it takes each cluster."""
+        rho, tau = _rank_correlations(self, counts)
+        return np.column_stack((_pearson_resampled(self, counts), rho, tau))
+
+
+@dataclass(frozen=True, eq=False)
+class MeanPoints:
+    """Pairs of means, of the rows of each group (system): `groups` numbers them from 0."""
+
+    rows: Points
+    groups: Ints
+    size: int
+
+    def __len__(self) -> int:
+        return self.size
+
+    def values(self) -> Floats:
+        """The three coefficients of the means."""
+        found: Floats = self.resampled(_once(self.rows.clusters))[0]
+        return found
+
+    def resampled(self, counts: Ints) -> Floats:
+        """The three coefficients of each resample's means; NaN where a group has no row in it."""
+        first, second = self.means(counts)
+        clusters, found = np.arange(self.size), np.full((len(counts), len(NAMES)), np.nan)
+        for row in np.flatnonzero(~np.isnan(first).any(axis=1)).tolist():
+            found[row] = Points(first[row], second[row], clusters).values()
+        return found
+
+    def means(self, counts: Ints) -> tuple[Floats, Floats]:
+        """The means of each group in each resample; NaN where it has no row."""
+        cells = self.rows.clusters * self.size + self.groups
+        shape = (counts.shape[1], self.size)
+        columns = (None, self.rows.first, self.rows.second)
+        cell_sums = [np.bincount(cells, column, minlength=shape[0] * shape[1]).reshape(shape) for column in columns]
+        drawn = counts.astype(np.float64)
+        number, first, second = (drawn @ sums for sums in cell_sums)
+        number = np.where(number == 0, np.nan, number)
+        return first / number, second / number
+
+
+def _once(clusters: Ints) -> Ints:
+    """The resample that takes every cluster once."""
+    return np.ones((1, int(clusters.max(initial=-1)) + 1), np.int64)
+
+
+def pearson(first: Floats, second: Floats) -> float:
+    """Pearson's r; NaN where a column is constant."""
+    if not len(first) or _constant(first) or _constant(second):
+        return math.nan
+    one, other = first - first.mean(), second - second.mean()
+    return max(-1.0, min(1.0, float(one @ other / math.sqrt(float(one @ one) * float(other @ other)))))
+
+
+def _constant(column: Floats) -> bool:
+    spread = float(np.ptp(column)) if len(column) else 0.0
+    return spread <= _NO_SPREAD * float(np.abs(column).max(initial=0))
+
+
+def _pearson_resampled(points: Points, counts: Ints) -> Floats:
+    """r from sums per cluster: what a resample needs of them is one product of matrices."""
+    if not len(points) or _constant(points.first) or _constant(points.second):
+        return np.full(len(counts), np.nan)
+    # Standardised before, so that sums of squares lose no digits.
+    x, y = (standardised(column) for column in (points.first, points.second))
+    terms = (np.ones(len(x)), x, y, x * x, y * y, x * y)
+    clusters = counts.shape[1]
+    sums = np.column_stack([np.bincount(points.clusters, term, minlength=clusters) for term in terms])
+    n, sx, sy, sxx, syy, sxy = (counts.astype(np.float64) @ sums).T
+    with np.errstate(divide="ignore", invalid="ignore"):  # a resample may be empty or constant
+        free_x, free_y = sxx - sx * sx / n, syy - sy * sy / n
+        r = (sxy - sx * sy / n) / np.sqrt(free_x * free_y)
+        r[(free_x <= _NO_SPREAD * sxx) | (free_y <= _NO_SPREAD * syy)] = np.nan
+    clipped: Floats = np.clip(r, -1, 1)
+    return clipped
+
+
+def standardised(column: Floats) -> Floats:
+    """The values with mean 0 and standard deviation 1; the column is not constant."""
+    centred: Floats = column - column.mean()
+    centred /= math.sqrt(float(centred @ centred) / len(column))
+    return centred
+
+
+def _rank_correlations(points: Points, counts: Ints) -> tuple[Floats, Floats]:
+    from dialeval.analysis import correlation_kernel as kernel
+
+    order = np.argsort(points.first, kind="stable")
+    first = points.first[order]
+    groups = np.append(np.flatnonzero(np.diff(first, prepend=np.nan)), len(first)).astype(np.int64)
+    distinct, levels = np.unique(points.second[order], return_inverse=True)
+    rho, tau = np.empty(len(counts)), np.empty(len(counts))
+    weights = np.empty(len(first), np.int64)
+    tree, level_weights = np.empty((2, len(distinct) + 1), np.int64)
+    ranks = np.empty(len(distinct) + 1)
+    scratch = (weights, tree, level_weights, ranks)
+    kernel.rank_correlations(counts, points.clusters[order], groups, levels.astype(np.int64), *scratch, rho, tau)
+    return rho, tau
+
+
+def p_values(points: Points | MeanPoints, values: Floats) -> Floats:
+    """Two-sided p-values of the three coefficients, for independent points."""
+    n = len(points)
+    found = [_p_of_r(float(value), n) for value in values[:2]]
+    if isinstance(points, MeanPoints):
+        first, second = points.means(_once(points.rows.clusters))
+        points = Points(first[0], second[0], np.arange(n))
+    return np.array([*found, _p_of_tau(points, float(values[2]))])
+
+
+def _p_of_r(r: float, n: int) -> float:
+    if math.isnan(r) or n < FEWEST_POINTS:
+        return math.nan
+    if abs(r) == 1:
+        return 0.0
+    return two_sided_p(r * math.sqrt((n - 2) / (1 - r * r)), n - 2)
+
+
+def _p_of_tau(points: Points, tau: float) -> float:
+    """By the variance of concordant less discordant pairs under ties (Kendall 1970)."""
+    n = len(points)
+    if math.isnan(tau) or n < FEWEST_POINTS:
+        return math.nan
+    x, y = (np.unique(column, return_counts=True)[1].astype(np.float64) for column in (points.first, points.second))
+    pairs = n * (n - 1) / 2
+    tied_x, tied_y = (float((t * (t - 1) / 2).sum()) for t in (x, y))
+    score = tau * math.sqrt((pairs - tied_x) * (pairs - tied_y))
+    fives = [float((t * (t - 1) * (2 * t + 5)).sum()) for t in (x, y)]
+    threes = [float((t * (t - 1) * (t - 2)).sum()) for t in (x, y)]
+    variance = (2 * pairs * (2 * n + 5) - sum(fives)) / 18 + tied_x * tied_y / pairs
+    variance += threes[0] * threes[1] / (9 * 2 * pairs * (n - 2))
+    return math.erfc(abs(score) / math.sqrt(2 * variance))

@@ -1,0 +1,147 @@
+"""chrF: how many character n-grams response and reference share.
+
+    P = mean over orders of matches / n-grams of the response
+    R = mean over orders of matches / n-grams of the reference
+    chrf = (1 + beta^2) * P * R / (beta^2 * P + R)
+
+over the character n-grams of 1 to 6 characters, white space left out, with beta = 2: recall counts twice as much. It
+forgives inflection and small differences of spelling, needs no tokeniser, and suits languages without blanks. `words=2`
+adds the n-grams of one and two words, with punctuation at the end (else the beginning) of a word cut off: that is
+chrF++. Only orders of which both sides have an n-gram take part in the means. Of several references the
+one with the highest value counts.
+
+One value per response and then the mean (`per=response`), or the value of the summed counts (`per=corpus`). Both are
+those of sacreBLEU (sentence_chrf and corpus_chrf), from 0 to 1 instead of 0 to 100.
+
+Papers: Popović 2015, "chrF: character n-gram F-score for automatic MT evaluation", WMT; Popović 2017, "chrF++: words
+helping character n-grams", WMT.
+
+Edge cases: an empty response and an empty reference score 0; a row without any reference is not scored.
+"""
+
+from __future__ import annotations
+
+import string
+from dataclasses import dataclass
+from typing import cast
+
+import numpy as np
+
+from dialeval.core.arrays import Floats, Ints
+from dialeval.core.batch import Batch
+from dialeval.core.columns import TextColumn, TokenColumn
+from dialeval.core.errors import SettingError
+from dialeval.core.needs import Need
+from dialeval.metrics.overlap.counting import CountMetric, Per
+from dialeval.metrics.overlap.statistics import match_long
+from dialeval.text.characters import characters
+from dialeval.text.tokenise import tokens
+from dialeval.text.vocabulary import Vocabulary
+
+_PUNCTUATION = frozenset(string.punctuation)
+
+
+@dataclass(frozen=True)
+class Chrf(CountMetric):
+    """Share of character n-grams that response and reference have in common, as an F measure."""
+
+    family = "chrf"
+    presets = {"chrf": {}}
+    better = "higher"
+
+    n: int = 6
+    words: int = 0
+    beta: float = 2.0
+    per: Per = "response"
+    lower: bool = False
+
+    def __post_init__(self) -> None:
+        if self.n < 0 or self.words < 0 or not self.n + self.words:
+            raise SettingError(f"chrf counts n-grams of some order; n={self.n} with words={self.words} is not possible")
+        if not 0 <= self.beta < np.inf:
+            raise SettingError(f"chrf weighs recall beta times as much as precision; beta={self.beta} is not possible")
+        if self.per not in ("corpus", "response"):
+            raise SettingError(f"chrf is computed per corpus or per response, not per {self.per!r}")
+
+    @property
+    def of_corpus(self) -> bool:
+        return self.per == "corpus"
+
+    @property
+    def width(self) -> int:
+        return 3 * (self.n + self.words)
+
+    def counts(self, batch: Batch) -> Ints:
+        """Per row: n-grams of the response, n-grams of the best reference, matches; each by order."""
+        lists = batch.lists(Need.REFERENCE).offsets
+        parts = []
+        if self.n:
+            here, there = (characters(batch, need, self.lower) for need in (Need.RESPONSE, Need.REFERENCE))
+            parts.append(_pair_counts(here, there, lists, self.n))
+        if self.words:
+            here, there = (_pieces(batch, need, self.lower) for need in (Need.RESPONSE, Need.REFERENCE))
+            parts.append(_pair_counts(here, there, lists, self.words))
+        pairs = np.concatenate(parts, axis=2).reshape(len(parts[0]), self.width)
+        counts = np.zeros((len(batch), self.width), np.int64)
+        rows = np.repeat(np.arange(len(batch)), np.diff(lists))
+        best = _first_best(self.formula(pairs), rows)
+        counts[rows[best]] = pairs[best]
+        return counts
+
+    def formula(self, counts: Ints) -> Floats:
+        responses, references, matches = np.split(counts, 3, axis=1)
+        both = (responses > 0) & (references > 0)
+        orders = np.maximum(both.sum(axis=1), 1)
+        precision, recall = np.zeros(len(counts)), np.zeros(len(counts))
+        for order in range(both.shape[1]):  # from left to right, as sacreBLEU: of equal references it takes the first
+            precision += np.where(both[:, order], matches[:, order] / np.maximum(responses[:, order], 1), 0)
+            recall += np.where(both[:, order], matches[:, order] / np.maximum(references[:, order], 1), 0)
+        precision, recall = precision / orders, recall / orders
+        weight = self.beta**2
+        share = weight * precision + recall
+        values: Floats = (1 + weight) * precision * recall / np.where(share == 0, 1, share)
+        return values
+
+
+def _pair_counts(responses: TokenColumn, references: TokenColumn, lists: Ints, orders: int) -> Ints:
+    """Per pair of response and reference: n-grams of the response, of the reference, and matches; each by order."""
+    rows = np.repeat(np.arange(len(responses)), np.diff(lists))
+    paired = responses if np.array_equal(rows, np.arange(len(responses))) else responses.take(rows)
+    matches = np.empty((len(rows), orders), np.int64)
+    match_long(np.arange(len(rows)), paired, references, np.arange(len(rows) + 1), matches)
+    here = np.maximum(paired.lengths[:, None] - np.arange(orders), 0)
+    there = np.maximum(references.lengths[:, None] - np.arange(orders), 0)
+    # sacreBLEU does not count the response's n-grams of an order of which the reference has none.
+    return np.stack((np.where(there > 0, here, 0), there, matches), axis=1)
+
+
+def _first_best(values: Floats, rows: Ints) -> Ints:
+    """Which pair of each row has the highest value; the first of several."""
+    order = np.lexsort((np.arange(len(values)), -values, rows))
+    first: Ints = order[np.diff(rows[order], prepend=-1) > 0]
+    return first
+
+
+def _pieces(batch: Batch, need: Need, lower: bool) -> TokenColumn:
+    """The words of a batch's texts, punctuation at their end (else at their beginning) cut off."""
+    tokeniser = "lower-words.1" if lower else "words.1"
+    split = tokens(batch, need, tokeniser)
+    return batch.derived(("pieces", need, lower), lambda: _cut(split, cast(Vocabulary, batch.vocabulary)))
+
+
+def _cut(split: TokenColumn, vocabulary: Vocabulary) -> TokenColumn:
+    words, number = np.unique(split.ids, return_inverse=True)
+    cut = [_without_punctuation(word) for word in vocabulary.words(words)]
+    sizes = np.array([len(pieces) for pieces in cut], np.int64)
+    ids = vocabulary.add(TextColumn.from_strings([piece for pieces in cut for piece in pieces]))
+    column = TokenColumn(ids, np.concatenate((np.zeros(1, np.int64), np.cumsum(sizes))), vocabulary)
+    ends = np.concatenate((np.zeros(1, np.int64), np.cumsum(sizes[number])))
+    return TokenColumn(column.take(number).ids, ends[split.offsets], vocabulary)
+
+
+def _without_punctuation(word: str) -> list[str]:
+    if len(word) > 1 and word[-1] in _PUNCTUATION:
+        return [word[:-1], word[-1]]
+    if len(word) > 1 and word[0] in _PUNCTUATION:
+        return [word[0], word[1:]]
+    return [word]

@@ -1,0 +1,79 @@
+"""BLEU as nlg-eval computes it: that of coco-caption, without smoothing but for two constants.
+
+    p_i = (clipped matches of order i + 1e-15) / (n-grams of order i + 1e-9)
+    nlg-bleu-n = (p_1 * ... * p_n)^(1/n) * BP
+    BP = exp(1 - 1 / ratio) if ratio < 1, else 1;  ratio = (words of the response + 1e-15) / (closest reference + 1e-9)
+
+Most papers that correlate BLEU with human judgements of dialogue took their figures from it. One value per response and
+then the mean (`per=response`), or the value of the summed counts (`per=corpus`), which is the one that nlg-eval prints
+for a file. Words are split at white space and keep their case, as there.
+
+An order without a match multiplies the value by about 1e-15 rather than 0: of two responses without a common four-gram
+the shorter one stands above the other by its fewer n-grams alone. That is of no consequence to a mean, but it is what
+rank correlations with this BLEU are partly made of.
+
+Papers: Papineni et al. 2002, "BLEU: a Method for Automatic Evaluation of Machine Translation", ACL; Chen et al. 2015,
+"Microsoft COCO Captions: Data Collection and Evaluation Server"; Sharma et al. 2017, "Relevance of Unsupervised Metrics
+in Task-Oriented Dialogue for Evaluating Natural Language Generation".
+
+Edge cases: an empty response scores 0, an empty reference is a reference of no words, a row without any reference is
+not scored.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dialeval.core.arrays import Floats, Ints
+from dialeval.core.batch import Batch
+from dialeval.core.errors import SettingError
+from dialeval.metrics.overlap.counting import CountMetric, Per
+from dialeval.metrics.overlap.statistics import bleu_statistics
+from dialeval.text.tokenise import DEFAULT, check_tokeniser
+
+TINY, SMALL = 1e-15, 1e-9
+"""What coco-caption adds to matches and to n-grams, so that no precision is 0 or divided by 0."""
+
+LARGEST_ORDER = 4
+
+
+@dataclass(frozen=True)
+class NlgBleu(CountMetric):
+    """BLEU in the definition of nlg-eval and coco-caption."""
+
+    family = "nlg-bleu"
+    presets = {f"nlg-bleu-{n}": {"n": n} for n in range(1, LARGEST_ORDER + 1)}
+    better = "higher"
+
+    n: int = 4
+    per: Per = "response"
+    tokeniser: str = DEFAULT
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.n <= LARGEST_ORDER:
+            raise SettingError(f"nlg-bleu counts n-grams of up to 1, 2, 3 or 4 words; n={self.n} is not possible")
+        if self.per not in ("corpus", "response"):
+            raise SettingError(f"nlg-bleu is computed per corpus or per response, not per {self.per!r}")
+        check_tokeniser(self.tokeniser)
+
+    @property
+    def of_corpus(self) -> bool:
+        return self.per == "corpus"
+
+    @property
+    def width(self) -> int:
+        return 2 + 2 * self.n
+
+    def counts(self, batch: Batch) -> Ints:
+        found = bleu_statistics(batch, self.tokeniser)
+        lengths = (found.response_lengths, found.reference_lengths)
+        return np.column_stack((*lengths, found.matches[:, : self.n], found.totals[:, : self.n]))
+
+    def formula(self, counts: Ints) -> Floats:
+        length, reference, matches, totals = np.split(counts, (1, 2, 2 + self.n), axis=1)
+        product = ((matches + TINY) / (totals + SMALL)).prod(axis=1)
+        shortness = (np.maximum(reference[:, 0], 0) + SMALL) / (length[:, 0] + TINY)  # no reference: not scored anyway
+        values: Floats = product ** (1 / self.n) * np.exp(np.minimum(1 - shortness, 0))
+        return values

@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from dialeval.core import rowtable
+from dialeval.core.columns import RaggedColumn, TextColumn
+from dialeval.core.rowtable import NO_TURN, RowTable
+
+
+def table(**changes: object) -> RowTable:
+    given: dict[str, object] = {
+        "offsets": np.array([0, 2, 3]),
+        "dialogues": ["d1", "d2"],
+        "turns": np.array([1, NO_TURN, 1]),
+        "texts": {
+            "context": RaggedColumn.from_lists([["hello", "hi"], [], ["wie geht's"]]),
+            "response": TextColumn.from_strings(["yes", "", "naïve 🙂"]),
+        },
+    }
+    return RowTable(**{**given, **changes})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"dialogues": None},
+        {"turns": None},
+        {"texts": {}},
+        {"dialogues": None, "turns": None, "texts": {}, "offsets": np.arange(4)},
+    ],
+)
+def test_what_was_saved_comes_back(changes: dict[str, object]) -> None:
+    before = table(**changes)
+    after = RowTable.from_arrow(before.to_arrow("damd"))
+    assert after == before
+    assert len(after) == 3
+
+
+def test_a_system_without_a_column_of_another_does_not_get_it() -> None:
+    both = pa.concat_tables(
+        [table().to_arrow("a"), table(texts={}, turns=None).to_arrow("b")], promote_options="default"
+    )
+    assert RowTable.from_arrow(both.slice(3)) == table(texts={}, turns=None)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"offsets": np.array([0, 1, 3])},
+        {"dialogues": ["d1", "d3"]},
+        {"dialogues": None},
+        {"turns": np.array([1, 2, 1])},
+        {"texts": {"response": TextColumn.from_strings(["yes", "", "no"])}},
+    ],
+)
+def test_other_rows_are_not_equal(changes: dict[str, object]) -> None:
+    assert table(**changes) != table()
+
+
+def test_rows_know_their_dialogue() -> None:
+    assert table().clusters.tolist() == [0, 0, 1]
+
+
+def test_the_texts_of_very_many_rows_are_not_saved(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rowtable, "SAVED_TEXT_ROWS", 2)
+    assert RowTable.from_arrow(table().to_arrow("damd")) == table(texts={})

@@ -1,0 +1,66 @@
+"""chrF against sacreBLEU, per response and for the corpus."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sacrebleu.metrics import CHRF
+
+from dialeval.core.errors import SettingError
+from dialeval.metrics.overlap.chrf import Chrf
+from dialeval.metrics.registry import registry
+from metrics.overlap.test_bleu import batch_of
+
+words = st.text("aAb(.,é日\U0001f600", min_size=1, max_size=6)
+texts = st.lists(words, max_size=8).map(" ".join)
+rows_of_texts = st.lists(st.tuples(texts, st.lists(texts, min_size=1, max_size=3)), min_size=1, max_size=5)
+Rows = list[tuple[str, list[str]]]
+
+
+@given(
+    rows=rows_of_texts,
+    n=st.sampled_from([1, 2, 6]),
+    word_order=st.integers(0, 2),
+    beta=st.sampled_from([1, 2, 3]),
+    lower=st.booleans(),
+)
+def test_single_responses_are_sacrebleus(rows: Rows, n: int, word_order: int, beta: int, lower: bool) -> None:
+    metric = Chrf(n=n, words=word_order, beta=beta, lower=lower)
+    oracle = CHRF(char_order=n, word_order=word_order, beta=beta, lowercase=lower)
+    partial = metric.partial(batch_of([response for response, _ in rows], [texts for _, texts in rows]))
+    expected = [oracle.sentence_score(response, references).score / 100 for response, references in rows]
+    np.testing.assert_allclose(partial.items[metric.name], expected, rtol=1e-13, atol=1e-15)
+
+
+@given(rows=st.lists(st.tuples(texts, texts, texts), min_size=1, max_size=6), word_order=st.integers(0, 2))
+def test_the_corpus_is_sacrebleus(rows: list[tuple[str, str, str]], word_order: int) -> None:
+    metric = Chrf(words=word_order, per="corpus")
+    state = metric.partial(batch_of([row[0] for row in rows], [row[1:] for row in rows])).state
+    responses, *references = (list(side) for side in zip(*rows, strict=True))
+    expected = CHRF(word_order=word_order).corpus_score(responses, references).score / 100
+    estimate = metric.finish(state)[metric.name]
+    assert estimate.corpus
+    assert estimate.mean == pytest.approx(expected, rel=1e-13, abs=1e-15)
+
+
+def test_a_long_text() -> None:
+    response, reference = "abcdefg hij " * 300, "abcd efghij! " * 250
+    found = Chrf(words=2).partial(batch_of([response], [[reference]])).items["chrf(words=2)"][0]
+    assert found == pytest.approx(CHRF(word_order=2).sentence_score(response, [reference]).score / 100, rel=1e-13)
+
+
+def test_what_cannot_be_scored() -> None:
+    partial = Chrf().partial(batch_of(["", "a", "a", "a", ""], [["a"], [""], [], ["a"], []]))
+    np.testing.assert_array_equal(partial.items["chrf"], [0, 0, np.nan, 1, np.nan])
+    assert (partial.state.moments.rows, partial.state.moments.scored) == (5, 3)
+
+
+def test_names_and_settings() -> None:
+    assert [str(Chrf()), str(Chrf(words=2))] == ["chrf", "chrf(words=2)"]
+    assert registry().parse("chrf(n=4,lower=true,per=corpus)") == Chrf(n=4, lower=True, per="corpus")
+    for settings in ({"n": 0}, {"n": -1}, {"words": -1}, {"beta": -1.0}, {"beta": float("nan")}, {"per": "row"}):
+        with pytest.raises(SettingError):
+            Chrf(**settings)
+    assert Chrf(n=0, words=1).words == 1

@@ -1,0 +1,28 @@
+"""Characters of texts against Python's strings."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dialeval.core.batch import Batch
+from dialeval.core.columns import TextColumn
+from dialeval.core.needs import Need
+from dialeval.text.characters import characters, characters_of
+from dialeval.text.vocabulary import Vocabulary
+
+
+@given(
+    texts=st.lists(st.text(st.characters(exclude_categories=["Cs"]) | st.sampled_from(" \t\x85\xa0 　é日\U0001f600")))
+)
+def test_characters_are_pythons_without_white_space(texts: list[str]) -> None:
+    found = characters_of(TextColumn.from_strings(texts))
+    assert found.words() == [list("".join(text.split())) for text in texts]
+
+
+def test_lower_case_is_asked_for() -> None:
+    batch = Batch(1, {Need.RESPONSE: TextColumn.from_strings(["Ab C"])}, Vocabulary(), np.array([0, 1]))
+    assert characters(batch, Need.RESPONSE, False).words() == [["A", "b", "C"]]
+    assert characters(batch, Need.RESPONSE, True).words() == [["a", "b", "c"]]
+    assert len(characters(batch, Need.RESPONSE, True).vocabulary) == 0x110000
