@@ -126,7 +126,7 @@ class Metric(ABC, Generic[State]):
     level: ClassVar[Level] = Level.TURN
     definition: ClassVar[int] = 1
     costly: ClassVar[bool] = False
-    """Whether it takes far longer than all others together: it is then computed only when it is asked for by name."""
+    """Whether it takes longer than all others together; `all` leaves it out, and it is computed when it is named."""
     one_of: ClassVar[frozenset[Need]] = frozenset()
     """Of these wants at least one must be there; nothing can be scored without."""
 

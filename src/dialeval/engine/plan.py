@@ -2,7 +2,8 @@
 
 A metric that was asked for by its own name and cannot run is an error. One that was asked for as part of a group
 (`all`, a family, or nothing in particular) is skipped, with one line that says what would bring it back. `all` means
-all that measure what is there: nobody who scores responses wants to read that there are no breakdown labels.
+all that measure what is there: nobody who scores responses wants to read that there are no breakdown labels. A metric
+that is costly, because it takes longer than all others together, is not among them; `all,adem` adds it.
 """
 
 from __future__ import annotations
@@ -39,9 +40,9 @@ def make_plan(
     metrics: dict[str, Metric[Any]] = {}
     skipped: dict[str, str] = {}
     for name in names:
-        for plain in registry().measuring(available) if name == "all" else registry().select([name]):
+        for plain in _all(available) if name == "all" else registry().select([name]):
             metric = _with(plain, settings or {})
-            reasons = _reasons(metric, available, by_name=name != "all")
+            reasons = _reasons(metric, available)
             if not reasons:
                 metrics[plain.name] = metric
             elif registry().is_group(name):
@@ -51,16 +52,19 @@ def make_plan(
     if not metrics:
         lacking = "; ".join(f"{key} {reason}" for key, reason in skipped.items())
         raise NeedError(f"nothing can be computed: {lacking}")
-    return Plan(metrics, {key: reason for key, reason in skipped.items() if key not in metrics})
+    return Plan(metrics, skipped)
 
 
-def _reasons(metric: Metric[Any], available: frozenset[Need], by_name: bool) -> str:
-    """Why a metric cannot run, or is not run unless it is asked for; empty if it can."""
+def _all(available: frozenset[Need]) -> list[Metric[Any]]:
+    """What `all` stands for."""
+    return [metric for metric in registry().measuring(available) if not metric.costly]
+
+
+def _reasons(metric: Metric[Any], available: frozenset[Need]) -> str:
+    """Why a metric cannot run; empty if it can."""
     reasons = [lacking(need) or need.remedy for need in sorted(metric.needs - available)]
     if metric.one_of and not metric.one_of & available:
         reasons.append(" or ".join(need.remedy for need in sorted(metric.one_of)))
-    if metric.costly and not by_name and not reasons:
-        reasons.append(f"takes longer than all others together: ask for it by name (-m all,{metric})")
     return "; ".join(reasons)
 
 

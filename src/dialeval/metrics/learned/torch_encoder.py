@@ -148,14 +148,14 @@ class TorchEncoder(TokenisedEncoder):
         for start in range(0, len(texts), _AHEAD_TEXTS):
             pieces = self.pieces(texts[start : start + _AHEAD_TEXTS], ends)
             waiting = [
-                (batch, self.model(*self._padded([pieces[text] for text in batch])))
-                for batch in _batches(pieces, limit)
+                (batch, self.model(*self.padded([pieces[text] for text in batch]))) for batch in _batches(pieces, limit)
             ]
             for batch, made in waiting:  # fetched only here, so that the GPU never waits for the next batch
                 vectors[np.array(batch) + start] = made.float().cpu().numpy()
         return vectors
 
-    def _padded(self, pieces: Sequence[Any]) -> tuple[Tensor, Tensor]:
+    def padded(self, pieces: Sequence[Any]) -> tuple[Tensor, Tensor]:
+        """The pieces of some texts as a matrix on the device, and which of its entries are there."""
         lengths = np.array([len(ids) for ids in pieces])
         mask = np.arange(lengths.max()) < lengths[:, None]
         ids = np.zeros(mask.shape, np.int64)
