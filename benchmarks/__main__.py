@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from importlib import import_module
 
-SECTIONS = ["startup", "tokenising", "bleu", "responses", "lsdscc", "multiwoz", "breakdown"]
+SECTIONS = ["startup", "tokenising", "bleu", "responses", "lsdscc", "multiwoz", "breakdown", "adem"]
 LONG = ["memory"]
 
 for name in sys.argv[1:] or SECTIONS:

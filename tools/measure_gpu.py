@@ -47,11 +47,12 @@ TESTED = (
     "dstc7_reddit",
 )
 VARIANTS = {
-    "random negatives": FineTuning(same_dialogue=False, shuffled=False),
-    "and same dialogue": FineTuning(shuffled=False),
-    "and shuffled words": FineTuning(),
-    "all negatives, three epochs": FineTuning(epochs=3),
-    "all negatives, three epochs, higher rate": FineTuning(epochs=3, learning_rate=1e-4),
+    "random": FineTuning(epochs=1, shuffled=False, share=1),
+    "random, three epochs": FineTuning(shuffled=False, share=1),
+    "random and same dialogue": FineTuning(epochs=1, shuffled=False, same_dialogue=True, share=1),
+    "random and shuffled": FineTuning(epochs=1, share=1),
+    "random and shuffled, three epochs": FineTuning(share=1),
+    "random, same dialogue and shuffled": FineTuning(epochs=1, same_dialogue=True, share=1),
 }
 SHARES = (0.3, 0.6, 1.0)
 """How far from the original weights to the fine-tuned ones the tried encoder lies."""

@@ -20,15 +20,17 @@ from dialeval.metrics.learned.judge import Judge, open_judge
 from dialeval.reports.judge_folder import make_judge as train
 
 if TYPE_CHECKING:
+    from dialeval.metrics.learned.finetuning import finetune
     from dialeval.metrics.learned.hierarchical import ADEMWithEncoder, EncoderSettings
     from dialeval.metrics.learned.model import ADEM
 
-__all__ = ["ADEM", "ADEMWithEncoder", "EncoderSettings", "Judge", "attack", "open_judge", "train"]
+__all__ = ["ADEM", "ADEMWithEncoder", "EncoderSettings", "Judge", "attack", "finetune", "open_judge", "train"]
 
 _MODELS = {
     "ADEM": "dialeval.metrics.learned.model",
     "ADEMWithEncoder": "dialeval.metrics.learned.hierarchical",
     "EncoderSettings": "dialeval.metrics.learned.hierarchical",
+    "finetune": "dialeval.metrics.learned.finetuning",
 }
 
 

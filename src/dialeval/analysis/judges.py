@@ -89,12 +89,13 @@ class Validation:
 def train(
     ratings: Ratings,
     vectors: SentenceVectors,
-    recipe: Recipe = Recipe(),
+    recipe: Recipe | None = None,
     tests: Ratings | None = None,
     validate: bool = True,
     progress: Progress | None = None,
 ) -> tuple[Weights, Validation | None]:
     """The judge that ratings make, and what it is worth on the sets that were left out."""
+    recipe = recipe or Recipe()
     trained = set(ratings.datasets)
     every = ratings if tests is None else _joined(ratings, tests)
     _told(progress, "encoding", len(every), 0)
@@ -122,12 +123,12 @@ def validation(
     splits = list(_splits(examples, known))
     fitted: dict[tuple[str, bytes], Weights] = {}
     for name, test, others in splits:
-        for kind in columns:
+        for kind, values in columns.items():
             key = kind, np.packbits(np.isin(known.rows, others.rows)).tobytes()
             if key not in fitted:
                 fitted[key] = recipe.fit(others, kind)
             mine = examples.take(test)
-            columns[kind][test] = fitted[key].score(
+            values[test] = fitted[key].score(
                 mine.context, mine.reference, mine.response, mine.has_context, mine.has_reference
             )
         _told(progress, f"validating on {name}", len(splits), 1)
@@ -236,9 +237,17 @@ def _joined(first: Ratings, second: Ratings) -> Ratings:
     def annotations(quality: str) -> list[Any]:
         return [row for part in (first, second) for row in part.annotations.get(quality, [nothing] * len(part))]
 
-    names = ("datasets", "dialogues", "systems", "contexts", "responses", "references", "levels")
+    def both(name: str) -> list[Any]:
+        return [*getattr(first, name), *getattr(second, name)]
+
     return Ratings(
-        *([*getattr(first, name), *getattr(second, name)] for name in names),
+        datasets=both("datasets"),
+        dialogues=both("dialogues"),
+        systems=both("systems"),
+        contexts=both("contexts"),
+        responses=both("responses"),
+        references=both("references"),
+        levels=both("levels"),
         scales=np.concatenate((first.scales, second.scales)),
         annotations={quality: annotations(quality) for quality in qualities},
         values={quality: values(quality) for quality in qualities},

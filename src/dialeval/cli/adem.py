@@ -183,6 +183,41 @@ def attack(
     _show_attacks(found, format_)
 
 
+@adem.command(
+    epilog="""\b
+Example:
+  dialeval adem finetune dialogues.jsonl -o encoder/ --device cuda
+  dialeval adem train --ratings ratings.jsonl --encoder encoder/ -o judge/
+"""
+)
+@click.argument("dialogues", nargs=-1, required=True, type=click.Path())
+@click.option(
+    "-o", "--output", required=True, type=click.Path(file_okay=False, path_type=Path), help="Folder for the encoder."
+)
+@click.option("--encoder", default="minilm", show_default=True, help="Folder, minilm, or a name in the hub cache.")
+@click.option("--device", type=click.Choice(["cpu", "cuda"]), default="cpu", show_default=True, help="Train on.")
+@click.option("--epochs", type=click.IntRange(min=1), default=3, show_default=True, help="Passes over the dialogues.")
+@click.option("--batch-size", type=click.IntRange(min=2), default=512, show_default=True, help="Pairs of a step.")
+@click.option("--learning-rate", type=float, default=2e-5, show_default=True, help="Highest learning rate.")
+@click.option("--share", type=float, default=0.6, show_default=True, help="How far the weights move, 0 to 1.")
+@click.option("--shuffled/--no-shuffled", default=True, show_default=True, help="Shuffled replies as negatives.")
+@click.option("--same-dialogue/--no-same-dialogue", default=False, show_default=True, help="Other turns as negatives.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of everything drawn.")
+def finetune(dialogues: tuple[str, ...], output: Path, encoder: str, device: str, **settings: Any) -> None:
+    """Train a sentence encoder further on plain dialogues, so that the order of words counts. Needs PyTorch.
+
+    DIALOGUES are JSONL files with a dialogue a line: `{"turns": [...]}` or `{"messages": [...]}`. The folder that is
+    written serves as --encoder of `dialeval adem train`.
+    """
+    from dialeval.adem import finetune as run
+
+    with progress_bar() as progress:
+        losses = run(dialogues, output, encoder=encoder, device=device, progress=progress, **settings)
+    for epoch, loss in enumerate(losses, 1):
+        click.echo(f"epoch {epoch}: loss {loss:.4f}", err=True)
+    click.echo(f"saved in {output}", err=True)
+
+
 def _show_attacks(found: Sequence[Attack], format_: str) -> None:
     from dataclasses import asdict
 

@@ -1,4 +1,4 @@
-"""Opening what lies outside of the rows: training text, vocabulary, word vectors, a judge, each at most once per run."""
+"""Opening what lies outside of the rows: training text, vocabulary, word vectors, a judge; each at most once a run."""
 
 from __future__ import annotations
 

@@ -17,6 +17,22 @@ from dialeval.metrics.learned.weights import Weights
 
 Rows = list[list[str]]
 
+_PURPOSE = (
+    "A judge of dialogue responses for `dialeval score -m adem`. It gives 1 (bad) to 5 (good) to a response, given its "
+    "context, a reference, or both. Use it to order systems and to find bad responses among many; do not use it to "
+    "grade a single response, or a person."
+)
+_HOW = (
+    "Each set was judged by weights fitted to the training sets above without that set and without any row that shares "
+    "a context with it. Spearman's rho with the mean human score; in brackets the middle 95% of {resamples} bootstrap "
+    "resamples of contexts. `identity` is the same formula untrained, `paper` the recipe of Lowe et al. on the same "
+    "vectors. Of a set that has references for some rows only, those rows count."
+)
+_LIMITS = (
+    "The scores are fitted to opinions about chit-chat in English, mostly short replies. Other languages, long texts, "
+    "facts and safety are outside of what it has seen. It knows only what the encoder's vector keeps of a text: its "
+    "subject more than its logic."
+)
 _ATTACKS = {
     "reversed": "its words in reverse order",
     "dull": '"i do not know ." instead',
@@ -64,9 +80,11 @@ def weaknesses(attacks: Sequence[Attack]) -> list[str]:
     said = []
     if "reversed" in found:
         each = found["reversed"]
+        kept = "hardly reads word order" if each.correlation > 0.8 else "reads word order only in part"
         said.append(
-            f"It hardly reads word order: a response with its words reversed keeps a correlation of {_two(each.correlation)} "
-            f"with the score of the real one, and is scored at least as high in {100 * each.not_worse:.0f}% of cases."
+            f"It {kept}: the score of a response with its words reversed has a correlation of "
+            f"{_two(each.correlation)} with that of the real one, and is at least as high in "
+            f"{100 * each.not_worse:.0f}% of cases."
         )
     for name, verb in (
         ("dull", "A dull answer"),
@@ -99,9 +117,7 @@ def card(
     """The card, in Markdown."""
     parts = [
         f"# {title}",
-        "A judge of dialogue responses for `dialeval score -m adem`. It gives 1 (bad) to 5 (good) to a response, given "
-        "its context, a reference, or both. Use it to order systems and to find bad responses among many; do not use "
-        "it to grade a single response, or a person.",
+        _PURPOSE,
         "## Data",
         _markdown(
             [
@@ -117,10 +133,7 @@ def card(
     if validation is not None:
         parts += [
             "## Results",
-            "Each set was judged by weights fitted to the training sets above without that set and without any row that "
-            "shares a context with it. Spearman's rho with the mean human score; in brackets the middle 95% of "
-            f"{validation.resamples} bootstrap resamples of contexts. `identity` is the same formula untrained, `paper` "
-            "the recipe of Lowe et al. on the same vectors.",
+            _HOW.format(resamples=validation.resamples),
             _markdown(validation_rows(validation)),
             "Pearson's r:",
             _markdown(pearson_rows(validation)),
@@ -128,15 +141,8 @@ def card(
     parts += ["## Weaknesses"]
     if attacks:
         parts += ["\n".join(f"- {line}" for line in weaknesses(attacks)), _markdown(attack_rows(attacks))]
-    parts.append(
-        "The scores are fitted to opinions about chit-chat in English, mostly short replies. Other languages, long "
-        "answers, facts and safety are outside of what it has seen. It knows only what the encoder's vector keeps of a "
-        "text: its subject more than its logic."
-    )
-    return (
-        "\n\n".join(parts)
-        + f"\n\nWeights: {weights.kind}@{weights.digest}, for vectors of {weights.encoder} ({weights.encoder_digest}).\n"
-    )
+    origin = f"Weights: {weights.kind}@{weights.digest}, for vectors of {weights.encoder} ({weights.encoder_digest})."
+    return "\n\n".join([*parts, _LIMITS, origin]) + "\n"
 
 
 def facts(

@@ -14,7 +14,7 @@ Differences from sentence-transformers: no padding, texts of all lengths share a
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -96,7 +96,7 @@ class Encoder(TokenisedEncoder):
         return type(self), (EncoderFiles(self.files.name, self.files.folder), self.tokens)
 
     def encode(self, texts: Sequence[str], ends: bool = False) -> Singles:
-        vectors = np.empty((len(texts), self.dimension), np.float32)
+        vectors = np.empty((len(texts), int(self.files.config["hidden_size"])), np.float32)
         pieces = self.pieces(texts, ends)
         for tile in _tiles([len(ids) for ids in pieces], max(_TILE, self.tokens)):
             vectors[tile] = self._pooled([pieces[text] for text in tile])
@@ -112,12 +112,14 @@ class Encoder(TokenisedEncoder):
         rows = self._layers.forward(pieces, lengths, max(_TILE, self.tokens))
         starts = np.cumsum([0, *lengths])
         pool = _POOLS[self.files.pooling]
-        return np.stack([pool(rows[start : start + length]) for start, length in zip(starts, lengths, strict=False)])
+        return np.stack(
+            [pool(rows[start : start + length]) for start, length in zip(starts[:-1], lengths, strict=True)]
+        )
 
     def _finished(self, vectors: Singles) -> Singles:
         for layer in self.files.dense:
             # Row by row: the shape of the product must not depend on the number of texts.
-            vectors = np.stack([layer.weight @ row for row in vectors]) if len(vectors) else vectors[:, :0]
+            vectors = np.array([layer.weight @ row for row in vectors], np.float32).reshape(-1, len(layer.weight))
             vectors = vectors if layer.bias is None else vectors + layer.bias
             vectors = np.tanh(vectors) if layer.activation == "tanh" else vectors
         if self.files.normalised:
@@ -126,7 +128,7 @@ class Encoder(TokenisedEncoder):
         return vectors
 
 
-_POOLS = {
+_POOLS: dict[str, Callable[[Singles], Any]] = {
     "cls": lambda rows: rows[0],
     "mean": lambda rows: rows.sum(axis=0) / np.float32(len(rows)),
     "max": lambda rows: rows.max(axis=0),

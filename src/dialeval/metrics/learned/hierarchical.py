@@ -26,7 +26,7 @@ from torch.nn.utils.rnn import pack_padded_sequence
 
 from dialeval.core.arrays import Floats
 from dialeval.core.errors import SettingError
-from dialeval.metrics.learned.model import Bilinear, Constants, Fitted, Inputs, Trainer, as_tensor
+from dialeval.metrics.learned.model import Bilinear, Constants, Fitted, Inputs, Trainer, as_tensor, batches
 from dialeval.metrics.learned.tensors import load_model, save_model
 
 
@@ -127,6 +127,8 @@ class ADEMWithEncoder(Trainer):
     `embeddings` are word vectors to start from, one row per index; `train_embeddings=False` keeps them as they are.
     `seed` draws the first weights.
     """
+
+    network: _Network
 
     def __init__(
         self,
@@ -235,14 +237,14 @@ class ADEMWithEncoder(Trainer):
         losses = []
         for _ in range(epochs):
             total = 0.0
-            for rows in torch.randperm(len(parts[0]), generator=order).split(batch_size):
+            for rows in batches(len(parts[0]), batch_size, order):
                 self.network.train()
                 self.optimiser.zero_grad()
                 loss = self.network.next_utterance(*(part[rows] for part in parts))
                 loss.backward()  # type: ignore[no-untyped-call]
                 nn.utils.clip_grad_norm_(self.network.parameters(), self.clip)
                 self.optimiser.step()
-                total += float(loss) * len(rows)
+                total += float(loss.detach()) * len(rows)
             losses.append(total / max(len(parts[0]), 1))
             if progress is not None:
                 progress(1)

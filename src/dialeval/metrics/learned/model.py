@@ -3,20 +3,20 @@
     score(c, r, r^) = (c' M r^ + r' N r^ - alpha) / beta
     loss = sum over the batch of (score - human score)^2 + l1 * (|M| + |N|)
 
-M and N start as the identity (on the shared part, where the vectors differ in length). alpha and beta are scalars; `fit`
-sets them first so that the untrained model has the mean and the spread of the human scores, and they are learned along
-with M and N unless `constants="fixed"`. Optimiser: Adam.
+M and N start as the identity (on the shared part, where the vectors differ in length). alpha and beta are scalars;
+`fit` sets them first so that the untrained model has the mean and the spread of the human scores, and they are learned
+along with M and N unless `constants="fixed"`. Optimiser: Adam.
 
 Paper: Lowe et al. 2017, "Towards an Automatic Turing Test: Learning to Evaluate Dialogue Responses", ACL.
 
-Differences from the original program: arrays or tensors in, NumPy out, no session; gradients are clipped; training stops
-early; weights are saved as safetensors and JSON. Nothing is read from a pickle.
+Differences from the original program: arrays or tensors in, NumPy out, no session; gradients are clipped; training
+stops early; weights are saved as safetensors and JSON. Nothing is read from a pickle.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -69,7 +69,7 @@ class Fitted:
 
 
 class Trainer:
-    """What both ADEMs share: single batches, fitting, saving. A subclass gives `network` and says how inputs are read."""
+    """What both ADEMs share: single batches and fitting. A subclass gives `network` and says how inputs are read."""
 
     network: nn.Module
     head: Bilinear
@@ -139,9 +139,8 @@ class Trainer:
             held = self._inputs(validation[0]), self._scores(validation[1])
         elif validation_share > 0:
             mixed = torch.randperm(len(human), generator=order)
-            out, kept = mixed.split(
-                [round(len(human) * validation_share), len(human) - round(len(human) * validation_share)]
-            )
+            many = round(len(human) * validation_share)
+            out, kept = mixed[:many], mixed[many:]
             held = tuple(part[out] for part in there), human[out]
             there, human = tuple(part[kept] for part in there), human[kept]
         if not len(human):
@@ -177,7 +176,7 @@ class Trainer:
 
     def _epoch(self, inputs: tuple[Tensor, ...], human: Tensor, batch_size: int, order: torch.Generator) -> float:
         total = 0.0
-        for rows in torch.randperm(len(human), generator=order).split(batch_size):
+        for rows in batches(len(human), batch_size, order):
             predicted, _ = self._step(tuple(part[rows] for part in inputs), human[rows])
             total += float((predicted - human[rows]).square().sum())
         return total / len(human)
@@ -287,6 +286,12 @@ class ADEM(Trainer):
         model = cls(*settings.pop("dimensions"), **settings, device=device)
         model.network.load_state_dict(state)
         return model
+
+
+def batches(many: int, size: int, order: torch.Generator) -> Iterator[Tensor]:
+    """The numbers of all rows in a random order, `size` at a time."""
+    mixed = torch.randperm(many, generator=order)
+    return (mixed[start : start + size] for start in range(0, many, size))
 
 
 def as_tensor(values: Any, dtype: torch.dtype, device: str) -> Tensor:

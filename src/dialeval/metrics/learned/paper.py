@@ -18,7 +18,7 @@ from dialeval.core.arrays import Floats
 from dialeval.core.errors import SettingError
 from dialeval.metrics.learned.examples import Examples
 from dialeval.metrics.learned.fitting import calibrated
-from dialeval.metrics.learned.weights import Weights
+from dialeval.metrics.learned.weights import Mask, Weights
 
 
 @dataclass(frozen=True)
@@ -39,30 +39,37 @@ class PaperSettings:
             raise SettingError("there is at least one component, and some but not all contexts are held out")
 
 
+_USUAL = PaperSettings()
+
+
 def fit_paper(
-    examples: Examples, settings: PaperSettings = PaperSettings(), progress: Callable[[int], None] | None = None
+    examples: Examples, settings: PaperSettings = _USUAL, progress: Callable[[int], None] | None = None
 ) -> Weights:
     """The judge of the paper's recipe; contexts, not rows, are held out to know when to stop."""
     from dialeval.metrics.learned.model import ADEM
 
     axes = _components(examples, settings.components)
-    parts = [part.astype(np.float64) @ axes for part in (examples.context, examples.response, examples.reference)]
+    context, response, reference = (
+        part.astype(np.float64) @ axes for part in (examples.context, examples.response, examples.reference)
+    )
     held = _held_out(examples, settings)
     size = axes.shape[1]
     model = ADEM(size, size, size, settings.learning_rate, l1=settings.l1)
     model.fit(
-        *(part[~held] for part in parts),
+        context[~held],
+        response[~held],
+        reference[~held],
         examples.scores[~held],
         epochs=settings.epochs,
         batch_size=settings.batch_size,
-        validation=(*(part[held] for part in parts), examples.scores[held]),  # type: ignore[arg-type]
+        validation=(context[held], response[held], reference[held], examples.scores[held]),
         patience=settings.epochs if settings.patience is None else settings.patience,
         seed=settings.seed,
         progress=progress,
     )
-    M, N = (matrix.detach().cpu().double().numpy() for matrix in (model.head.M, model.head.N))
+    one, other = (matrix.detach().cpu().double().numpy() for matrix in (model.head.M, model.head.N))
     width = examples.response.shape[1]
-    return calibrated(Weights("paper", 0.0, axes @ M, axes, axes @ N, axes, np.zeros(width), {}), examples)
+    return calibrated(Weights("paper", 0.0, axes @ one, axes, axes @ other, axes, np.zeros(width), {}), examples)
 
 
 def _components(examples: Examples, many: int) -> Floats:
@@ -73,10 +80,11 @@ def _components(examples: Examples, many: int) -> Floats:
     sizes, directions = np.linalg.eigh(every.T @ every)
     chosen: Floats = directions[:, np.argsort(-sizes)[:many]]
     signs = np.sign(chosen[np.abs(chosen).argmax(axis=0), np.arange(chosen.shape[1])])
-    return chosen * signs
+    signed: Floats = chosen * signs
+    return signed
 
 
-def _held_out(examples: Examples, settings: PaperSettings) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+def _held_out(examples: Examples, settings: PaperSettings) -> Mask:
     """Whole contexts, drawn by the seed."""
     contexts = np.unique(examples.contexts)
     dice = np.random.default_rng(settings.seed)

@@ -76,8 +76,8 @@ class Transformer(nn.Module):
         for layer in self.layers:
             rows = layer(rows, mask)
         vectors = self._pooled(rows.float(), mask)
-        for layer, squashed in zip(self.dense, self.squashed, strict=True):
-            vectors = layer(vectors.to(layer.weight.dtype)).float()
+        for dense, squashed in zip(self.dense, self.squashed, strict=True):
+            vectors = dense(vectors.to(rows.dtype)).float()
             vectors = torch.tanh(vectors) if squashed else vectors
         return F.normalize(vectors, dim=-1) if self.normalised else vectors
 

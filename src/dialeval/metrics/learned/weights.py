@@ -109,7 +109,8 @@ class Weights:
         for case, there in cases(has_context, has_reference).items():
             alpha, beta = self.calibration[case]
             scores[there] = (raw[there] - alpha) / beta
-        return np.clip(scores, LOWEST, HIGHEST)
+        clipped: Floats = np.clip(scores, LOWEST, HIGHEST)
+        return clipped
 
     def save(self, folder: str | os.PathLike[str]) -> Path:
         """Write the weights into a folder, made if it is not there."""
@@ -175,7 +176,7 @@ def _of_document(document: Mapping[str, Any], tensors: Path) -> Weights:
     return Weights(
         document["kind"],
         float(document["identity"]),
-        *(found[name].astype(np.float64) for name in _TENSORS),
+        **{name: found[name].astype(np.float64) for name in _TENSORS},
         calibration={case: (float(pair[0]), float(pair[1])) for case, pair in document["calibration"].items()},
         encoder=encoder["name"],
         encoder_digest=encoder["digest"],
@@ -204,7 +205,8 @@ def _tile(vectors: Vectors, start: int) -> Floats:
 
 def _products(left: Floats, right: Floats) -> Floats:
     """The inner product of each row with the row beside it."""
-    return np.einsum("ij,ij->i", left, right)
+    products: Floats = np.einsum("ij,ij->i", left, right)
+    return products
 
 
 def _dump(document: Mapping[str, Any]) -> bytes:
