@@ -11,7 +11,33 @@ import numpy as np
 from safetensors.numpy import save_file
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 
-WORDS = "[PAD] [UNK] [CLS] [SEP] the cat sat on a mat dog hello there how are you i am fine not know do . ? ##s".split()
+WORDS = [
+    "[PAD]",
+    "[UNK]",
+    "[CLS]",
+    "[SEP]",
+    "the",
+    "cat",
+    "sat",
+    "on",
+    "a",
+    "mat",
+    "dog",
+    "hello",
+    "there",
+    "how",
+    "are",
+    "you",
+    "i",
+    "am",
+    "fine",
+    "not",
+    "know",
+    "do",
+    ".",
+    "?",
+    "##s",
+]
 HIDDEN, INNER, HEADS, LAYERS, POSITIONS = 8, 16, 2, 2, 64
 
 

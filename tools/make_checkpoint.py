@@ -1,9 +1,9 @@
 """Make the judge that ships with the package: `python tools/make_checkpoint.py RATINGS_FOLDER [OUTPUT]`.
 
 RATINGS_FOLDER holds the rated sets by name (`NAME.jsonl.gz`). Trained on are only those whose licence is stated and
-permits it; the others are for validation. The files come out the same, bit for bit, on every x86-64 processor with AVX2:
-the program starts itself again with one thread and with the instructions that all of them have, so that sums of floats
-are taken in one order.
+permits it; the others are for validation. The files come out the same, bit for bit, on every x86-64 processor with
+AVX2: the program starts itself again with one thread and with the instructions that all of them have, so that sums of
+floats are taken in one order.
 """
 
 from __future__ import annotations

@@ -59,12 +59,13 @@ SHARES = (0.3, 0.6, 1.0)
 
 
 def plain(text: str) -> str:
+    """The words alone, for comparison."""
     return re.sub(r"\W+", " ", text.lower()).strip()
 
 
 def dialogues(corpora: Path, rated: Ratings) -> Iterator[list[str]]:
     """The dialogues of all corpora, without those that a rated row is taken from."""
-    columns = (*rated.contexts, *rated.references, [text for text in rated.responses])
+    columns = (*rated.contexts, *rated.references, list(rated.responses))
     seen = {key for texts in columns for text in texts if len((key := plain(text)).split()) >= 5}
     for file in sorted(corpora.rglob("*.jsonl.gz")):
         with gzip.open(file, "rt", encoding="utf-8") as lines:
@@ -75,6 +76,8 @@ def dialogues(corpora: Path, rated: Ratings) -> Iterator[list[str]]:
 
 
 def spearman(one: Floats, other: Floats) -> float:
+    """Spearman's rho; the script runs where no compiler is."""
+
     def ranks(values: Floats) -> Floats:
         _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
         return (np.cumsum(counts) - (counts - 1) / 2)[inverse]
@@ -157,11 +160,13 @@ def quality(encoder: TorchEncoder, rated: Ratings) -> dict[str, Any]:
 
 
 def between(encoder: TorchEncoder, before: dict[str, Any], share: float) -> None:
+    """Move the encoder back towards its original weights."""
     after = encoder.model.state_dict()
     encoder.model.load_state_dict({name: torch.lerp(before[name], after[name], share) for name in after})
 
 
 def main(arguments: Sequence[str]) -> None:
+    """Measure everything, and write what is known after each step."""
     ratings, corpora, folder, output = map(Path, arguments[:4])
     most = int(arguments[4]) if len(arguments) > 4 else 1_000_000
     device = "cuda" if torch.cuda.is_available() else "cpu"
@@ -179,7 +184,8 @@ def main(arguments: Sequence[str]) -> None:
 
     def tell(name: str, value: Any) -> None:
         results[name] = value
-        print(name, json.dumps(value), flush=True)
+        sys.stdout.write(f"{name} {json.dumps(value)}\n")
+        sys.stdout.flush()
         output.write_text(json.dumps(results, indent=1))
 
     tell("speed", speed(files, pairs, device))
@@ -190,7 +196,7 @@ def main(arguments: Sequence[str]) -> None:
         encoder.model.load_state_dict(original)
         start = time.perf_counter()
         losses = fine_tune(encoder, pairs, settings)
-        tell(f"{name}: losses", [*map(lambda loss: round(loss, 4), losses), round(time.perf_counter() - start, 1)])
+        tell(f"{name}: losses", [*(round(loss, 4) for loss in losses), round(time.perf_counter() - start, 1)])
         tuned = deepcopy(encoder.model.state_dict())
         for share in SHARES:
             encoder.model.load_state_dict(tuned)

@@ -22,7 +22,14 @@ def run(*arguments: object) -> Result:
 
 
 def written(ratings: Ratings, path: Path) -> Path:
-    rows = zip(ratings.datasets, ratings.contexts, ratings.responses, ratings.references, ratings.values["overall"], strict=True)
+    rows = zip(
+        ratings.datasets,
+        ratings.contexts,
+        ratings.responses,
+        ratings.references,
+        ratings.values["overall"],
+        strict=True,
+    )
     lines = [
         json.dumps({"dataset": name, "context": c, "response": said, "reference": r, "scores": value, "scale": [1, 5]})
         for name, c, said, r, value in rows
@@ -67,7 +74,13 @@ def test_training_writes_a_judge_with_its_card_the_same_every_time(place: Path) 
     assert {"identity", "adem", "bleu-4", "rouge-l", "length"} <= set(facts["validation"]["mean"])
     assert "set1" in printed
     card = (place / "judge" / "README.md").read_text()
-    for words in ("| set0 | 40 | MIT |", "## Results", "## Weaknesses", "words reversed", "mean of sets with references"):
+    for words in (
+        "| set0 | 40 | MIT |",
+        "## Results",
+        "## Weaknesses",
+        "words reversed",
+        "mean of sets with references",
+    ):
         assert words in card
 
 
@@ -111,7 +124,19 @@ def test_a_further_trained_encoder_serves_a_judge(place: Path) -> None:
     given = ["--encoder", place / "encoder", "--epochs", 1, "--batch-size", 4]
     done = run("adem", "finetune", place / "talks.jsonl", "-o", place / "tuned", *given)
     assert "epoch 1: loss" in done.stderr
-    run("adem", "train", "--ratings", place / "rated.jsonl", "--encoder", place / "tuned", "-o", place / "j", "--no-validate", "--tokens", 32)
+    run(
+        "adem",
+        "train",
+        "--ratings",
+        place / "rated.jsonl",
+        "--encoder",
+        place / "tuned",
+        "-o",
+        place / "j",
+        "--no-validate",
+        "--tokens",
+        32,
+    )
     (place / "talks.jsonl").write_text("[1]\n")
     with pytest.raises(DataError, match=r"talks\.jsonl:1: is a list without turns"):
         run("adem", "finetune", place / "talks.jsonl", "-o", place / "tuned", *given)

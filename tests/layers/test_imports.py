@@ -25,7 +25,10 @@ def test_import_dialeval_loads_nothing_heavy() -> None:
     assert not loaded_by("import dialeval") & (HEAVY | {"numpy", "click", "orjson"})
 
 
-@pytest.mark.parametrize("command", [["--help"], ["score", "--help"], ["metrics", "--help"], ["lsdscc", "--help"], ["adem", "train", "--help"]])
+@pytest.mark.parametrize(
+    "command",
+    [["--help"], ["score", "--help"], ["metrics", "--help"], ["lsdscc", "--help"], ["adem", "train", "--help"]],
+)
 def test_help_loads_nothing_heavy(command: list[str]) -> None:
     program = (
         "import contextlib, io, sys\n"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import pickle
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 from dialeval.core.errors import DataError, SettingError
 from dialeval.resources import encoder_files
 from dialeval.resources.encoder import Encoder
-from dialeval.resources.encoder_files import EncoderFiles, find_encoder, lacking
+from dialeval.resources.encoder_files import EncoderFiles, Singles, find_encoder, lacking
 from dialeval.resources.encoder_kernel import gelu
 from dialeval.resources.sentence_vectors import SentenceVectors, Store
 from tiny_encoder import WORDS, write_encoder
@@ -126,7 +127,7 @@ class Counting:
     def __init__(self) -> None:
         self.asked: list[str] = []
 
-    def encode(self, texts: list[str], ends: bool = False) -> np.ndarray[tuple[int, int], np.dtype[np.float32]]:
+    def encode(self, texts: Sequence[str], ends: bool = False) -> Singles:
         self.asked += texts
         return np.array([[len(text), ends, 0.1] for text in texts], np.float32).reshape(-1, 3)
 

@@ -113,7 +113,7 @@ Examples:
 @click.option("--response-strength", type=float, help="How small the linear term stays.  [default: 100]")
 @click.option("--rank", type=int, help="Directions that M and N add to the identity.  [default: 8]")
 @click.option("--turns", type=int, default=3, show_default=True, help="Turns of the context that count, the last ones.")
-@click.option("--tokens", type=int, default=128, show_default=True, help="Word pieces of a text that count.")
+@click.option("--tokens", type=int, help="Word pieces of a text that count.  [default: 128, or what the encoder takes]")
 @click.option("--quality", default="overall", show_default=True, help="Which of the scores to learn.")
 @click.option(
     "--licence", "licences", multiple=True, callback=pairs, metavar="SET=TEXT", help="Licence of a set, for the card."

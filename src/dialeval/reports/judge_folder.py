@@ -20,7 +20,6 @@ from dialeval.metrics.learned.judge import Judge, open_vectors
 from dialeval.metrics.learned.weights import CARD_FILE, Weights
 from dialeval.reports import judge_card
 from dialeval.reports.judge_card import Rows
-from dialeval.resources.encoder import TOKENS
 from dialeval.resources.encoder_files import MINILM
 
 ATTACKED_ROWS = 500
@@ -74,7 +73,7 @@ def make_judge(
     response_strength: float | None = None,
     rank: int | None = None,
     turns: int = 3,
-    tokens: int = TOKENS,
+    tokens: int | None = None,
     quality: str = "overall",
     licences: Mapping[str, str] | None = None,
     validate: bool = True,
@@ -88,9 +87,9 @@ def make_judge(
     given = {"strength": strength, "response_strength": response_strength, "rank": rank}
     adem = AdemSettings(**{name: value for name, value in given.items() if value is not None})  # type: ignore[arg-type]
     recipe = Recipe(kind, adem, turns=turns, quality=quality)
-    vectors = open_vectors(encoder, tokens, device)
     rated = read_ratings(ratings, fields)
     others = read_ratings(tests, fields) if tests else None
+    vectors = open_vectors(encoder, tokens, device)
     weights, validation = train(rated, vectors, recipe, others, validate, progress)
     tried = _some(rated if others is None else others)
     attacks = attack(Judge(weights, vectors), tried.contexts, tried.responses, tried.references)

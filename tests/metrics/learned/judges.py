@@ -23,9 +23,9 @@ def tiny_vectors(folder: Path, tokens: int = 32) -> SentenceVectors:
 
 def tiny_weights(dimension: int = HIDDEN, rank: int = 2, seed: int = 0) -> Weights:
     dice = np.random.default_rng(seed)
-    factors = [np.float32(dice.normal(0, 0.2, (dimension, rank))).astype(np.float64) for _ in range(4)]
+    one, two, three, four = (np.float32(dice.normal(0, 0.2, (dimension, rank))).astype(np.float64) for _ in range(4))
     response = np.float32(dice.normal(0, 0.2, dimension)).astype(np.float64)
-    return Weights("adem", 0.75, *factors, response, CONSTANTS)  # type: ignore[misc]
+    return Weights("adem", 0.75, one, two, three, four, response, CONSTANTS)
 
 
 def tiny_judge(folder: Path) -> Judge:

@@ -23,9 +23,9 @@ def test_the_formula_is_that_of_full_matrices() -> None:
     weights = tiny_weights()
     dice = np.random.default_rng(1)
     c, r, said = (dice.normal(0, 0.3, (7, 8)) for _ in range(3))
-    M = weights.identity * np.eye(8) + weights.context_left @ weights.context_right.T
-    N = weights.identity * np.eye(8) + weights.reference_left @ weights.reference_right.T
-    by_c, by_r = np.einsum("ij,jk,ik->i", c, M, said), np.einsum("ij,jk,ik->i", r, N, said)
+    by_context = weights.identity * np.eye(8) + weights.context_left @ weights.context_right.T
+    by_reference = weights.identity * np.eye(8) + weights.reference_left @ weights.reference_right.T
+    by_c, by_r = np.einsum("ij,jk,ik->i", c, by_context, said), np.einsum("ij,jk,ik->i", r, by_reference, said)
     alone = said @ weights.response
     has_c, has_r = np.array([1, 1, 1, 0, 0, 1, 1], bool), np.array([1, 1, 0, 1, 0, 0, 1], bool)
     expected = []
@@ -189,7 +189,8 @@ def test_attacks(tmp_path: Path) -> None:
     turned = [" ".join(reversed(text.split())) for text in ratings.responses]
     other = judge.score(ratings.contexts, turned, ratings.references)
     each = found["reversed"]
-    assert (each.real, each.mean) == (pytest.approx(real.mean()), pytest.approx(other.mean()))
+    assert each.real == pytest.approx(real.mean())
+    assert each.mean == pytest.approx(other.mean())
     assert each.not_worse == pytest.approx((other >= real).mean())
     assert each.correlation == pytest.approx(np.corrcoef(real, other)[0, 1])
     bare = {each.name for each in attack(judge, ratings.contexts, ["word"] * 40, [[]] * 40)}

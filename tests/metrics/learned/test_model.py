@@ -26,16 +26,16 @@ def batch(rows: int = 6, seed: int = 0) -> tuple[Floats, Floats, Floats, Floats]
 
 
 def twin(
-    M: Floats, N: Floats, alpha: float, beta: float, l1: float, data: tuple[Floats, ...]
+    m: Floats, n: Floats, alpha: float, beta: float, l1: float, data: tuple[Floats, ...]
 ) -> tuple[Floats, float, dict[str, Any]]:
     """The formula, the loss and its gradients by hand."""
     c, said, r, human = data
-    score = (np.einsum("ij,jk,ik->i", c, M, said) + np.einsum("ij,jk,ik->i", r, N, said) - alpha) / beta
+    score = (np.einsum("ij,jk,ik->i", c, m, said) + np.einsum("ij,jk,ik->i", r, n, said) - alpha) / beta
     error = score - human
-    loss = float((error**2).sum() + l1 * (np.abs(M).sum() + np.abs(N).sum()))
+    loss = float((error**2).sum() + l1 * (np.abs(m).sum() + np.abs(n).sum()))
     gradients = {
-        "M": np.einsum("i,ij,ik->jk", 2 * error / beta, c, said) + l1 * np.sign(M),
-        "N": np.einsum("i,ij,ik->jk", 2 * error / beta, r, said) + l1 * np.sign(N),
+        "M": np.einsum("i,ij,ik->jk", 2 * error / beta, c, said) + l1 * np.sign(m),
+        "N": np.einsum("i,ij,ik->jk", 2 * error / beta, r, said) + l1 * np.sign(n),
         "alpha": -(2 * error / beta).sum(),
         "beta": -(2 * error * score / beta).sum(),
     }
@@ -50,13 +50,13 @@ def test_it_starts_as_the_identity_on_the_shared_part() -> None:
 
 def test_formula_loss_and_gradients_are_those_of_the_twin() -> None:
     dice = np.random.default_rng(3)
-    M, N = dice.normal(size=(4, 3)), dice.normal(size=(5, 3))
+    m, n = dice.normal(size=(4, 3)), dice.normal(size=(5, 3))
     model = ADEM(*DIMENSIONS, 0.01, l1=0.3, alpha=0.7, beta=1.9, clip=1e9)
     with torch.no_grad():
-        model.head.M.copy_(torch.from_numpy(M))
-        model.head.N.copy_(torch.from_numpy(N))
+        model.head.M.copy_(torch.from_numpy(m))
+        model.head.N.copy_(torch.from_numpy(n))
     data = batch()
-    score, loss, gradients = twin(M, N, 0.7, 1.9, 0.3, data)
+    score, loss, gradients = twin(m, n, 0.7, 1.9, 0.3, data)
     np.testing.assert_allclose(model.predict_on_single_batch(*data[:3]), score, rtol=1e-4, atol=1e-5)
     predicted, found = model.train_on_single_batch(*data)
     np.testing.assert_allclose(predicted, score, rtol=1e-4, atol=1e-5)
@@ -68,14 +68,14 @@ def test_formula_loss_and_gradients_are_those_of_the_twin() -> None:
 
 def test_gradients_of_the_twin_are_finite_differences() -> None:
     dice = np.random.default_rng(4)
-    M, N = dice.normal(size=(4, 3)), dice.normal(size=(5, 3))
+    m, n = dice.normal(size=(4, 3)), dice.normal(size=(5, 3))
     data, step = batch(), 1e-6
-    gradients = twin(M, N, 0.7, 1.9, 0.3, data)[2]
-    for at in np.ndindex(M.shape):
-        up, down = M.copy(), M.copy()
+    gradients = twin(m, n, 0.7, 1.9, 0.3, data)[2]
+    for at in np.ndindex(m.shape):
+        up, down = m.copy(), m.copy()
         up[at] += step
         down[at] -= step
-        slope = (twin(up, N, 0.7, 1.9, 0.3, data)[1] - twin(down, N, 0.7, 1.9, 0.3, data)[1]) / (2 * step)
+        slope = (twin(up, n, 0.7, 1.9, 0.3, data)[1] - twin(down, n, 0.7, 1.9, 0.3, data)[1]) / (2 * step)
         assert slope == pytest.approx(gradients["M"][at], rel=1e-4, abs=1e-4)
 
 
@@ -92,7 +92,7 @@ def test_wrong_shapes_and_settings_are_refused() -> None:
         ADEM(*DIMENSIONS).predict_on_single_batch(c, said[:3], r)
     for wrong in ({"learning_rate": 0.0}, {"l1": -1.0}, {"beta": 0.0}, {"constants": "odd"}):
         with pytest.raises(SettingError):
-            ADEM(*DIMENSIONS, **wrong)  # type: ignore[arg-type]
+            ADEM(*DIMENSIONS, **wrong)
 
 
 def test_fitting_learns_and_the_same_seed_gives_the_same_weights() -> None:
@@ -192,7 +192,7 @@ def test_the_whole_is_differentiable_and_learns() -> None:
     human = 1 + 4 * (data[2][:, 0] % 2)
     model = ADEMWithEncoder(SETTINGS, 0.01, seed=2)
     before = {name: value.clone() for name, value in model.network.state_dict().items()}
-    _, first = model.train_on_single_batch(*data, human)
+    _, first = model.train_on_single_batch(*(*data, human))
     fitted = model.fit(data, human, epochs=25, validation_share=0.1, patience=25)
     assert fitted.train_losses[-1] < 0.5 * fitted.train_losses[0]
     assert first > 0
@@ -220,7 +220,7 @@ def test_pretraining_finds_the_next_utterance_and_seeds_are_kept(tmp_path: Path)
 def test_given_embeddings_may_stay_as_they_are() -> None:
     table = np.random.default_rng(0).normal(size=(12, 5)).astype(np.float32)
     model = ADEMWithEncoder(SETTINGS, 0.1, embeddings=table, train_embeddings=False)
-    model.train_on_single_batch(*sequences(), np.ones(5))
+    model.train_on_single_batch(*(*sequences(), np.ones(5)))
     np.testing.assert_array_equal(model.network.encoder.embeddings.weight.detach().numpy(), table)
     with pytest.raises(SettingError, match="embeddings have the shape"):
         ADEMWithEncoder(SETTINGS, embeddings=table[:3])
