@@ -25,7 +25,7 @@ from dialeval.core.errors import SettingError
 from dialeval.resources.encoder_files import EncoderFiles, Singles
 
 TOKENS = 128
-"""Word pieces of a text that count, unless another number is asked for."""
+"""Word pieces of a text that count, or as many as the encoder takes, unless another number is asked for."""
 
 _TILE = 512
 """Tokens of a tile: enough for the matrix products to run at full speed, few enough for a handful of texts."""
@@ -55,7 +55,8 @@ class TokenisedEncoder:
 
     backend = ""
 
-    def __init__(self, files: EncoderFiles, tokens: int = TOKENS) -> None:
+    def __init__(self, files: EncoderFiles, tokens: int | None = None) -> None:
+        tokens = min(TOKENS, files.most_tokens) if tokens is None else tokens
         if not 3 <= tokens <= files.most_tokens:
             raise SettingError(f"{files.name} takes 3 to {files.most_tokens} tokens of a text, not {tokens}")
         self.files, self.tokens = files, tokens

@@ -16,7 +16,7 @@ import numpy as np
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.errors import SettingError
 from dialeval.metrics.learned.weights import Mask, Vectors, Weights, load
-from dialeval.resources.encoder import TOKENS, Encoder, SentenceEncoder
+from dialeval.resources.encoder import Encoder, SentenceEncoder
 from dialeval.resources.encoder_files import Singles, find_encoder, lacking
 from dialeval.resources.sentence_vectors import SentenceVectors
 
@@ -104,10 +104,9 @@ def open_judge(
 def open_vectors(encoder: str | os.PathLike[str], tokens: int | None = None, device: str = "cpu") -> SentenceVectors:
     """The sentence vectors of an encoder on a device; only those of NumPy are the same everywhere, and kept on disk.
 
-    `tokens` of a text count: the usual number, or as many as the encoder takes, unless another one is asked for.
+    `tokens` of a text count; see `resources.encoder.TOKENS`.
     """
     files = find_encoder(encoder)
-    tokens = min(TOKENS, files.most_tokens) if tokens is None else tokens
     if device == "cpu":
         return SentenceVectors(Encoder(files, tokens))
     try:

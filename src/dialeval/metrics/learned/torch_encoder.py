@@ -16,7 +16,7 @@ import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 
 from dialeval.core.errors import SettingError
-from dialeval.resources.encoder import TOKENS, TokenisedEncoder
+from dialeval.resources.encoder import TokenisedEncoder
 from dialeval.resources.encoder_files import EncoderFiles, Singles
 
 _BATCH_TOKENS = {"cpu": 1 << 11, "cuda": 1 << 17}
@@ -127,7 +127,7 @@ class TorchEncoder(TokenisedEncoder):
     """An encoder in PyTorch; see `SentenceEncoder` for the interface."""
 
     def __init__(
-        self, files: EncoderFiles, tokens: int = TOKENS, device: str = "cpu", dtype: torch.dtype | None = None
+        self, files: EncoderFiles, tokens: int | None = None, device: str = "cpu", dtype: torch.dtype | None = None
     ) -> None:
         super().__init__(files, tokens)
         if device.startswith("cuda") and not torch.cuda.is_available():
