@@ -1,6 +1,7 @@
 """ADEM: replies judged per second of one core, from texts to scores, and the step from vectors to scores alone.
 
-Invented replies of about twelve words, each with a context and a reference of its own; nothing comes out of a cache.
+Replies of twelve words, drawn from the words of the shipped sample, each with a context and a reference of its own that
+are as long; nothing comes out of a cache.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from benchmarks.measure import cpu_seconds
-from benchmarks.texts import lines
+from dialeval import sample
 from dialeval.metrics.learned.judge import SHIPPED, Judge, open_vectors
 from dialeval.metrics.learned.weights import load
 from dialeval.resources.sentence_vectors import SentenceVectors
@@ -23,10 +24,14 @@ ROWS = 200_000
 
 
 def judged() -> float:
-    """The mean score of invented replies by the shipped judge."""
+    """Replies per CPU second, by the shipped judge."""
     weights = load(SHIPPED)
     judge = Judge(weights, SentenceVectors(open_vectors(weights.encoder, weights.tokens).encoder, keep=False))
-    responses, contexts, references = (lines(REPLIES, seed) for seed in (1, 2, 3))
+    dice = np.random.default_rng(1)
+    words = (sample.folder() / "train.txt").read_text(encoding="utf-8").split()
+    responses, contexts, references = (
+        [" ".join(chosen) for chosen in dice.choice(words, (REPLIES, 12)).tolist()] for _ in range(3)
+    )
     judge.score([["x"]], ["x"], [["x"]])  # weights and kernels are loaded
     alone = [[[text] for text in texts] for texts in (contexts, references)]
     return REPLIES / cpu_seconds(lambda: judge.score(alone[0], responses, alone[1]), repeats=2)

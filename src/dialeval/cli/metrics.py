@@ -55,7 +55,9 @@ def _explanation(name: str) -> str:
     parts = [
         f"{metric}: {_summary(metric)}",
         (sys.modules[family.__module__].__doc__ or "").strip(),
-        "Settings (change them as in " + f"{metric.family}({_example(metric)})):\n" + "\n".join(settings),
+        "Settings (change them as in " + f"{metric.family}({_example(metric)})):\n" + "\n".join(settings)
+        if settings
+        else "Settings: none",
         "Needs: " + ", ".join(f"{need.argument} ({need.flag})" for need in sorted(metric.needs)),
         f"Presets: {', '.join(family.presets)}",
         f"Signature: {metric.signature()}",
