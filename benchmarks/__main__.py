@@ -5,7 +5,18 @@ from __future__ import annotations
 import sys
 from importlib import import_module
 
-SECTIONS = ["startup", "tokenising", "bleu", "responses", "lsdscc", "multiwoz", "breakdown", "intervals", "comparing"]
+SECTIONS = [
+    "startup",
+    "tokenising",
+    "bleu",
+    "responses",
+    "lsdscc",
+    "multiwoz",
+    "breakdown",
+    "adem",
+    "intervals",
+    "comparing",
+]
 LONG = ["memory", "scale"]
 
 for name in sys.argv[1:] or SECTIONS:

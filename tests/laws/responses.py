@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any
 
 import numpy as np
@@ -13,9 +16,11 @@ from hypothesis import strategies as st
 from dialeval.core.arrays import Floats
 from dialeval.core.columns import Column, RaggedColumn, TextColumn
 from dialeval.core.needs import Need
+from dialeval.metrics.learned.judge import Judge
 from dialeval.resources.words import KnownWords, TrainText, VectorTable, listed_words
 from dialeval.text.vocabulary import Vocabulary
 from laws.worlds import World
+from metrics.learned.judges import tiny_judge
 
 WORDS = ["the", "cat", "sat", "on", "a", "mat", "<unk>", "日本", "Ünder", "the-very-long-word"]
 LISTED = [*WORDS[:5], "dog"]
@@ -58,7 +63,13 @@ def resources(vocabulary: Vocabulary) -> dict[Need, Any]:
     vectors = VectorTable(vocabulary, FewVectors())
     known = KnownWords(vocabulary, listed_words(LISTED), vectors)
     train = TrainText(vocabulary, TextColumn.from_strings(TRAIN), known)
-    return {Need.EMBEDDINGS: vectors, Need.VOCABULARY: known, Need.TRAIN: train}
+    return {Need.EMBEDDINGS: vectors, Need.VOCABULARY: known, Need.TRAIN: train, Need.JUDGE: judge()}
+
+
+@cache
+def judge() -> Judge:
+    """A judge over an encoder of a few random weights, which lie in a folder as long as the tests run."""
+    return tiny_judge(Path(mkdtemp(prefix="dialeval-laws-")))
 
 
 WORLD = World(

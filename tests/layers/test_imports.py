@@ -25,7 +25,10 @@ def test_import_dialeval_loads_nothing_heavy() -> None:
     assert not loaded_by("import dialeval") & (HEAVY | {"numpy", "click", "orjson"})
 
 
-@pytest.mark.parametrize("command", [["--help"], ["score", "--help"], ["metrics", "--help"], ["lsdscc", "--help"]])
+@pytest.mark.parametrize(
+    "command",
+    [["--help"], ["score", "--help"], ["metrics", "--help"], ["lsdscc", "--help"], ["adem", "train", "--help"]],
+)
 def test_help_loads_nothing_heavy(command: list[str]) -> None:
     program = (
         "import contextlib, io, sys\n"
@@ -69,6 +72,23 @@ def test_only_kernels_import_numba() -> None:
         }
         if imported & {"numba", "llvmlite"}:
             assert path.stem.endswith("_kernel"), f"{path.name} imports numba"
+
+
+def test_only_learned_metrics_import_torch() -> None:
+    learned = PACKAGE / "metrics" / "learned"
+    for path in PACKAGE.rglob("*.py"):
+        text = path.read_text(encoding="utf-8")
+        if "import torch" in text or "from torch" in text or "safetensors.torch" in text:
+            assert learned in path.parents, f"{path.name} imports torch"
+
+
+def test_a_judge_is_used_without_torch() -> None:
+    program = (
+        "from dialeval.adem import open_judge, train\n"
+        "from dialeval.metrics.learned import fitting, attack\n"
+        "from dialeval.engine.evaluate import evaluate"
+    )
+    assert not loaded_by(program) & {"torch", "tokenizers", "safetensors", "numba"}
 
 
 def test_every_module_has_a_docstring() -> None:

@@ -30,8 +30,10 @@ def demo(output: Path) -> None:
     from dialeval import sample
     from dialeval.breakdown import evaluate_breakdown
     from dialeval.cli.score import progress_bar
+    from dialeval.core.needs import Need
     from dialeval.engine.breakdown_curves import with_curves
     from dialeval.engine.evaluate import evaluate
+    from dialeval.engine.resources import lacking
     from dialeval.multiwoz import Evaluator
     from dialeval.reports.html import report
 
@@ -43,6 +45,7 @@ def demo(output: Path) -> None:
             here / "contexts.txt",
             train=here / "train.txt",
             embeddings=here / "vectors.txt",
+            metrics="all" if lacking(Need.JUDGE) else "all,adem",
             progress=progress,
         )
     run.save(output)

@@ -21,6 +21,7 @@ _COMMANDS = {
     "lsdscc": ("dialeval.cli.lsdscc:lsdscc", "Diversity of sampled responses over grouped references."),
     "multiwoz": ("dialeval.cli.multiwoz:multiwoz", "Task dialogues: Inform, Success, BLEU, and why a dialogue failed."),
     "breakdown": ("dialeval.cli.breakdown:breakdown", "Evaluate dialogue breakdown detectors (DBDC)."),
+    "adem": ("dialeval.cli.adem:adem", "Train, use and attack a learned judge of responses."),
     "compare": ("dialeval.cli.compare:compare", "Which system is better: differences, tests, gates."),
     "meta": ("dialeval.cli.meta:meta", "How far metrics agree with people."),
     "report": ("dialeval.cli.report:report", "Show saved runs in one HTML file."),

@@ -26,13 +26,16 @@ def metrics(name: str | None) -> None:
 
 
 def _list() -> str:
+    from dialeval.engine.resources import lacking
     from dialeval.metrics.registry import registry
 
     here = registry()
     rows = []
     for name in here.presets:
         metric = here.parse(name)
-        rows.append((name, ", ".join(sorted(need.argument for need in metric.needs)), _summary(metric)))
+        missing = [reason for need in sorted(metric.needs) if (reason := lacking(need))]
+        summary = "; ".join([_summary(metric), *(f"unavailable: {reason}" for reason in missing)])
+        rows.append((name, ", ".join(sorted(need.argument for need in metric.needs)), summary))
     widths = [max(len(row[column]) for row in rows) for column in range(2)]
     lines = [f"{name:<{widths[0]}}  {needs:<{widths[1]}}  {summary}" for name, needs, summary in rows]
     lines += [f"{name}: cannot be loaded ({reason})" for name, reason in here.broken.items()]
@@ -52,7 +55,9 @@ def _explanation(name: str) -> str:
     parts = [
         f"{metric}: {_summary(metric)}",
         (sys.modules[family.__module__].__doc__ or "").strip(),
-        "Settings (change them as in " + f"{metric.family}({_example(metric)})):\n" + "\n".join(settings),
+        "Settings (change them as in " + f"{metric.family}({_example(metric)})):\n" + "\n".join(settings)
+        if settings
+        else "Settings: none",
         "Needs: " + ", ".join(f"{need.argument} ({need.flag})" for need in sorted(metric.needs)),
         f"Presets: {', '.join(family.presets)}",
         f"Signature: {metric.signature()}",

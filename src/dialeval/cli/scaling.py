@@ -106,7 +106,7 @@ def scored(
         run = evaluate_shards(
             responses,
             references,
-            **inputs,
+            **{**inputs, "judge": _judge(scaling, inputs.get("judge"))},
             settings=settings,
             shards=scaling.shards,
             engine=_engine(scaling, threads),
@@ -127,6 +127,15 @@ def _streamed(scaling: Scaling, *inputs: Any) -> bool:
     paths = [path for given in inputs for path in (given.values() if isinstance(given, Mapping) else [given])]
     far = any(path is not None and ("://" in path or is_pattern(path)) for path in paths)
     return far or scaling.shards or not scaling.items or bool(scaling.jobs or scaling.engine or scaling.resume)
+
+
+def _judge(scaling: Scaling, folder: str | None) -> Any:
+    """The judge for adem; on a GPU where its workers hold one."""
+    if not scaling.gpus_per_task:
+        return folder
+    from dialeval.metrics.learned.judge import LazyJudge
+
+    return LazyJudge(folder, device="cuda")
 
 
 def _engine(scaling: Scaling, threads: int | None) -> Engine:

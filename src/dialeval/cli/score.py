@@ -49,6 +49,9 @@ Examples:
 @click.option("--train", type=click.Path(), help="Training text (source side), one text a line.")
 @click.option("--vocab", "vocabulary", type=click.Path(), help="Known words, one a line.  [default: those of --train]")
 @click.option("--vectors", "embeddings", help="Word vectors: a file, an installed data pack, or wordllama.")
+@click.option(
+    "--judge", type=click.Path(file_okay=False), help="Folder of a judge for adem.  [default: the shipped one]"
+)
 @click.option("-m", "--metrics", "names", help="Metrics or families, by commas.  [default: all that the inputs allow]")
 @click.option("--bleu-smoothing", type=click.IntRange(0, 7), help="nltk's smoothing method for BLEU.  [default: 4]")
 @click.option("--anchors", is_flag=True, help="Also score gold, shuffled gold, a constant and random training lines.")

@@ -151,6 +151,10 @@ class Metric(ABC, Generic[State]):
     repeated is not different: all resampled values are off to one side, and an interval has to put that right."""
     device: ClassVar[bool] = False
     """Whether it gains from an accelerator; a cluster then gives it workers that hold one."""
+    costly: ClassVar[bool] = False
+    """Whether it takes longer than all others together; `all` leaves it out, and it is computed when it is named."""
+    one_of: ClassVar[frozenset[Need]] = frozenset()
+    """Of these wants at least one must be there; nothing can be scored without."""
 
     def __str__(self) -> str:
         for preset, settings in self.presets.items():

@@ -36,6 +36,8 @@ class Need(str, Enum):
     TRAIN = "train"
     VOCABULARY = "vocabulary"
     EMBEDDINGS = "embeddings"
+    JUDGE = "judge"
+    """A learned judge with its sentence encoder; there without being asked for where the encoder is installed."""
 
     def __str__(self) -> str:
         return self.value
@@ -56,7 +58,7 @@ class Need(str, Enum):
         return f"needs {self.argument}: pass {self.argument}=... ({self.flag} on the command line)"
 
 
-RESOURCES = frozenset({Need.TRAIN, Need.VOCABULARY, Need.EMBEDDINGS}) | {
+RESOURCES = frozenset({Need.TRAIN, Need.VOCABULARY, Need.EMBEDDINGS, Need.JUDGE}) | {
     Need.GOALS,
     Need.TRUE_STATES,
     Need.REFERENCE_SETS,
@@ -83,4 +85,5 @@ _ARGUMENTS = {
     Need.TRAIN: ("train", "--train"),
     Need.VOCABULARY: ("vocabulary", "--vocab"),
     Need.EMBEDDINGS: ("embeddings", "--vectors"),
+    Need.JUDGE: ("judge", "--judge"),
 }

@@ -17,7 +17,7 @@ from dialeval.data.hypotheses import EOS, holds_hypotheses, read_hypotheses
 from dialeval.data.reference_groups import attach_groups, read_groups
 from dialeval.data.rows import Rows
 from dialeval.data.sources import attach, read_responses, read_texts
-from dialeval.engine.local import BATCH_ROWS, Local, signed
+from dialeval.engine.local import BATCH_ROWS, COSTLY_ROWS, Local, signed
 from dialeval.engine.plan import make_plan
 from dialeval.engine.resources import open_resources
 from dialeval.text.vocabulary import Vocabulary
@@ -35,6 +35,7 @@ def evaluate(
     train: Any = None,
     vocabulary: Any = None,
     embeddings: Any = None,
+    judge: Any = None,
     metrics: str | Iterable[str | Metric[Any]] | None = None,
     settings: Mapping[str, Mapping[str, object]] | None = None,
     fields: Mapping[str, str] | None = None,
@@ -57,6 +58,7 @@ def evaluate(
     each of them landed, unless `alignments` is False.
     `train`: the training text (source side), one text a line; `vocabulary`: known words, one a line, else those of the
     training text; `embeddings`: word vectors, a file or the name of an installed pack.
+    `judge`: the folder of a judge for `adem` that `dialeval adem train` wrote, else the shipped one.
     `metrics`: names, families, metric objects; None: all that the inputs allow, the others being listed in
     `Run.skipped`. `settings` changes the defaults of a family (`{"bleu": {"smooth": 7}}`), `fields` maps our field
     names to those of a file with rows (`{"response": "answer"}`).
@@ -76,7 +78,7 @@ def evaluate(
             column = read_texts(source, need, fields)
             systems = [attach(rows, need, column, _called(source, need)) for rows in systems]
     shared = Vocabulary()
-    resources = open_resources(shared, train, vocabulary, embeddings)
+    resources = open_resources(shared, train, vocabulary, embeddings, judge)
     beside = None
     if anchors:
         from dialeval.engine.anchors import make_anchors, with_standing
@@ -129,7 +131,9 @@ def run_systems(
         plan = plans[rows.system]
         given = {**rows.columns, **resources}
         used = {need for metric in plan.metrics.values() for need in signed(metric) if need in given}
-        local = Local(rows, vocabulary, resources, batch_rows, threads)
+        slow = any(metric.costly for metric in plan.metrics.values())
+        most_rows = min(batch_rows, COSTLY_ROWS) if slow else batch_rows
+        local = Local(rows, vocabulary, resources, most_rows, threads)
         estimates = local.fold(
             plan.metrics,
             {need: digest_of(given[need]) for need in used},

@@ -70,11 +70,14 @@ class ResourceFiles:
     train: str | None = None
     vocabulary: str | None = None
     embeddings: str | None = None
+    judge: Any = None
+    """A folder, or a judge that travels as the place where it lies."""
     digests: Mapping[Need, str] = field(default_factory=dict)
+    """Those of the resources that the job uses."""
 
     def opened(self, vocabulary: Vocabulary) -> dict[Need, Any]:
         """The resources over the words of a vocabulary; a DataError where one is not what it should be."""
-        found = open_resources(vocabulary, self.train, self.vocabulary, self.embeddings)
+        found = open_resources(vocabulary, self.train, self.vocabulary, self.embeddings, self.judge)
         for need, digest in self.digests.items():
             if found[need].digest != digest:
                 where = getattr(self, need.argument) or self.train or self.embeddings

@@ -27,6 +27,9 @@ from dialeval.data.rows import Rows
 BATCH_ROWS = 1 << 15
 """Rows of a batch: enough to forget the cost of a batch, few enough that its arrays stay in the processor's cache."""
 
+COSTLY_ROWS = 512
+"""Rows of a batch at most where a costly metric runs, so that all threads get to work and the progress is seen."""
+
 Progress = Callable[[int], None]
 """Told the number of rows done, each time a batch is."""
 

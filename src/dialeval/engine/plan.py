@@ -2,7 +2,8 @@
 
 A metric that was asked for by its own name and cannot run is an error. One that was asked for as part of a group
 (`all`, a family, or nothing in particular) is skipped, with one line that says what would bring it back. `all` means
-all that measure what is there: nobody who scores responses wants to read that there are no breakdown labels.
+all that measure what is there: nobody who scores responses wants to read that there are no breakdown labels. A metric
+that is costly, because it takes longer than all others together, is not among them; `all,adem` adds it.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Any
 from dialeval.core.errors import NeedError, SettingError
 from dialeval.core.fold import Metric
 from dialeval.core.needs import Need
+from dialeval.engine.resources import lacking
 from dialeval.metrics.registry import registry, split_names
 
 
@@ -38,9 +40,9 @@ def make_plan(
     metrics: dict[str, Metric[Any]] = {}
     skipped: dict[str, str] = {}
     for name in names:
-        for plain in registry().measuring(available) if name == "all" else registry().select([name]):
+        for plain in _all(available) if name == "all" else registry().select([name]):
             metric = _with(plain, settings or {})
-            reasons = "; ".join(need.remedy for need in sorted(metric.needs - available))
+            reasons = _reasons(metric, available)
             if not reasons:
                 metrics[plain.name] = metric
             elif registry().is_group(name):
@@ -51,6 +53,19 @@ def make_plan(
         lacking = "; ".join(f"{key} {reason}" for key, reason in skipped.items())
         raise NeedError(f"nothing can be computed: {lacking}")
     return Plan(metrics, skipped)
+
+
+def _all(available: frozenset[Need]) -> list[Metric[Any]]:
+    """What `all` stands for."""
+    return [metric for metric in registry().measuring(available) if not metric.costly]
+
+
+def _reasons(metric: Metric[Any], available: frozenset[Need]) -> str:
+    """Why a metric cannot run; empty if it can."""
+    reasons = [lacking(need) or need.remedy for need in sorted(metric.needs - available)]
+    if metric.one_of and not metric.one_of & available:
+        reasons.append(" or ".join(need.remedy for need in sorted(metric.one_of)))
+    return "; ".join(reasons)
 
 
 def _with(metric: Metric[Any], settings: Mapping[str, Mapping[str, object]]) -> Metric[Any]:

@@ -62,6 +62,7 @@ def evaluate_shards(
     train: Any = None,
     vocabulary: Any = None,
     embeddings: Any = None,
+    judge: Any = None,
     metrics: str | Iterable[str | Metric[Any]] | None = None,
     settings: Mapping[str, Mapping[str, object]] | None = None,
     fields: Mapping[str, str] | None = None,
@@ -92,12 +93,16 @@ def evaluate_shards(
     factor = confidence_factor(t, confidence)
     sources = find_sources(responses, references, contexts, shards)
     names = FieldNames.of(fields)
-    files = _resource_files(train, vocabulary, embeddings)
+    files = _resource_files(train, vocabulary, embeddings, judge)
+    opened = files.opened(Vocabulary())
+    resources = frozenset(opened)
     pieces = cut(sources, piece_bytes)
-    given = frozenset({Need.RESPONSE, *_columns(sources), *files.digests})
-    plan = make_plan(asked, given, settings)
-    _refuse_what_nobody_carries(asked, settings, sources, pieces, names, frozenset(files.digests))
-    job = Job(tuple(dict.fromkeys(plan.metrics.values())), files, names, batch_rows)
+    plan = make_plan(asked, frozenset({Need.RESPONSE, *_columns(sources), *resources}), settings)
+    _refuse_what_nobody_carries(asked, settings, sources, pieces, names, resources)
+    planned = tuple(dict.fromkeys(plan.metrics.values()))
+    used = {need for metric in planned for need in metric.needs | metric.wants if need in resources}
+    job = Job(planned, replace(files, digests={need: opened[need].digest for need in used}), names, batch_rows)
+    del opened
     with ExitStack() as stack:
         shelf: Shelf = stack.enter_context(_shelf(resume, job, sources, pieces))
         workers = stack.enter_context(engine or Threads())
@@ -107,7 +112,7 @@ def evaluate_shards(
         results: dict[str, Result] = {}
         shown: dict[str, dict[str, str]] = {}
         for name, system in found.items():
-            own = make_plan(asked, _available(totals[system], frozenset(files.digests)), settings)
+            own = make_plan(asked, _available(totals[system], resources), settings)
             estimates, shown[name] = _estimates(own, job, totals[system])
             sure = {key: estimate.with_confidence(factor(estimate.scored)) for key, estimate in estimates.items()}
             results[name] = Result(sure, own.skipped, sources[system[0]].where)
@@ -124,8 +129,8 @@ def _columns(sources: Sequence[Source]) -> set[Need]:
     return {need for needs in beside for need in needs} | (set(COLUMNS) if rows else set())
 
 
-def _resource_files(train: Any, vocabulary: Any, embeddings: Any) -> ResourceFiles:
-    """The resources by path, opened once to know their digests."""
+def _resource_files(train: Any, vocabulary: Any, embeddings: Any, judge: Any) -> ResourceFiles:
+    """The resources by path."""
     paths: dict[str, str | None] = {}
     for name, given in {"train": train, "vocabulary": vocabulary, "embeddings": embeddings}.items():
         if given is not None and not isinstance(given, str | os.PathLike):
@@ -134,8 +139,7 @@ def _resource_files(train: Any, vocabulary: Any, embeddings: Any) -> ResourceFil
                 "worker can open it"
             )
         paths[name] = None if given is None else os.fspath(given)
-    files = ResourceFiles(paths["train"], paths["vocabulary"], paths["embeddings"])
-    return replace(files, digests={need: found.digest for need, found in files.opened(Vocabulary()).items()})
+    return ResourceFiles(paths["train"], paths["vocabulary"], paths["embeddings"], judge)
 
 
 def _refuse_what_nobody_carries(

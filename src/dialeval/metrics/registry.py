@@ -34,6 +34,7 @@ _BUILT_IN: Mapping[Need, Sequence[str]] = {
         "dialeval.metrics.overlap.nlg_bleu:NlgBleu",
         "dialeval.metrics.overlap.rouge:RougeL",
         "dialeval.metrics.overlap.chrf:Chrf",
+        "dialeval.metrics.learned.adem:Adem",
     ),
     Need.HYPOTHESES: ("dialeval.metrics.coverage.coverage:Coverage",),
     Need.TASK_TURNS: (

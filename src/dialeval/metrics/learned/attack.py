@@ -1,0 +1,98 @@
+"""Attacks: responses that a good judge must not like, and the reference, which it must.
+
+    reversed      the words of the response in reverse order
+    dull          "i do not know ." whatever was said
+    random        the response to another context
+    context       the last turn of the context, repeated
+    reference     the first reference itself; it is taken away from the references if there are others
+
+For every attack: the mean score beside that of the real responses, how often the attack is scored at least as high as
+the real response, and how closely its scores follow those of the real responses (a judge that reads the order of words
+has little of that for `reversed`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+
+from dialeval.core.arrays import Floats
+from dialeval.metrics.learned.judge import Judge
+
+DULL = "i do not know ."
+ATTACKS = ("reversed", "dull", "random", "context", "reference")
+
+Texts: TypeAlias = Sequence[str]
+Lists: TypeAlias = Sequence[Sequence[str]]
+
+
+@dataclass(frozen=True)
+class Attack:
+    """How a judge takes one attack."""
+
+    name: str
+    rows: int
+    real: float
+    """Mean score of the real responses."""
+    mean: float
+    """Mean score under the attack."""
+    not_worse: float
+    """Share of rows in which the attack is scored at least as high as the real response."""
+    correlation: float
+    """Pearson's, between the scores of the real responses and those under the attack; NaN where one is constant."""
+
+
+def attack(judge: Judge, contexts: Lists, responses: Texts, references: Lists, seed: int = 0) -> list[Attack]:
+    """Every attack that the rows allow."""
+    real = judge.score(contexts, responses, references)
+    found = []
+    for name, replaced in _replacements(contexts, responses, references, seed).items():
+        rows = [row for row, text in enumerate(replaced) if text is not None and not np.isnan(real[row])]
+        if not rows:
+            continue
+        others = [_others(references[row]) if name == "reference" else references[row] for row in rows]
+        scores = judge.score([contexts[row] for row in rows], [replaced[row] or "" for row in rows], others)
+        found.append(_attack(name, real[rows], scores))
+    return found
+
+
+def _replacements(contexts: Lists, responses: Texts, references: Lists, seed: int) -> dict[str, list[str | None]]:
+    """By attack: what is said instead of each response, None where there is nothing to say."""
+    dice = np.random.default_rng(seed)
+    makers: dict[str, Callable[[int], str | None]] = {
+        "reversed": lambda row: _reversed(responses[row]),
+        "dull": lambda _: DULL,
+        "random": lambda row: _elsewhere(row, contexts, responses, dice),
+        "context": lambda row: contexts[row][-1] if contexts[row] else None,
+        "reference": lambda row: references[row][0] if references[row] else None,
+    }
+    return {name: [makers[name](row) for row in range(len(responses))] for name in ATTACKS}
+
+
+def _reversed(text: str) -> str | None:
+    words = text.split()
+    return " ".join(reversed(words)) if len(words) > 1 else None
+
+
+def _elsewhere(row: int, contexts: Lists, responses: Texts, dice: np.random.Generator) -> str | None:
+    """A response to another context, drawn among all; None where every row has the same context."""
+    for _ in range(20):
+        other = int(dice.integers(len(responses)))
+        if list(contexts[other]) != list(contexts[row]) and responses[other] != responses[row]:
+            return responses[other]
+    return None
+
+
+def _others(references: Sequence[str]) -> Sequence[str]:
+    return [text for text in references[1:] if text != references[0]] or references
+
+
+def _attack(name: str, real: Floats, scores: Floats) -> Attack:
+    constant = min(real.std(), scores.std()) < 1e-9
+    correlation = float("nan") if constant else float(np.corrcoef(real, scores)[0, 1])
+    return Attack(
+        name, len(real), float(real.mean()), float(scores.mean()), float((scores >= real).mean()), correlation
+    )

@@ -1,0 +1,236 @@
+"""Training a sentence encoder further on plain dialogues, so that a context's vector lies near that of its reply.
+
+    loss = - log softmax of cos(context, reply) / temperature, over all candidate replies
+
+Candidates are the true reply, the replies to the other contexts of the batch, and where asked for, of every context in
+the batch: the true reply with its words shuffled, and another turn of the same dialogue. The first is what a frozen
+encoder hardly tells apart; the second turned out to do harm, since a good reply does speak about the same things. In
+the end the weights are moved only part of the way (`share`), which keeps what the encoder knew before.
+
+The encoder is trained in PyTorch and saved as a folder of the kind that it came from. Whether it makes a better judge
+is to be measured (`dialeval adem train --encoder FOLDER`); docs/adem.md says what we found.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F  # noqa: N812
+from torch import Tensor
+
+from dialeval.core.arrays import Ints
+from dialeval.core.errors import SettingError
+from dialeval.core.files import write_bytes
+from dialeval.data.dialogues import read_dialogues
+from dialeval.data.opening import PathSource
+from dialeval.metrics.learned.examples import TURNS
+from dialeval.metrics.learned.judge import joined
+from dialeval.metrics.learned.torch_encoder import TorchEncoder
+from dialeval.resources.encoder_files import MINILM, find_encoder
+
+
+@dataclass(frozen=True)
+class FineTuning:
+    """The settings of the further training."""
+
+    epochs: int = 3
+    batch_size: int = 512
+    learning_rate: float = 2e-5
+    temperature: float = 0.05
+    warmup: float = 0.1
+    same_dialogue: bool = False
+    shuffled: bool = True
+    share: float = 0.6
+    """How far the result lies from the weights as they were (0) towards those that were trained (1)."""
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.epochs < 1 or self.batch_size < 2 or self.learning_rate <= 0 or self.temperature <= 0:
+            raise SettingError("epochs are at least 1, a batch at least 2 pairs, rate and temperature above 0")
+        if not 0 < self.share <= 1:
+            raise SettingError(f"the share of the trained weights lies above 0 and up to 1, not {self.share}")
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """Contexts with their replies, and for each another turn of the same dialogue."""
+
+    contexts: Sequence[str]
+    replies: Sequence[str]
+    others: Sequence[str]
+
+    def __len__(self) -> int:
+        return len(self.replies)
+
+    def take(self, rows: Ints) -> Pairs:
+        """Some of the pairs."""
+        chosen = rows.tolist()
+        return Pairs(*([column[row] for row in chosen] for column in (self.contexts, self.replies, self.others)))
+
+
+def finetune(
+    dialogues: Sequence[PathSource],
+    output: str | os.PathLike[str],
+    *,
+    encoder: str | os.PathLike[str] = MINILM,
+    device: str = "cpu",
+    progress: Callable[[str, int, int], None] | None = None,
+    **settings: Any,
+) -> list[float]:
+    """From files of dialogues to the folder of an encoder; `settings` are those of `FineTuning`."""
+    chosen = FineTuning(**settings)
+    pairs = pairs_of(read_dialogues(dialogues), seed=chosen.seed)
+    model = TorchEncoder(find_encoder(encoder), device=device, dtype=torch.float32)
+    steps = chosen.epochs * max(1, len(pairs) // chosen.batch_size)
+    losses = fine_tune(model, pairs, chosen, None if progress is None else partial(progress, "training", steps))
+    save_encoder(model, output)
+    return losses
+
+
+def pairs_of(dialogues: Iterable[Sequence[str]], turns: int = TURNS, seed: int = 0) -> Pairs:
+    """Every turn but the first of every dialogue as a reply to the turns before it."""
+    dice = np.random.default_rng(seed)
+    contexts, replies, others = [], [], []
+    for dialogue in dialogues:
+        for turn in range(1, len(dialogue)):
+            rest = [other for number, other in enumerate(dialogue) if number != turn and other != dialogue[turn]]
+            if dialogue[turn].strip() and rest:
+                contexts.append(joined(dialogue[:turn], turns))
+                replies.append(dialogue[turn])
+                others.append(rest[int(dice.integers(len(rest)))])
+    return Pairs(contexts, replies, others)
+
+
+def fine_tune(
+    encoder: TorchEncoder,
+    pairs: Pairs,
+    settings: FineTuning | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> list[float]:
+    """Train the encoder in place; the mean loss of each epoch."""
+    settings = settings or FineTuning()
+    if len(pairs) < 2:
+        raise SettingError("there are fewer than two pairs of context and reply to learn from")
+    dice = np.random.default_rng(settings.seed)
+    torch.manual_seed(settings.seed)
+    model = encoder.model.float().train()
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    optimiser = torch.optim.AdamW(model.parameters(), settings.learning_rate, weight_decay=0.01)
+    steps = settings.epochs * max(1, len(pairs) // settings.batch_size)
+    schedule = torch.optim.lr_scheduler.LambdaLR(optimiser, lambda step: _rate(step, steps, settings.warmup))
+    texts = _Texts(encoder, pairs, settings, dice)
+    losses = []
+    for _ in range(settings.epochs):
+        total, done = 0.0, 0
+        order = dice.permutation(len(pairs))
+        for start in range(0, max(len(order) - settings.batch_size, 0) + 1, settings.batch_size):
+            rows = order[start : start + settings.batch_size]
+            optimiser.zero_grad()
+            with torch.autocast(encoder.device.partition(":")[0], torch.bfloat16, encoder.device.startswith("cuda")):
+                loss = texts.loss(rows)
+            loss.backward()  # type: ignore[no-untyped-call]
+            torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            optimiser.step()
+            schedule.step()
+            total, done = total + float(loss.detach()), done + 1
+            if progress is not None:
+                progress(1)
+        losses.append(total / done)
+    after = model.state_dict()
+    model.load_state_dict({name: torch.lerp(before[name], value, settings.share) for name, value in after.items()})
+    encoder.model.to(encoder.dtype).eval()
+    return losses
+
+
+def _rate(step: int, steps: int, warmup: float) -> float:
+    """Linear up, then linear down to nothing."""
+    first = max(1, round(steps * warmup))
+    return (step + 1) / first if step < first else max(0.0, (steps - step) / max(1, steps - first))
+
+
+class _Texts:
+    """The word pieces of all pairs, cut once, and the loss of some of them."""
+
+    def __init__(self, encoder: TorchEncoder, pairs: Pairs, settings: FineTuning, dice: np.random.Generator) -> None:
+        self.encoder, self.settings = encoder, settings
+        self.contexts = encoder.pieces(pairs.contexts, ends=True)
+        self.candidates = [encoder.pieces(pairs.replies)]
+        if settings.same_dialogue:
+            self.candidates.append(encoder.pieces(pairs.others))
+        if settings.shuffled:
+            self.candidates.append(encoder.pieces([_shuffled(text, dice) for text in pairs.replies]))
+
+    def loss(self, rows: Ints) -> Tensor:
+        """The loss of one batch; the first candidates are the true replies."""
+        chosen = rows.tolist()
+        context = self._vectors([self.contexts[row] for row in chosen])
+        replies = torch.cat([self._vectors([kind[row] for row in chosen]) for kind in self.candidates])
+        return F.cross_entropy(
+            context @ replies.T / self.settings.temperature, torch.arange(len(chosen), device=context.device)
+        )
+
+    def _vectors(self, pieces: Sequence[Any]) -> Tensor:
+        return F.normalize(self.encoder.model(*self.encoder.padded(pieces)), dim=-1)
+
+
+def _shuffled(text: str, dice: np.random.Generator) -> str:
+    """The words in another order; of a single word, itself with a mark, so that it is not the true reply again."""
+    words = text.split()
+    if len(set(words)) < 2:
+        return f"{text} {text}"
+    while True:
+        mixed = [words[place] for place in dice.permutation(len(words)).tolist()]
+        if mixed != words:
+            return " ".join(mixed)
+
+
+def save_encoder(encoder: TorchEncoder, folder: str | os.PathLike[str]) -> Path:
+    """Write the encoder as a folder that `find_encoder` reads: that of its origin with the weights as they are now."""
+    from safetensors.torch import save
+
+    target, origin = Path(folder), encoder.files.folder
+    shutil.copytree(origin, target, ignore=shutil.ignore_patterns("*.bin", "*.onnx", "*.pt"), dirs_exist_ok=True)
+    place = encoder.files.weights_file.relative_to(origin)
+    state = {name: tensor.detach().float().cpu() for name, tensor in encoder.model.state_dict().items()}
+    write_bytes(target / place, save(_named_as_before(state)))
+    return target
+
+
+def _named_as_before(state: dict[str, Tensor]) -> dict[str, Tensor]:
+    """The weights by their names in a BERT model."""
+    names = {
+        "words.weight": "embeddings.word_embeddings.weight",
+        "positions.weight": "embeddings.position_embeddings.weight",
+        "norm.weight": "embeddings.LayerNorm.weight",
+        "norm.bias": "embeddings.LayerNorm.bias",
+    }
+    parts = {
+        "out": "attention.output.dense",
+        "norm": "attention.output.LayerNorm",
+        "up": "intermediate.dense",
+        "down": "output.dense",
+        "last_norm": "output.LayerNorm",
+    }
+    found = {theirs: state[ours].contiguous() for ours, theirs in names.items()}
+    # The positions hold the token type's vector already.
+    found["embeddings.token_type_embeddings.weight"] = torch.zeros(2, state["norm.weight"].shape[0])
+    for name, tensor in state.items():
+        head, _, rest = name.partition(".")
+        if head != "layers":
+            continue
+        layer, part, kind = rest.split(".")
+        at = f"encoder.layer.{layer}."
+        if part == "qkv":
+            for piece, each in zip(("query", "key", "value"), tensor.chunk(3), strict=True):
+                found[f"{at}attention.self.{piece}.{kind}"] = each.contiguous()
+        else:
+            found[f"{at}{parts[part]}.{kind}"] = tensor.contiguous()
+    return found

@@ -1,0 +1,294 @@
+"""ADEM with its own encoder: word or character indices in, end to end differentiable.
+
+An utterance encoder (GRU or LSTM over words) makes a vector of each utterance; a context encoder (the same over
+utterance vectors) makes one of the turns so far. Response and reference are encoded as utterances, by the same weights.
+The vectors go into the formula of `model`. Padded inputs come with masks: true (or 1) where there is a word; a turn
+without a word is no turn. Sequences are packed, so that padding costs nothing and changes nothing.
+
+`pretrain` teaches the encoder on plain dialogues first: which of the utterances of the batch comes next, by the softmax
+of c' W u over all of them.
+
+Paper: Lowe et al. 2017 (see `model`), who pre-train the encoder of a generator (VHRED) instead. The original program
+loops over the batch inside its graph; here a batch is one pass.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+from torch import Tensor, nn
+from torch.nn.utils.rnn import pack_padded_sequence
+
+from dialeval.core.arrays import Floats
+from dialeval.core.errors import SettingError
+from dialeval.metrics.learned.model import Bilinear, Constants, Fitted, Inputs, Trainer, as_tensor, batches
+from dialeval.metrics.learned.tensors import load_model, save_model
+
+
+@dataclass(frozen=True)
+class EncoderSettings:
+    """The shape of the hierarchical encoder."""
+
+    vocabulary: int
+    """Number of distinct indices; index 0 is padding where the mask says so, and a word like others elsewhere."""
+    embedding: int = 100
+    utterance: int = 200
+    context: int = 200
+    layers: int = 1
+    dropout: float = 0.0
+    cell: Literal["gru", "lstm"] = "gru"
+
+    def __post_init__(self) -> None:
+        if min(self.vocabulary, self.embedding, self.utterance, self.context, self.layers) < 1:
+            raise SettingError("sizes and layers of an encoder are at least 1")
+        if not 0 <= self.dropout < 1:
+            raise SettingError(f"dropout lies from 0 to below 1, not {self.dropout}")
+        if self.cell not in ("gru", "lstm"):
+            raise SettingError(f"an encoder's cell is gru or lstm, not {self.cell!r}")
+
+
+class Recurrent(nn.Module):
+    """A recurrent encoder of padded sequences: the last layer's state behind each sequence's last element."""
+
+    def __init__(self, inputs: int, outputs: int, settings: EncoderSettings) -> None:
+        super().__init__()
+        kind = nn.GRU if settings.cell == "gru" else nn.LSTM
+        between = settings.dropout if settings.layers > 1 else 0.0
+        self.cells = kind(inputs, outputs, settings.layers, batch_first=True, dropout=between)
+        self.outputs = outputs
+
+    def forward(self, sequences: Tensor, lengths: Tensor) -> Tensor:
+        """One vector per sequence; that of an empty one is zero."""
+        states = sequences.new_zeros(len(sequences), self.outputs)
+        there = (lengths > 0).nonzero().squeeze(1)
+        if not len(there):
+            return states
+        packed = pack_padded_sequence(sequences[there], lengths[there].cpu(), batch_first=True, enforce_sorted=False)
+        state = self.cells(packed)[1]
+        last = state[0][-1] if isinstance(state, tuple) else state[-1]
+        return states.index_copy(0, there, last)
+
+
+class HierarchicalEncoder(nn.Module):
+    """Utterances to vectors, and contexts of several utterances to vectors."""
+
+    def __init__(self, settings: EncoderSettings) -> None:
+        super().__init__()
+        self.embeddings = nn.Embedding(settings.vocabulary, settings.embedding)
+        self.words = Recurrent(settings.embedding, settings.utterance, settings)
+        self.turns = Recurrent(settings.utterance, settings.context, settings)
+        self.dropout = nn.Dropout(settings.dropout)
+
+    def utterance(self, indices: Tensor, mask: Tensor) -> Tensor:
+        """The vectors of utterances: (batch, words) to (batch, utterance)."""
+        indices, lengths = _left(indices, mask)
+        return self.dropout(self.words(self.dropout(self.embeddings(indices)), lengths))  # type: ignore[no-any-return]
+
+    def context(self, indices: Tensor, mask: Tensor) -> Tensor:
+        """The vectors of contexts: (batch, turns, words) to (batch, context)."""
+        batch, turns, words = indices.shape
+        vectors = self.utterance(indices.reshape(-1, words), mask.reshape(-1, words)).reshape(batch, turns, -1)
+        there = mask.any(-1)
+        order = there.long().argsort(dim=1, descending=True, stable=True)
+        vectors = vectors.gather(1, order[:, :, None].expand_as(vectors))
+        return self.dropout(self.turns(vectors, there.sum(1)))  # type: ignore[no-any-return]
+
+
+class _Network(nn.Module):
+    def __init__(self, settings: EncoderSettings, alpha: float, beta: float) -> None:
+        super().__init__()
+        self.encoder = HierarchicalEncoder(settings)
+        self.head = Bilinear(settings.context, settings.utterance, settings.utterance, alpha, beta)
+        self.next = nn.Linear(settings.context, settings.utterance, bias=False)
+
+    def forward(self, *inputs: Tensor) -> Tensor:
+        context, context_mask, response, response_mask, reference, reference_mask = inputs
+        return self.head(  # type: ignore[no-any-return]
+            self.encoder.context(context, context_mask),
+            self.encoder.utterance(response, response_mask),
+            self.encoder.utterance(reference, reference_mask),
+        )
+
+    def next_utterance(self, context: Tensor, context_mask: Tensor, following: Tensor, mask: Tensor) -> Tensor:
+        """The loss of telling which utterance of the batch follows each context."""
+        contexts = self.next(self.encoder.context(context, context_mask))
+        scores = contexts @ self.encoder.utterance(following, mask).T
+        return nn.functional.cross_entropy(scores, torch.arange(len(scores), device=scores.device))
+
+
+class ADEMWithEncoder(Trainer):
+    """The model for words or characters that were mapped to indices.
+
+    `embeddings` are word vectors to start from, one row per index; `train_embeddings=False` keeps them as they are.
+    `seed` draws the first weights.
+    """
+
+    network: _Network
+
+    def __init__(
+        self,
+        encoder: EncoderSettings,
+        learning_rate: float = 1e-3,
+        *,
+        embeddings: Any = None,
+        train_embeddings: bool = True,
+        l1: float = 0.0,
+        alpha: float = 0.0,
+        beta: float = 1.0,
+        clip: float = 5.0,
+        constants: Constants = "learned",
+        seed: int = 0,
+        device: str = "cpu",
+    ) -> None:
+        super().__init__(learning_rate, l1, clip, constants, device)
+        self.settings, self.train_embeddings = encoder, train_embeddings
+        with torch.random.fork_rng():
+            torch.manual_seed(seed)
+            self.network = _Network(encoder, alpha, beta)
+        self.head = self.network.head
+        table = self.network.encoder.embeddings.weight
+        if embeddings is not None:
+            given = as_tensor(embeddings, torch.float32, "cpu")
+            if given.shape != table.shape:
+                raise SettingError(f"embeddings have the shape {tuple(given.shape)}, not {tuple(table.shape)}")
+            with torch.no_grad():
+                table.copy_(given)
+        table.requires_grad_(train_embeddings)
+        self._ready()
+
+    def train_on_single_batch(
+        self,
+        context: Any,
+        context_mask: Any,
+        model_response: Any,
+        model_response_mask: Any,
+        reference_response: Any,
+        reference_response_mask: Any,
+        human_score: Any,
+    ) -> tuple[Floats, float]:
+        """One step on one batch; contexts are (batch, turns, words), responses and references (batch, words)."""
+        inputs = context, context_mask, model_response, model_response_mask, reference_response, reference_response_mask
+        return self._train(inputs, human_score)
+
+    def predict_on_single_batch(
+        self,
+        context: Any,
+        context_mask: Any,
+        model_response: Any,
+        model_response_mask: Any,
+        reference_response: Any,
+        reference_response_mask: Any,
+    ) -> Floats:
+        """One score per row."""
+        return self._predict(
+            (context, context_mask, model_response, model_response_mask, reference_response, reference_response_mask)
+        )
+
+    def fit(
+        self,
+        inputs: Sequence[Any],
+        human_score: Any,
+        *,
+        epochs: int = 20,
+        batch_size: int = 32,
+        validation: tuple[Sequence[Any], Any] | None = None,
+        validation_share: float = 0.1,
+        patience: int = 3,
+        seed: int = 0,
+        progress: Callable[[int], None] | None = None,
+    ) -> Fitted:
+        """See `ADEM.fit`; `inputs` are the six arrays that `predict_on_single_batch` takes, in that order."""
+        return self._fit(
+            tuple(inputs),
+            human_score,
+            epochs=epochs,
+            batch_size=batch_size,
+            validation=None if validation is None else (tuple(validation[0]), validation[1]),
+            validation_share=validation_share,
+            patience=patience,
+            seed=seed,
+            progress=progress,
+        )
+
+    def pretrain(
+        self,
+        context: Any,
+        context_mask: Any,
+        following: Any,
+        following_mask: Any,
+        *,
+        epochs: int = 1,
+        batch_size: int = 64,
+        seed: int = 0,
+        progress: Callable[[int], None] | None = None,
+    ) -> list[float]:
+        """Teach the encoder which utterance follows a context; the mean loss of each epoch."""
+        parts = (
+            *self._sequence(context, context_mask, 3, "context"),
+            *self._sequence(following, following_mask, 2, "following"),
+        )
+        order = torch.Generator().manual_seed(seed)
+        torch.manual_seed(seed)
+        losses = []
+        for _ in range(epochs):
+            total = 0.0
+            for rows in batches(len(parts[0]), batch_size, order):
+                self.network.train()
+                self.optimiser.zero_grad()
+                loss = self.network.next_utterance(*(part[rows] for part in parts))
+                loss.backward()  # type: ignore[no-untyped-call]
+                nn.utils.clip_grad_norm_(self.network.parameters(), self.clip)
+                self.optimiser.step()
+                total += float(loss.detach()) * len(rows)
+            losses.append(total / max(len(parts[0]), 1))
+            if progress is not None:
+                progress(1)
+        return losses
+
+    def _inputs(self, inputs: Inputs) -> tuple[Tensor, ...]:
+        context, context_mask, response, response_mask, reference, reference_mask = inputs
+        return (
+            *self._sequence(context, context_mask, 3, "context"),
+            *self._sequence(response, response_mask, 2, "model_response"),
+            *self._sequence(reference, reference_mask, 2, "reference_response"),
+        )
+
+    def _sequence(self, indices: Any, mask: Any, dimensions: int, what: str) -> tuple[Tensor, Tensor]:
+        words, there = as_tensor(indices, torch.long, self.device), as_tensor(mask, torch.bool, self.device)
+        if words.ndim != dimensions or words.shape != there.shape:
+            shapes = f"{tuple(words.shape)} with a mask of {tuple(there.shape)}"
+            raise SettingError(f"{what} has the shape {shapes}; both have {dimensions} dimensions and the same shape")
+        if words.numel() and not 0 <= int(words.min()) <= int(words.max()) < self.settings.vocabulary:
+            raise SettingError(f"{what} holds indices outside of 0 to {self.settings.vocabulary - 1}")
+        return words, there
+
+    def save(self, folder: str | os.PathLike[str]) -> Path:
+        """Write weights and settings into a folder."""
+        settings = {
+            "encoder": asdict(self.settings),
+            "learning_rate": self.learning_rate,
+            "train_embeddings": self.train_embeddings,
+            "l1": self.l1,
+            "clip": self.clip,
+            "constants": self.constants,
+        }
+        return save_model(folder, "adem-with-encoder", settings, self.network.state_dict())
+
+    @classmethod
+    def load(cls, folder: str | os.PathLike[str], device: str = "cpu") -> ADEMWithEncoder:
+        """The model that `save` wrote."""
+        settings, state = load_model(folder, "adem-with-encoder")
+        model = cls(EncoderSettings(**settings.pop("encoder")), **settings, device=device)
+        model.network.load_state_dict(state)
+        return model
+
+
+def _left(indices: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+    """Words moved to the front of their row, and how many there are."""
+    order = mask.long().argsort(dim=1, descending=True, stable=True)
+    return indices.gather(1, order), mask.sum(1)

@@ -1,0 +1,232 @@
+"""The sentence encoder: a vector for any text, by a transformer's forward pass in NumPy.
+
+A text is cut into word pieces, of which the first `tokens` count (for a context the last ones: what was said last is
+what is answered). The forward pass is that of BERT; the vector is pooled, put through dense layers and normalised as
+the encoder's folder says. It equals PyTorch's within 1e-5, and needs neither PyTorch nor a GPU.
+
+A text's vector is the same to the last bit whatever other texts are encoded with it. Matrix products are therefore made
+on tiles of a fixed number of tokens, packed with whole texts and filled up with zeros, so that their shape never
+depends on the input; attention is computed text by text, in a shape that depends on the text's own length.
+
+Differences from sentence-transformers: no padding, texts of all lengths share a tile; contexts keep their end.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from dialeval.core.errors import SettingError
+from dialeval.resources.encoder_files import EncoderFiles, Singles
+
+TOKENS = 128
+"""Word pieces of a text that count, or as many as the encoder takes, unless another number is asked for."""
+
+_TILE = 512
+"""Tokens of a tile: enough for the matrix products to run at full speed, few enough for a handful of texts."""
+
+
+class SentenceEncoder(Protocol):
+    """What gives a vector for a text."""
+
+    @property
+    def name(self) -> str:
+        """What it is called, for people."""
+
+    @property
+    def digest(self) -> str:
+        """What its vectors depend on."""
+
+    @property
+    def dimension(self) -> int:
+        """Numbers per text."""
+
+    def encode(self, texts: Sequence[str], ends: bool = False) -> Singles:
+        """One row per text; with `ends`, of a text that is too long the end counts and not the beginning."""
+
+
+class TokenisedEncoder:
+    """What encoders of one folder share: the word pieces of a text, and the digest."""
+
+    backend = ""
+
+    def __init__(self, files: EncoderFiles, tokens: int | None = None) -> None:
+        tokens = min(TOKENS, files.most_tokens) if tokens is None else tokens
+        if not 3 <= tokens <= files.most_tokens:
+            raise SettingError(f"{files.name} takes 3 to {files.most_tokens} tokens of a text, not {tokens}")
+        self.files, self.tokens = files, tokens
+        self.name = files.name
+
+    @property
+    def dimension(self) -> int:
+        """Numbers per text."""
+        return self.files.dimension
+
+    @property
+    def digest(self) -> str:
+        """What the vectors depend on."""
+        made_of = f"{self.files.digest} {self.tokens}{self.backend}"
+        return hashlib.sha256(made_of.encode()).hexdigest()[: len(self.files.digest)]
+
+    @cached_property
+    def _tokeniser(self) -> Any:
+        return self.files.tokeniser()
+
+    def pieces(self, texts: Sequence[str], ends: bool = False) -> list[npt.NDArray[np.int64]]:
+        """The ids of each text's word pieces, between the marks of beginning and end."""
+        found = []
+        for encoded in self._tokeniser.encode_batch_fast(list(texts)):
+            ids = np.array(encoded.ids, np.int64)
+            if len(ids) > self.tokens and ends:
+                ids = np.concatenate((ids[:1], ids[len(ids) - self.tokens + 1 :]))
+            elif len(ids) > self.tokens:
+                ids = np.concatenate((ids[: self.tokens - 1], ids[-1:]))
+            found.append(ids)
+        return found
+
+
+class Encoder(TokenisedEncoder):
+    """An encoder in NumPy; see `SentenceEncoder` for the interface. Pickled as the place where its files lie."""
+
+    def __reduce__(self) -> tuple[type[Encoder], tuple[EncoderFiles, int]]:
+        return type(self), (EncoderFiles(self.files.name, self.files.folder), self.tokens)
+
+    def encode(self, texts: Sequence[str], ends: bool = False) -> Singles:
+        vectors = np.empty((len(texts), int(self.files.config["hidden_size"])), np.float32)
+        pieces = self.pieces(texts, ends)
+        for tile in _tiles([len(ids) for ids in pieces], max(_TILE, self.tokens)):
+            vectors[tile] = self._pooled([pieces[text] for text in tile])
+        return self._finished(vectors)
+
+    @cached_property
+    def _layers(self) -> _Transformer:
+        return _Transformer(self.files)
+
+    def _pooled(self, pieces: Sequence[npt.NDArray[np.int64]]) -> Singles:
+        """The pooled vectors of the texts of one tile."""
+        lengths = [len(ids) for ids in pieces]
+        rows = self._layers.forward(pieces, lengths, max(_TILE, self.tokens))
+        starts = np.cumsum([0, *lengths])
+        pool = _POOLS[self.files.pooling]
+        return np.stack(
+            [pool(rows[start : start + length]) for start, length in zip(starts[:-1], lengths, strict=True)]
+        )
+
+    def _finished(self, vectors: Singles) -> Singles:
+        for layer in self.files.dense:
+            # Row by row: the shape of the product must not depend on the number of texts.
+            vectors = np.array([layer.weight @ row for row in vectors], np.float32).reshape(-1, len(layer.weight))
+            vectors = vectors if layer.bias is None else vectors + layer.bias
+            vectors = np.tanh(vectors) if layer.activation == "tanh" else vectors
+        if self.files.normalised:
+            lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
+            vectors = vectors / np.maximum(lengths, np.float32(1e-12))[:, None]
+        return vectors
+
+
+_POOLS: dict[str, Callable[[Singles], Any]] = {
+    "cls": lambda rows: rows[0],
+    "mean": lambda rows: rows.sum(axis=0) / np.float32(len(rows)),
+    "max": lambda rows: rows.max(axis=0),
+    "root-mean": lambda rows: rows.sum(axis=0) / np.sqrt(np.float32(len(rows))),
+}
+
+
+def _tiles(lengths: Sequence[int], size: int) -> Iterator[list[int]]:
+    """The numbers of the texts of each tile, shortest texts first."""
+    tile: list[int] = []
+    filled = 0
+    for text in np.argsort(lengths, kind="stable").tolist():
+        if filled + lengths[text] > size:
+            yield tile
+            tile, filled = [], 0
+        tile.append(text)
+        filled += lengths[text]
+    if tile:
+        yield tile
+
+
+class _Transformer:
+    """The weights, laid out for row vectors, and the forward pass over one tile."""
+
+    def __init__(self, files: EncoderFiles) -> None:
+        weights = files.weights()
+        config = files.config
+        self.heads = int(config["num_attention_heads"])
+        self.epsilon = np.float32(config.get("layer_norm_eps", 1e-12))
+        self.activation = str(config["hidden_act"])
+        self.first_position = files.first_position
+        self.words = weights["embeddings.word_embeddings.weight"]
+        kinds = weights.get("embeddings.token_type_embeddings.weight")
+        positions = weights["embeddings.position_embeddings.weight"]
+        self.positions: Singles = positions if kinds is None else positions + kinds[0]
+        self.norm = weights["embeddings.LayerNorm.weight"], weights["embeddings.LayerNorm.bias"]
+        self.layers = [_layer(weights, f"encoder.layer.{n}.") for n in range(int(config["num_hidden_layers"]))]
+
+    def forward(self, pieces: Sequence[npt.NDArray[np.int64]], lengths: Sequence[int], size: int) -> Singles:
+        """The last layer's vector of every token; rows behind the last text are without meaning."""
+        from dialeval.resources.encoder_kernel import add_and_normalise, gelu, relu
+
+        activate = gelu if self.activation == "gelu" else relu
+        filled = sum(lengths)
+        rows: Singles = np.zeros((size, self.words.shape[1]), np.float32)
+        places: Singles = np.zeros_like(rows)
+        rows[:filled] = self.words[np.concatenate(pieces)]
+        places[:filled] = self.positions[self.first_position + np.concatenate([np.arange(n) for n in lengths])]
+        nothing: Singles = np.zeros(rows.shape[1], np.float32)
+        add_and_normalise(rows, places, nothing, *self.norm, self.epsilon)
+        mixed: Singles = np.zeros_like(rows)
+        for layer in self.layers:
+            self._attend(rows @ layer["qkv"] + layer["qkv_bias"], lengths, mixed)
+            add_and_normalise(rows, mixed @ layer["out"], layer["out_bias"], *layer["norm"], self.epsilon)
+            inner: Singles = rows @ layer["up"]
+            activate(inner, layer["up_bias"])
+            add_and_normalise(rows, inner @ layer["down"], layer["down_bias"], *layer["last_norm"], self.epsilon)
+        return rows
+
+    def _attend(self, qkv: Singles, lengths: Sequence[int], mixed: Singles) -> None:
+        """What each token takes from the others of its text, written into `mixed`; equal lengths go together."""
+        width = qkv.shape[1] // 3
+        size = width // self.heads
+        scale = np.float32(1 / np.sqrt(size))
+        start = text = 0
+        while text < len(lengths):
+            length = lengths[text]
+            many = next((n for n, other in enumerate(lengths[text:]) if other != length), len(lengths) - text)
+            stop = start + many * length
+            split = qkv[start:stop].reshape(many, length, 3, self.heads, size)
+            queries, keys, values = (np.ascontiguousarray(split[:, :, part].swapaxes(1, 2)) for part in range(3))
+            scores = (queries @ np.ascontiguousarray(keys.swapaxes(2, 3))) * scale
+            scores -= scores.max(axis=-1, keepdims=True)
+            np.exp(scores, out=scores)
+            scores /= scores.sum(axis=-1, keepdims=True)
+            mixed[start:stop] = (scores @ values).swapaxes(1, 2).reshape(stop - start, width)
+            start, text = stop, text + many
+
+
+def _layer(weights: dict[str, Singles], at: str) -> dict[str, Any]:
+    parts = [f"{at}attention.self.{part}" for part in ("query", "key", "value")]
+
+    def turned(name: str) -> Singles:
+        return np.ascontiguousarray(weights[f"{name}.weight"].T)
+
+    def norm(name: str) -> tuple[Singles, Singles]:
+        return weights[f"{name}.LayerNorm.weight"], weights[f"{name}.LayerNorm.bias"]
+
+    return {
+        "qkv": np.concatenate([turned(part) for part in parts], axis=1),
+        "qkv_bias": np.concatenate([weights[f"{part}.bias"] for part in parts]),
+        "out": turned(f"{at}attention.output.dense"),
+        "out_bias": weights[f"{at}attention.output.dense.bias"],
+        "norm": norm(f"{at}attention.output"),
+        "up": turned(f"{at}intermediate.dense"),
+        "up_bias": weights[f"{at}intermediate.dense.bias"],
+        "down": turned(f"{at}output.dense"),
+        "down_bias": weights[f"{at}output.dense.bias"],
+        "last_norm": norm(f"{at}output"),
+    }

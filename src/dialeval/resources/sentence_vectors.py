@@ -1,0 +1,159 @@
+"""Sentence vectors, each computed once: texts are deduplicated, and vectors kept on disk by the digest of their text.
+
+The store is a folder of the user's cache, one for each encoder digest, with segments of (key, vector) that are written
+whole and then only read, memory-mapped. It holds digests of texts and no texts. It grows to `LIMIT_BYTES` for each
+encoder; then its oldest segments go. Many small segments are merged into one. A cache folder that cannot be written to
+costs time but is no error.
+
+A vector out of the store is the one that was computed, to the last bit. Only encoders whose vectors do not depend on
+their neighbours may use it (see `encoder`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from contextlib import suppress
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import numpy as np
+import numpy.typing as npt
+
+from dialeval.core.errors import DialevalError
+from dialeval.core.files import replacing
+from dialeval.resources.cache import cache_folder
+from dialeval.resources.encoder import SentenceEncoder
+from dialeval.resources.encoder_files import Singles
+
+LIMIT_BYTES = 1 << 30
+_KEY_BYTES = 16
+_SEGMENTS = 32
+_SUFFIX = ".npy"
+_STEP = 4096
+"""Texts that are encoded before they are kept, so that a run that is broken off has not worked in vain."""
+
+Keys = npt.NDArray[np.bytes_]
+
+
+class SentenceVectors:
+    """The vectors of texts by one encoder; `keep=False` leaves the disk alone."""
+
+    def __init__(self, encoder: SentenceEncoder, keep: bool = True) -> None:
+        self.encoder = encoder
+        self._keep = keep
+
+    def __reduce__(self) -> tuple[type[SentenceVectors], tuple[SentenceEncoder, bool]]:
+        return type(self), (self.encoder, self._keep)
+
+    @cached_property
+    def _store(self) -> Store | None:
+        if not self._keep:
+            return None
+        try:
+            return Store(cache_folder("sentences", self.encoder.digest), self.encoder.dimension)
+        except (OSError, DialevalError):
+            return None
+
+    def of(self, texts: Sequence[str], ends: bool = False) -> Singles:
+        """One row per text; see `SentenceEncoder.encode`."""
+        places: dict[str, int] = {}
+        rows = np.fromiter((places.setdefault(text, len(places)) for text in texts), np.int64, len(texts))
+        distinct = list(places)
+        found: Singles = np.empty((len(distinct), self.encoder.dimension), np.float32)
+        missing = np.arange(len(distinct))
+        keys = _keys(distinct, ends)
+        if self._store is not None:
+            missing = self._store.fill(keys, found)
+        for start in range(0, len(missing), _STEP):
+            chosen = missing[start : start + _STEP]
+            found[chosen] = self.encoder.encode([distinct[text] for text in chosen.tolist()], ends)
+            if self._store is not None:
+                self._store.add(keys[chosen], found[chosen])
+        return found[rows]
+
+
+def _keys(texts: Sequence[str], ends: bool) -> Keys:
+    salt = b"end" if ends else b""
+    digests = [hashlib.blake2b(text.encode(), digest_size=_KEY_BYTES, salt=salt).digest() for text in texts]
+    return np.array(digests, f"S{_KEY_BYTES}")
+
+
+class Store:
+    """Vectors by key in a folder of segments."""
+
+    def __init__(self, folder: Path, dimension: int) -> None:
+        self.folder = folder
+        self.dtype = np.dtype([("key", f"S{_KEY_BYTES}"), ("vector", np.float32, (dimension,))])
+        self._segments: list[tuple[Keys, npt.NDArray[np.int64], Any]] = []
+        files = sorted(folder.glob(f"*{_SUFFIX}"), key=_age)
+        self._shrink(files)
+        for file in files:
+            self._open(file)
+        if len(self._segments) > _SEGMENTS:
+            self._merge(files)
+
+    def fill(self, keys: Keys, vectors: Singles) -> npt.NDArray[np.int64]:
+        """Write what is known into `vectors`, and give the numbers of the keys that are not."""
+        missing = np.arange(len(keys))
+        for ordered, order, entries in self._segments:
+            wanted = keys[missing]
+            at = np.minimum(np.searchsorted(ordered, wanted), len(ordered) - 1)
+            hit = ordered[at] == wanted
+            vectors[missing[hit]] = entries["vector"][order[at[hit]]]
+            missing = missing[~hit]
+        return missing
+
+    def add(self, keys: Keys, vectors: Singles) -> None:
+        """Keep more vectors; nothing happens where the folder cannot be written to."""
+        entries = np.empty(len(keys), self.dtype)
+        entries["key"], entries["vector"] = keys, vectors
+        self._remember(entries)
+        with suppress(DialevalError):
+            self._write(entries)
+
+    def _write(self, entries: Any) -> None:
+        with replacing(self.folder / f"{uuid4().hex}{_SUFFIX}") as beside, beside.open("wb") as stream:
+            np.save(stream, entries, allow_pickle=False)
+
+    def _open(self, file: Path) -> None:
+        # A segment that another run has just removed, or that a full disk has broken, is computed again.
+        with suppress(OSError, ValueError, EOFError):
+            entries = np.load(file, mmap_mode="r", allow_pickle=False)
+            if entries.dtype == self.dtype and len(entries):
+                self._remember(entries)
+
+    def _remember(self, entries: Any) -> None:
+        order = np.argsort(entries["key"], kind="stable")
+        self._segments.append((entries["key"][order], order, entries))
+
+    def _shrink(self, files: list[Path]) -> None:
+        """Remove the oldest segments until the rest fits."""
+        sizes = [_size(file) for file in files]
+        while files and sum(sizes) > LIMIT_BYTES:
+            files.pop(0).unlink(missing_ok=True)
+            sizes.pop(0)
+
+    def _merge(self, files: list[Path]) -> None:
+        merged = np.concatenate([np.asarray(entries) for _, _, entries in self._segments])
+        _, first = np.unique(merged["key"], return_index=True)
+        with suppress(OSError, DialevalError):
+            self._write(merged[first])
+            for file in files:
+                file.unlink(missing_ok=True)
+        self._segments = []
+        self._remember(merged[first])
+
+
+def _age(file: Path) -> float:
+    with suppress(FileNotFoundError):
+        return file.stat().st_mtime
+    return 0.0
+
+
+def _size(file: Path) -> int:
+    with suppress(FileNotFoundError):
+        return file.stat().st_size
+    return 0

@@ -1,0 +1,61 @@
+"""Invented ratings and small judges for tests."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from dialeval.data.ratings import Ratings
+from dialeval.metrics.learned.judge import Judge
+from dialeval.metrics.learned.weights import Weights
+from dialeval.resources.encoder import Encoder
+from dialeval.resources.encoder_files import find_encoder
+from dialeval.resources.sentence_vectors import SentenceVectors
+from tiny_encoder import HIDDEN, WORDS, write_encoder
+
+CONSTANTS = {"both": (-2.0, 1.1), "context": (-1.0, 0.9), "reference": (-1.5, 0.7)}
+
+
+def tiny_vectors(folder: Path, tokens: int = 32) -> SentenceVectors:
+    return SentenceVectors(Encoder(find_encoder(write_encoder(folder)), tokens), keep=False)
+
+
+def tiny_weights(dimension: int = HIDDEN, rank: int = 2, seed: int = 0) -> Weights:
+    dice = np.random.default_rng(seed)
+    one, two, three, four = (np.float32(dice.normal(0, 0.2, (dimension, rank))).astype(np.float64) for _ in range(4))
+    response = np.float32(dice.normal(0, 0.2, dimension)).astype(np.float64)
+    return Weights("adem", 0.75, one, two, three, four, response, CONSTANTS)
+
+
+def tiny_judge(folder: Path) -> Judge:
+    return Judge(tiny_weights(), tiny_vectors(folder))
+
+
+def invented_ratings(rows: int = 120, sets: int = 3, seed: int = 0) -> Ratings:
+    """Replies of which those that repeat words of the reference are liked."""
+    dice = np.random.default_rng(seed)
+    words = WORDS[4:-1]
+
+    def text() -> str:
+        return " ".join(dice.choice(words, 5).tolist())
+
+    references = [text() for _ in range(rows)]
+    good = dice.random(rows) < 0.5
+    responses = [
+        " ".join([*there.split()[:4], "dog"]) if like else text() for there, like in zip(references, good, strict=True)
+    ]
+    values = np.where(good, 4.0, 2.0) + dice.normal(0, 0.3, rows)
+    names = [f"set{row % sets}" for row in range(rows)]
+    return Ratings(
+        names,
+        [f"{name}/{row}" for row, name in enumerate(names)],
+        [None] * rows,
+        [[text(), f"{text()} {row}"] for row in range(rows)],
+        responses,
+        [[reference] for reference in references],
+        ["turn"] * rows,
+        np.tile([1.0, 5.0], (rows, 1)),
+        {"overall": [np.array([value]) for value in values]},
+        {"overall": values},
+    )

@@ -1,0 +1,234 @@
+"""ADEM in PyTorch against a NumPy twin: formula, gradients, L1; saving, seeds, early stopping; the hierarchical one."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dialeval.core.arrays import Floats
+from dialeval.core.errors import DataError, SettingError
+
+torch = pytest.importorskip("torch")
+
+from dialeval.adem import ADEM, ADEMWithEncoder, EncoderSettings  # noqa: E402
+
+DIMENSIONS = (4, 3, 5)
+
+
+def batch(rows: int = 6, seed: int = 0) -> tuple[Floats, Floats, Floats, Floats]:
+    dice = np.random.default_rng(seed)
+    context, response, reference = (dice.normal(size=(rows, size)) for size in DIMENSIONS)
+    return context, response, reference, dice.uniform(1, 5, rows)
+
+
+def twin(
+    m: Floats, n: Floats, alpha: float, beta: float, l1: float, data: tuple[Floats, ...]
+) -> tuple[Floats, float, dict[str, Any]]:
+    """The formula, the loss and its gradients by hand."""
+    c, said, r, human = data
+    score = (np.einsum("ij,jk,ik->i", c, m, said) + np.einsum("ij,jk,ik->i", r, n, said) - alpha) / beta
+    error = score - human
+    loss = float((error**2).sum() + l1 * (np.abs(m).sum() + np.abs(n).sum()))
+    gradients = {
+        "M": np.einsum("i,ij,ik->jk", 2 * error / beta, c, said) + l1 * np.sign(m),
+        "N": np.einsum("i,ij,ik->jk", 2 * error / beta, r, said) + l1 * np.sign(n),
+        "alpha": -(2 * error / beta).sum(),
+        "beta": -(2 * error * score / beta).sum(),
+    }
+    return score, loss, gradients
+
+
+def test_it_starts_as_the_identity_on_the_shared_part() -> None:
+    model = ADEM(*DIMENSIONS, 0.01)
+    np.testing.assert_array_equal(model.head.M.detach().numpy(), np.eye(4, 3))
+    np.testing.assert_array_equal(model.head.N.detach().numpy(), np.eye(5, 3))
+
+
+def test_formula_loss_and_gradients_are_those_of_the_twin() -> None:
+    dice = np.random.default_rng(3)
+    m, n = dice.normal(size=(4, 3)), dice.normal(size=(5, 3))
+    model = ADEM(*DIMENSIONS, 0.01, l1=0.3, alpha=0.7, beta=1.9, clip=1e9)
+    with torch.no_grad():
+        model.head.M.copy_(torch.from_numpy(m))
+        model.head.N.copy_(torch.from_numpy(n))
+    data = batch()
+    score, loss, gradients = twin(m, n, 0.7, 1.9, 0.3, data)
+    np.testing.assert_allclose(model.predict_on_single_batch(*data[:3]), score, rtol=1e-4, atol=1e-5)
+    predicted, found = model.train_on_single_batch(*data)
+    np.testing.assert_allclose(predicted, score, rtol=1e-4, atol=1e-5)
+    assert found == pytest.approx(loss, rel=1e-5)
+    for name, expected in gradients.items():
+        got = getattr(model.head, name).grad.numpy()
+        np.testing.assert_allclose(got, expected, rtol=1e-4, atol=1e-4, err_msg=name)
+
+
+def test_gradients_of_the_twin_are_finite_differences() -> None:
+    dice = np.random.default_rng(4)
+    m, n = dice.normal(size=(4, 3)), dice.normal(size=(5, 3))
+    data, step = batch(), 1e-6
+    gradients = twin(m, n, 0.7, 1.9, 0.3, data)[2]
+    for at in np.ndindex(m.shape):
+        up, down = m.copy(), m.copy()
+        up[at] += step
+        down[at] -= step
+        slope = (twin(up, n, 0.7, 1.9, 0.3, data)[1] - twin(down, n, 0.7, 1.9, 0.3, data)[1]) / (2 * step)
+        assert slope == pytest.approx(gradients["M"][at], rel=1e-4, abs=1e-4)
+
+
+def test_tensors_arrays_and_lists_are_the_same() -> None:
+    data = batch()
+    expected = ADEM(*DIMENSIONS).predict_on_single_batch(*data[:3])
+    for form in (torch.from_numpy, np.ndarray.tolist):
+        np.testing.assert_array_equal(ADEM(*DIMENSIONS).predict_on_single_batch(*map(form, data[:3])), expected)
+
+
+def test_wrong_shapes_and_settings_are_refused() -> None:
+    c, said, r, _ = batch()
+    with pytest.raises(SettingError, match="model_response has the shape"):
+        ADEM(*DIMENSIONS).predict_on_single_batch(c, said[:3], r)
+    for wrong in ({"learning_rate": 0.0}, {"l1": -1.0}, {"beta": 0.0}, {"constants": "odd"}):
+        with pytest.raises(SettingError):
+            ADEM(*DIMENSIONS, **wrong)
+
+
+def test_fitting_learns_and_the_same_seed_gives_the_same_weights() -> None:
+    c, said, r, _ = batch(200)
+    human = 3 + 0.8 * (c[:, 0] * said[:, 1])
+    models = []
+    for seed in (1, 1, 2):
+        model = ADEM(*DIMENSIONS, 0.02)
+        fitted = model.fit(c, said, r, human, epochs=60, seed=seed, patience=60)
+        assert fitted.validation_losses[fitted.best_epoch] == min(fitted.validation_losses)
+        assert fitted.train_losses[-1] < 0.2 * fitted.train_losses[0]
+        models.append(model.head.M.detach().numpy())
+    np.testing.assert_array_equal(models[0], models[1])
+    assert not np.array_equal(models[0], models[2])
+
+
+def test_training_stops_early_and_keeps_the_best() -> None:
+    c, said, r, human = batch(40)
+    held = batch(40, seed=9)
+    model = ADEM(*DIMENSIONS, 0.1)
+    fitted = model.fit(c, said, r, human, epochs=200, patience=3, validation=held)
+    assert fitted.epochs < 200
+    error = float(((model.predict_on_single_batch(*held[:3]) - held[3]) ** 2).mean())
+    assert error == pytest.approx(min(fitted.validation_losses), rel=1e-5)
+    with pytest.raises(SettingError, match="no rows are left"):
+        ADEM(*DIMENSIONS).fit(c[:0], said[:0], r[:0], human[:0])
+
+
+def test_saving_and_loading_is_exact(tmp_path: Path) -> None:
+    model = ADEM(*DIMENSIONS, 0.05, l1=0.1, constants="fixed")
+    model.train_on_single_batch(*batch())
+    again = ADEM.load(model.save(tmp_path / "model"))
+    for name, value in model.network.state_dict().items():
+        assert torch.equal(value, again.network.state_dict()[name])
+    assert (again.l1, again.constants, again.learning_rate) == (0.1, "fixed", 0.05)
+    assert sorted(file.name for file in (tmp_path / "model").iterdir()) == ["adem.json", "adem.safetensors"]
+
+
+def test_a_pickle_is_never_loaded(tmp_path: Path) -> None:
+    class Bomb:
+        def __reduce__(self) -> tuple[Any, ...]:
+            return (pytest.fail, ("a pickle was loaded",))
+
+    file = tmp_path / "model.pt"
+    file.write_bytes(pickle.dumps(Bomb()))
+    with pytest.raises(DataError, match="never from a pickle"):
+        ADEM.load(file)
+    folder = ADEM(*DIMENSIONS).save(tmp_path / "model")
+    (folder / "adem.safetensors").write_bytes(file.read_bytes())
+    with pytest.raises(DataError, match="holds no model"):
+        ADEM.load(folder)
+    with pytest.raises(DataError, match="cannot be read"):
+        ADEM.load(tmp_path / "nowhere")
+
+
+SETTINGS = EncoderSettings(vocabulary=12, embedding=5, utterance=6, context=4)
+
+
+def sequences(rows: int = 5, seed: int = 0) -> tuple[Any, ...]:
+    """Contexts of up to 3 turns, responses and references, padded, with masks."""
+    dice = np.random.default_rng(seed)
+    found: list[Any] = []
+    for shape in ((rows, 3, 4), (rows, 4), (rows, 4)):
+        mask = np.arange(4) < dice.integers(1, 5, shape[:-1])[..., None]
+        found += [np.where(mask, dice.integers(0, 12, shape), 0), mask]
+    return tuple(found)
+
+
+@pytest.mark.parametrize("cell", ["gru", "lstm"])
+def test_padding_and_batches_change_nothing(cell: Any) -> None:
+    model = ADEMWithEncoder(EncoderSettings(12, 5, 6, 4, layers=2, cell=cell), seed=3)
+    data = sequences()
+    whole = model.predict_on_single_batch(*data)
+    alone = [model.predict_on_single_batch(*(part[row : row + 1] for part in data))[0] for row in range(5)]
+    np.testing.assert_allclose(alone, whole, rtol=1e-5, atol=1e-6)
+    wide = []
+    for part in data:
+        grown = np.zeros((*part.shape[:-1], part.shape[-1] + 3), part.dtype)
+        grown[..., 2:-1] = part  # padding on either side: the mask decides
+        wide.append(np.concatenate([np.zeros_like(grown[:, :1]), grown], 1) if grown.ndim == 3 else grown)
+    np.testing.assert_allclose(model.predict_on_single_batch(*wide), whole, rtol=1e-5, atol=1e-6)
+
+
+def test_an_empty_turn_is_no_turn_and_an_empty_context_a_zero() -> None:
+    model = ADEMWithEncoder(SETTINGS, seed=1)
+    context, mask, *rest = sequences(1)
+    emptied = mask.copy()
+    emptied[:, 1] = False
+    two = model.predict_on_single_batch(context, emptied, *rest)
+    left_out = model.predict_on_single_batch(context[:, [0, 2]], mask[:, [0, 2]], *rest)
+    np.testing.assert_allclose(two, left_out, rtol=1e-5)
+    assert np.isfinite(model.predict_on_single_batch(context, np.zeros_like(mask), *rest)).all()
+
+
+def test_the_whole_is_differentiable_and_learns() -> None:
+    data = sequences(60)
+    human = 1 + 4 * (data[2][:, 0] % 2)
+    model = ADEMWithEncoder(SETTINGS, 0.01, seed=2)
+    before = {name: value.clone() for name, value in model.network.state_dict().items()}
+    _, first = model.train_on_single_batch(*(*data, human))
+    fitted = model.fit(data, human, epochs=25, validation_share=0.1, patience=25)
+    assert fitted.train_losses[-1] < 0.5 * fitted.train_losses[0]
+    assert first > 0
+    moved = {name for name, value in model.network.state_dict().items() if not torch.equal(value, before[name])}
+    assert moved >= {
+        "encoder.embeddings.weight",
+        "encoder.words.cells.weight_ih_l0",
+        "encoder.turns.cells.weight_hh_l0",
+    }
+
+
+def test_pretraining_finds_the_next_utterance_and_seeds_are_kept(tmp_path: Path) -> None:
+    context, mask, following, following_mask, *_ = sequences(32)
+    context[:, -1, 0], mask[:, -1, 0] = np.arange(32) % 12, True
+    following[:, 0] = np.arange(32) % 12
+    models = [ADEMWithEncoder(SETTINGS, 0.02, seed=5) for _ in range(2)]
+    losses = [model.pretrain(context, mask, following, following_mask, epochs=15, batch_size=8) for model in models]
+    assert losses[0][-1] < 0.8 * losses[0][0]
+    assert losses[0] == losses[1]
+    again = ADEMWithEncoder.load(models[0].save(tmp_path))
+    for name, value in models[1].network.state_dict().items():
+        assert torch.equal(value, again.network.state_dict()[name])
+
+
+def test_given_embeddings_may_stay_as_they_are() -> None:
+    table = np.random.default_rng(0).normal(size=(12, 5)).astype(np.float32)
+    model = ADEMWithEncoder(SETTINGS, 0.1, embeddings=table, train_embeddings=False)
+    model.train_on_single_batch(*(*sequences(), np.ones(5)))
+    np.testing.assert_array_equal(model.network.encoder.embeddings.weight.detach().numpy(), table)
+    with pytest.raises(SettingError, match="embeddings have the shape"):
+        ADEMWithEncoder(SETTINGS, embeddings=table[:3])
+    context, mask, *rest = sequences()
+    with pytest.raises(SettingError, match="holds indices outside of 0 to 11"):
+        model.predict_on_single_batch(context + 12, mask, *rest)
+    with pytest.raises(SettingError, match="both have 3 dimensions"):
+        model.predict_on_single_batch(context[0], mask[0], *rest)
+    for wrong in ({"vocabulary": 0}, {"dropout": 1.0}, {"cell": "odd"}):
+        with pytest.raises(SettingError):
+            EncoderSettings(**{"vocabulary": 3, **wrong})  # type: ignore[arg-type]

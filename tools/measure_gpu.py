@@ -1,0 +1,208 @@
+"""Measure the judge on a GPU, and try the further training of its encoder.
+
+    python tools/measure_gpu.py RATINGS_FOLDER CORPORA_FOLDER ENCODER_FOLDER OUTPUT.json [PAIRS]
+
+Prints, and writes as JSON: texts and replies per second in float32 and bfloat16, tokenising included; and for the
+encoder as it is and after every variant of fine-tuning, Spearman's rho of `identity` and `adem` on each rated set, left
+out of the fit as `dialeval adem train` leaves it out, and the correlation of scores of reversed replies with those of
+the real ones. Dialogues that share a turn of five words or more with a rated row are not trained on.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from dialeval.core.arrays import Floats
+from dialeval.data.ratings import Ratings, read_ratings
+from dialeval.metrics.learned.attack import attack
+from dialeval.metrics.learned.examples import examples_of
+from dialeval.metrics.learned.finetuning import FineTuning, Pairs, fine_tune, pairs_of
+from dialeval.metrics.learned.fitting import AdemSettings, fit_adem, fit_identity
+from dialeval.metrics.learned.judge import Judge
+from dialeval.metrics.learned.torch_encoder import TorchEncoder
+from dialeval.resources.encoder_files import EncoderFiles, find_encoder
+from dialeval.resources.sentence_vectors import SentenceVectors
+
+TRAINED = ("dstc7_reddit", "engage_dailydialog", "ddpp_dev")
+TESTED = (
+    "usr_topicalchat",
+    "grade_convai2",
+    "grade_empathetic",
+    "zhao_dailydialog",
+    "gupta_dailydialog",
+    "humod_test",
+    "engage_dailydialog",
+    "llmeval_dailydialog",
+    "dstc7_reddit",
+)
+VARIANTS = {
+    "random": FineTuning(epochs=1, shuffled=False, share=1),
+    "random, three epochs": FineTuning(shuffled=False, share=1),
+    "random and same dialogue": FineTuning(epochs=1, shuffled=False, same_dialogue=True, share=1),
+    "random and shuffled": FineTuning(epochs=1, share=1),
+    "random and shuffled, three epochs": FineTuning(share=1),
+    "random, same dialogue and shuffled": FineTuning(epochs=1, same_dialogue=True, share=1),
+}
+SHARES = (0.3, 0.6, 1.0)
+"""How far from the original weights to the fine-tuned ones the tried encoder lies."""
+
+
+def plain(text: str) -> str:
+    """The words alone, for comparison."""
+    return re.sub(r"\W+", " ", text.lower()).strip()
+
+
+def dialogues(corpora: Path, rated: Ratings) -> Iterator[list[str]]:
+    """The dialogues of all corpora, without those that a rated row is taken from."""
+    columns = (*rated.contexts, *rated.references, list(rated.responses))
+    seen = {key for texts in columns for text in texts if len((key := plain(text)).split()) >= 5}
+    for file in sorted(corpora.rglob("*.jsonl.gz")):
+        with gzip.open(file, "rt", encoding="utf-8") as lines:
+            for line in lines:
+                turns = json.loads(line)["turns"]
+                if not any(plain(turn) in seen for turn in turns):
+                    yield turns
+
+
+def spearman(one: Floats, other: Floats) -> float:
+    """Spearman's rho; the script runs where no compiler is."""
+
+    def ranks(values: Floats) -> Floats:
+        _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
+        return (np.cumsum(counts) - (counts - 1) / 2)[inverse]
+
+    return float(np.corrcoef(ranks(one), ranks(other))[0, 1])
+
+
+def speed(files: EncoderFiles, pairs: Pairs, device: str) -> dict[str, float]:
+    """Replies per second from texts to scores, each with a context and a reference of its own."""
+    many = min(len(pairs), 200_000 if device == "cuda" else 200)
+    contexts = [[text] for text in pairs.contexts[:many]]
+    responses, references = list(pairs.replies[:many]), [[text] for text in pairs.others[:many]]
+    found = {}
+    for dtype in (torch.float32, torch.bfloat16):
+        encoder = TorchEncoder(files, device=device, dtype=dtype)
+        vectors = SentenceVectors(encoder, keep=False)
+        weights = fit_identity(examples_of(toy(), vectors))
+        judge = Judge(weights, vectors)
+        judge.score(contexts[:2000], responses[:2000], references[:2000])
+        start = time.perf_counter()
+        judge.score(contexts, responses, references)
+        name = str(dtype).removeprefix("torch.")
+        found[f"replies per second, {name}"] = many / (time.perf_counter() - start)
+        distinct = (
+            len({*pairs.contexts[:many]}) + len({*responses}) + len({text for texts in references for text in texts})
+        )
+        found[f"distinct texts per second, {name}"] = distinct / (time.perf_counter() - start)
+    return found
+
+
+def toy() -> Ratings:
+    """A few rows to calibrate a judge of which only the speed is asked."""
+    rows = [("hello there", "hi", 5.0), ("how old are you", "blue", 1.0), ("nice day", "yes it is", 4.0)]
+    values = np.array([score for _, _, score in rows])
+    many = len(rows)
+    return Ratings(
+        ["toy"] * many,
+        [f"toy/{row}" for row in range(many)],
+        [None] * many,
+        [[context] for context, _, _ in rows],
+        [response for _, response, _ in rows],
+        [[response] for _, response, _ in rows],
+        ["turn"] * many,
+        np.tile([1.0, 5.0], (many, 1)),
+        {"overall": [np.array([value]) for value in values]},
+        {"overall": values},
+    )
+
+
+def quality(encoder: TorchEncoder, rated: Ratings) -> dict[str, Any]:
+    """Spearman's rho on every tested set, left out of the fit; and what reversing the words does."""
+    vectors = SentenceVectors(encoder, keep=False)
+    examples = examples_of(rated, vectors)
+    known = examples.of_sets(TRAINED)
+    found: dict[str, Any] = {"identity": {}, "adem": {}, "reversed": {}}
+    fits: dict[bytes, Any] = {}
+    for name in TESTED:
+        test = examples.of_sets([name])
+        test = test.take(test.has_reference)
+        others = known.take(known.sets != examples.names.index(name)).without(test)
+        key = np.packbits(np.isin(known.rows, others.rows)).tobytes()
+        if key not in fits:
+            fits[key] = fit_identity(others), fit_adem(others, AdemSettings())
+        for kind, weights in zip(("identity", "adem"), fits[key], strict=True):
+            scores = weights.score(test.context, test.reference, test.response, test.has_context, test.has_reference)
+            found[kind][name] = round(spearman(scores, test.scores), 4)
+    for kind in ("identity", "adem"):
+        found[kind]["mean"] = round(float(np.mean(list(found[kind].values()))), 4)
+    some = rated.take(np.array([name in TESTED[:6] for name in rated.datasets]))
+    some = some.take(np.random.default_rng(0).permutation(len(some))[:500])
+    whole = fit_adem(known, AdemSettings())
+    for each in attack(Judge(whole, vectors), some.contexts, some.responses, some.references):
+        found["reversed"][each.name] = [
+            round(each.real, 3),
+            round(each.mean, 3),
+            round(each.not_worse, 3),
+            round(each.correlation, 3),
+        ]
+    return found
+
+
+def between(encoder: TorchEncoder, before: dict[str, Any], share: float) -> None:
+    """Move the encoder back towards its original weights."""
+    after = encoder.model.state_dict()
+    encoder.model.load_state_dict({name: torch.lerp(before[name], after[name], share) for name in after})
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Measure everything, and write what is known after each step."""
+    ratings, corpora, folder, output = map(Path, arguments[:4])
+    most = int(arguments[4]) if len(arguments) > 4 else 1_000_000
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    names = dict.fromkeys((*TRAINED, *TESTED))
+    rated = read_ratings([ratings / f"{name}.jsonl.gz" for name in names])
+    if most < 10_000:  # a trial of the script itself
+        rated = rated.take(np.random.default_rng(0).permutation(len(rated))[:1500])
+    files = find_encoder(folder)
+    pairs = pairs_of(dialogues(corpora, rated))
+    pairs = pairs.take(np.random.default_rng(0).permutation(len(pairs))[:most])
+    results: dict[str, Any] = {
+        "pairs": len(pairs),
+        "device": torch.cuda.get_device_name() if device == "cuda" else "cpu",
+    }
+
+    def tell(name: str, value: Any) -> None:
+        results[name] = value
+        sys.stdout.write(f"{name} {json.dumps(value)}\n")
+        sys.stdout.flush()
+        output.write_text(json.dumps(results, indent=1))
+
+    tell("speed", speed(files, pairs, device))
+    encoder = TorchEncoder(files, device=device, dtype=torch.float32)
+    original = deepcopy(encoder.model.state_dict())
+    tell("original", quality(encoder, rated))
+    for name, settings in VARIANTS.items():
+        encoder.model.load_state_dict(original)
+        start = time.perf_counter()
+        losses = fine_tune(encoder, pairs, settings)
+        tell(f"{name}: losses", [*(round(loss, 4) for loss in losses), round(time.perf_counter() - start, 1)])
+        tuned = deepcopy(encoder.model.state_dict())
+        for share in SHARES:
+            encoder.model.load_state_dict(tuned)
+            between(encoder, original, share)
+            tell(f"{name}, share {share}", quality(encoder, rated))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
