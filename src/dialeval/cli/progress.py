@@ -37,9 +37,12 @@ class Meter:
         self.share = 0.0
         self.rows = 0
         self.total: int | None = None
+        self.name = ""
+        """The system at hand, where one is scored after the other."""
 
     def system(self, system: str, rows: int, done: int) -> None:
         """Some more rows of a system are done."""
+        self.name = system
         self._sizes[system] = rows
         self._done[system] = self._done.get(system, 0) + done
         self.rows, self.total = sum(self._done.values()), sum(self._sizes.values())
@@ -87,12 +90,14 @@ class _BarMeter(Meter):
     def __init__(self, bar: Any) -> None:
         super().__init__()
         self._bar = bar
-        self._task = bar.add_task("scoring", total=1.0, rows="")
+        self._task: Any = None
 
     def show(self) -> None:
         figures = self.figures()
         rows = f"{figures['rows']:,} rows, {figures['rate']:,.0f} a second"
-        self._bar.update(self._task, completed=self.share, rows=rows)
+        if self._task is None:
+            self._task = self._bar.add_task(self.name, total=1.0, rows=rows)
+        self._bar.update(self._task, description=self.name, completed=self.share, rows=rows)
 
 
 @contextmanager
@@ -108,6 +113,7 @@ def metered(mode: str) -> Iterator[Meter | None]:
         from rich.console import Console
         from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-        columns = (BarColumn(), TaskProgressColumn(), TextColumn("{task.fields[rows]}"), TimeRemainingColumn())
+        name, rows = TextColumn("{task.description}", markup=False), TextColumn("{task.fields[rows]}")
+        columns = (name, BarColumn(), TaskProgressColumn(), rows, TimeRemainingColumn())
         with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
             yield _BarMeter(bar)
