@@ -30,7 +30,7 @@ bench: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks
 
 pins: $(VENV)/.installed-dev
-	$(BIN)/uv pip compile pyproject.toml --extra dev --extra encoder --extra vectors --universal --python-version 3.10 --no-header --no-annotate --upgrade -o constraints.txt
+	$(BIN)/uv pip compile pyproject.toml --extra dev --extra encoder --extra vectors --extra report --extra cluster --universal --python-version 3.10 --no-header --no-annotate --upgrade -o constraints.txt
 
 checkpoint: $(VENV)/.installed-dev
 	$(BIN)/python tools/make_checkpoint.py $(RATINGS)
