@@ -53,6 +53,7 @@ VARIANTS = {
     "random and shuffled": FineTuning(epochs=1, share=1),
     "random and shuffled, three epochs": FineTuning(share=1),
     "random, same dialogue and shuffled": FineTuning(epochs=1, same_dialogue=True, share=1),
+    "random, same dialogue and shuffled, three epochs": FineTuning(same_dialogue=True, share=1),
 }
 SHARES = (0.3, 0.6, 1.0)
 """How far from the original weights to the fine-tuned ones the tried encoder lies."""

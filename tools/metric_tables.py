@@ -3,7 +3,7 @@
     python tools/metric_tables.py [DATA]
 
 DATA is the folder of public data sets, ../shared/data unless given; the shipped sample is always there. Word vectors
-are those of wordllama (extra `vectors`), except for the sample, which has its own.
+are those of wordllama (extra `vectors`), except for the sample, which has its own; `adem` needs its encoder.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from dialeval import sample
 from dialeval.engine.anchors import CONSTANT, GOLD, SHUFFLED, TRAIN
 
 ANCHORS = {CONSTANT: "constant", SHUFFLED: "shuffled", TRAIN: "random line", GOLD: "gold"}
-METRICS = "length,bleu-1,bleu-4,nlg-bleu-4,rouge-l,chrf,embedding-greedy,embedding-extrema,distinct-1"
+METRICS = "length,bleu-1,bleu-4,nlg-bleu-4,rouge-l,chrf,embedding-greedy,embedding-extrema,distinct-1,adem"
 RATED = {
     "usr_topicalchat": "USR Topical-Chat",
     "grade_convai2": "GRADE ConvAI2",

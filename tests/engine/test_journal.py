@@ -132,7 +132,7 @@ def train(folder: Path) -> dict[str, Any]:
         (rewritten_file, r"part-01.jsonl of changed was '\d+' and is '1000000000'"),
         (new_file, r"part-09.jsonl is new"),
         (lost_file, r"part-02.jsonl was .* and is gone"),
-        (train, r"resources of train is new"),
+        (train, r"resources of vocabulary is new"),
         (lambda _: {"metrics": "length,distinct-2,kl-div,bleu-4"}, r"metrics of bleu-4 is new"),
         (lambda _: {"settings": {"distinct": {"per": "response"}}}, r"metrics of distinct-2 was .* and is gone"),
         (lambda _: {"fields": {"turn": "number"}}, r"fields of turn was 'turn' and is 'number'"),

@@ -8,6 +8,7 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,8 +18,11 @@ from dialeval.core.needs import Need
 from dialeval.engine.job import ResourceFiles
 from dialeval.engine.processes import Processes
 from dialeval.engine.stream import evaluate_shards
+from dialeval.metrics.learned.judge import LazyJudge
 from dialeval.text.vocabulary import Vocabulary
-from engine.chats import Delicate, bare, texts, write_shards
+from engine.chats import Delicate, bare, estimates, texts, write_shards
+from metrics.learned.judges import tiny_weights
+from tiny_encoder import write_encoder
 
 
 def test_the_same_to_the_last_digit(tmp_path: Path) -> None:
@@ -34,6 +38,17 @@ def test_the_same_to_the_last_digit(tmp_path: Path) -> None:
         batch_rows=10,
     )
     assert bare(dialeval.load(tmp_path / "out")) == bare(expected)
+
+
+def test_every_worker_opens_the_judge_for_itself(tmp_path: Path) -> None:
+    write_shards(tmp_path / "shards", 40, 2)
+    replace(tiny_weights(), tokens=24).save(tmp_path / "judge")
+    judge = LazyJudge(tmp_path / "judge", write_encoder(tmp_path / "encoder"))
+    asked: dict[str, Any] = {"metrics": "adem,distinct-2", "judge": judge}
+    expected = dialeval.evaluate({"bot": tmp_path / "whole.jsonl"}, **asked)
+    run = evaluate_shards({"bot": f"{tmp_path}/shards/*"}, **asked, engine=Processes(2), piece_bytes=3_000)
+    assert expected["bot"]["adem"].scored
+    assert estimates(run) == estimates(expected)
 
 
 @pytest.fixture
@@ -80,8 +95,8 @@ def test_a_resource_that_changed_is_told(tmp_path: Path) -> None:
     """Workers open resources by path; what they find there must be what the run began with."""
     (tmp_path / "train.txt").write_text("one two\n")
     files = ResourceFiles(str(tmp_path / "train.txt"))
-    digests = {need: found.digest for need, found in files.opened(Vocabulary()).items()}
-    assert set(digests) == {Need.TRAIN, Need.VOCABULARY}
+    opened = files.opened(Vocabulary())
+    digests = {need: opened[need].digest for need in (Need.VOCABULARY, Need.TRAIN)}
     replace(files, digests=digests).opened(Vocabulary())
     (tmp_path / "train.txt").write_text("one two three\n")
     with pytest.raises(DataError, match=r"train.txt: is not the vocabulary that the run began with"):

@@ -22,8 +22,6 @@ def open_resources(
     another is given, if its encoder is installed; it is opened when something asks for it.
     """
     resources: dict[Need, Any] = {}
-    if judge is not None or lacking(Need.JUDGE) is None:
-        resources[Need.JUDGE] = judge if hasattr(judge, "score") else LazyJudge(judge)
     if embeddings is not None:
         vectors = embeddings if hasattr(embeddings, "vectors_for") else load_embeddings(embeddings)
         resources[Need.EMBEDDINGS] = VectorTable(shared, vectors)
@@ -39,6 +37,8 @@ def open_resources(
         resources[Need.VOCABULARY] = known
         if texts is not None:
             resources[Need.TRAIN] = TrainText(shared, texts, known)
+    if judge is not None or lacking(Need.JUDGE) is None:
+        resources[Need.JUDGE] = judge if hasattr(judge, "score") else LazyJudge(judge)
     return resources
 
 

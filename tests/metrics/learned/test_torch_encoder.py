@@ -48,8 +48,11 @@ def test_both_give_the_same_on_real_weights() -> None:
 def test_a_gpu_that_is_not_there(tmp_path: Path) -> None:
     if torch.cuda.is_available():
         pytest.skip("there is one")
+    files = find_encoder(write_encoder(tmp_path / "e"))
+    far = TorchEncoder(files, 24, "cuda")
+    assert far.digest != TorchEncoder(files, 24).digest  # known without a GPU, to those who only send it to one
     with pytest.raises(SettingError, match="finds no GPU"):
-        TorchEncoder(find_encoder(write_encoder(tmp_path / "e")), 24, "cuda")
+        far.encode(["hello"])
 
 
 def test_further_training_brings_replies_nearer_and_is_saved_as_it_is(tmp_path: Path) -> None:
