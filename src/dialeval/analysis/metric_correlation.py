@@ -13,10 +13,8 @@ from itertools import combinations
 
 import numpy as np
 
+from dialeval.analysis.correlation import FEWEST_POINTS, pearson
 from dialeval.core.arrays import Floats, Ints
-
-FEWEST = 3
-"""Rows from which on a correlation is given: two points always lie on a line."""
 
 
 def rank_correlations(columns: Mapping[str, Floats]) -> Floats:
@@ -31,7 +29,8 @@ def rank_correlations(columns: Mapping[str, Floats]) -> Floats:
         else:
             both = known[one] & known[two]
             left, right = ranks(columns[one][both]), ranks(columns[two][both])
-        matrix[at, to] = matrix[to, at] = _pearson(left, right)
+        enough = len(left) >= FEWEST_POINTS
+        matrix[at, to] = matrix[to, at] = pearson(left, right) if enough else np.nan
     return matrix
 
 
@@ -41,11 +40,3 @@ def ranks(values: Floats) -> Floats:
     ends: Ints = np.cumsum(counts)
     means: Floats = ends - (counts - 1) / 2
     return means[inverse.ravel()]
-
-
-def _pearson(left: Floats, right: Floats) -> float:
-    if len(left) < FEWEST:
-        return float("nan")
-    one, two = left - left.mean(), right - right.mean()
-    size = float(np.sqrt((one @ one) * (two @ two)))
-    return float(one @ two) / size if size > 0 else float("nan")

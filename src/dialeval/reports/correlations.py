@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from dialeval.analysis.metric_correlation import FEWEST, rank_correlations
+from dialeval.analysis.correlation import FEWEST_POINTS
+from dialeval.analysis.metric_correlation import rank_correlations
 from dialeval.core.fold import Level
 from dialeval.reports import markup
 from dialeval.reports.figures import MISSING
@@ -49,7 +50,7 @@ def _matrix(result: Result, level: Level) -> tuple[list[str], Floats] | None:
     columns: Mapping[str, Floats] = {
         key: est.items
         for key, est in result.items()
-        if est.items is not None and est.level is level and len(est.items) >= FEWEST
+        if est.items is not None and est.level is level and len(est.items) >= FEWEST_POINTS
     }
     if len(columns) < 2 or len({len(values) for values in columns.values()}) > 1:
         return None
