@@ -48,28 +48,42 @@ def demo(output: Path) -> None:
             metrics="all" if lacking(Need.JUDGE) else "all,adem",
             progress=progress,
         )
-    run.save(output)
-    _show("Responses", run)
+    run = _told("Responses", run, output)
+    _compared(run)
     sampled = evaluate(
         {name: here / "lsdscc" / f"{name}.txt" for name in ("varied", "safe")},
         reference_groups=here / "lsdscc" / "groups.json",
     )
-    sampled.save(output / "lsdscc")
-    _show("Sampled answers", sampled)
+    sampled = _told("Sampled answers", sampled, output / "lsdscc")
     evaluator, predictions = Evaluator(data="town", dst=True), here / "town" / "predictions"
     town = evaluator.with_transcripts(evaluator.run(predictions), predictions)
-    town.save(output / "town")
-    _show("Task dialogues", town)
+    town = _told("Task dialogues", town, output / "town")
     talks = here / "breakdown"
     detected = with_curves(evaluate_breakdown(talks / "data", [talks / "keywords", talks / "cautious"]))
-    detected.save(output / "breakdown")
-    _show("Breakdown detection", detected)
+    detected = _told("Breakdown detection", detected, output / "breakdown")
     path = report([run, sampled, town, detected], output / "report.html", command="dialeval demo")
     click.echo(str(path.resolve()))
 
 
-def _show(title: str, run: Run) -> None:
+def _told(title: str, run: Run, folder: Path) -> Run:
+    """The run with intervals by resampling, saved and shown."""
+    from dialeval.analysis.intervals import with_intervals
     from dialeval.cli.score import show
 
+    run = with_intervals(run)
+    run.save(folder)
     click.echo(f"\n{title}\n")
     show(run, "table")
+    return run
+
+
+def _compared(run: Run) -> None:
+    """Which system is better, by a few of the metrics."""
+    from rich.console import Console
+
+    from dialeval.analysis.comparison import compare
+    from dialeval.reports import comparisons
+
+    keys = [key for key in ("bleu-4", "distinct-2", "adem") if key in run.keys_in_order]
+    click.echo("\nCompared with the first system\n")
+    Console().print(comparisons.table(compare(run, metrics=keys)))
