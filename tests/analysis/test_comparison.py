@@ -232,3 +232,26 @@ def test_every_family_can_be_compared() -> None:
         reference_groups=here / "lsdscc" / "groups.json",
     )
     assert set(compare(sampled, **QUICK).keys) == {"mds", "pds", "max-bleu"}
+
+
+def test_metrics_and_systems_count_once(run: Run) -> None:
+    found = compare(run, systems=["a", "b", "b"], metrics=["distinct-1", "distinct-1"], **QUICK)
+    assert [(row.system, row.key) for row in found.rows] == [("b", "distinct-1")]
+    assert found.rows[0].adjusted_p == found.rows[0].p, "one test needs no correction"
+
+
+def test_a_family_stands_for_its_metrics(run: Run) -> None:
+    assert compare(run, metrics=["distinct"], **QUICK).keys == ["distinct-1", "distinct-2"]
+    assert compare(run, metrics=["all"], **QUICK).keys == ["length", "distinct-1", "distinct-2"]
+    for wrong in (["bleu"], ["nothing-9"], []):
+        with pytest.raises(SettingError, match="share length, distinct-1"):
+            compare(run, metrics=wrong, **QUICK)
+
+
+def test_torn_dialogues_are_told() -> None:
+    names = ["d1", "d2", "d1", "d3"]
+    rows = [{"dialog_id": name, "response": "yes"} for name in names]
+    (warning,) = dialeval.evaluate(rows, metrics="length").warnings
+    assert "'d1'" in warning
+    assert "sort the rows by dialogue" in warning
+    assert not dialeval.evaluate(sorted(rows, key=lambda row: row["dialog_id"]), metrics="length").warnings

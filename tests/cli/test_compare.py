@@ -154,3 +154,20 @@ def test_the_level_of_resampled_intervals_is_the_confidence(dialeval: Dialeval) 
     arguments = ["score", str(sample.folder() / "responses"), "-m", "length", "-f", "json", "--intervals", "percentile"]
     document = json.loads(dialeval(*arguments, "--confidence", "0.8").stdout)
     assert document["systems"]["careful"]["metrics"]["length"]["interval_by"]["level"] == 0.8
+
+
+@pytest.mark.usefixtures("runs")
+def test_a_run_is_one_however_it_is_spelt(dialeval: Dialeval, tmp_path: Path) -> None:
+    for bar in ("main", "main/", str(tmp_path / "main"), "main/run.json"):
+        done = dialeval("compare", "same", "main/", "--no-worse-than", bar, "-m", "bleu-1", "-f", "json", *QUICK)
+        assert done.returncode == 0, done.stderr
+        found = json.loads(done.stdout)
+        assert found["systems"] == ["same/bot"], bar
+
+
+@pytest.mark.usefixtures("runs")
+def test_a_file_of_a_run_that_is_gone_is_named(dialeval: Dialeval, tmp_path: Path) -> None:
+    (tmp_path / "main" / "rows.parquet").unlink()
+    done = dialeval("compare", "main", "same")
+    assert done.returncode == 2
+    assert "rows.parquet" in done.stderr

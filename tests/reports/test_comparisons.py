@@ -68,3 +68,10 @@ def test_every_figure_is_shown_at_any_width(width: int) -> None:
     ):
         assert head in shown
     assert max(map(len, shown.splitlines())) <= width
+
+
+def test_latex_explains_only_what_it_shows() -> None:
+    comparison = made(detect=0.1)
+    assert "needed: " in comparisons.to_markdown(comparison)
+    for column in ("needed", "detectable"):
+        assert column not in comparisons.to_latex(comparison)

@@ -17,6 +17,7 @@ from dialeval.analysis.draws import DEFAULT_LEVEL, DEFAULT_RESAMPLES, DEFAULT_SE
 from dialeval.analysis.pairing import Runs, chosen, differences, systems_of
 from dialeval.core.errors import SettingError
 from dialeval.core.result import Result
+from dialeval.metrics.registry import registry
 
 __all__ = ["Comparison", "Difference", "Settings", "compare", "enough_trials"]
 
@@ -109,12 +110,24 @@ def enough_trials(tests: int, alpha: float) -> int:
 
 def _common(left: Result, right: Result, asked: list[str] | None) -> list[str]:
     keys = [key for key in left if key in right and left[key].corpus == right[key].corpus]
-    missing = [key for key in asked or () if key not in keys]
-    if missing:
-        raise SettingError(f"not every system has {missing[0]!r}; they share {', '.join(keys) or 'nothing'}")
     if not keys:
         raise SettingError("the systems have no metric in common; score them with the same metrics")
-    return keys if asked is None else asked
+    if asked is None:
+        return keys
+    if not asked:
+        raise SettingError(f"no metric is named; the systems share {', '.join(keys)}")
+    return list(dict.fromkeys(key for name in asked for key in _meant(name, keys)))
+
+
+def _meant(name: str, keys: list[str]) -> list[str]:
+    """The keys that a name stands for: itself, or those of its family."""
+    if name in keys:
+        return [name]
+    group = [metric.name for metric in registry().select([name])] if registry().is_group(name) else []
+    there = keys if name == "all" else [key for key in keys if key in group]
+    if not there:
+        raise SettingError(f"not every system has {name!r}; they share {', '.join(keys)}")
+    return there
 
 
 def _adjusted(rows: list[Difference], alpha: float) -> list[Difference]:

@@ -60,7 +60,7 @@ def chosen(
     if wanted is None:
         names = [name for name in systems if not name.startswith(ANCHORS)] or list(systems)
     else:
-        names = [found_name(systems, name) for name in wanted]
+        names = list(dict.fromkeys(found_name(systems, name) for name in wanted))
     first = found_name(systems, baseline) if baseline is not None else names[0] if names else None
     others = [name for name in names if name != first]
     if first is None or not others:

@@ -29,7 +29,7 @@ Examples:
 @click.argument("runs", nargs=-1, required=True, type=click.Path())
 @click.option("--baseline", metavar="NAME", help="The system that others are compared with.  [default: the first]")
 @click.option("--systems", metavar="NAMES", help="Only these systems, by commas.  [default: all but floors, ceilings]")
-@click.option("-m", "--metrics", metavar="KEYS", help="Only these metrics, by commas.  [default: all in common]")
+@click.option("-m", "--metrics", metavar="KEYS", help="Only these, or families, by commas.  [default: all in common]")
 @click.option(
     "--test",
     type=click.Choice(["randomisation", "bootstrap"]),
@@ -123,20 +123,29 @@ def _loaded(runs: tuple[str, ...], bar: str | None) -> tuple[dict[str, Run], str
     from dialeval.analysis.pairing import labels_of
     from dialeval.core.result import load
 
-    folders = list(runs)
-    is_run = bar is not None and (Path(bar) / "run.json").exists()
-    if bar is not None and is_run and bar not in folders:
-        folders.insert(0, bar)
+    is_run = bar is not None and _run_file(bar).is_file()
+    given = [bar, *runs] if bar is not None and is_run else runs
+    once: dict[Path, str] = {}
+    for folder in given:  # `main` and `main/` are one run
+        once.setdefault(_run_file(folder).resolve(), folder)
+    folders = list(once.values())
     labels = labels_of(folders)
     loaded = {label: load(folder) for label, folder in zip(labels, folders, strict=True)}
     if bar is None or not is_run:
         return loaded, bar
-    label = labels[folders.index(bar)]
+    label = labels[0]
     if len(loaded[label]) != 1:
         raise click.UsageError(f"{bar} holds {len(loaded[label])} systems; name one: --no-worse-than SYSTEM")
     (system,) = loaded[label]
     taken = [name for name, run in loaded.items() if system in run]
     return loaded, system if len(taken) == 1 else f"{label}/{system}"
+
+
+def _run_file(path: str) -> Path:
+    """The file that a saved run is read from, for its folder or for that file."""
+    from dialeval.core.result import RUN_FILE
+
+    return Path(path) if Path(path).name == RUN_FILE else Path(path) / RUN_FILE
 
 
 def _print(comparison: Comparison, format_: str, output: Path | None) -> None:

@@ -152,7 +152,8 @@ def load(path: str | os.PathLike[str]) -> Run:
         return _run_of_document(document, file)
     except OSError as error:
         remedy = "pass the folder that Run.save or `dialeval score -o` wrote"
-        raise DataError(Fault(str(file), None, f"cannot be read ({error.strerror})", remedy)) from None
+        where = str(error.filename or file)  # run.json, or a file beside it that is gone
+        raise DataError(Fault(where, None, f"cannot be read ({error.strerror})", remedy)) from None
     except orjson.JSONDecodeError as error:
         raise DataError(Fault(str(file), error.lineno, f"not JSON ({error.msg})", "save the run again")) from None
     except (KeyError, TypeError, ValueError, AttributeError) as error:

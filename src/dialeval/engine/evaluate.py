@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from os import PathLike
 from typing import Any, Protocol
@@ -126,7 +127,7 @@ def run_systems(
     factor = confidence_factor(t, confidence)
     plans = {rows.system: make_plan(metrics, frozenset({*rows.columns, *resources}), settings) for rows in systems}
     digest_of = _Digests()
-    results = {}
+    results, told = {}, list(warnings)
     for rows in systems:
         plan = plans[rows.system]
         given = {**rows.columns, **resources}
@@ -140,8 +141,18 @@ def run_systems(
             None if progress is None else partial(progress, rows.system, len(rows)),
         )
         sure = {key: est.with_confidence(factor(est.scored)) for key, est in estimates.items()}
-        results[rows.system] = Result(sure, plan.skipped, rows.where, rows.table(local.dialogues), local.statistics)
-    return Run(results, __version__, tuple(warnings))
+        table = rows.table(local.dialogues)
+        told += _torn(rows.system, table.dialogues or ())
+        results[rows.system] = Result(sure, plan.skipped, rows.where, table, local.statistics)
+    return Run(results, __version__, tuple(told))
+
+
+def _torn(system: str, dialogues: Sequence[str]) -> Iterator[str]:
+    """A warning where the rows of a dialogue do not stand together, so that each part counts as a dialogue."""
+    torn = [name for name, times in Counter(dialogues).items() if times > 1]
+    if torn:
+        what = f"rows of {len(torn)} dialogues of {system} do not stand together, such as those of {torn[0]!r}"
+        yield f"{what}: each part counts as a dialogue, and intervals are too narrow; sort the rows by dialogue"
 
 
 def confidence_factor(t: float | None, confidence: float | None) -> Callable[[int], float]:

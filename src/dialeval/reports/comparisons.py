@@ -80,7 +80,7 @@ def to_latex(comparison: Comparison) -> str:
         cells = [_latex_value(means.get(name), decimals, name in best, rows.get(name), comparison) for name in names]
         lines.append(" & ".join([_latex(key), *cells]) + r" \\")
     lines += [r"\bottomrule", r"\end{tabular}"]
-    return "\n".join([*lines, *(rf"\par\smallskip\footnotesize {_latex(line)}" for line in legend(comparison)), ""])
+    return "\n".join([*lines, *(rf"\par\smallskip\footnotesize {_latex(line)}" for line in _footnotes(comparison)), ""])
 
 
 FORMATS: Mapping[str, Callable[[Comparison], str]] = {
@@ -122,6 +122,11 @@ def legend(comparison: Comparison) -> list[str]:
         )
     reasons = dict.fromkeys(f"{row.key}: not tested, {row.reason}." for row in comparison.rows if row.reason)
     return [*lines, *reasons, *(f"Forced: {what}." for what in comparison.forced)]
+
+
+def _footnotes(comparison: Comparison) -> list[str]:
+    """The legend without the columns that a table of one value per system does not have."""
+    return [line for line in legend(comparison) if not line.startswith(("detectable: ", "needed: "))]
 
 
 @dataclass(frozen=True)
