@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 
 import pytest
+import scipy.stats
 
-from dialeval.core.student import two_sided_t
+from dialeval.core.student import two_sided_p, two_sided_t
 
 
 @pytest.mark.parametrize(
@@ -43,3 +44,10 @@ def test_many_rows_are_normal_and_one_row_says_nothing() -> None:
     assert two_sided_t(0.95, 10**9) == pytest.approx(1.959963984540054, rel=1e-9)
     assert two_sided_t(0.95, 9_999_999) == pytest.approx(1.959963984540054, rel=1e-6)
     assert math.isnan(two_sided_t(0.95, 1))
+
+
+@pytest.mark.parametrize("t", [0.0, 1e-300, -1e-17, 1e-9, -0.3, 2.0, 40.0, 1e200, -math.inf])
+@pytest.mark.parametrize("freedom", [1, 4, 1000])
+def test_two_sided_p_as_scipys(t: float, freedom: int) -> None:
+    expected = 2 * float(scipy.stats.t.sf(abs(t), freedom))
+    assert two_sided_p(t, freedom) == pytest.approx(expected, rel=1e-9, abs=1e-12)
