@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -28,6 +31,17 @@ def test_help_and_version(dialeval: Dialeval) -> None:
     done = dialeval("scroe")
     assert done.returncode == 2
     assert "scroe" in done.stderr
+
+
+@pytest.mark.parametrize("command", ["metrics", "--help"])
+def test_a_reader_that_has_gone_is_no_failed_gate(command: str) -> None:
+    """As after `dialeval ... | head`: the status of a process that a closed pipe ended, and not a word."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    program = [sys.executable, "-c", "from dialeval.cli.main import main; main()", command]
+    done = subprocess.run(program, stdout=writer, stderr=subprocess.PIPE, check=False)
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (141, b"")
 
 
 def test_metrics_lists_and_explains(dialeval: Dialeval) -> None:

@@ -84,8 +84,9 @@ def main() -> None:
     except (KeyboardInterrupt, click.exceptions.Abort):
         click.echo("dialeval: interrupted", err=True)
         status = 130
-    except BrokenPipeError:
-        # The reader of our output has gone (`dialeval score ... | head`); nothing is left to be said to it.
+    except (BrokenPipeError, SystemExit):
+        # The reader of our output has gone (`dialeval score ... | head`); nothing is left to be said to it. click sees
+        # most of these first and would end the process with 1; but 1 is for gates.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         status = 141
     sys.exit(status)
