@@ -90,6 +90,7 @@ def test_approximate_counts_stand_in_the_signature(dialeval: Dialeval, shards: P
         (["nothing-*.jsonl"], "nothing-*.jsonl: no file matches; check the pattern"),
         (["logs/*.jsonl", "--engine", "ray", "--jobs", "2"], "--jobs is for this machine"),
         (["logs/*.jsonl", "--address", "auto"], "--address and --gpus-per-task go with --engine ray"),
+        (["whole.jsonl", "--address", "auto"], "--address and --gpus-per-task go with --engine ray"),
         (["logs/*.jsonl", "-r", "whole.jsonl"], "rows carry their own references"),
         (["logs/*.jsonl", "-m", "coherence"], "coherence needs embeddings"),
         (["s3q://bucket/*.jsonl"], "s3q://bucket/*.jsonl cannot be opened"),

@@ -29,7 +29,10 @@ _OPTIONS = (
     click.option("--engine", type=click.Choice(["local", "ray"]), help="Where to work.  [default: local]"),
     click.option("--address", help="An existing Ray cluster, such as auto or ray://host:10001."),
     click.option(
-        "--gpus-per-task", type=float, default=0.0, help="Share of a GPU for a learned metric's worker (Ray)."
+        "--gpus-per-task",
+        type=click.FloatRange(min=0),
+        default=0.0,
+        help="Share of a GPU for a learned metric's worker (Ray).",
     ),
     click.option(
         "--resume",
@@ -87,6 +90,8 @@ def scored(
     **inputs: Any,
 ) -> Run:
     """The run that the options ask for, saved where `output` says."""
+    if scaling.engine != "ray" and (scaling.address or scaling.gpus_per_task):
+        raise click.UsageError("--address and --gpus-per-task go with --engine ray")
     if scaling.approx:
         settings = {**settings, "distinct": {**settings.get("distinct", {}), "count": "approx"}}
     with metered(scaling.progress) as meter:
@@ -145,8 +150,6 @@ def _engine(scaling: Scaling, threads: int | None) -> Engine:
         from dialeval.engine.cluster import Cluster
 
         return Cluster(scaling.address, scaling.gpus_per_task)
-    if scaling.address or scaling.gpus_per_task:
-        raise click.UsageError("--address and --gpus-per-task go with --engine ray")
     if scaling.jobs and scaling.jobs > 1:
         from dialeval.engine.processes import Processes
 
