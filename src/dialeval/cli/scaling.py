@@ -16,6 +16,7 @@ import click
 from dialeval.cli.intervals import as_it_is
 from dialeval.cli.progress import MODES, metered
 from dialeval.cli.saving import command_line, save
+from dialeval.core.files import check_writable
 
 if TYPE_CHECKING:
     from dialeval.core.result import Run
@@ -92,6 +93,8 @@ def scored(
     """The run that the options ask for, saved where `output` says."""
     if scaling.engine != "ray" and (scaling.address or scaling.gpus_per_task):
         raise click.UsageError("--address and --gpus-per-task go with --engine ray")
+    if output is not None:
+        check_writable(output)
     if scaling.approx:
         settings = {**settings, "distinct": {**settings.get("distinct", {}), "count": "approx"}}
     with metered(scaling.progress) as meter:

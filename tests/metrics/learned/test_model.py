@@ -119,7 +119,7 @@ def test_a_few_rows_are_fitted_with_one_held_out() -> None:
     assert len(fitted.validation_losses) == fitted.epochs
     assert ADEM(*DIMENSIONS).fit(c[:1], said[:1], r[:1], human[:1], epochs=3).epochs == 3
     with pytest.raises(SettingError, match="validation holds no rows"):
-        ADEM(*DIMENSIONS).fit(c, said, r, human, validation=tuple(part[:0] for part in (c, said, r, human)))
+        ADEM(*DIMENSIONS).fit(c, said, r, human, validation=(c[:0], said[:0], r[:0], human[:0]))
     for wrong in ({"epochs": 0}, {"batch_size": 0}, {"validation_share": 1.0}):
         with pytest.raises(SettingError, match="at least 1"):
             ADEM(*DIMENSIONS).fit(c, said, r, human, **wrong)
