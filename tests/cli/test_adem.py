@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -115,6 +116,46 @@ def test_what_goes_wrong_is_said(place: Path) -> None:
     with pytest.raises(NeedError, match="adem needs"):
         run("adem", "score", place / "bare.txt", "--judge", place / "judge", "--encoder", place / "encoder")
     assert CliRunner().invoke(dialeval_command, ["adem", "train"]).exit_code == 2
+
+
+def test_a_folder_that_cannot_be_written_is_found_before_the_training(place: Path) -> None:
+    (place / "file").write_text("")
+    for command in (["train", "--ratings", place / "none.jsonl"], ["finetune", place / "none.jsonl"]):
+        with pytest.raises(DataError, match="cannot be written"):
+            run("adem", *command, "-o", place / "file" / "judge")
+
+
+def test_a_judge_that_nothing_was_left_out_for_says_so(place: Path) -> None:
+    written(invented_ratings(6, sets=1), place / "few.jsonl")
+    given = ["--ratings", place / "few.jsonl", "--encoder", place / "encoder", "--tokens", 32]
+    done = run("adem", "train", *given, "-o", place / "few")
+    assert "warning: too few rated rows" in done.stderr
+    assert "sets left out" not in done.stdout
+    assert "None: too few rated rows" in (place / "few" / "README.md").read_text()
+
+
+def test_a_set_of_equal_ratings_and_one_of_two_contexts_do_not_end_the_training(place: Path) -> None:
+    flat = invented_ratings(25, sets=1, seed=7)
+    flat.values["overall"][:] = 3.0
+    text = written(flat, place / "flat.jsonl").read_text().replace('"set0"', '"flat"')
+    (place / "flat.jsonl").write_text(text)
+    lines = written(invented_ratings(40, sets=1), place / "two.jsonl").read_text().splitlines()
+    rows = [{**json.loads(line), "context": [f"hello {number % 2}"]} for number, line in enumerate(lines)]
+    (place / "two.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    given = ["--encoder", place / "encoder", "--tokens", 32]
+    for files in (["flat.jsonl", "other.jsonl"], ["two.jsonl"]):
+        done = run("adem", "train", "--ratings", *(place / file for file in files), *given, "-o", place / "odd")
+        assert "sets left out" in done.stdout
+
+
+def test_what_is_not_installed_is_named(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    given = ["--encoder", place / "encoder", "--tokens", 32, "--no-validate", "--kind", "paper"]
+    monkeypatch.setitem(sys.modules, "dialeval.metrics.learned.model", None)
+    with pytest.raises(SettingError, match="needs PyTorch; run: pip install"):
+        run("adem", "train", "--ratings", place / "other.jsonl", *given, "-o", place / "x")
+    monkeypatch.setattr("dialeval.resources.encoder_files.find_spec", lambda _: None)
+    with pytest.raises(SettingError, match="needs tokenizers and safetensors; run: pip install"):
+        run("adem", "attack")
 
 
 def test_a_further_trained_encoder_serves_a_judge(place: Path) -> None:

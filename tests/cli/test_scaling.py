@@ -72,6 +72,7 @@ def test_progress_for_machines(dialeval: Dialeval, shards: Path) -> None:
         done = dialeval("score", *given, *LINES, "--progress", "json")
         told = [json.loads(line) for line in done.stderr.splitlines() if line.startswith("{")]
         assert told[-1]["rows"] == told[-1]["total"] == 150
+        assert [each["share"] for each in told].count(1) == 1
         assert told[-1]["share"] == 1
         assert set(told[0]) == {"rows", "total", "share", "rate", "eta"}
 
@@ -90,8 +91,10 @@ def test_approximate_counts_stand_in_the_signature(dialeval: Dialeval, shards: P
         (["nothing-*.jsonl"], "nothing-*.jsonl: no file matches; check the pattern"),
         (["logs/*.jsonl", "--engine", "ray", "--jobs", "2"], "--jobs is for this machine"),
         (["logs/*.jsonl", "--address", "auto"], "--address and --gpus-per-task go with --engine ray"),
+        (["whole.jsonl", "--address", "auto"], "--address and --gpus-per-task go with --engine ray"),
         (["logs/*.jsonl", "-r", "whole.jsonl"], "rows carry their own references"),
         (["logs/*.jsonl", "-m", "coherence"], "coherence needs embeddings"),
+        (["nothing.jsonl", "-o", "whole.jsonl/results"], "whole.jsonl/results: cannot be written"),
         (["s3q://bucket/*.jsonl"], "s3q://bucket/*.jsonl cannot be opened"),
     ],
 )

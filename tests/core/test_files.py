@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from dialeval.core.files import replacing, write_bytes
+from dialeval.core.errors import DataError
+from dialeval.core.files import check_writable, replacing, write_bytes
 
 
 def test_the_old_file_stays_when_writing_fails(tmp_path: Path) -> None:
@@ -26,3 +27,13 @@ def test_the_new_file_has_ordinary_permissions(tmp_path: Path) -> None:
     write_bytes(tmp_path / "sub" / "file", b"new")
     assert (tmp_path / "sub" / "file").read_bytes() == b"new"
     assert stat.S_IMODE((tmp_path / "sub" / "file").stat().st_mode) == stat.S_IMODE(plain.stat().st_mode)
+
+
+def test_a_folder_is_tried_without_a_trace(tmp_path: Path) -> None:
+    check_writable(tmp_path / "new" / "folder")
+    check_writable(tmp_path)
+    assert not list(tmp_path.iterdir())
+    (tmp_path / "file").write_text("")
+    for wrong in (tmp_path / "file", tmp_path / "file" / "folder"):
+        with pytest.raises(DataError, match="cannot be written"):
+            check_writable(wrong)

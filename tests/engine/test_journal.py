@@ -177,6 +177,27 @@ def test_folders_that_will_not_do(shards: Path) -> None:
         scored(shards, resume=shards / "strange")
 
 
+def test_files_of_others_stay_as_they_are(shards: Path) -> None:
+    for name in ("home", "project"):
+        (shards / name / ".git").mkdir(parents=True)
+        (shards / name / ".profile").write_text("mine")
+    (shards / "project" / "manifest.json").write_text("[]")
+    (shards / "project" / "lock").write_text("mine")
+    for name in ("home", "project"):
+        before = {entry.name: entry.is_file() and entry.read_text() for entry in (shards / name).iterdir()}
+        with pytest.raises(SettingError, match=r"holds other files|is no manifest"):
+            scored(shards, resume=shards / name)
+        assert {entry.name: entry.is_file() and entry.read_text() for entry in (shards / name).iterdir()} == before
+    scored(shards, resume=shards / "work")
+    (shards / "work" / ".nfs0001").write_text("of the file system")
+    (shards / "work" / ".metrics-0.piece.x_1a").write_text("half")
+    scored(shards, resume=shards / "work")
+    assert {entry.name for entry in (shards / "work").glob(".*")} == {".nfs0001"}
+    (shards / "early").mkdir()
+    (shards / "early" / ".manifest.json.abc").write_text("{")  # killed before the manifest was whole
+    scored(shards, resume=shards / "early")
+
+
 def test_one_run_at_a_time(shards: Path) -> None:
     class Second(Engine):
         def each(self, job: Job, known: Known, task: Task, pieces: dict[int, Piece], alone: bool) -> Iterator[Folded]:  # type: ignore[override]

@@ -149,7 +149,7 @@ def _splits(examples: Examples, known: Examples) -> Iterator[tuple[str, Ints, Ex
         if len(test) < _FEWEST_ROWS:
             continue
         others = known.take(known.sets != number).without(examples.take(test))
-        if len(others) >= _FEWEST_ROWS:
+        if len(others) >= _FEWEST_ROWS and _differ(others):
             yield name, test, others
             continue
         contexts = np.unique(examples.contexts[test])
@@ -160,8 +160,13 @@ def _splits(examples: Examples, known: Examples) -> Iterator[tuple[str, Ints, Ex
         for part in range(FOLDS):
             held: Ints = test[fold == part]
             rest = known.without(examples.take(held))
-            if len(held) and len(rest):
+            if len(held) and _differ(rest):
                 yield f"{name} ({part + 1}/{FOLDS})", held, rest
+
+
+def _differ(examples: Examples) -> bool:
+    """Whether there is anything to learn: some set holds ratings that are not all equal."""
+    return any(np.ptp(examples.scores[examples.sets == number]) > 0 for number in np.unique(examples.sets))
 
 
 def _baselines(ratings: Ratings, quality: str) -> dict[str, Floats]:

@@ -129,12 +129,17 @@ def train(
     Rated rows are .jsonl, .json, .csv, .tsv or .parquet with `response`, `scores` (or `overall`, `score`, `rating`),
     and `context`, `reference` or both. The table that is printed stands in the card as well.
     """
+    from dialeval.core.files import check_writable
+    from dialeval.reports.judge_card import NOT_VALIDATED
     from dialeval.reports.judge_folder import make_judge
 
+    check_writable(output)
     with progress_bar() as progress:
         made = make_judge([*ratings, *more], tests, progress=progress, command=_command(), **options)
     made.save(output)
     _print(made.tables())
+    if made.validation is not None and not made.validation.sets:
+        click.echo(f"warning: {NOT_VALIDATED}", err=True)
     for line in made.weaknesses():
         click.echo(f"weakness: {line}", err=True)
     click.echo(f"saved in {output}", err=True)
@@ -210,7 +215,9 @@ def finetune(dialogues: tuple[str, ...], output: Path, encoder: str, device: str
     written serves as --encoder of `dialeval adem train`.
     """
     from dialeval.adem import finetune as run
+    from dialeval.core.files import check_writable
 
+    check_writable(output)
     with progress_bar() as progress:
         losses = run(dialogues, output, encoder=encoder, device=device, progress=progress, **settings)
     for epoch, loss in enumerate(losses, 1):

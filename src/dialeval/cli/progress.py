@@ -76,8 +76,8 @@ class _JsonMeter(Meter):
     _shown = 0.0
 
     def show(self) -> None:
-        if time.monotonic() - self._shown >= _SECONDS_BETWEEN:
-            self.print()
+        if time.monotonic() - self._shown >= _SECONDS_BETWEEN and self.share < 1:
+            self.print()  # the last one is printed when all is saved
 
     def print(self) -> None:
         import orjson

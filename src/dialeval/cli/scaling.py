@@ -16,6 +16,7 @@ import click
 from dialeval.cli.intervals import as_it_is
 from dialeval.cli.progress import MODES, metered
 from dialeval.cli.saving import command_line, save
+from dialeval.core.files import check_writable
 
 if TYPE_CHECKING:
     from dialeval.core.result import Run
@@ -29,7 +30,10 @@ _OPTIONS = (
     click.option("--engine", type=click.Choice(["local", "ray"]), help="Where to work.  [default: local]"),
     click.option("--address", help="An existing Ray cluster, such as auto or ray://host:10001."),
     click.option(
-        "--gpus-per-task", type=float, default=0.0, help="Share of a GPU for a learned metric's worker (Ray)."
+        "--gpus-per-task",
+        type=click.FloatRange(min=0),
+        default=0.0,
+        help="Share of a GPU for a learned metric's worker (Ray).",
     ),
     click.option(
         "--resume",
@@ -87,6 +91,10 @@ def scored(
     **inputs: Any,
 ) -> Run:
     """The run that the options ask for, saved where `output` says."""
+    if scaling.engine != "ray" and (scaling.address or scaling.gpus_per_task):
+        raise click.UsageError("--address and --gpus-per-task go with --engine ray")
+    if output is not None:
+        check_writable(output)
     if scaling.approx:
         settings = {**settings, "distinct": {**settings.get("distinct", {}), "count": "approx"}}
     with metered(scaling.progress) as meter:
@@ -145,8 +153,6 @@ def _engine(scaling: Scaling, threads: int | None) -> Engine:
         from dialeval.engine.cluster import Cluster
 
         return Cluster(scaling.address, scaling.gpus_per_task)
-    if scaling.address or scaling.gpus_per_task:
-        raise click.UsageError("--address and --gpus-per-task go with --engine ray")
     if scaling.jobs and scaling.jobs > 1:
         from dialeval.engine.processes import Processes
 

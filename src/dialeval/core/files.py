@@ -41,6 +41,17 @@ def write_bytes(target: str | os.PathLike[str], content: bytes) -> None:
         beside.write_bytes(content)
 
 
+def check_writable(folder: str | os.PathLike[str]) -> None:
+    """DataError unless a folder is there, or can be made, and may be written to; ask it before long work."""
+    folder = Path(folder)
+    try:
+        there = next(path for path in (folder, *folder.parents) if path.exists())
+        tempfile.TemporaryFile(dir=there).close()
+    except OSError as error:
+        remedy = "choose a folder that may be written to and has room"
+        raise DataError(Fault(str(folder), None, f"cannot be written ({error.strerror})", remedy)) from error
+
+
 def _umask() -> int:
     mask = os.umask(0)
     os.umask(mask)

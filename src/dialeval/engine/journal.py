@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -29,6 +30,8 @@ from dialeval.engine.job import Job, Part, Parts, PieceItems, Task
 
 MANIFEST = "manifest.json"
 LOCK = "lock"
+_HALF_WRITTEN = re.compile(r"\.(manifest\.json|[a-z]+-\d+\.piece)\.\w+")
+"""What `core.files.replacing` calls a file of ours until it is whole."""
 
 _SAMPLES = 16
 _SAMPLE_BYTES = 1 << 16
@@ -88,16 +91,16 @@ class Journal(Shelf):
 
         path = Path(folder)
         _make(path)
+        file = path / MANIFEST
+        _refuse_strangers(path, file)
         with _locked(path):
-            for left in path.glob(".*"):  # half-written by a run that was killed
-                left.unlink()
-            file = path / MANIFEST
             if file.exists():
                 _refuse_changes(_read_manifest(file), orjson.loads(orjson.dumps(manifest)), path)
-            elif any(entry.name != LOCK for entry in path.iterdir()):
-                raise SettingError(f"{path} holds other files; give --resume a folder of its own")
             else:
                 write_bytes(file, orjson.dumps(manifest, option=orjson.OPT_INDENT_2))
+            for entry in path.iterdir():
+                if _HALF_WRITTEN.fullmatch(entry.name):  # by a run that was killed
+                    entry.unlink()
             yield cls(path, job)
 
     def finished(self, task: Task) -> set[int]:
@@ -210,6 +213,14 @@ def _shown(value: Any) -> str:
     return f"{value!r:.80}"
 
 
+def _refuse_strangers(folder: Path, manifest: Path) -> None:
+    """SettingError where a folder is somebody else's; nothing has been written to it by then."""
+    if manifest.exists():
+        _read_manifest(manifest)
+    elif any(entry.name != LOCK and not _HALF_WRITTEN.fullmatch(entry.name) for entry in folder.iterdir()):
+        raise SettingError(f"{folder} holds other files; give --resume a folder of its own")
+
+
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
     """Hold the folder's lock; the system opens it when the process ends, however it ends."""
@@ -218,7 +229,7 @@ def _locked(folder: Path) -> Iterator[None]:
     except ImportError:  # not on this system: two runs in one folder are then the user's to avoid
         yield
         return
-    with (folder / LOCK).open("w") as file:
+    with (folder / LOCK).open("a") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:

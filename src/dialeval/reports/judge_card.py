@@ -44,6 +44,9 @@ _ATTACKS = {
 }
 
 
+NOT_VALIDATED = "too few rated rows or contexts to leave any out, so nothing is known of what this judge is worth."
+
+
 def validation_rows(validation: Validation) -> Rows:
     """A header, a row per set and the mean: Spearman's rho with its interval, a column per judge or baseline."""
     columns = list(dict.fromkeys(name for row in validation.sets.values() for name in row))
@@ -132,7 +135,9 @@ def card(
         "\n".join(f"- {name}: {value}" for name, value in settings.items()),
         f"Made by: `{command}`",
     ]
-    if validation is not None:
+    if validation is not None and not validation.sets:
+        parts += ["## Results", f"None: {NOT_VALIDATED}"]
+    elif validation is not None:
         parts += [
             "## Results",
             _HOW.format(resamples=validation.resamples),

@@ -54,7 +54,7 @@ class MadeJudge:
     def tables(self) -> list[tuple[str, Rows]]:
         """What the training command prints."""
         found = [("Attacks", judge_card.attack_rows(self.attacks))]
-        if self.validation is not None:
+        if self.validation is not None and self.validation.sets:
             found.insert(0, ("Spearman's rho on sets left out", judge_card.validation_rows(self.validation)))
         return found
 

@@ -194,11 +194,16 @@ def lacking() -> str | None:
     return None if there else INSTALL
 
 
-def find_encoder(source: str | os.PathLike[str] = MINILM) -> EncoderFiles:
-    """The files of an encoder by its folder, `minilm`, or its name in the local hub cache."""
+def check_libraries() -> None:
+    """SettingError where what reads encoders and judges is not installed."""
     missing = [name for name in _LIBRARIES if find_spec(name) is None]
     if missing:
-        raise SettingError(f"a sentence encoder needs {' and '.join(missing)}; run: pip install 'dialeval[encoder]'")
+        raise SettingError(f"a sentence encoder needs {' and '.join(missing)}; run: {lacking()}")
+
+
+def find_encoder(source: str | os.PathLike[str] = MINILM) -> EncoderFiles:
+    """The files of an encoder by its folder, `minilm`, or its name in the local hub cache."""
+    check_libraries()
     name = os.fspath(source)
     if name == MINILM:
         spec = find_spec(_MODULE)

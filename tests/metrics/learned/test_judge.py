@@ -195,6 +195,10 @@ def test_attacks(tmp_path: Path) -> None:
     assert each.correlation == pytest.approx(np.corrcoef(real, other)[0, 1])
     bare = {each.name for each in attack(judge, ratings.contexts, ["word"] * 40, [[]] * 40)}
     assert bare == {"dull", "context"}, "what cannot be tried is left out"
+    unasked = {each.name for each in attack(judge, [[]] * 40, ratings.responses, ratings.references)}
+    assert unasked == {"reversed", "dull", "random", "reference"}
+    with pytest.raises(SettingError, match="no row has a context or a reference"):
+        attack(judge, [[]] * 40, ratings.responses, [[]] * 40)
 
 
 def test_ratings_without_what_is_needed_are_refused(tmp_path: Path) -> None:

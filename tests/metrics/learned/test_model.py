@@ -90,9 +90,39 @@ def test_wrong_shapes_and_settings_are_refused() -> None:
     c, said, r, _ = batch()
     with pytest.raises(SettingError, match="model_response has the shape"):
         ADEM(*DIMENSIONS).predict_on_single_batch(c, said[:3], r)
-    for wrong in ({"learning_rate": 0.0}, {"l1": -1.0}, {"beta": 0.0}, {"constants": "odd"}):
+    for wrong in ({"learning_rate": 0.0}, {"l1": -1.0}, {"beta": 0.0}, {"constants": "odd"}, {"device": "odd"}):
         with pytest.raises(SettingError):
             ADEM(*DIMENSIONS, **wrong)
+
+
+@pytest.mark.parametrize("scores", [[1.0], 2.0, [1.0] * 7, [1.0] * 5 + [float("nan")], [[1.0] * 6], ["a"] * 6])
+def test_there_is_one_human_score_for_each_row(scores: Any) -> None:
+    model = ADEM(*DIMENSIONS)
+    with pytest.raises(SettingError):
+        model.train_on_single_batch(*batch()[:3], scores)
+    with pytest.raises(SettingError):
+        model.fit(*batch()[:3], scores)
+    np.testing.assert_array_equal(model.head.M.detach().numpy(), np.eye(4, 3))
+
+
+def test_vectors_are_numbers_in_rows_of_one_length() -> None:
+    c, said, r, _ = batch()
+    for wrong, message in ((c * np.nan, "no number"), ([[1.0], [1.0, 2.0]], "differ in length"), ([["a"]], "numbers")):
+        with pytest.raises(SettingError, match=message):
+            ADEM(*DIMENSIONS).predict_on_single_batch(wrong, said, r)
+
+
+def test_a_few_rows_are_fitted_with_one_held_out() -> None:
+    c, said, r, human = batch(3)
+    fitted = ADEM(*DIMENSIONS, 0.01).fit(c, said, r, human, epochs=30)
+    assert np.isfinite(fitted.validation_losses).all()
+    assert len(fitted.validation_losses) == fitted.epochs
+    assert ADEM(*DIMENSIONS).fit(c[:1], said[:1], r[:1], human[:1], epochs=3).epochs == 3
+    with pytest.raises(SettingError, match="validation holds no rows"):
+        ADEM(*DIMENSIONS).fit(c, said, r, human, validation=(c[:0], said[:0], r[:0], human[:0]))
+    for wrong in ({"epochs": 0}, {"batch_size": 0}, {"validation_share": 1.0}):
+        with pytest.raises(SettingError, match="at least 1"):
+            ADEM(*DIMENSIONS).fit(c, said, r, human, **wrong)
 
 
 def test_fitting_learns_and_the_same_seed_gives_the_same_weights() -> None:
@@ -129,6 +159,17 @@ def test_saving_and_loading_is_exact(tmp_path: Path) -> None:
         assert torch.equal(value, again.network.state_dict()[name])
     assert (again.l1, again.constants, again.learning_rate) == (0.1, "fixed", 0.05)
     assert sorted(file.name for file in (tmp_path / "model").iterdir()) == ["adem.json", "adem.safetensors"]
+
+
+def test_weights_that_do_not_fit_the_settings_are_refused(tmp_path: Path) -> None:
+    folder = ADEM(*DIMENSIONS).save(tmp_path)
+    file = folder / "adem.json"
+    text = file.read_text()
+    for old, new in (("4,", "7,"), ('"l1"', '"odd"')):
+        assert old in text
+        file.write_text(text.replace(old, new))
+        with pytest.raises(DataError, match="holds no model"):
+            ADEM.load(folder)
 
 
 def test_a_pickle_is_never_loaded(tmp_path: Path) -> None:
@@ -185,6 +226,20 @@ def test_an_empty_turn_is_no_turn_and_an_empty_context_a_zero() -> None:
     left_out = model.predict_on_single_batch(context[:, [0, 2]], mask[:, [0, 2]], *rest)
     np.testing.assert_allclose(two, left_out, rtol=1e-5)
     assert np.isfinite(model.predict_on_single_batch(context, np.zeros_like(mask), *rest)).all()
+
+
+def test_inputs_without_turns_or_words_and_of_different_lengths() -> None:
+    model = ADEMWithEncoder(SETTINGS, seed=1)
+    context, mask, *rest = sequences(4)
+    nothing = model.predict_on_single_batch(context, np.zeros_like(mask), *rest)
+    for part in (np.s_[:, :0], np.s_[:, :, :0]):
+        np.testing.assert_allclose(model.predict_on_single_batch(context[part], mask[part], *rest), nothing, rtol=1e-5)
+    with pytest.raises(SettingError, match=r"different numbers of rows \(2, 4, 4\)"):
+        model.predict_on_single_batch(context[:2], mask[:2], *rest)
+    with pytest.raises(SettingError, match="six arrays"):
+        model.fit((context, mask), [1.0] * 4)
+    with pytest.raises(SettingError, match="nothing to learn"):
+        model.pretrain(context[:1], mask[:1], rest[0][:1], rest[1][:1])
 
 
 def test_the_whole_is_differentiable_and_learns() -> None:

@@ -2,7 +2,7 @@
 
     reversed      the words of the response in reverse order
     dull          "i do not know ." whatever was said
-    random        the response to another context
+    random        the response to another context (to what has another reference, where there are no contexts)
     context       the last turn of the context, repeated
     reference     the first reference itself; it is taken away from the references if there are others
 
@@ -20,6 +20,7 @@ from typing import TypeAlias
 import numpy as np
 
 from dialeval.core.arrays import Floats
+from dialeval.core.errors import SettingError
 from dialeval.metrics.learned.judge import Judge
 
 DULL = "i do not know ."
@@ -46,8 +47,10 @@ class Attack:
 
 
 def attack(judge: Judge, contexts: Lists, responses: Texts, references: Lists, seed: int = 0) -> list[Attack]:
-    """Every attack that the rows allow."""
+    """Every attack that the rows allow; SettingError where no row has a context or a reference to judge it by."""
     real = judge.score(contexts, responses, references)
+    if np.isnan(real).all():
+        raise SettingError("no row has a context or a reference to judge it by; give rows with them, or -c or -r")
     found = []
     for name, replaced in _replacements(contexts, responses, references, seed).items():
         rows = [row for row, text in enumerate(replaced) if text is not None and not np.isnan(real[row])]
@@ -62,10 +65,11 @@ def attack(judge: Judge, contexts: Lists, responses: Texts, references: Lists, s
 def _replacements(contexts: Lists, responses: Texts, references: Lists, seed: int) -> dict[str, list[str | None]]:
     """By attack: what is said instead of each response, None where there is nothing to say."""
     dice = np.random.default_rng(seed)
+    asked = contexts if any(contexts) else references
     makers: dict[str, Callable[[int], str | None]] = {
         "reversed": lambda row: _reversed(responses[row]),
         "dull": lambda _: DULL,
-        "random": lambda row: _elsewhere(row, contexts, responses, dice),
+        "random": lambda row: _elsewhere(row, asked, responses, dice),
         "context": lambda row: contexts[row][-1] if contexts[row] else None,
         "reference": lambda row: references[row][0] if references[row] else None,
     }
@@ -77,11 +81,11 @@ def _reversed(text: str) -> str | None:
     return " ".join(reversed(words)) if len(words) > 1 else None
 
 
-def _elsewhere(row: int, contexts: Lists, responses: Texts, dice: np.random.Generator) -> str | None:
-    """A response to another context, drawn among all; None where every row has the same context."""
+def _elsewhere(row: int, asked: Lists, responses: Texts, dice: np.random.Generator) -> str | None:
+    """A response to something else, drawn among all; None where every row has the same context."""
     for _ in range(20):
         other = int(dice.integers(len(responses)))
-        if list(contexts[other]) != list(contexts[row]) and responses[other] != responses[row]:
+        if list(asked[other]) != list(asked[row]) and responses[other] != responses[row]:
             return responses[other]
     return None
 

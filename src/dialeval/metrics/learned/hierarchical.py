@@ -92,7 +92,8 @@ class HierarchicalEncoder(nn.Module):
     def context(self, indices: Tensor, mask: Tensor) -> Tensor:
         """The vectors of contexts: (batch, turns, words) to (batch, context)."""
         batch, turns, words = indices.shape
-        vectors = self.utterance(indices.reshape(-1, words), mask.reshape(-1, words)).reshape(batch, turns, -1)
+        flat = batch * turns, words
+        vectors = self.utterance(indices.reshape(flat), mask.reshape(flat)).reshape(batch, turns, self.words.outputs)
         there = mask.any(-1)
         order = there.long().argsort(dim=1, descending=True, stable=True)
         vectors = vectors.gather(1, order[:, :, None].expand_as(vectors))
@@ -146,6 +147,8 @@ class ADEMWithEncoder(Trainer):
         device: str = "cpu",
     ) -> None:
         super().__init__(learning_rate, l1, clip, constants, device)
+        if beta == 0:
+            raise SettingError("beta is not 0")
         self.settings, self.train_embeddings = encoder, train_embeddings
         with torch.random.fork_rng():
             torch.manual_seed(seed)
@@ -228,10 +231,15 @@ class ADEMWithEncoder(Trainer):
         progress: Callable[[int], None] | None = None,
     ) -> list[float]:
         """Teach the encoder which utterance follows a context; the mean loss of each epoch."""
+        if epochs < 1 or batch_size < 2:
+            raise SettingError("epochs are at least 1, and a batch has at least 2 utterances to choose from")
         parts = (
             *self._sequence(context, context_mask, 3, "context"),
             *self._sequence(following, following_mask, 2, "following"),
         )
+        _same_rows(parts)
+        if len(parts[0]) < 2:
+            raise SettingError("there is nothing to learn from: give at least two contexts and what follows them")
         order = torch.Generator().manual_seed(seed)
         torch.manual_seed(seed)
         losses = []
@@ -251,12 +259,18 @@ class ADEMWithEncoder(Trainer):
         return losses
 
     def _inputs(self, inputs: Inputs) -> tuple[Tensor, ...]:
+        if len(inputs) != 6:
+            raise SettingError(
+                f"inputs are six arrays, words and mask of context, response and reference: {len(inputs)}"
+            )
         context, context_mask, response, response_mask, reference, reference_mask = inputs
-        return (
+        parts = (
             *self._sequence(context, context_mask, 3, "context"),
             *self._sequence(response, response_mask, 2, "model_response"),
             *self._sequence(reference, reference_mask, 2, "reference_response"),
         )
+        _same_rows(parts)
+        return parts
 
     def _sequence(self, indices: Any, mask: Any, dimensions: int, what: str) -> tuple[Tensor, Tensor]:
         words, there = as_tensor(indices, torch.long, self.device), as_tensor(mask, torch.bool, self.device)
@@ -282,10 +296,17 @@ class ADEMWithEncoder(Trainer):
     @classmethod
     def load(cls, folder: str | os.PathLike[str], device: str = "cpu") -> ADEMWithEncoder:
         """The model that `save` wrote."""
-        settings, state = load_model(folder, "adem-with-encoder")
-        model = cls(EncoderSettings(**settings.pop("encoder")), **settings, device=device)
-        model.network.load_state_dict(state)
-        return model
+        return load_model(
+            folder,
+            "adem-with-encoder",
+            lambda settings: cls(EncoderSettings(**settings.pop("encoder")), **settings, device=device),
+        )
+
+
+def _same_rows(parts: Sequence[Tensor]) -> None:
+    if len({len(part) for part in parts}) > 1:
+        counts = ", ".join(str(len(part)) for part in parts[::2])
+        raise SettingError(f"the arrays have different numbers of rows ({counts}); one row per response in each")
 
 
 def _left(indices: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:

@@ -17,7 +17,7 @@ from dialeval.core.arrays import Floats, Ints
 from dialeval.core.errors import SettingError
 from dialeval.metrics.learned.weights import Mask, Vectors, Weights, load
 from dialeval.resources.encoder import Encoder, SentenceEncoder
-from dialeval.resources.encoder_files import Singles, find_encoder, lacking
+from dialeval.resources.encoder_files import Singles, check_libraries, find_encoder, lacking
 from dialeval.resources.sentence_vectors import SentenceVectors
 
 SHIPPED = Path(__file__).parent / "checkpoints" / "dialogue"
@@ -97,6 +97,7 @@ def open_judge(
     device: str = "cpu",
 ) -> Judge:
     """The judge in a folder, or the shipped one; `encoder` says where its encoder lies if not where its name says."""
+    check_libraries()
     weights = load(SHIPPED if source is None else source)
     return Judge(weights, open_vectors(encoder or weights.encoder, weights.tokens, device))
 

@@ -79,6 +79,7 @@ class Trainer:
             raise SettingError("learning_rate and clip are above 0, l1 is 0 or more")
         if constants not in ("learned", "fixed"):
             raise SettingError(f"the constants alpha and beta are learned or fixed, not {constants!r}")
+        _check_device(device)
         self.learning_rate, self.l1, self.clip, self.constants, self.device = learning_rate, l1, clip, constants, device
 
     def _ready(self) -> None:
@@ -107,7 +108,8 @@ class Trainer:
         return predicted.detach(), loss.detach()
 
     def _train(self, inputs: Inputs, human_score: Any) -> tuple[Floats, float]:
-        predicted, loss = self._step(self._inputs(inputs), self._scores(human_score))
+        there = self._inputs(inputs)
+        predicted, loss = self._step(there, self._scores(human_score, len(there[0])))
         return _numbers(predicted), float(loss)
 
     def _predict(self, inputs: Inputs) -> Floats:
@@ -115,8 +117,13 @@ class Trainer:
         with torch.no_grad():
             return _numbers(self.network(*self._inputs(inputs)))
 
-    def _scores(self, human_score: Any) -> Tensor:
-        return as_tensor(human_score, torch.float32, self.device).reshape(-1)
+    def _scores(self, human_score: Any, rows: int) -> Tensor:
+        scores = as_tensor(human_score, torch.float32, self.device)
+        if scores.numel() != rows or scores.shape[:1] not in ((rows,), ()):
+            raise SettingError(f"human_score has the shape {tuple(scores.shape)}; one number for each of {rows} rows")
+        if not scores.isfinite().all():
+            raise SettingError("human_score holds what is no number; leave those rows out")
+        return scores.reshape(-1)
 
     def _fit(
         self,
@@ -132,14 +139,20 @@ class Trainer:
         progress: Callable[[int], None] | None,
     ) -> Fitted:
         """See `ADEM.fit`."""
-        there, human = self._inputs(inputs), self._scores(human_score)
+        if epochs < 1 or batch_size < 1 or not 0 <= validation_share < 1:
+            raise SettingError("epochs and batch_size are at least 1, validation_share lies from 0 to below 1")
+        there = self._inputs(inputs)
+        human = self._scores(human_score, len(there[0]))
         order = torch.Generator().manual_seed(seed)
         held: tuple[tuple[Tensor, ...], Tensor] | None = None
         if validation is not None:
-            held = self._inputs(validation[0]), self._scores(validation[1])
-        elif validation_share > 0:
+            out_of_sight = self._inputs(validation[0])
+            held = out_of_sight, self._scores(validation[1], len(out_of_sight[0]))
+            if not len(held[1]):
+                raise SettingError("validation holds no rows; leave it out, or give some")
+        elif validation_share > 0 and len(human) > 1:
             mixed = torch.randperm(len(human), generator=order)
-            many = round(len(human) * validation_share)
+            many = min(max(round(len(human) * validation_share), 1), len(human) - 1)
             out, kept = mixed[:many], mixed[many:]
             held = tuple(part[out] for part in there), human[out]
             there, human = tuple(part[kept] for part in there), human[kept]
@@ -244,7 +257,8 @@ class ADEM(Trainer):
         """Train on mini-batches until the held-out error has not fallen for `patience` epochs; keep the best weights.
 
         Held out are the rows of `validation`, in the order of the other arguments, or a share of the rows drawn by
-        `seed`. Rows with a common context should be on one side: pass `validation` then.
+        `seed` (at least one, unless there is only one row). Rows with a common context should be on one side: pass
+        `validation` then.
         """
         held = None if validation is None else (tuple(validation[:3]), validation[3])
         return self._fit(
@@ -266,6 +280,8 @@ class ADEM(Trainer):
             if tensor.ndim != 2 or tensor.shape[1] != dimension or len(tensor) != len(tensors[0]):
                 shape = tuple(tensor.shape)
                 raise SettingError(f"{name} has the shape {shape}; one row per response and {dimension} numbers each")
+            if not tensor.isfinite().all():
+                raise SettingError(f"{name} holds what is no number; leave those rows out")
         return tensors
 
     def save(self, folder: str | os.PathLike[str]) -> Path:
@@ -282,10 +298,16 @@ class ADEM(Trainer):
     @classmethod
     def load(cls, folder: str | os.PathLike[str], device: str = "cpu") -> ADEM:
         """The model that `save` wrote."""
-        settings, state = load_model(folder, "adem")
-        model = cls(*settings.pop("dimensions"), **settings, device=device)
-        model.network.load_state_dict(state)
-        return model
+        return load_model(folder, "adem", lambda settings: cls(*settings.pop("dimensions"), **settings, device=device))
+
+
+def _check_device(device: str) -> None:
+    try:
+        kind = torch.device(device).type
+    except RuntimeError:
+        raise SettingError(f"PyTorch knows no device {device!r}; give cpu or cuda") from None
+    if kind == "cuda" and not torch.cuda.is_available():
+        raise SettingError("PyTorch finds no GPU here; leave the device out, or install a build of it for CUDA")
 
 
 def batches(many: int, size: int, order: torch.Generator) -> Iterator[Tensor]:
@@ -298,7 +320,12 @@ def as_tensor(values: Any, dtype: torch.dtype, device: str) -> Tensor:
     """A tensor from an array, a list or a tensor."""
     if isinstance(values, Tensor):
         return values.detach().to(device, dtype)
-    array = np.ascontiguousarray(values)
+    try:
+        array = np.ascontiguousarray(values)
+    except ValueError:
+        raise SettingError("rows differ in length; pad them to an array of one shape") from None
+    if array.dtype.kind not in "biuf":
+        raise SettingError(f"numbers are wanted, not {array.dtype}")
     if not array.flags.writeable:
         array = array.copy()
     return torch.as_tensor(array).to(device, dtype)

@@ -46,7 +46,10 @@ def fit_paper(
     examples: Examples, settings: PaperSettings = _USUAL, progress: Callable[[int], None] | None = None
 ) -> Weights:
     """The judge of the paper's recipe; contexts, not rows, are held out to know when to stop."""
-    from dialeval.metrics.learned.model import ADEM
+    try:
+        from dialeval.metrics.learned.model import ADEM
+    except ModuleNotFoundError:
+        raise SettingError("the paper's recipe needs PyTorch; run: pip install 'dialeval[learned]'") from None
 
     axes = _components(examples, settings.components)
     context, response, reference = (
@@ -62,7 +65,7 @@ def fit_paper(
         examples.scores[~held],
         epochs=settings.epochs,
         batch_size=settings.batch_size,
-        validation=(context[held], response[held], reference[held], examples.scores[held]),
+        validation=(context[held], response[held], reference[held], examples.scores[held]) if held.any() else None,
         patience=settings.epochs if settings.patience is None else settings.patience,
         seed=settings.seed,
         progress=progress,
@@ -85,8 +88,8 @@ def _components(examples: Examples, many: int) -> Floats:
 
 
 def _held_out(examples: Examples, settings: PaperSettings) -> Mask:
-    """Whole contexts, drawn by the seed."""
+    """Whole contexts, drawn by the seed; none where all rows share one (`fit` then draws rows)."""
     contexts = np.unique(examples.contexts)
     dice = np.random.default_rng(settings.seed)
-    many = max(1, round(len(contexts) * settings.validation_share))
+    many = min(max(1, round(len(contexts) * settings.validation_share)), len(contexts) - 1)
     return np.isin(examples.contexts, dice.permutation(contexts)[:many])
