@@ -1,7 +1,7 @@
 # make demo   evaluate the shipped sample and write a report
 # make test   every check: lint, types, layers, the whole test suite
 # make bench  the figures that the README quotes
-# make bench-long   memory, scale and the long tests: an hour, and 6 GB of disk
+# make bench-long   memory, scale and the long tests: an hour or so, and 6 GB of disk
 # make pins   write constraints.txt anew from pyproject.toml
 # make checkpoint   train the shipped judge anew (RATINGS=folder of rated sets)
 

@@ -2,7 +2,7 @@
 
     python -m benchmarks scale
 
-Not part of `make bench`: the ten million take the better part of an hour and 6 GB of disk, and
+Not part of `make bench`: the ten million take ten minutes on quiet cores and 6 GB of disk, and
 `DIALEVAL_BENCH_ROWS=100000,1000000` leaves them out. Writes `benchmarks/scale.md`.
 
 Rows are JSONL shards of 100,000, a response and a reference of twelve words each (`texts`). Every figure is that of
