@@ -143,7 +143,7 @@ def _metric(estimate: Estimate, rows: SampledRows) -> Metric[Any] | str:
     """The metric of a value of all rows together, or why it cannot be resampled."""
     metric = metric_of(estimate)
     if metric is None:
-        return "no metric of its name is known here"
+        return "it is not made of what single rows bring, or its metric is not installed here"
     if not rows.statistics and estimate.rows > KEPT_ROWS:
         return f"what single rows bring to it is kept for up to {KEPT_ROWS:,} rows"
     try:

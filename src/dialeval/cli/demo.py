@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -70,7 +71,8 @@ def _told(title: str, run: Run, folder: Path) -> Run:
     from dialeval.analysis.intervals import with_intervals
     from dialeval.cli.score import show
 
-    run = with_intervals(run)
+    # Whoever asks for intervals is told what has none (the agreement of annotators); a demo shows it well enough.
+    run = replace(with_intervals(run), warnings=run.warnings)
     run.save(folder)
     click.echo(f"\n{title}\n")
     show(run, "table")
