@@ -188,8 +188,8 @@ processes of a command together.
 
 {table}
 
-Ray's figures hold its own start and its own processes. "One core" is one worker thread; where it takes more CPU than wall,
-libraries below it had a second thread at work, so a second core gains less than the ratios below could show at best.
+Ray's figures hold its own start and its own processes. "One core" is one worker thread; where it takes more CPU than
+wall, libraries below it had a second thread at work, and a second core could gain that much less.
 
 {ratios}
 
