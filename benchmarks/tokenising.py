@@ -9,7 +9,7 @@ import numpy as np
 from benchmarks.measure import cpu_seconds
 from benchmarks.texts import WORDS_PER_LINE, lines
 from dialeval.core.arrays import Ids
-from dialeval.data.lines import split
+from dialeval.data.formats.lines import split
 from dialeval.engine.local import BATCH_ROWS
 from dialeval.text.vocabulary import Vocabulary
 

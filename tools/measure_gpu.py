@@ -24,7 +24,7 @@ import numpy as np
 import torch
 
 from dialeval.core.arrays import Floats
-from dialeval.data.ratings import Ratings, read_ratings
+from dialeval.data.rows.ratings import Ratings, read_ratings
 from dialeval.metrics.learned.attack import attack
 from dialeval.metrics.learned.examples import examples_of
 from dialeval.metrics.learned.finetuning import FineTuning, Pairs, fine_tune, pairs_of

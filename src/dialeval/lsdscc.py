@@ -10,8 +10,8 @@ A front door: everything lives elsewhere. `dialeval lsdscc` and `dialeval.evalua
 same figures with intervals, signatures and one value per query.
 """
 
-from dialeval.data.hypotheses import HypothesisSet
-from dialeval.data.reference_groups import ReferenceSet
+from dialeval.data.lsdscc.hypotheses import HypothesisSet
+from dialeval.data.lsdscc.reference_groups import ReferenceSet
 from dialeval.metrics.coverage.aligners import (
     BleuAligner,
     EmbeddingAligner,

@@ -15,7 +15,7 @@ from scipy import stats
 import dialeval
 from dialeval.analysis.agreement import agree
 from dialeval.analysis.matching import RatedRows, match_ratings
-from dialeval.data.ratings import read_ratings
+from dialeval.data.rows.ratings import read_ratings
 
 WORDS = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
 

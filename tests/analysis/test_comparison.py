@@ -170,7 +170,7 @@ def test_means_are_compared_on_rows_that_both_were_scored_on() -> None:
 
 
 def test_what_cannot_be_tested_says_why(run: Run) -> None:
-    bare = {name: replace(run[name], statistics={}) for name in ("a", "b")}
+    bare = {name: replace(run[name], contributions={}) for name in ("a", "b")}
     rows = {row.key: row for row in compare(Run(bare, "0"), **QUICK).rows}
     assert math.isnan(rows["distinct-1"].p)
     assert rows["distinct-1"].reason is not None

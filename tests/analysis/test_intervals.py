@@ -16,11 +16,11 @@ from dialeval.analysis.draws import draws
 from dialeval.analysis.intervals import interval, leaving_out, with_intervals
 from dialeval.analysis.values import Values
 from dialeval.core.arrays import Floats, Ints
+from dialeval.core.contributions import ClusteredRows
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Estimate, Resampling
 from dialeval.core.result import Result, Run
 from dialeval.core.rowtable import RowTable
-from dialeval.core.statistics import SampledRows
 
 
 def run_of(items: Floats, offsets: Ints | None = None) -> Run:
@@ -115,7 +115,7 @@ def test_each_cluster_is_left_out_once_or_in_groups(monkeypatch: pytest.MonkeyPa
 
 def test_groups_leave_the_acceleration_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     items = np.random.default_rng(5).exponential(size=3000)
-    values = Values(SampledRows({}, np.arange(3001)), {"x": items})
+    values = Values(ClusteredRows({}, np.arange(3001)), {"x": items})
     grouped = intervals.acceleration(values.under(leaving_out(3000))[:, 0])
     monkeypatch.setattr(intervals, "GROUPS", 3000)
     assert intervals.acceleration(values.under(leaving_out(3000))[:, 0]) == pytest.approx(grouped, abs=0.003)

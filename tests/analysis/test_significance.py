@@ -17,7 +17,7 @@ from dialeval.analysis import significance
 from dialeval.analysis.draws import swaps
 from dialeval.analysis.values import Values
 from dialeval.core.arrays import Floats, Ints
-from dialeval.core.statistics import SampledRows, Sums
+from dialeval.core.contributions import ClusteredRows, RowSums
 from dialeval.metrics.task.bleu import TaskBleu
 
 ps = st.lists(st.floats(0, 1) | st.just(math.nan), max_size=12)
@@ -41,7 +41,7 @@ def test_holm_of_a_textbook() -> None:
 
 
 def joined(left: Floats, right: Floats) -> Values:
-    both = [Values(SampledRows({}, np.arange(len(items) + 1)), {"x": items}) for items in (left, right)]
+    both = [Values(ClusteredRows({}, np.arange(len(items) + 1)), {"x": items}) for items in (left, right)]
     return both[0].joined(both[1])
 
 
@@ -76,14 +76,14 @@ def changed(seed: int) -> list[str]:
     return [" ".join("x" if rng.random() < 0.12 else word for word in text.split()) for text in REFERENCES]
 
 
-def bleu_sums(responses: list[str]) -> Sums:
+def bleu_sums(responses: list[str]) -> RowSums:
     """The counts of sacreBLEU in our order: scored, matches, totals, lengths."""
     counts = np.array(BLEU()._extract_corpus_statistics(responses, [REFERENCES]), float)
-    return Sums(np.column_stack([np.ones(len(counts)), counts[:, 2:6], counts[:, 6:10], counts[:, :2]]))
+    return RowSums(np.column_stack([np.ones(len(counts)), counts[:, 2:6], counts[:, 6:10], counts[:, :2]]))
 
 
 def bleu_values(responses: list[str]) -> Values:
-    rows = SampledRows({"task-bleu/mwz22/ignored": bleu_sums(responses)}, np.arange(len(responses) + 1))
+    rows = ClusteredRows({"task-bleu/mwz22/ignored": bleu_sums(responses)}, np.arange(len(responses) + 1))
     return Values(rows, metrics={"bleu": TaskBleu()})
 
 

@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 
 from dialeval.cli.main import dialeval_command
 from dialeval.core.errors import DataError, NeedError, SettingError
-from dialeval.data.ratings import Ratings
+from dialeval.data.rows.ratings import Ratings
 from metrics.learned.judges import invented_ratings
 from tiny_encoder import write_encoder
 

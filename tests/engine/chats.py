@@ -52,7 +52,7 @@ def write_shards(folder: Path, count: int, shards: int, seed: int = 1) -> list[d
 
 def bare(run: Mapping[str, Result]) -> dict[str, Result]:
     """A run without what a stream does not keep: what its rows are, and where they came from."""
-    return {name: replace(result, rows=None, statistics={}, source=None) for name, result in run.items()}
+    return {name: replace(result, rows=None, contributions={}, source=None) for name, result in run.items()}
 
 
 def estimates(run: Run) -> dict[str, list[str]]:

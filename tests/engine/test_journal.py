@@ -18,7 +18,7 @@ import pytest
 
 from dialeval.core.errors import DataError, SettingError
 from dialeval.core.result import Run
-from dialeval.data.pieces import Piece
+from dialeval.data.shards.chunks import Piece
 from dialeval.engine.job import Engine, Folded, Job, Known, Task
 from dialeval.engine.journal import stamps
 from dialeval.engine.stream import evaluate_shards

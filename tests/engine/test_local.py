@@ -17,7 +17,7 @@ from dialeval.core.batch import Batch
 from dialeval.core.columns import TextColumn
 from dialeval.core.fold import Estimate, Level, Metric, Partial, Reduction
 from dialeval.core.needs import Need
-from dialeval.data.rows import Rows
+from dialeval.data.rows.system import Rows
 from dialeval.engine.local import Local
 from dialeval.text.vocabulary import Vocabulary
 

@@ -20,7 +20,7 @@ from dialeval.core.batch import Batch
 from dialeval.core.columns import Column, RaggedColumn, TextColumn
 from dialeval.core.exact import Moments
 from dialeval.core.needs import Need
-from dialeval.data.lines import read_lines
+from dialeval.data.formats.lines import read_lines
 from dialeval.metrics.overlap.bleu import Bleu
 from dialeval.text.vocabulary import Vocabulary
 

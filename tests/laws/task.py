@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from dialeval.core.columns import Column, ObjectColumn
 from dialeval.core.needs import Need
-from dialeval.data.task_corpus import Goals, ReferenceSets, TrueStates
+from dialeval.data.task.corpus import Goals, ReferenceSets, TrueStates
 from dialeval.resources.ontology import Domain, Ontology
 from dialeval.resources.venues import Table, Venues
 from dialeval.text.slot_values import Spelling

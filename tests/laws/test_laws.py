@@ -18,11 +18,11 @@ from hypothesis import strategies as st
 
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.columns import ObjectColumn, RaggedColumn
+from dialeval.core.contributions import ClusteredRows, Resamples, gathered
 from dialeval.core.errors import NeedError, SettingError
 from dialeval.core.fold import Estimate, Level, Metric
 from dialeval.core.needs import Need
 from dialeval.core.signature import Signature
-from dialeval.core.statistics import Sample, SampledRows, gathered
 from dialeval.metrics.registry import registry
 from laws import breakdown, coverage, responses, task
 from laws.worlds import Place, World
@@ -269,13 +269,13 @@ def test_items_line_up_and_scored_counts_them(metric: AnyMetric, data: st.DataOb
 
 
 def resampled(metric: AnyMetric, place: Place, rows: Sequence[Any], offsets: Ints, counts: Ints) -> Floats:
-    """The value of all rows together for each resample of clusters, from the statistics of two batches."""
+    """The value of all rows together for each resample of clusters, from the contributions of two batches."""
     half = len(rows) // 2
-    parts = [place.scored(metric, part).statistics for part in (rows[:half], rows[half:])]
+    parts = [place.scored(metric, part).contributions for part in (rows[:half], rows[half:])]
     assert parts[0].keys() == parts[1].keys()
     found = {name: gathered([part[name] for part in parts]) for name in parts[0]}
     assert all(len(statistic) == len(rows) for statistic in found.values())
-    return metric.resampled(Sample(SampledRows(found, offsets), counts))
+    return metric.resampled(Resamples(ClusteredRows(found, offsets), counts))
 
 
 @pytest.mark.parametrize("metric", [*METRICS, *TURNED], ids=str)

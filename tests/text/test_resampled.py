@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from dialeval.core.arrays import Ints
 from dialeval.core.columns import TextColumn
-from dialeval.core.statistics import Sample, SampledRows, Statistic, Sums, WordRows
+from dialeval.core.contributions import ClusteredRows, Contributions, Resamples, RowSums, RowWords
 from dialeval.text.resampled import ngram_totals, segment_kinds
 from dialeval.text.vocabulary import Vocabulary
 
@@ -27,10 +27,13 @@ def drawn(data: st.DataObject, texts: list[list[str]]) -> tuple[Ints, Ints]:
     return offsets, np.array(counts, np.int64).reshape(2, -1)
 
 
-def sample_of(texts: list[list[str]], places: list[int], offsets: Ints, counts: Ints) -> Sample:
-    words = WordRows.of(Vocabulary().split(TextColumn.from_strings([" ".join(words) for words in texts])))
-    statistics: dict[str, Statistic] = {"words": words, "places": Sums(np.array(places, float).reshape(-1, 1))}
-    return Sample(SampledRows(statistics, offsets), counts)
+def sample_of(texts: list[list[str]], places: list[int], offsets: Ints, counts: Ints) -> Resamples:
+    words = RowWords.of(Vocabulary().split(TextColumn.from_strings([" ".join(words) for words in texts])))
+    contributions: dict[str, Contributions] = {
+        "words": words,
+        "places": RowSums(np.array(places, float).reshape(-1, 1)),
+    }
+    return Resamples(ClusteredRows(contributions, offsets), counts)
 
 
 @given(rows, st.integers(1, 4), st.data())

@@ -35,7 +35,7 @@ from dialeval.core.arrays import Floats
 from dialeval.core.errors import SettingError
 from dialeval.core.result import RUN_FILE, Run, load
 from dialeval.core.version import __version__
-from dialeval.data.ratings import OVERALL, Ratings, read_ratings
+from dialeval.data.rows.ratings import OVERALL, Ratings, read_ratings
 from dialeval.engine.resources import open_resources
 from dialeval.metrics.registry import registry, split_names
 from dialeval.text.vocabulary import Vocabulary

@@ -8,8 +8,8 @@ from typing import Any
 
 from dialeval import sample
 from dialeval.core.needs import Need
-from dialeval.data.rows import Rows
-from dialeval.data.sources import attach, read_files, read_texts
+from dialeval.data.rows.reading import attach, read_files, read_texts
+from dialeval.data.rows.system import Rows
 from dialeval.metrics.learned.attack import Attack, attack
 from dialeval.metrics.learned.judge import open_judge
 

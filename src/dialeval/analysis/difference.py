@@ -27,10 +27,10 @@ from dialeval.analysis.draws import DEFAULT_LEVEL, DEFAULT_RESAMPLES, DEFAULT_SE
 from dialeval.analysis.intervals import check_resampling, leaving_out, recentred
 from dialeval.analysis.values import Values, metric_of
 from dialeval.core.arrays import Floats
+from dialeval.core.contributions import by_cluster
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Better
 from dialeval.core.result import Result
-from dialeval.core.statistics import by_cluster
 
 Test = Literal["randomisation", "bootstrap"]
 DEFAULT_ALPHA = 0.05

@@ -23,7 +23,7 @@ from dialeval.analysis.draws import DEFAULT_LEVEL, DEFAULT_RESAMPLES, DEFAULT_SE
 from dialeval.analysis.matching import score_ratings
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.errors import SettingError
-from dialeval.data.ratings import OVERALL, Ratings
+from dialeval.data.rows.ratings import OVERALL, Ratings
 from dialeval.engine.resources import open_resources
 from dialeval.metrics.learned.examples import TURNS, Examples, examples_of
 from dialeval.metrics.learned.fitting import AdemSettings, fit_adem, fit_identity

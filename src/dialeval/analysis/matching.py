@@ -24,9 +24,9 @@ from dialeval.core.fold import Level, Metric
 from dialeval.core.needs import Need
 from dialeval.core.result import Result, Run
 from dialeval.core.rowtable import RowTable
-from dialeval.data.ratings import DIALOGUE, Ratings
-from dialeval.data.rows import Rows, by_system
-from dialeval.data.sources import UNNAMED
+from dialeval.data.rows.ratings import DIALOGUE, Ratings
+from dialeval.data.rows.reading import UNNAMED
+from dialeval.data.rows.system import Rows, by_system
 from dialeval.engine.anchors import names_of
 from dialeval.engine.evaluate import run_systems
 from dialeval.text.vocabulary import Vocabulary

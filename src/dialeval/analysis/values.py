@@ -1,7 +1,7 @@
 """The values of a system as a function of which clusters are taken, for every key of its result.
 
 A mean over rows follows from the items: the sums of each cluster are added up as often as the cluster is taken, and
-divided by the rows that are scored. A value of all rows together is made anew by its metric from the statistics that
+divided by the rows that are scored. A value of all rows together is made anew by its metric from the contributions that
 the run kept. Which clusters are taken how often comes from outside: resamples, all but one, swapped dialogues.
 
 Clusters are the dialogues of the rows, or single rows where rows stand alone.
@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 
 from dialeval.core.arrays import Floats, Ints
+from dialeval.core.contributions import KEPT_ROWS, ClusteredRows, Resamples, by_cluster, joined
 from dialeval.core.errors import DialevalError
 from dialeval.core.fold import Estimate, Level, Metric
 from dialeval.core.result import Result
-from dialeval.core.statistics import KEPT_ROWS, Sample, SampledRows, by_cluster, joined
 from dialeval.metrics.registry import registry
 
 _PART = 64
@@ -32,7 +32,7 @@ _PART = 64
 class Values:
     """The clusters of a system, its items by key, and the metrics whose value is of all rows together, by key."""
 
-    rows: SampledRows
+    rows: ClusteredRows
     """The clusters, and what the rows bring to values of all rows together."""
     items: Mapping[str, Floats] = field(default_factory=dict)
     """One value per row or, for a value of dialogues, per cluster."""
@@ -43,7 +43,7 @@ class Values:
     @classmethod
     def of(cls, result: Result, keys: Iterable[str] | None = None) -> Values:
         """What can be resampled of a result, and why the rest cannot."""
-        rows = SampledRows(result.statistics, _offsets(result))
+        rows = ClusteredRows(result.contributions, _offsets(result))
         count, clusters = int(rows.offsets[-1]), len(rows.offsets) - 1
         items: dict[str, Floats] = {}
         metrics: dict[str, Metric[Any]] = {}
@@ -90,17 +90,17 @@ class Values:
             key: np.concatenate([values, other.items[key]]) for key, values in self.items.items() if key in other.items
         }
         metrics = {key: metric for key, metric in self.metrics.items() if other.metrics.get(key) == metric}
-        mine, theirs = self.rows.statistics, other.rows.statistics
-        statistics = {name: joined([mine[name], theirs[name]]) for name in mine if name in theirs}
+        mine, theirs = self.rows.contributions, other.rows.contributions
+        contributions = {name: joined([mine[name], theirs[name]]) for name in mine if name in theirs}
         offsets = np.concatenate([self.rows.offsets, self.rows.offsets[-1] + other.rows.offsets[1:]])
-        return Values(SampledRows(statistics, offsets), items, metrics)
+        return Values(ClusteredRows(contributions, offsets), items, metrics)
 
     def under(self, draws: Iterable[Ints]) -> Floats:
         """The value of every key (columns) for every way to take clusters (rows), given in chunks of counts."""
         sums = self._sums()
 
         def work(counts: Ints) -> Floats:
-            sample = Sample(self.rows, counts)
+            sample = Resamples(self.rows, counts)
             total, scored = np.hsplit(sample.added(sums), 2)
             with np.errstate(invalid="ignore"):  # 0 / 0: no row that is scored was taken
                 means = total / scored
@@ -139,15 +139,15 @@ def metric_of(estimate: Estimate) -> Metric[Any] | None:
         return None
 
 
-def _metric(estimate: Estimate, rows: SampledRows) -> Metric[Any] | str:
+def _metric(estimate: Estimate, rows: ClusteredRows) -> Metric[Any] | str:
     """The metric of a value of all rows together, or why it cannot be resampled."""
     metric = metric_of(estimate)
     if metric is None:
         return "it is not made of what single rows bring, or its metric is not installed here"
-    if not rows.statistics and estimate.rows > KEPT_ROWS:
+    if not rows.contributions and estimate.rows > KEPT_ROWS:
         return f"what single rows bring to it is kept for up to {KEPT_ROWS:,} rows"
     try:
-        metric.resampled(Sample(rows, np.zeros((0, len(rows.offsets) - 1), np.int64)))
+        metric.resampled(Resamples(rows, np.zeros((0, len(rows.offsets) - 1), np.int64)))
     except DialevalError as error:
         return str(error)
     return metric
@@ -158,7 +158,7 @@ def _offsets(result: Result) -> Ints:
         return result.rows.offsets
     sizes: Sequence[int] = [len(est.items) for est in result.values() if est.items is not None]
     levels = {est.level for est in result.values() if est.items is not None}
-    rows = max([*sizes, *(len(statistic) for statistic in result.statistics.values())], default=0)
+    rows = max([*sizes, *(len(statistic) for statistic in result.contributions.values())], default=0)
     if levels == {Level.TURN, Level.DIALOGUE}:
         rows = max(len(est.items) for est in result.values() if est.items is not None and est.level is Level.TURN)
     return np.arange(rows + 1)

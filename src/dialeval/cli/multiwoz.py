@@ -244,7 +244,7 @@ Example:
 def domains(source: str, output: Path, force: bool) -> None:
     """Add active domains to predictions, out of the domains in slot names ([hotel_name]: hotel)."""
     from dialeval.core.files import write_bytes
-    from dialeval.data.multiwoz import read_document
+    from dialeval.data.task.predictions import read_document
     from dialeval.multiwoz import add_slot_domains
 
     document = read_document(source)

@@ -130,7 +130,7 @@ def scored(
 
 
 def _streamed(scaling: Scaling, *inputs: Any) -> bool:
-    from dialeval.data.streams import is_pattern
+    from dialeval.data.formats.streams import is_pattern
 
     paths = [path for given in inputs for path in (given.values() if isinstance(given, Mapping) else [given])]
     far = any(path is not None and ("://" in path or is_pattern(path)) for path in paths)

@@ -110,7 +110,7 @@ def score(
 
 def systems(responses: Sequence[str]) -> Any:
     """What `evaluate` takes for the given arguments: a path, or a mapping of names to paths."""
-    from dialeval.data.shards import system_name
+    from dialeval.data.shards.sources import system_name
 
     if len(responses) == 1 and not _named(responses[0]):
         return responses[0]

@@ -21,7 +21,7 @@ Example:
 )
 def validate(files: tuple[str, ...], fields: Mapping[str, str]) -> int:
     """List every fault of every file, or say what each good file holds. Exit status 2 if there is a fault."""
-    from dialeval.data.checks import check, summary
+    from dialeval.data.rows.checks import check, summary
 
     faulty = False
     for file in files:

@@ -25,11 +25,11 @@ from typing import Any, ClassVar, Generic, Literal, TypeVar
 
 from dialeval.core.arrays import Floats
 from dialeval.core.batch import Batch
+from dialeval.core.contributions import BatchContributions, Resamples
 from dialeval.core.errors import NeedError
 from dialeval.core.exact import Moments
 from dialeval.core.needs import Need
 from dialeval.core.signature import Signature
-from dialeval.core.statistics import Brought, Sample
 from dialeval.core.version import __version__
 
 Better = Literal["higher", "lower"]
@@ -56,12 +56,12 @@ class Level(str, Enum):
 class Partial(Generic[State]):
     """What a batch gives: a state to merge, and per result key one value per row (NaN: the row cannot be scored).
 
-    `statistics` is what each row brings to a value of all rows together; `Metric.resampled` makes values of it again.
+    `contributions` is what each row adds to a corpus value; `Metric.resampled` computes values from it.
     """
 
     state: State
     items: Mapping[str, Floats]
-    statistics: Mapping[str, Brought] = field(default_factory=dict)
+    contributions: Mapping[str, BatchContributions] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,8 +216,8 @@ class Metric(ABC, Generic[State]):
     def finish(self, state: State) -> Mapping[str, Estimate]:
         """The results of a state, by key."""
 
-    def resampled(self, sample: Sample) -> Floats:
-        """The value of all rows together for each resample, from the statistics that `partial` gave."""
+    def resampled(self, sample: Resamples) -> Floats:
+        """The value of all rows together for each resample, from the contributions that `partial` gave."""
         raise NeedError(f"{self.name} does not say what single rows bring to its value, so it cannot be resampled")
 
 

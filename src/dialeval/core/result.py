@@ -3,9 +3,8 @@
 `Run` maps systems to `Result`; `Result` maps keys such as `distinct-2` to `Estimate`. A run is saved as files in a
 folder: `run.json` (every figure, signature, skipped metric and warning; what `-f json` prints), `items.parquet` (one
 row per turn or dialogue of each system, one column per key), `rows.parquet` (what those rows are: dialogue, turn,
-texts) and `statistics.parquet` (what each row brings to values of all rows together, for resampling). Loading gives an
-equal run back. `run.json` holds the digests of the other files, so that files of two different runs are not taken for
-one.
+texts) and `contributions.parquet` (what each row adds to corpus values, for resampling). Loading gives an equal run
+back. `run.json` holds the digests of the other files, so that files of two different runs are not taken for one.
 """
 
 from __future__ import annotations
@@ -16,16 +15,16 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
+from dialeval.core.contributions import Contributions, from_arrow, to_arrow
 from dialeval.core.errors import DataError, Fault
 from dialeval.core.files import replacing, write_bytes
 from dialeval.core.fold import Estimate, Level, Resampling
 from dialeval.core.rowtable import RowTable
 from dialeval.core.signature import Signature
-from dialeval.core.statistics import Statistic, from_arrow, to_arrow
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -33,10 +32,13 @@ if TYPE_CHECKING:
 RUN_FILE = "run.json"
 ITEMS_FILE = "items.parquet"
 ROWS_FILE = "rows.parquet"
-STATISTICS_FILE = "statistics.parquet"
-_OWN_FIELDS = frozenset({"dialeval", "systems", "warnings", "format", "items", "rows", "statistics"})
+CONTRIBUTIONS_FILE = "contributions.parquet"
+_OWN_FIELDS = frozenset({"dialeval", "systems", "warnings", "format", "items", "rows", "contributions", "statistics"})
 FORMAT = 1
 """Version of the saved layout; a run of a later layout is refused with a clear message."""
+
+Role: TypeAlias = Literal["system", "floor", "ceiling"]
+"""What a result is of: a system that somebody built, or a floor or ceiling (an anchor) that is scored beside it."""
 
 
 @dataclass(frozen=True)
@@ -49,8 +51,9 @@ class Result(Mapping[str, Estimate]):
     """The file that the responses came from, if it was one."""
     rows: RowTable | None = None
     """What the rows behind the items are, where that is known."""
-    statistics: Mapping[str, Statistic] = field(default_factory=dict)
-    """What each row brings to the values of all rows together, by name; `Metric.resampled` knows the names."""
+    contributions: Mapping[str, Contributions] = field(default_factory=dict)
+    """What each row adds to corpus values, by name; `Metric.resampled` knows the names."""
+    role: Role = "system"
 
     def __getitem__(self, key: str) -> Estimate:
         return self.estimates[key]
@@ -70,7 +73,8 @@ class Result(Mapping[str, Estimate]):
             and dict(self.skipped) == dict(other.skipped)
             and self.source == other.source
             and self.rows == other.rows
-            and dict(self.statistics) == dict(other.statistics)
+            and dict(self.contributions) == dict(other.contributions)
+            and self.role == other.role
         )
 
     __hash__ = None  # type: ignore[assignment]  # holds arrays and mappings
@@ -103,6 +107,11 @@ class Run(Mapping[str, Result]):
         return {key: reason for result in self.systems.values() for key, reason in result.skipped.items()}
 
     @property
+    def anchors(self) -> list[str]:
+        """The names of the floors and ceilings that were scored beside the systems."""
+        return [name for name, result in self.systems.items() if result.role != "system"]
+
+    @property
     def keys_in_order(self) -> list[str]:
         """Every result key that some system has, in the order of the first system that has it."""
         return list(dict.fromkeys(key for result in self.systems.values() for key in result))
@@ -114,6 +123,7 @@ class Run(Mapping[str, Result]):
                 "metrics": {key: _estimate_to_dict(estimate) for key, estimate in result.items()},
                 "skipped": dict(result.skipped),
                 "source": result.source,
+                "role": result.role,
             }
             for name, result in self.systems.items()
         }
@@ -128,10 +138,10 @@ class Run(Mapping[str, Result]):
             beside["rows"] = _write_table(
                 _below([rows.to_arrow(name) for name, rows in known.items()]), folder / ROWS_FILE
             )
-        brought = {name: result.statistics for name, result in self.items() if result.statistics}
+        brought = {name: result.contributions for name, result in self.items() if result.contributions}
         if brought:
-            tables = [to_arrow(statistics, name) for name, statistics in brought.items()]
-            beside["statistics"] = _write_table(_below(tables), folder / STATISTICS_FILE)
+            tables = [to_arrow(contributions, name) for name, contributions in brought.items()]
+            beside["contributions"] = _write_table(_below(tables), folder / CONTRIBUTIONS_FILE)
         write_bytes(folder / RUN_FILE, run_document(self, beside))
         return folder
 
@@ -167,15 +177,29 @@ def _run_of_document(document: Mapping[str, Any], file: Path) -> Run:
         raise DataError(Fault(str(file), None, what, "upgrade dialeval"))
     items = _read_table(document["items"], file)
     rows = _read_table(document["rows"], file) if "rows" in document else None
-    brought = _read_table(document["statistics"], file) if "statistics" in document else None
+    # Runs saved before contributions had this name call them statistics.
+    written = document.get("contributions", document.get("statistics"))
+    brought = None if written is None else _read_table(written, file)
     systems = {}
     for name, result in document["systems"].items():
         estimates = {key: _estimate_of_dict(entry) for key, entry in result["metrics"].items()}
         estimates = {key: replace(est, items=_items_of(items, name, key, est)) for key, est in estimates.items()}
-        statistics = {} if brought is None else from_arrow(_of_system(brought, name))
-        systems[name] = Result(estimates, result["skipped"], result["source"], _rows_of(rows, name), statistics)
+        contributions = {} if brought is None else from_arrow(_of_system(brought, name))
+        role = result.get("role") or _role_by_name(name, document)
+        systems[name] = Result(
+            estimates, result["skipped"], result["source"], _rows_of(rows, name), contributions, role
+        )
     details = {name: value for name, value in document.items() if name not in _OWN_FIELDS}
     return Run(systems, document["dialeval"], tuple(document["warnings"]), details)
+
+
+def _role_by_name(system: str, document: Mapping[str, Any]) -> Role:
+    """The role of a system in a run that was saved before results had one; its anchors were known by their prefix."""
+    prefix = system.split("/", 1)[0]
+    anchors = document.get("anchors", {}).get("systems", {})
+    detectors = document.get("breakdown")
+    is_anchor = system in anchors or (detectors is not None and system not in detectors)
+    return prefix if is_anchor and prefix in ("floor", "ceiling") else "system"  # type: ignore[return-value]
 
 
 def _write_table(table: pa.Table, target: Path) -> dict[str, str]:

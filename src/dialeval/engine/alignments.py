@@ -11,8 +11,8 @@ from dialeval.core.columns import RaggedColumn
 from dialeval.core.fold import Metric
 from dialeval.core.needs import Need
 from dialeval.core.result import Run
-from dialeval.data.reference_groups import Groups
-from dialeval.data.rows import Rows
+from dialeval.data.lsdscc.reference_groups import Groups
+from dialeval.data.rows.system import Rows
 from dialeval.engine.plan import make_plan
 from dialeval.metrics.coverage.coverage import Coverage, alignment
 from dialeval.metrics.coverage.guard import short_hypotheses

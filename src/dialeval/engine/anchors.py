@@ -35,7 +35,7 @@ from dialeval.core.errors import SettingError
 from dialeval.core.fold import Metric
 from dialeval.core.needs import Need
 from dialeval.core.result import Run
-from dialeval.data.rows import Rows
+from dialeval.data.rows.system import Rows
 
 GOLD, SHUFFLED, CONSTANT, TRAIN = "ceiling/gold", "floor/shuffled-gold", "floor/constant", "floor/random-train"
 CONSTANT_RESPONSE = "i do not know ."

@@ -1,6 +1,6 @@
 """Evaluating breakdown detectors: read, floors and ceilings beside them, run, tables.
 
-`BreakdownRun` is a `Run` like any other, with the counts behind its figures: statistics and both confusion tables per
+`BreakdownRun` is a `Run` like any other, with the counts behind its figures: counts and both confusion tables per
 detector and threshold, and one row per turn.
 """
 
@@ -21,11 +21,11 @@ from dialeval.core.needs import Need
 from dialeval.core.result import Result, Run
 from dialeval.core.signature import Signature
 from dialeval.core.version import __version__
-from dialeval.data.breakdown import BreakdownData, read
-from dialeval.data.breakdown_faults import Findings
-from dialeval.data.breakdown_labels import Match
-from dialeval.data.breakdown_logs import read_logs
-from dialeval.data.rows import Rows
+from dialeval.data.breakdown.faults import Findings
+from dialeval.data.breakdown.labels import Match
+from dialeval.data.breakdown.logs import read_logs
+from dialeval.data.breakdown.reading import BreakdownData, read
+from dialeval.data.rows.system import Rows
 from dialeval.engine.local import Local
 from dialeval.metrics.breakdown.agreement import annotators, oracle
 from dialeval.metrics.breakdown.distances import BreakdownDistance
@@ -166,7 +166,7 @@ def _scored(
         estimates = local.fold(metrics, {Need.ANNOTATIONS: digests[id(annotations)]}, told)
         sure = {key: estimate.with_confidence(DEFAULT_T) for key, estimate in estimates.items()}
         table = rows.table(local.dialogues)
-        results[rows.system] = Result(sure, source=rows.where, rows=table, statistics=local.statistics)
+        results[rows.system] = Result(sure, source=rows.where, rows=table, contributions=local.contributions)
     return results
 
 

@@ -26,7 +26,7 @@ from types import TracebackType
 from typing import Any
 
 from dialeval.core.errors import DialevalError, SettingError
-from dialeval.data.pieces import Piece
+from dialeval.data.shards.chunks import Piece
 from dialeval.engine.job import Engine, Folded, Job, Known, Part, Parts, PieceItems, Place, Task
 
 RETRIES = 3

@@ -14,10 +14,10 @@ from dialeval.core.needs import Need
 from dialeval.core.result import Result, Run
 from dialeval.core.student import two_sided_t
 from dialeval.core.version import __version__
-from dialeval.data.hypotheses import EOS, holds_hypotheses, read_hypotheses
-from dialeval.data.reference_groups import attach_groups, read_groups
-from dialeval.data.rows import Rows
-from dialeval.data.sources import attach, read_responses, read_texts
+from dialeval.data.lsdscc.hypotheses import EOS, holds_hypotheses, read_hypotheses
+from dialeval.data.lsdscc.reference_groups import attach_groups, read_groups
+from dialeval.data.rows.reading import attach, read_responses, read_texts
+from dialeval.data.rows.system import Rows
 from dialeval.engine.local import BATCH_ROWS, COSTLY_ROWS, Local, signed
 from dialeval.engine.plan import make_plan
 from dialeval.engine.resources import open_resources
@@ -143,7 +143,7 @@ def run_systems(
         sure = {key: est.with_confidence(factor(est.scored)) for key, est in estimates.items()}
         table = rows.table(local.dialogues)
         told += _torn(rows.system, table.dialogues or ())
-        results[rows.system] = Result(sure, plan.skipped, rows.where, table, local.statistics)
+        results[rows.system] = Result(sure, plan.skipped, rows.where, table, local.contributions)
     return Run(results, __version__, tuple(told))
 
 

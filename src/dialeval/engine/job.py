@@ -25,10 +25,10 @@ from dialeval.core.fingerprint import Fingerprint
 from dialeval.core.fold import Fact, Level, Metric, Reduction
 from dialeval.core.needs import Need
 from dialeval.core.states import translated
-from dialeval.data.pieces import Piece
-from dialeval.data.row_fields import FieldNames
-from dialeval.data.rows import Rows
-from dialeval.data.stretches import Stretch, stretches
+from dialeval.data.rows.fields import FieldNames
+from dialeval.data.rows.system import Rows
+from dialeval.data.shards.blocks import Stretch, stretches
+from dialeval.data.shards.chunks import Piece
 from dialeval.engine.resources import open_resources
 from dialeval.text.vocabulary import Vocabulary
 

@@ -25,7 +25,7 @@ from dialeval.core.errors import DataError, Fault, SettingError
 from dialeval.core.files import replacing, write_bytes
 from dialeval.core.fingerprint import Fingerprint
 from dialeval.core.states import DamagedStateError, from_bytes, to_bytes
-from dialeval.data.streams import changed_at, size_of, stored
+from dialeval.data.formats.streams import changed_at, size_of, stored
 from dialeval.engine.job import Job, Part, Parts, PieceItems, Task
 
 MANIFEST = "manifest.json"

@@ -19,10 +19,10 @@ import numpy as np
 from dialeval.core.arrays import Floats, Ints, release, unscored
 from dialeval.core.batch import Batch
 from dialeval.core.columns import Words
+from dialeval.core.contributions import ContributionCollector, Contributions
 from dialeval.core.fold import Estimate, Fact, Level, Metric, Reduction
 from dialeval.core.needs import Need
-from dialeval.core.statistics import Gathering, Statistic
-from dialeval.data.rows import Rows
+from dialeval.data.rows.system import Rows
 
 BATCH_ROWS = 1 << 15
 """Rows of a batch: enough to forget the cost of a batch, few enough that its arrays stay in the processor's cache."""
@@ -45,7 +45,7 @@ class Local:
     resources: Mapping[Need, Any] = field(default_factory=dict)
     batch_rows: int = BATCH_ROWS
     threads: int | None = None
-    statistics: dict[str, Statistic] = field(default_factory=dict)
+    contributions: dict[str, Contributions] = field(default_factory=dict)
     """What each row brings to values of all rows together: filled by `fold`, unless there are very many rows."""
 
     @cached_property
@@ -127,7 +127,7 @@ class Local:
         facts = self.find(metrics)
         sums = [Reduction(metric.merge, metric.empty) for metric in metrics]
         items = Items(len(self.rows), len(self.dialogues) - 1)
-        brought = Gathering(len(self.rows))
+        brought = ContributionCollector(len(self.rows))
 
         def work(batch: Batch) -> list[Any]:
             batch = replace(batch, facts=facts)
@@ -139,10 +139,10 @@ class Local:
                 total.add(partial.state)
                 at = slice(start, stop) if metric.level is Level.TURN else slice(first, last)
                 items.put(metric.level, at, partial.items)
-            brought.put(partial.statistics for partial in partials)
+            brought.put(partial.contributions for partial in partials)
             if progress is not None:
                 progress(stop - start)
-        self.statistics.update(brought.result())
+        self.contributions.update(brought.result())
 
         estimates = {}
         for name, metric in named.items():

@@ -20,7 +20,7 @@ from multiprocessing import connection
 from typing import Any
 
 from dialeval.core.errors import DialevalError
-from dialeval.data.pieces import Piece
+from dialeval.data.shards.chunks import Piece
 from dialeval.engine.job import Engine, Folded, Job, Known, Parts, PieceItems, Place, Task
 
 TRIES = 3

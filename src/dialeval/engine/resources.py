@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dialeval.core.needs import Need
-from dialeval.data.sources import read_texts
+from dialeval.data.rows.reading import read_texts
 from dialeval.metrics.learned.judge import LazyJudge, shipped_lacks
 from dialeval.resources.embeddings import load_embeddings
 from dialeval.resources.words import KnownWords, TrainText, VectorTable, all_words, listed_words

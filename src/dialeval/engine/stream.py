@@ -24,12 +24,12 @@ from dialeval.core.itemfile import Block, Blocks, save_streamed
 from dialeval.core.needs import Need
 from dialeval.core.result import Result, Run
 from dialeval.core.version import __version__
-from dialeval.data.gathering import no_rows
-from dialeval.data.opening import LINES, format_of
-from dialeval.data.pieces import Piece, cut
-from dialeval.data.row_fields import FieldNames, kind_of
-from dialeval.data.shards import Source, find_sources
-from dialeval.data.stretches import stretches
+from dialeval.data.formats.opening import LINES, format_of
+from dialeval.data.rows.fields import FieldNames, kind_of
+from dialeval.data.rows.gathering import no_rows
+from dialeval.data.shards.blocks import stretches
+from dialeval.data.shards.chunks import Piece, cut
+from dialeval.data.shards.sources import Source, find_sources
 from dialeval.engine.evaluate import confidence_factor
 from dialeval.engine.job import COLUMNS, Engine, Folded, Job, Known, Part, PartSum, ResourceFiles, System, Task
 from dialeval.engine.journal import Journal, Shelf, stamps

@@ -22,7 +22,7 @@ from dialeval.core.fold import Metric
 from dialeval.core.needs import Need
 from dialeval.core.result import Result, Run
 from dialeval.core.version import __version__
-from dialeval.data.multiwoz import Predictions, read_predictions
+from dialeval.data.task.predictions import Predictions, read_predictions
 from dialeval.engine.evaluate import run_systems
 from dialeval.engine.local import Local
 from dialeval.metrics.task.bleu import TaskBleu

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 
-from dialeval.data.pieces import Piece
+from dialeval.data.shards.chunks import Piece
 from dialeval.engine.job import Engine, Folded, Job, Known, Parts, PieceItems, Place, Task
 
 

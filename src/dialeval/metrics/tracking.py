@@ -29,12 +29,12 @@ import numpy as np
 
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.batch import Batch
+from dialeval.core.contributions import Resamples, RowSums
 from dialeval.core.errors import SettingError
 from dialeval.core.exact import Moments
 from dialeval.core.fold import Estimate, Metric, Partial
 from dialeval.core.needs import Need
-from dialeval.core.statistics import Sample, Sums
-from dialeval.data.task_corpus import TrueStates
+from dialeval.data.task.corpus import TrueStates
 from dialeval.metrics.task.rates import Missing
 from dialeval.resources.ontology import Ontology
 from dialeval.text.similarity import Ratio, partial_ratio
@@ -112,7 +112,7 @@ class Tracking(Metric[TrackingState]):
         agree, wrong, missing = counts[:, 1:].sum(axis=0).tolist()
         items = joint if self.of == "joint" else np.where(there, self._values(*counts[:, 1:].T), np.nan)
         brought = (
-            {} if self.of == "joint" else {self._slots: Sums(np.column_stack([there, counts[:, 1:]]).astype(float))}
+            {} if self.of == "joint" else {self._slots: RowSums(np.column_stack([there, counts[:, 1:]]).astype(float))}
         )
         return Partial(TrackingState(Moments.of(joint), agree, wrong, missing), {self.name: items}, brought)
 
@@ -121,7 +121,7 @@ class Tracking(Metric[TrackingState]):
         """The name of the counts of single turns."""
         return f"slots/{self.booking}/{self.missing}/{self.ratio}/{self.threshold}"
 
-    def resampled(self, sample: Sample) -> Floats:
+    def resampled(self, sample: Resamples) -> Floats:
         if self.of == "joint":
             return super().resampled(sample)
         scored, agree, wrong, missing = sample.totals(self._slots).T

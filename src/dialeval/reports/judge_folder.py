@@ -12,8 +12,8 @@ import numpy as np
 
 from dialeval.analysis.judges import Progress, Recipe, Validation, train
 from dialeval.core.files import write_bytes
-from dialeval.data.opening import PathSource
-from dialeval.data.ratings import Ratings, read_ratings
+from dialeval.data.formats.opening import PathSource
+from dialeval.data.rows.ratings import Ratings, read_ratings
 from dialeval.metrics.learned.attack import Attack, attack
 from dialeval.metrics.learned.fitting import AdemSettings
 from dialeval.metrics.learned.judge import Judge, open_vectors

@@ -86,7 +86,7 @@ def build_remote(address: str, target: Path, progress: Progress | None) -> tuple
 
 def _take_over(source: Path, target: Path) -> tuple[str, ...]:
     """Copy a folder that has the form of a pack's split."""
-    from dialeval.data.task_corpus import read_task
+    from dialeval.data.task.corpus import read_task
     from dialeval.resources.venues import load_venues
 
     if (source / "splits.json").is_file():

@@ -20,7 +20,7 @@ from typing import Any, cast
 
 from dialeval.core.columns import DIGEST_LENGTH
 from dialeval.core.errors import DataError, Fault
-from dialeval.data.opening import read_bytes
+from dialeval.data.formats.opening import read_bytes
 from dialeval.text.slot_values import RULES, Spelling, StateNormaliser
 
 MULTIWOZ = Path(__file__).with_name("multiwoz.toml")

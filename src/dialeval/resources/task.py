@@ -19,7 +19,7 @@ from typing import Any
 from dialeval import sample
 from dialeval.core.errors import DataError, Fault, NeedError
 from dialeval.core.needs import Need
-from dialeval.data.task_corpus import ReferenceSets, TaskFiles, TrueStates, read_task
+from dialeval.data.task.corpus import ReferenceSets, TaskFiles, TrueStates, read_task
 from dialeval.resources.ontology import MULTIWOZ, Ontology, load_ontology
 from dialeval.resources.venues import Venues, load_venues
 from dialeval.text.delexicalised import Normaliser

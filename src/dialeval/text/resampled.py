@@ -12,7 +12,7 @@ import numpy as np
 
 from dialeval.core.arrays import Ids, Ints
 from dialeval.core.columns import TokenColumn
-from dialeval.core.statistics import Sample, SampledRows
+from dialeval.core.contributions import ClusteredRows, Resamples
 from dialeval.text.ngrams import NgramColumn
 from dialeval.text.vocabulary import Vocabulary
 
@@ -30,7 +30,7 @@ class ClusterGrams:
     """The number of the first word of each n-gram of two words."""
 
     @classmethod
-    def of(cls, rows: SampledRows, name: str, n: int) -> ClusterGrams:
+    def of(cls, rows: ClusteredRows, name: str, n: int) -> ClusterGrams:
         """The n-grams of words of the rows, by cluster."""
         words = rows.words(name)
         column = NgramColumn.of(TokenColumn(words.ids, words.offsets, Vocabulary()), n)
@@ -44,16 +44,16 @@ class ClusterGrams:
         return cls((pairs % count).astype(np.int32), times.astype(np.int32), offsets.astype(np.int64), count, heads)
 
 
-def cluster_grams(sample: Sample, name: str, n: int) -> ClusterGrams:
+def cluster_grams(sample: Resamples, name: str, n: int) -> ClusterGrams:
     """The n-grams of each cluster; found once for all resamples."""
     return sample.rows.derived(("grams", name, n), lambda: ClusterGrams.of(sample.rows, name, n))
 
 
-def ngram_totals(sample: Sample, name: str, n: int) -> Ids:
+def ngram_totals(sample: Resamples, name: str, n: int) -> Ids:
     """How often each n-gram occurs in each resample, one line per n-gram; made once for all metrics."""
 
     def make() -> Ids:
-        from dialeval.core import statistics_kernel as kernel
+        from dialeval.core import contributions_kernel as kernel
 
         grams = cluster_grams(sample, name, n)
         totals = np.zeros((grams.count, len(sample)), np.int32)
@@ -63,7 +63,7 @@ def ngram_totals(sample: Sample, name: str, n: int) -> Ids:
     return sample.derived(("gram totals", name, n), make)
 
 
-def segment_kinds(sample: Sample, name: str, order: str, size: int) -> tuple[Ints, Ints, Ints]:
+def segment_kinds(sample: Resamples, name: str, order: str, size: int) -> tuple[Ints, Ints, Ints]:
     """Words one after the other, in segments: per resample the words, the different words within whole segments added
     up, and the different words of the last segment, if it is not whole. `order` names the place of each row."""
     from dialeval.text import resampled_kernel as kernel
@@ -83,7 +83,7 @@ def segment_kinds(sample: Sample, name: str, order: str, size: int) -> tuple[Int
     return words, whole, rest
 
 
-def _in_order(rows: SampledRows, name: str, order: str) -> tuple[Ids, Ints, Ints]:
+def _in_order(rows: ClusteredRows, name: str, order: str) -> tuple[Ids, Ints, Ints]:
     """The words of each cluster in the order of its rows, the offsets of clusters in them, and the clusters in order.
 
     A cluster stands where its first row with words stands.

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from dialeval.data.ratings import Ratings
+from dialeval.data.rows.ratings import Ratings
 from dialeval.metrics.learned.judge import Judge
 from dialeval.metrics.learned.weights import Weights
 from dialeval.resources.encoder import Encoder

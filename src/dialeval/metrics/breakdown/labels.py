@@ -26,10 +26,10 @@ import numpy as np
 
 from dialeval.core.arrays import Floats
 from dialeval.core.batch import Batch
+from dialeval.core.contributions import Resamples, RowSums
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Estimate, Metric, Partial, RowMetric
 from dialeval.core.needs import Need
-from dialeval.core.statistics import Sample, Sums
 from dialeval.metrics.breakdown.reference import OTHER, T, X, codes_of
 
 
@@ -128,14 +128,14 @@ class BreakdownDetection(Metric[DetectionCounts]):
             labelled, real = known & ((label == T) | (label == X)), known & (lenient == X)
         turns = np.column_stack([scored, labelled & real, labelled, real])
         counted = map(int, np.count_nonzero(turns, axis=0))
-        return Partial(DetectionCounts(len(batch), *counted), {}, {self._counts: Sums(turns.astype(np.float64))})
+        return Partial(DetectionCounts(len(batch), *counted), {}, {self._counts: RowSums(turns.astype(np.float64))})
 
     @property
     def _counts(self) -> str:
         """The name of the counts of single turns."""
         return f"breakdowns/{self.of}/{self.threshold}"
 
-    def resampled(self, sample: Sample) -> Floats:
+    def resampled(self, sample: Resamples) -> Floats:
         totals = sample.totals(self._counts).astype(np.int64).tolist()
         values = [getattr(DetectionCounts(total[0], *total), self.figure) if total[0] else np.nan for total in totals]
         return np.array(values, np.float64)

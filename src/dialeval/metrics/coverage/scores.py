@@ -14,8 +14,8 @@ import numpy as np
 
 from dialeval.core.errors import DataError, Fault
 from dialeval.core.exact import Moments
-from dialeval.data.hypotheses import HypothesisSet
-from dialeval.data.reference_groups import ReferenceSet
+from dialeval.data.lsdscc.hypotheses import HypothesisSet
+from dialeval.data.lsdscc.reference_groups import ReferenceSet
 from dialeval.metrics.coverage.aligners import Aligner, as_aligner
 from dialeval.metrics.coverage.alignment import Alignment, QueryAlignment, align
 from dialeval.metrics.coverage.comparison import Comparison

@@ -30,12 +30,12 @@ import numpy as np
 
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.batch import Batch
+from dialeval.core.contributions import Resamples
 from dialeval.core.errors import SettingError
 from dialeval.core.exact import Moments
 from dialeval.core.fold import Estimate, Metric, Partial
 from dialeval.core.needs import Need
 from dialeval.core.signature import Signature
-from dialeval.core.statistics import Sample
 from dialeval.metrics.diversity.hyperloglog import ERROR, DistinctSketch
 from dialeval.text.ngrams import NgramCounts, ngram_counts, ngrams
 from dialeval.text.resampled import ngram_totals
@@ -101,7 +101,7 @@ class Distinct(Metric[DistinctState]):
         """The name of the words that the n-grams are made of."""
         return f"words/{self.tokeniser}/{self.oov}"
 
-    def resampled(self, sample: Sample) -> Floats:
+    def resampled(self, sample: Resamples) -> Floats:
         found = ngram_totals(sample, self._words, self.n)
         different: Ints = np.count_nonzero(found, axis=0)
         with np.errstate(invalid="ignore"):  # 0 / 0: a resample without an n-gram has no value

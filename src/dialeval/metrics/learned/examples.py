@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.errors import SettingError
-from dialeval.data.ratings import OVERALL, Ratings
+from dialeval.data.rows.ratings import OVERALL, Ratings
 from dialeval.metrics.learned.judge import context_vectors, reference_vectors
 from dialeval.metrics.learned.weights import HIGHEST, LOWEST, Mask
 from dialeval.resources.encoder_files import Singles

@@ -29,8 +29,8 @@ from torch import Tensor
 from dialeval.core.arrays import Ints
 from dialeval.core.errors import SettingError
 from dialeval.core.files import write_bytes
-from dialeval.data.dialogues import read_dialogues
-from dialeval.data.opening import PathSource
+from dialeval.data.formats.opening import PathSource
+from dialeval.data.rows.dialogues import read_dialogues
 from dialeval.metrics.learned.examples import TURNS
 from dialeval.metrics.learned.judge import joined
 from dialeval.metrics.learned.torch_encoder import TorchEncoder

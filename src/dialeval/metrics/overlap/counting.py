@@ -19,10 +19,10 @@ import numpy as np
 
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.batch import Batch
+from dialeval.core.contributions import Resamples, RowSums
 from dialeval.core.exact import Moments
 from dialeval.core.fold import Estimate, Metric, Partial
 from dialeval.core.needs import Need
-from dialeval.core.statistics import Sample, Sums
 
 Per = Literal["corpus", "response"]
 
@@ -67,10 +67,10 @@ class CountMetric(Metric[SummedCounts]):
         counts = self.counts(batch)
         items = np.where(scored, self.formula(counts), np.nan)
         sums = tuple(counts[scored].sum(axis=0).tolist())
-        brought = {self.name: Sums(np.column_stack((scored, counts)) * np.float64(scored)[:, None])}
+        brought = {self.name: RowSums(np.column_stack((scored, counts)) * np.float64(scored)[:, None])}
         return Partial(SummedCounts(sums, Moments.of(items)), {self.name: items}, brought if self.of_corpus else {})
 
-    def resampled(self, sample: Sample) -> Floats:
+    def resampled(self, sample: Resamples) -> Floats:
         totals: Ints = sample.totals(self.name).astype(np.int64)
         return np.where(totals[:, 0] > 0, self.formula(totals[:, 1:]), np.nan)
 

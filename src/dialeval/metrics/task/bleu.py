@@ -28,11 +28,11 @@ import numpy as np
 
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.batch import Batch
+from dialeval.core.contributions import Resamples, RowSums
 from dialeval.core.errors import NeedError
 from dialeval.core.fold import Estimate, Metric, Partial
 from dialeval.core.needs import Need
-from dialeval.core.statistics import Sample, Sums
-from dialeval.data.task_corpus import MAIN_REFERENCES, ReferenceSets
+from dialeval.data.task.corpus import MAIN_REFERENCES, ReferenceSets
 from dialeval.metrics.overlap.smoothing import NIST, log_precisions, sacre_bleu
 from dialeval.metrics.overlap.statistics import NO_REFERENCE, BleuStatistics
 from dialeval.metrics.task.rates import Missing
@@ -89,14 +89,14 @@ class TaskBleu(Metric[BleuState]):
             int(statistics.reference_lengths[scored].sum()),
         )
         items = 100 * sacre_bleu(statistics, log_precisions(statistics, NIST), ORDERS)
-        return Partial(state, {self.name: items}, {self._counts: Sums(_row_counts(statistics, scored))})
+        return Partial(state, {self.name: items}, {self._counts: RowSums(_row_counts(statistics, scored))})
 
     @property
     def _counts(self) -> str:
         """The name of the counts of single turns."""
         return f"task-bleu/{self.references}/{self.missing}"
 
-    def resampled(self, sample: Sample) -> Floats:
+    def resampled(self, sample: Resamples) -> Floats:
         totals = sample.totals(self._counts).astype(np.int64).tolist()
         return np.array([_bleu_of_totals(*total) for total in totals], np.float64)
 

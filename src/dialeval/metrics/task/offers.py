@@ -20,7 +20,7 @@ from typing import Any
 
 from dialeval.core.batch import Batch
 from dialeval.core.needs import Need
-from dialeval.data.task_corpus import Goals
+from dialeval.data.task.corpus import Goals
 from dialeval.metrics.task.turns import Fallback, Turn, dialogue_turns
 from dialeval.resources.ontology import Ontology
 from dialeval.resources.venues import NONE, Venues

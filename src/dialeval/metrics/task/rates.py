@@ -21,7 +21,7 @@ from dialeval.core.errors import SettingError
 from dialeval.core.exact import Moments
 from dialeval.core.fold import Estimate, Fact, Level, Metric, Partial
 from dialeval.core.needs import Need
-from dialeval.data.task_corpus import Goals
+from dialeval.data.task.corpus import Goals
 from dialeval.metrics.task.offers import Verdict, verdicts
 from dialeval.metrics.task.turns import Fallback, Given, WhatIsGiven
 from dialeval.text.similarity import Ratio

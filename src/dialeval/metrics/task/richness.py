@@ -35,11 +35,11 @@ import numpy as np
 
 from dialeval.core.arrays import Floats, Ids
 from dialeval.core.batch import Batch
+from dialeval.core.contributions import BatchContributions, Resamples, RowSums, RowWords
 from dialeval.core.errors import SettingError
 from dialeval.core.exact import Moments
 from dialeval.core.fold import Better, Estimate, Metric, Partial
 from dialeval.core.needs import Need
-from dialeval.core.statistics import Brought, Sample, Sums, WordRows
 from dialeval.metrics.task.turns import normalised_responses
 from dialeval.text.resampled import cluster_grams, ngram_totals, segment_kinds
 
@@ -116,13 +116,13 @@ class Richness(Metric[RichnessState]):
         state = RichnessState(moments, counts, tuple(placed))
         if self.of == "avg-lengths":
             return Partial(state, {self.name: lengths})
-        brought: dict[str, Brought] = {WORDS: batch.derived("rows of words", lambda: _word_rows(words))}
+        brought: dict[str, BatchContributions] = {WORDS: batch.derived("rows of words", lambda: _word_rows(words))}
         if self.of == "msttr":
             places = [-1 if row["position"] is None else row["position"] for row in rows]
-            brought[PLACES] = Sums(np.array(places, np.float64).reshape(-1, 1))
+            brought[PLACES] = RowSums(np.array(places, np.float64).reshape(-1, 1))
         return Partial(state, {}, brought)
 
-    def resampled(self, sample: Sample) -> Floats:
+    def resampled(self, sample: Resamples) -> Floats:
         if self.of == "avg-lengths":
             return super().resampled(sample)
         if self.of == "msttr":
@@ -135,7 +135,7 @@ class Richness(Metric[RichnessState]):
         kinds = np.count_nonzero(ngram_totals(sample, WORDS, self._orders[0]), axis=0)
         return np.where(ngram_totals(sample, WORDS, 1).any(axis=0), kinds, np.nan)
 
-    def _entropies(self, sample: Sample) -> Floats:
+    def _entropies(self, sample: Resamples) -> Floats:
         """The same sums as of a state, by counts: sum of c / N log2(c / N) = (sum of c log2 c) / N - log2 N."""
         words = ngram_totals(sample, WORDS, 1)
         total = words.sum(axis=0)
@@ -192,12 +192,12 @@ def words_of(text: str) -> Gram:
     return tuple(_BLANKS.sub(" ", bare).lower().split(" "))
 
 
-def _word_rows(responses: Sequence[Gram | None]) -> WordRows:
+def _word_rows(responses: Sequence[Gram | None]) -> RowWords:
     """The words of responses, numbered; a response that is missing has none, an empty one has one."""
     numbers: dict[str, int] = {}
     said = [words or () for words in responses]
     ids = np.array([numbers.setdefault(word, len(numbers)) for words in said for word in words], np.int32)
-    return WordRows(ids, np.cumsum([0, *map(len, said)]), list(numbers))
+    return RowWords(ids, np.cumsum([0, *map(len, said)]), list(numbers))
 
 
 def _bits(counts: Ids, inside: Ids) -> Floats:

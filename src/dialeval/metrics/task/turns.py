@@ -23,7 +23,7 @@ from dialeval.core.batch import Batch
 from dialeval.core.errors import NeedError
 from dialeval.core.fold import Fact
 from dialeval.core.needs import Need
-from dialeval.data.task_corpus import TrueStates
+from dialeval.data.task.corpus import TrueStates
 from dialeval.resources.ontology import Ontology
 from dialeval.text.delexicalised import Normaliser
 from dialeval.text.slot_values import State

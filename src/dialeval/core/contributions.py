@@ -1,0 +1,261 @@
+"""Contributions: what each row adds to a corpus value, kept so that the value can be computed for resampled rows.
+
+distinct-2 of a file is one number; the mean of distinct-2 over parts of the file is a different one. To resample it
+one needs the contribution of every row: `RowSums`, numbers that add up, or `RowWords`, the words themselves. A metric
+returns them with its partial results. A run keeps them for systems of up to `KEPT_ROWS` rows and saves them
+(`contributions.parquet`).
+
+`Resamples` holds resamples of a system's clusters (dialogues, or single rows): how often each of them takes every
+cluster. `Metric.resampled` computes one value per resample, exactly what evaluating those rows would give. Facts about
+all rows stay as they were.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
+
+import numpy as np
+
+from dialeval.core.arrays import Floats, Ids, Ints
+from dialeval.core.columns import TokenColumn
+from dialeval.core.errors import NeedError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+KEPT_ROWS = 200_000
+"""The contributions of systems with more rows than that are not kept: with so many rows chance is the least worry."""
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class RowSums:
+    """Numbers of each row that add up over rows, one line per row."""
+
+    values: Floats
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, RowSums) and np.array_equal(self.values, other.values)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class RowWords:
+    """The words of each row: row `i` is `ids[offsets[i]:offsets[i + 1]]`, numbered in the order of their first use."""
+
+    ids: Ids
+    offsets: Ints
+    words: Sequence[str]
+
+    @classmethod
+    def of(cls, tokens: TokenColumn) -> RowWords:
+        """The words of a token column."""
+        used, ids = numbered(tokens.ids, len(tokens.vocabulary))
+        return cls(ids, tokens.offsets, tokens.vocabulary.words(used))
+
+    @classmethod
+    def joined(cls, parts: Sequence[RowWords]) -> RowWords:
+        """The rows of all parts, one after the other, over one numbering of words."""
+        numbers: dict[str, int] = {}
+        ids = [
+            np.array([numbers.setdefault(word, len(numbers)) for word in part.words], np.int32)[part.ids]
+            for part in parts
+        ]
+        sizes = np.concatenate([np.zeros(1, np.int64), *(np.diff(part.offsets) for part in parts)])
+        return cls(np.concatenate([np.zeros(0, np.int32), *ids]), np.cumsum(sizes), list(numbers))
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, RowWords)
+            and np.array_equal(self.ids, other.ids)
+            and np.array_equal(self.offsets, other.offsets)
+            and list(self.words) == list(other.words)
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+Contributions: TypeAlias = RowSums | RowWords
+BatchContributions: TypeAlias = RowSums | RowWords | TokenColumn
+"""What the rows of one batch bring; tokens refer to the vocabulary of the process."""
+
+
+def numbered(ids: Ids, below: int) -> tuple[Ids, Ids]:
+    """The distinct ids in the order of their first use, and the ids counted through in that order."""
+    first = np.full(below, len(ids))
+    first[ids[::-1]] = np.arange(len(ids))[::-1]  # of several assignments the last one, the first use, stands
+    there = np.flatnonzero(first < len(ids))
+    used: Ids = there[np.argsort(first[there])].astype(np.int32)
+    number = np.empty(below, np.int32)
+    number[used] = np.arange(len(used))
+    return used, number[ids]
+
+
+def joined(parts: Sequence[Contributions]) -> Contributions:
+    """A statistic of the rows of all parts, one after the other."""
+    if all(isinstance(part, RowSums) for part in parts):
+        return RowSums(np.concatenate([cast("RowSums", part).values for part in parts]))
+    return RowWords.joined([cast("RowWords", part) for part in parts])
+
+
+class ContributionCollector:
+    """The contributions of one system, gathered batch by batch, in order."""
+
+    def __init__(self, rows: int) -> None:
+        self._parts: dict[str, list[BatchContributions]] | None = {} if rows <= KEPT_ROWS else None
+
+    def put(self, batch: Iterable[Mapping[str, BatchContributions]]) -> None:
+        """What the metrics say of one batch; metrics that share a statistic mean the same by its name."""
+        if self._parts is not None:
+            for name, brought in {name: part for each in batch for name, part in each.items()}.items():
+                self._parts.setdefault(name, []).append(brought)
+
+    def result(self) -> dict[str, Contributions]:
+        """The contributions of all rows, by name; none where there are too many rows."""
+        return {name: gathered(parts) for name, parts in (self._parts or {}).items()}
+
+
+def gathered(parts: Sequence[BatchContributions]) -> Contributions:
+    """A statistic of the rows of all batches."""
+    tokens = [part for part in parts if isinstance(part, TokenColumn)]
+    if not tokens or any(part.vocabulary is not tokens[0].vocabulary for part in tokens):  # of several processes
+        return joined([RowWords.of(part) if isinstance(part, TokenColumn) else part for part in parts])
+    sizes = np.concatenate([np.zeros(1, np.int64), *(part.lengths for part in tokens)])
+    ids = np.concatenate([part.ids for part in tokens])
+    return RowWords.of(TokenColumn(ids, np.cumsum(sizes), tokens[0].vocabulary))
+
+
+@dataclass(frozen=True, eq=False)
+class ClusteredRows:
+    """The contributions of a system's rows; cluster `k` is the rows `offsets[k]` to `offsets[k + 1]`.
+
+    What is derived from them is kept, once for all metrics.
+    """
+
+    contributions: Mapping[str, Contributions]
+    offsets: Ints
+    kept: dict[Hashable, Any] = field(default_factory=dict)
+
+    def derived(self, key: Hashable, make: Callable[[], T]) -> T:
+        """What `make` gives, made once per key."""
+        if key not in self.kept:
+            self.kept[key] = make()
+        return cast(T, self.kept[key])
+
+    def sums(self, name: str) -> Floats:
+        """Numbers that add up, one line per row."""
+        return cast("RowSums", self._statistic(name)).values
+
+    def words(self, name: str) -> RowWords:
+        """The words of each row."""
+        return cast("RowWords", self._statistic(name))
+
+    def cluster_sums(self, name: str) -> Floats:
+        """Numbers that add up, one line per cluster."""
+        return self.derived(("cluster sums", name), lambda: by_cluster(self.sums(name), self.offsets))
+
+    def _statistic(self, name: str) -> Contributions:
+        if name not in self.contributions:
+            raise NeedError(f"the run did not keep what single rows bring to it ({name}); score the responses again")
+        return self.contributions[name]
+
+
+@dataclass(frozen=True, eq=False)
+class Resamples:
+    """Some resamples: `counts[r, k]` is how often resample `r` takes cluster `k`. One thread works on it."""
+
+    rows: ClusteredRows
+    counts: Ints
+    kept: dict[Hashable, Any] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.counts)
+
+    def derived(self, key: Hashable, make: Callable[[], T]) -> T:
+        """What `make` gives, made once per key: for what several metrics ask of the same resamples."""
+        if key not in self.kept:
+            self.kept[key] = make()
+        return cast(T, self.kept[key])
+
+    @property
+    def taken(self) -> Ids:
+        """The counts with a line per cluster, as kernels read them."""
+        return self.derived("taken", lambda: np.ascontiguousarray(self.counts.T, np.int32))
+
+    def added(self, brought: Floats) -> Floats:
+        """What clusters bring, one line each, added up: one line per resample; whole numbers stay exact."""
+        from dialeval.core import contributions_kernel as kernel
+
+        clusters, width = brought.shape
+        kinds, offsets = np.tile(np.arange(width, dtype=np.int32), clusters), np.arange(clusters + 1) * width
+        totals = np.zeros((width, len(self)))
+        kernel.add_up(self.taken, offsets, kinds, np.ascontiguousarray(brought).ravel(), totals)
+        return np.transpose(totals)
+
+    def totals(self, name: str) -> Floats:
+        """Numbers that add up, by the name of a statistic, one line per resample."""
+        return self.derived(("totals", name), lambda: self.added(self.rows.cluster_sums(name)))
+
+
+def by_cluster(values: Floats, offsets: Ints) -> Floats:
+    """The sum of rows, one line per cluster."""
+    owners = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+    sums = np.zeros((len(offsets) - 1, *values.shape[1:]))
+    np.add.at(sums, owners, values)
+    return sums
+
+
+def to_arrow(contributions: Mapping[str, Contributions], system: str) -> pa.Table:
+    """The contributions of a system as they are saved, one line per row."""
+    import pyarrow as pa
+
+    rows = len(next(iter(contributions.values())))
+    names = {"system": pa.array([system]).take(pa.array(np.zeros(rows, np.int64)))}
+    return pa.table({**names, **{name: _lists(statistic) for name, statistic in contributions.items()}})
+
+
+def from_arrow(table: pa.Table) -> dict[str, Contributions]:
+    """The contributions of one system out of what was saved: a column without a single value is another system's."""
+    found: dict[str, Contributions] = {}
+    for name in table.column_names:
+        column = table[name].combine_chunks()
+        if name != "system" and column.null_count < len(column):
+            found[name] = _statistic(column)
+    return found
+
+
+def _lists(statistic: Contributions) -> pa.Array:
+    import pyarrow as pa
+
+    if isinstance(statistic, RowSums):
+        rows, width = statistic.values.shape
+        values, offsets = pa.array(statistic.values.ravel()), np.arange(rows + 1) * width
+    else:
+        values = pa.array(statistic.words, pa.string()).take(pa.array(statistic.ids))
+        offsets = statistic.offsets
+    return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), values)
+
+
+def _statistic(column: pa.Array) -> Contributions:
+    import pyarrow as pa
+
+    offsets: Ints = column.offsets.to_numpy().astype(np.int64)
+    values = column.values.slice(offsets[0], offsets[-1] - offsets[0])
+    offsets = offsets - offsets[0]
+    if not pa.types.is_string(values.type):
+        return RowSums(values.to_numpy().reshape(len(column), -1).astype(np.float64))
+    encoded = values.dictionary_encode()
+    ids: Ids = encoded.indices.to_numpy().astype(np.int32)
+    words = encoded.dictionary.to_pylist()
+    used, ids = numbered(ids, len(words))
+    return RowWords(ids, offsets, [words[word] for word in used])

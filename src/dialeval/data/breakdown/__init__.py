@@ -1,0 +1,1 @@
+"""Files of the dialogue breakdown detection challenge (DBDC)."""

@@ -1,0 +1,1 @@
+"""What a file holds, by format: bytes, lines, JSON, CSV, Parquet, Arrow."""

@@ -1,0 +1,102 @@
+"""JSON documents: a list of strings, a list of row objects, or an object of system name -> such a list.
+
+The document is parsed in one go. The parser keeps no line numbers, so the lines of the items are looked up afterwards,
+and only if there is a fault to place.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import partial
+from typing import TYPE_CHECKING
+
+from dialeval.core.errors import DataError, Fault
+from dialeval.data.formats.lines import encoding_faults, split
+from dialeval.data.formats.opening import PathSource, read_bytes, without_mark
+from dialeval.data.rows.fields import Records, kind_of, numbered
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from dialeval.core.arrays import Bytes
+
+_FORMS = "give a list of strings, a list of row objects, or an object of system name -> list"
+_GAP = re.compile(r"[ \t\r\n,:]*")
+
+
+def read(path: PathSource) -> dict[str | None, Records]:
+    """The rows of each named list of a file; those of a plain list have no name."""
+    data = without_mark(read_bytes(path))
+    where = str(path)
+    document = _parsed(data, where)
+    if isinstance(document, list):
+        return {None: Records(where, numbered(document), lines=partial(_item_lines, data, None))}
+    if not isinstance(document, dict) or not document:
+        what = "is an empty object" if isinstance(document, dict) else f"is {kind_of(document)}"
+        raise DataError(Fault(where, 1, what, _FORMS))
+    kinds = {name: "an empty list" if items == [] else kind_of(items) for name, items in document.items()}
+    faults = [
+        Fault(where, None, f"{name!r} is {kind}, not a list of rows", f"{_FORMS}; put a single row into a list")
+        for name, kind in kinds.items()
+        if kind != "a list"
+    ]
+    if faults:
+        raise DataError(faults)
+    return {
+        name: Records(where, numbered(items), lines=partial(_item_lines, data, name))
+        for name, items in document.items()
+    }
+
+
+def _parsed(data: Bytes, where: str) -> object:
+    import orjson
+
+    if not data.tobytes().strip():
+        raise DataError(Fault(where, None, "is empty", _FORMS))
+    try:
+        return orjson.loads(data.data)
+    except orjson.JSONDecodeError as error:
+        faults = encoding_faults(split(data), where)
+        what = f"not JSON ({error.msg})"
+        raise DataError(faults or Fault(where, error.lineno, what, "correct it there, or write JSONL")) from None
+
+
+def _item_lines(data: Bytes, name: str | None) -> list[int]:
+    """The line on which each item of a list starts; fewer where the document is nested too deeply to tell."""
+    text = data.tobytes().decode()
+    found: list[int] = []
+    line, counted = 1, 0
+    try:
+        start = _skipped(text, 0) + 1 if name is None else _list_start(text, name)
+        for position in _item_starts(text, start):
+            line, counted = line + text.count("\n", counted, position), position
+            found.append(line)
+    except RecursionError:
+        pass
+    return found
+
+
+def _list_start(text: str, name: str) -> int:
+    """Where the items of the list called `name` begin; the last one of that name, as in the parsed document."""
+    decoder = json.JSONDecoder()
+    found = position = _skipped(text, 0) + 1
+    while text[position := _skipped(text, position)] != "}":
+        key, position = decoder.raw_decode(text, position)
+        position = _skipped(text, position)
+        if key == name:
+            found = position + 1
+        _, position = decoder.raw_decode(text, position)
+    return found
+
+
+def _item_starts(text: str, position: int) -> Iterator[int]:
+    decoder = json.JSONDecoder()
+    while text[position := _skipped(text, position)] != "]":
+        yield position
+        _, position = decoder.raw_decode(text, position)
+
+
+def _skipped(text: str, position: int) -> int:
+    gap = _GAP.match(text, position)
+    return gap.end() if gap else position

@@ -1,0 +1,187 @@
+"""Byte streams: files that are read from front to back, on this machine or on shared storage.
+
+A path with `://` (s3://, gs://, memory://) is opened through fsspec, `file://` and everything else as a local file.
+`.gz` and `.zst` are unpacked while they are read. `LineStream` hands out whole lines, some at a time, so that a file of
+any size is read with little memory.
+"""
+
+from __future__ import annotations
+
+import glob
+import gzip
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any, cast
+from urllib.parse import unquote, urlsplit
+
+from dialeval.core.errors import DataError, Fault, SettingError
+from dialeval.data.formats.opening import BROKEN_PACKING, not_whole, packing_of, unreadable
+
+_CHUNK = 1 << 20
+_WILDCARDS = frozenset("*?[")
+
+
+def is_remote(path: str) -> bool:
+    """Whether a path leads to storage that is not a local file."""
+    return "://" in path and not path.startswith("file://")
+
+
+def local_path(path: str) -> str:
+    """A local path as the system knows it, without `file://`."""
+    return unquote(urlsplit(path).path) if path.startswith("file://") else path
+
+
+def is_pattern(path: str) -> bool:
+    """Whether a path is a pattern such as `logs/2026-*.jsonl`; a file of just that name is no pattern."""
+    return bool(_WILDCARDS & set(path)) and (is_remote(path) or not os.path.lexists(local_path(path)))
+
+
+def matching(pattern: str) -> list[str]:
+    """The files that match a pattern, in the order of their names; `**` reaches into folders."""
+    if is_remote(pattern):
+        system, inside = _storage(pattern)
+        with _storage_faults(pattern):
+            found = [system.unstrip_protocol(name) for name in system.glob(inside) if not system.isdir(name)]
+    else:
+        found = [name for name in glob.glob(local_path(pattern), recursive=True) if not os.path.isdir(name)]  # noqa: PTH112, PTH207
+    if not found:
+        raise DataError(Fault(pattern, None, "no file matches", "check the pattern, and quote it for the shell"))
+    return sorted(found)
+
+
+def size_of(path: str) -> int:
+    """The bytes of a file as it is stored."""
+    if is_remote(path):
+        system, inside = _storage(path)
+        with _storage_faults(path):
+            return int(system.size(inside))
+    try:
+        return Path(local_path(path)).stat().st_size
+    except OSError as error:
+        raise DataError(unreadable(path, error)) from None
+
+
+def changed_at(path: str) -> str:
+    """What tells that a file was written again: its time of change, or what the storage knows instead."""
+    if is_remote(path):
+        system, inside = _storage(path)
+        with _storage_faults(path):
+            return str(system.ukey(inside))
+    try:
+        return str(Path(local_path(path)).stat().st_mtime_ns)
+    except OSError as error:
+        raise DataError(unreadable(path, error)) from None
+
+
+@contextmanager
+def stored(path: str) -> Iterator[IO[bytes]]:
+    """The bytes of a file as it is stored, to be read and sought in."""
+    if is_remote(path):
+        system, inside = _storage(path)
+        with _storage_faults(path), system.open(inside, "rb") as stream:
+            yield stream
+        return
+    try:
+        with open(local_path(path), "rb") as stream:  # noqa: PTH123  (a Path would turn an empty name into the current folder)
+            yield stream
+    except OSError as error:
+        raise DataError(unreadable(path, error)) from None
+
+
+@contextmanager
+def unpacked(path: str) -> Iterator[IO[bytes]]:
+    """The unpacked bytes of a file, to be read once."""
+    packing = packing_of(path)
+    with stored(path) as raw:
+        if not packing:
+            yield raw
+            return
+        try:
+            with _unpacking(raw, packing) as stream:
+                yield stream
+        except BROKEN_PACKING as error:
+            raise DataError(not_whole(path, packing, error)) from None
+
+
+def _unpacking(raw: IO[bytes], packing: str) -> IO[bytes]:
+    if packing == ".gz":
+        return cast("IO[bytes]", gzip.open(raw, "rb"))
+    import pyarrow as pa
+
+    return cast("IO[bytes]", pa.CompressedInputStream(pa.PythonFile(raw, "r"), "zstd"))
+
+
+def _storage(path: str) -> tuple[Any, str]:
+    try:
+        import fsspec
+    except ImportError:
+        raise SettingError(f"{path} needs fsspec; run: pip install 'dialeval[cluster]'") from None
+    try:
+        system, inside = fsspec.core.url_to_fs(path)
+    except (ImportError, ValueError) as error:
+        raise SettingError(f"{path} cannot be opened: {error}") from None
+    return system, str(inside)
+
+
+@contextmanager
+def _storage_faults(path: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise DataError(unreadable(path, error)) from None
+
+
+class LineStream:
+    """The lines of a byte stream, some at a time, as bytes with their endings; at most `limit` bytes are read."""
+
+    def __init__(self, stream: IO[bytes], limit: int | None = None) -> None:
+        self._stream = stream
+        self._left = limit
+        self._rest = b""
+        self.lines = 0
+        """Lines handed out so far."""
+
+    def take(self, count: int) -> bytes:
+        """The next lines, as many as asked for or as there are."""
+        parts, feeds = [self._rest], self._rest.count(b"\n")
+        while feeds < count and (chunk := self._read()):
+            parts.append(chunk)
+            feeds += chunk.count(b"\n")
+        content = b"".join(parts)
+        end = len(content) if feeds < count else _end_of_line(content, count, feeds)
+        self._rest = content[end:]
+        self.lines += min(count, feeds + (feeds < count and not content.endswith(b"\n") and content != b""))
+        return content[:end]
+
+    def put_back(self, line: bytes) -> None:
+        """Hand a line out once more: the one that was handed out last."""
+        self._rest = line + self._rest
+        self.lines -= 1
+
+    def _read(self) -> bytes:
+        size = _CHUNK if self._left is None else min(_CHUNK, self._left)
+        chunk = self._stream.read(size)
+        if self._left is not None:
+            self._left -= len(chunk)
+        return chunk
+
+
+def _end_of_line(content: bytes, count: int, feeds: int) -> int:
+    """Where the `count`-th of some lines ends."""
+    if feeds == count:
+        return content.rindex(b"\n") + 1
+    import numpy as np
+
+    return int(np.flatnonzero(np.frombuffer(content, np.uint8) == ord("\n"))[count - 1]) + 1
+
+
+def count_lines(path: str, size: int) -> int:
+    """The line feeds among the first bytes of a file."""
+    found = 0
+    with stored(path) as stream:
+        while size > 0 and (chunk := stream.read(min(_CHUNK, size))):
+            found += chunk.count(b"\n")
+            size -= len(chunk)
+    return found

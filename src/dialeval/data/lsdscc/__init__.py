@@ -1,0 +1,1 @@
+"""Files of LSDSCC: several hypotheses per query, references in groups."""

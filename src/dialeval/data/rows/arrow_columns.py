@@ -1,0 +1,239 @@
+"""From an Arrow table to columns, over the table's own buffers wherever its types allow.
+
+The table has the fields of a row for columns: strings, lists of strings, and for a context lists of `speaker`/`text`
+or `role`/`content` structs. What is not as plain as that (chats, nulls in the wrong place, other types) goes row by
+row instead, like the rows of any other format, and gets the same values or the same faults.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from dialeval.core.arrays import Ints
+from dialeval.core.columns import Column, RaggedColumn, TextColumn
+from dialeval.core.errors import DataError, Fault
+from dialeval.core.needs import Need
+from dialeval.data.rows.fields import FieldNames, Records, numbered
+from dialeval.data.rows.gathering import gather_rows, gather_texts, named_dialogues, offsets_of, text_field
+from dialeval.data.rows.system import NO_TURN, Rows, by_system
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    import pyarrow as pa
+
+
+class _NotPlainError(Exception):
+    """A column has to be read row by row."""
+
+
+def rows_of(table: pa.Table, where: str, names: FieldNames, system: str, part: bool = False) -> list[Rows]:
+    """The rows of each system in a table; `system` is the name of those that give none.
+
+    A part of an input may be without a row; a whole input may not.
+    """
+    table = _checked(table, where, names.chosen(table.column_names, Need.RESPONSE))
+    try:
+        columns = {name: _whole(table.column(name)) for name in table.column_names}
+        return _columnwise(columns, where, names, system)
+    except _NotPlainError:
+        return gather_rows(_records(table, where), names, system, part)
+
+
+def texts_of(table: pa.Table, where: str, names: FieldNames, need: Need) -> RaggedColumn:
+    """The references or contexts in a table of their own."""
+    field = text_field(table.column_names, names, need)
+    wanted = {field, names.response_is_reference} if field == names.name(need) else {field}
+    table = _checked(table, where, wanted)
+    try:
+        if field is None or not len(table):
+            raise _NotPlainError
+        return _ragged(_whole(table.column(field)), _own_references(table, names) if need is Need.REFERENCE else None)
+    except _NotPlainError:
+        return gather_texts(_records(table, where), names, need)
+
+
+def _checked(table: pa.Table, where: str, wanted: Collection[str | None]) -> pa.Table:
+    """The columns that matter, each there once and all of them sound; all columns if none matters."""
+    found = [index for index, name in enumerate(table.column_names) if name in wanted]
+    table = table.select(found) if found else table
+    twice = {name for name in table.column_names if table.column_names.count(name) > 1}
+    faults = [Fault(where, None, f"has several columns {name!r}", "keep one of them") for name in sorted(twice)]
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        faults += _encoding_faults(column, name, where)
+    if faults:
+        raise DataError(faults)
+    return table
+
+
+def _encoding_faults(column: pa.ChunkedArray, name: str, where: str) -> list[Fault]:
+    import pyarrow as pa
+
+    remedy = "write the text as UTF-8"
+    try:
+        column.validate(full=True)
+    except pa.ArrowInvalid as error:
+        if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+            cells = enumerate(column.cast(pa.large_binary()).to_pylist(), 1)
+            return [Fault(where, row, f"{name} is not UTF-8", remedy) for row, cell in cells if not _is_utf8(cell)]
+        return [Fault(where, None, f"column {name!r} is damaged ({error})", remedy)]
+    return []
+
+
+def _is_utf8(cell: bytes | None) -> bool:
+    try:
+        (cell or b"").decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _columnwise(columns: dict[str, pa.Array], where: str, names: FieldNames, system: str) -> list[Rows]:
+    import pyarrow as pa
+
+    response = columns.get(names.response)
+    messages = columns.get(names.messages)
+    if response is None or response.null_count or not len(response) or (messages and not _is_null(messages)):
+        raise _NotPlainError
+    nulls = pa.nulls(len(response))
+    found: dict[Need, Column] = {Need.RESPONSE: TextColumn.from_arrow(_strings(response), where)}
+    for need in (Need.REFERENCE, Need.CONTEXT):
+        own = columns.get(names.response_is_reference) if need is Need.REFERENCE else None
+        texts = _ragged(columns.get(names.name(need), nulls), _truths(own))
+        if len(texts.values):
+            found[need] = texts
+    dialogues = _dialogues(columns.get(names.dialog_id, nulls))
+    rows = Rows(system, found, dialogues, _turns(columns.get(names.turn, nulls)), where)
+    return by_system(rows, *_systems(columns.get(names.system, nulls), system))
+
+
+def _records(table: pa.Table, where: str) -> Records:
+    batches = (row for batch in table.to_batches(1024) for row in batch.to_pylist())
+    return Records(where, numbered(batches), header=tuple(table.column_names))
+
+
+def _whole(column: pa.ChunkedArray) -> pa.Array:
+    """A column in one piece and without a dictionary."""
+    import pyarrow as pa
+
+    if pa.types.is_string(column.type):  # pieces of 2 GiB and more fit together only with large offsets
+        column = column.cast(pa.large_string())
+    try:
+        array = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+    except pa.ArrowInvalid:
+        raise _NotPlainError from None
+    if isinstance(array, pa.ChunkedArray):
+        raise _NotPlainError
+    return array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
+
+
+def _is_null(array: pa.Array) -> bool:
+    return bool(array.null_count == len(array))
+
+
+def _strings(array: pa.Array) -> pa.Array:
+    import pyarrow as pa
+
+    kind = array.type
+    if pa.types.is_large_string(kind):
+        return array
+    if not (pa.types.is_string(kind) or pa.types.is_string_view(kind)):
+        raise _NotPlainError
+    return array.cast(pa.large_string())
+
+
+def _ragged(array: pa.Array, dropped: npt.NDArray[np.bool_] | None) -> RaggedColumn:
+    """Any number of texts per row: none for a null or a row that is to be dropped."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if _is_null(array):
+        return RaggedColumn(TextColumn.from_strings([]), np.zeros(len(array) + 1, np.int64))
+    if pa.types.is_list(array.type) or pa.types.is_large_list(array.type):
+        counts = _ints(pc.fill_null(pc.list_value_length(array), 0))
+        values = _items(array.flatten())
+    else:
+        counts = _ints(array.is_valid().cast(pa.int64()))
+        values = _strings(array.drop_null())
+    if values.null_count:
+        raise _NotPlainError
+    texts = TextColumn.from_arrow(values)
+    if dropped is not None and dropped.any():
+        texts = texts.take(np.flatnonzero(~np.repeat(dropped, counts)))
+        counts = np.where(dropped, 0, counts)
+    return RaggedColumn(texts, offsets_of(counts))
+
+
+def _items(values: pa.Array) -> pa.Array:
+    """The texts of list items: strings, or structs with `text` or `content`."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pa.types.is_null(values.type):
+        return values.cast(pa.large_string())
+    if not pa.types.is_struct(values.type):
+        return _strings(values)
+    there = [name for name in ("text", "content") if values.type.get_field_index(name) >= 0]
+    if not there or values.null_count:
+        raise _NotPlainError
+    texts = [_strings(child) for child in map(values.field, there) if not pa.types.is_null(child.type)]
+    if not texts:
+        raise _NotPlainError
+    return pc.coalesce(*texts)
+
+
+def _own_references(table: pa.Table, names: FieldNames) -> npt.NDArray[np.bool_] | None:
+    name = names.response_is_reference
+    return _truths(_whole(table.column(name))) if name in table.column_names else None
+
+
+def _truths(array: pa.Array | None) -> npt.NDArray[np.bool_] | None:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if array is None or _is_null(array):
+        return None
+    if not pa.types.is_boolean(array.type):
+        raise _NotPlainError
+    return cast("npt.NDArray[np.bool_]", pc.fill_null(array, False).to_numpy(zero_copy_only=False))
+
+
+def _names(array: pa.Array) -> pa.Array:
+    """Strings of something that may be named or numbered; null where it is neither."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pa.types.is_integer(array.type) or pa.types.is_null(array.type):
+        return array.cast(pa.large_string())
+    strings = _strings(array)
+    return pc.if_else(pc.equal(strings, ""), pa.scalar(None, pa.large_string()), strings)
+
+
+def _dialogues(array: pa.Array) -> TextColumn | None:
+    names = _names(array)
+    return named_dialogues(names.to_pylist()) if names.null_count else TextColumn.from_arrow(names)
+
+
+def _systems(array: pa.Array, default: str) -> tuple[list[str], Ints]:
+    import pyarrow.compute as pc
+
+    encoded = pc.fill_null(_names(array), default).dictionary_encode()
+    return encoded.dictionary.to_pylist(), _ints(encoded.indices)
+
+
+def _turns(array: pa.Array) -> Ints | None:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if _is_null(array):
+        return None
+    if not pa.types.is_integer(array.type) or pc.min(array).as_py() < 0 or pc.max(array).as_py() > 2**63 - 1:
+        raise _NotPlainError
+    return _ints(pc.fill_null(array.cast(pa.int64()), NO_TURN))
+
+
+def _ints(array: pa.Array) -> Ints:
+    return cast("Ints", array.to_numpy(zero_copy_only=False).astype(np.int64))

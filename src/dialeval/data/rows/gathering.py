@@ -1,0 +1,184 @@
+"""From parsed rows to columns.
+
+`gather_rows` makes the responses of each system; `gather_texts` the references or contexts that are given on their
+own. Both go through all rows, collect the faults of all of them, and then either raise or return everything.
+"""
+
+from __future__ import annotations
+
+from itertools import chain
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dialeval.core.arrays import Ints
+from dialeval.core.columns import Column, RaggedColumn, TextColumn
+from dialeval.core.errors import DataError, Fault
+from dialeval.core.needs import Need
+from dialeval.data.rows.chats import chat_responses, dialogue_name
+from dialeval.data.rows.fields import FieldNames, FieldReader, Records, kind_of, missing_field
+from dialeval.data.rows.system import NO_TURN, Rows, by_system
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+
+class _RaggedLists:
+    """A ragged column that grows row by row."""
+
+    __slots__ = ("counts", "values")
+
+    def __init__(self) -> None:
+        self.values: list[str] = []
+        self.counts: list[int] = []
+
+    def add(self, texts: Sequence[str]) -> None:
+        self.values += texts
+        self.counts.append(len(texts))
+
+    def column(self) -> RaggedColumn:
+        return RaggedColumn(TextColumn.from_strings(self.values), offsets_of(self.counts))
+
+
+class _GrowingRows:
+    """The columns of all systems of a file while it is read."""
+
+    def __init__(self, default: str) -> None:
+        self.default = default
+        self.responses: list[str] = []
+        self.references = _RaggedLists()
+        self.contexts = _RaggedLists()
+        self.codes: list[int] = []
+        self.systems: dict[str, int] = {}
+        self.dialogues: list[str | None] = []
+        self.turns: list[int] = []
+
+    def add(
+        self,
+        response: str,
+        references: Sequence[str] = (),
+        context: Sequence[str] = (),
+        system: str | None = None,
+        dialogue: str | None = None,
+        turn: int | None = None,
+    ) -> None:
+        self.responses.append(response)
+        self.references.add(references)
+        self.contexts.add(context)
+        self.codes.append(self.systems.setdefault(system or self.default, len(self.systems)))
+        self.dialogues.append(dialogue)
+        self.turns.append(NO_TURN if turn is None else turn)
+
+    def finish(self, where: str) -> list[Rows]:
+        columns: dict[Need, Column] = {Need.RESPONSE: TextColumn.from_strings(self.responses)}
+        for need, lists in ((Need.REFERENCE, self.references), (Need.CONTEXT, self.contexts)):
+            if lists.values:
+                columns[need] = lists.column()
+        turns = np.array(self.turns, np.int64)
+        given = turns if (turns != NO_TURN).any() else None
+        rows = Rows(self.default, columns, named_dialogues(self.dialogues), given, where)
+        return by_system(rows, list(self.systems), np.array(self.codes, np.int64))
+
+
+def gather_rows(records: Records, names: FieldNames, system: str, part: bool = False) -> list[Rows]:
+    """The rows of each system in order of appearance; `system` is the name of those that give none.
+
+    A part of an input may be without a row; a whole input may not.
+    """
+    _require_response(records, names)
+    reader = FieldReader(records.where, names, records.faults)
+    growing = _GrowingRows(system)
+    for reader.line, row in records.rows:
+        if isinstance(row, str):
+            growing.add(reader.text(row, "the row"))
+        elif not isinstance(row, dict):
+            reader.fault(f"the row is {kind_of(row)}", "make it an object with a response, or a string")
+        elif row.get(names.messages) is not None:
+            name, dialogue = reader.system(row), dialogue_name(reader, row)
+            for turn, text, context, references in chat_responses(reader, row):
+                growing.add(text, references, context, name, dialogue, turn)
+        else:
+            growing.add(
+                reader.response(row),
+                reader.references(row),
+                reader.context(row),
+                reader.system(row),
+                reader.dialogue(row),
+                reader.turn(row),
+            )
+    if not records.faults and not growing.responses and not part:
+        records.faults.append(no_rows(records.where))
+    records.raise_faults()
+    return growing.finish(records.where) if growing.responses else []
+
+
+def gather_texts(records: Records, names: FieldNames, need: Need) -> RaggedColumn:
+    """The texts of one need, row by row: from rows that are texts or lists of texts, or from a field of objects."""
+    own = names.name(need)
+    rows = iter(records.rows)
+    held: list[tuple[int, object]] = []  # until the field turns up; where it never does, another may hold the texts
+    for line, row in rows:
+        held.append((line, row))
+        if isinstance(row, dict) and own in row:
+            break
+    field = _held_field(records, held, names, need)
+    reader = FieldReader(records.where, names, records.faults)
+    lists = _RaggedLists()
+    for reader.line, row in chain(held, rows):
+        if isinstance(row, dict) and need is Need.REFERENCE and field == own:
+            lists.add(reader.references(row))
+        elif isinstance(row, dict) and field != own and field not in row:
+            reader.fault(*missing_field(field, need.value, row))
+        else:
+            value = row.get(field) if isinstance(row, dict) else row
+            lists.add(reader.texts(value, field, turns=need is Need.CONTEXT))
+    if not records.faults and not lists.counts:
+        records.faults.append(no_rows(records.where))
+    records.raise_faults()
+    return lists.column()
+
+
+def _held_field(records: Records, held: Sequence[tuple[int, object]], names: FieldNames, need: Need) -> str:
+    """The field that holds the texts of a need; its own name where the rows have no fields."""
+    there = records.header or tuple(dict.fromkeys(key for _, row in held if isinstance(row, dict) for key in row))
+    field = text_field(there, names, need)
+    if field is None and there:
+        what, remedy = missing_field(names.name(need), need.value, there)
+        records.faults.append(Fault(records.where, held[0][0] if held and records.header is None else 1, what, remedy))
+        records.raise_faults()
+    return field or names.name(need)
+
+
+def text_field(there: Sequence[str], names: FieldNames, need: Need) -> str | None:
+    """Which of the fields holds the texts of a need: its own, else `response`, else the only one there is."""
+    for name in (names.name(need), names.response):
+        if name in there:
+            return name
+    return there[0] if len(there) == 1 else None
+
+
+def offsets_of(counts: Iterable[int] | Ints) -> Ints:
+    """Row offsets from the number of texts in each row."""
+    ends = np.cumsum(np.asarray(counts, np.int64))
+    return np.concatenate((np.zeros(1, np.int64), ends))
+
+
+def named_dialogues(names: Sequence[str | None]) -> TextColumn | None:
+    """The column of dialogue names; a row without one is a dialogue of its own, and none at all is no column."""
+    if not any(names):
+        return None
+    return TextColumn.from_strings([name or f"row {row}" for row, name in enumerate(names, 1)])
+
+
+def no_rows(where: str) -> Fault:
+    """The fault of an input without a single response."""
+    return Fault(where, None, "holds no rows", "give at least one response")
+
+
+def _require_response(records: Records, names: FieldNames) -> None:
+    """A table without the column is one fault, not one for each of its rows."""
+    there = records.header
+    if there is None or names.response in there or names.messages in there:
+        return
+    what, remedy = missing_field(names.response, "response", there, "column")
+    raise DataError([*records.faults, Fault(records.where, 1, what, remedy)])

@@ -1,0 +1,252 @@
+"""The front of the data layer: responses, references and contexts from whatever holds them.
+
+A `str` or a path-like is the path of a file; a list holds texts or row objects; a mapping names its values; tables and
+columns of Arrow, pandas, polars and Hugging Face datasets are taken as they are. A folder is many systems: every file
+in it in the order of names, but for hidden ones, `metrics.txt`, folders in it, and documents and programs.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+from dialeval.core.columns import RaggedColumn, TextColumn
+from dialeval.core.errors import DataError, Fault
+from dialeval.core.needs import Need
+from dialeval.data.formats import delimited, json_document, jsonl, parquet
+from dialeval.data.formats.lines import read_lines
+from dialeval.data.formats.opening import PathSource, format_of, stem_of
+from dialeval.data.formats.tables import as_table
+from dialeval.data.rows import arrow_columns
+from dialeval.data.rows.fields import FieldNames, Records, kind_of, numbered
+from dialeval.data.rows.gathering import gather_rows, gather_texts, offsets_of
+from dialeval.data.rows.system import Rows
+
+T = TypeVar("T")
+
+UNNAMED = "system"
+"""The system of responses that come without a name."""
+
+_DELIMITERS = {"csv": ",", "tsv": "\t"}
+_NO_RESPONSES = re.compile(
+    r"\.(md|rst|html?|pdf|png|jpe?g|svg|py|ipynb|sh|ya?ml|toml|cfg|ini|log|zip|tar|tgz|bz2|xz|pkl|pickle|npy|npz|pt|bin)$",
+    re.IGNORECASE,
+)
+"""Files that may well lie in a folder of responses without being any."""
+
+
+def read_responses(source: Any, fields: Mapping[str, str] | None = None, name: str | None = None) -> list[Rows]:
+    """The rows of every system in a source, in order of appearance.
+
+    With `name`, a single system is called that, and several are called `name/system`.
+    """
+    found = _responses(source, FieldNames.of(fields), name)
+    _refuse_equal_names(found)
+    return found
+
+
+def read_files(paths: Iterable[PathSource], fields: Mapping[str, str] | None = None) -> list[Rows]:
+    """The rows of every system in files and folders; a system must not stand in two of them."""
+    names = FieldNames.of(fields)
+    found = _joined(partial(_path_responses, path, names, None) for path in paths)
+    _refuse_equal_names(found)
+    return found
+
+
+def read_texts(source: Any, need: Need, fields: Mapping[str, str] | None = None) -> RaggedColumn:
+    """References or contexts that are given on their own.
+
+    Rows give the field of the need; if there is none, their response or their only column. `None` in a list is a row
+    without a text. A mapping holds several sets, each with more texts for every row.
+    """
+    return _texts(source, need, FieldNames.of(fields), need.argument)
+
+
+def attach(rows: Rows, need: Need, column: RaggedColumn, where: str) -> Rows:
+    """The rows with a column from `where`, in place of one of their own; both must have as many rows."""
+    if len(column) != len(rows):
+        longer = rows.where if len(rows) > len(column) else where
+        what = f"nothing belongs to this row: {where} has {len(column)} rows, {rows.where} has {len(rows)}"
+        remedy = "both must have one line per response"
+        raise DataError(Fault(longer, min(len(rows), len(column)) + 1, what, remedy))
+    return replace(rows, columns={**rows.columns, need: column})
+
+
+def files_in(folder: PathSource) -> list[Path]:
+    """The files of a folder that hold responses, in the order of their names."""
+    try:
+        entries = sorted(filter(Path.is_file, Path(folder).iterdir()), key=lambda entry: entry.name)
+    except OSError as error:
+        what = f"cannot be listed ({error.strerror})"
+        raise DataError(Fault(os.fspath(folder), None, what, "give yourself permission to read it")) from None
+    found = [entry for entry in entries if _holds_responses(entry)]
+    if not found:
+        raise DataError(Fault(os.fspath(folder), None, "holds no file of responses", "put one file per system into it"))
+    return found
+
+
+def _holds_responses(file: Path) -> bool:
+    return not (file.name.startswith(".") or file.name == "metrics.txt" or _NO_RESPONSES.search(file.name))
+
+
+def is_folder(source: PathSource) -> bool:
+    """Whether a path leads to a folder; what cannot be a path, such as a long text, does not."""
+    return os.path.isdir(source)  # noqa: PTH112  (Path.is_dir raises for some, and takes an empty one for ".")
+
+
+def _responses(source: Any, names: FieldNames, name: str | None) -> list[Rows]:
+    if isinstance(source, str | os.PathLike):
+        return _path_responses(source, names, name)
+    if isinstance(source, Mapping):
+        if not source:
+            raise DataError(Fault(name or "responses", None, "is an empty mapping", "name at least one system"))
+        found = _joined(partial(_responses, value, names, str(key)) for key, value in source.items())
+        return _renamed(found, name)
+    where = name or "responses"
+    items = _items(source)
+    if items is not None:
+        return _renamed(gather_rows(Records(where, numbered(items)), names, name or UNNAMED), name)
+    table = as_table(source, where, names, Need.RESPONSE)
+    if table is None:
+        raise DataError(_not_a_source(source, where))
+    return _renamed(arrow_columns.rows_of(table, where, names, name or UNNAMED), name)
+
+
+def _path_responses(path: PathSource, names: FieldNames, name: str | None) -> list[Rows]:
+    if is_folder(path):
+        return _renamed(_joined(partial(_path_responses, file, names, None) for file in files_in(path)), name)
+    return _renamed(file_responses(path, names, name or stem_of(path)), name)
+
+
+def file_responses(path: PathSource, names: FieldNames, system: str) -> list[Rows]:
+    """The rows of every system in a file; `system` is the name of those that give none."""
+    kind, where = format_of(path), os.fspath(path)
+    if kind == "txt":
+        return [Rows(system, {Need.RESPONSE: read_lines(path)}, where=where)]
+    if kind in {"parquet", "arrow"}:
+        return arrow_columns.rows_of(parquet.read(path, names, Need.RESPONSE), where, names, system)
+    lists = _records(path, names)
+    readers = (partial(gather_rows, records, names, inner or system) for inner, records in lists.items())
+    return _joined(readers)
+
+
+def _records(path: PathSource, names: FieldNames) -> dict[str | None, Records]:
+    """The parsed rows of a file, one list or several named ones."""
+    kind = format_of(path)
+    if kind == "json":
+        return json_document.read(path)
+    if kind == "jsonl":
+        return {None: jsonl.read(path)}
+    return {None: delimited.read(path, names, _DELIMITERS[kind])}
+
+
+def _texts(source: Any, need: Need, names: FieldNames, where: str) -> RaggedColumn:
+    if isinstance(source, str | os.PathLike):
+        return _file_texts(source, need, names)
+    if isinstance(source, Mapping):
+        found = _all_of(partial(_texts, value, need, names, f"{where} {key!r}") for key, value in source.items())
+        return side_by_side(dict(zip(map(str, source), found, strict=True)), where)
+    items = _items(source)
+    if items is not None:
+        return gather_texts(Records(where, numbered(items)), names, need)
+    table = as_table(source, where, names, need)
+    if table is None:
+        raise DataError(_not_a_source(source, where))
+    return arrow_columns.texts_of(table, where, names, need)
+
+
+def _file_texts(path: PathSource, need: Need, names: FieldNames) -> RaggedColumn:
+    kind, where = format_of(path), os.fspath(path)
+    if kind == "txt":
+        return RaggedColumn.single(read_lines(path))
+    if kind in {"parquet", "arrow"}:
+        return arrow_columns.texts_of(parquet.read(path, names, need), where, names, need)
+    lists = _records(path, names)
+    found = _all_of(partial(gather_texts, records, names, need) for records in lists.values())
+    return side_by_side(dict(zip(map(str, lists), found, strict=True)), where)
+
+
+def side_by_side(sets: Mapping[str, RaggedColumn], where: str) -> RaggedColumn:
+    """Several sets of texts as one: each row holds its texts of the first set, then those of the second, and so on."""
+    if not sets:
+        raise DataError(Fault(where, None, "is an empty mapping", "name at least one set"))
+    if len(sets) == 1:
+        return next(iter(sets.values()))
+    (first, column), *others = sets.items()
+    for name, other in others:
+        if len(other) != len(column):
+            what = f"{first!r} has {len(column)} rows, {name!r} has {len(other)}"
+            raise DataError(Fault(where, None, what, "every set must have one row per response"))
+    values = _stacked([each.values for each in sets.values()])
+    counts = [np.diff(each.offsets) for each in sets.values()]
+    rows = np.concatenate([np.repeat(np.arange(len(column)), each) for each in counts])
+    return RaggedColumn(values.take(np.argsort(rows, kind="stable")), offsets_of(np.sum(counts, axis=0)))
+
+
+def _stacked(columns: Sequence[TextColumn]) -> TextColumn:
+    shifts = offsets_of([len(column.data) for column in columns])[:-1]
+    moved = list(zip(columns, shifts, strict=True))
+    return TextColumn(
+        np.concatenate([column.data for column in columns]),
+        np.concatenate([column.starts + shift for column, shift in moved]),
+        np.concatenate([column.ends + shift for column, shift in moved]),
+    )
+
+
+def _items(source: Any) -> Sequence[object] | None:
+    """What a list, a tuple or a flat NumPy array holds; None for anything else."""
+    if isinstance(source, np.ndarray) and source.ndim == 1:
+        items: list[object] = source.tolist()
+        return items
+    return source if isinstance(source, list | tuple) else None
+
+
+def _not_a_source(source: object, where: str) -> Fault:
+    remedy = "pass a path, a list of strings, a list of rows, a mapping of these, or a table"
+    return Fault(where, None, f"cannot read rows from {kind_of(source)}", remedy)
+
+
+def _joined(readers: Iterable[Callable[[], list[Rows]]]) -> list[Rows]:
+    return [rows for found in _all_of(readers) for rows in found]
+
+
+def _all_of(readers: Iterable[Callable[[], T]]) -> list[T]:
+    """What every reader finds, or the faults of all."""
+    found: list[T] = []
+    faults: list[Fault] = []
+    for read in readers:
+        try:
+            found.append(read())
+        except DataError as error:
+            faults += error.faults
+    if faults:
+        raise DataError(faults)
+    return found
+
+
+def _renamed(found: list[Rows], name: str | None) -> list[Rows]:
+    if name is None:
+        return found
+    if len(found) == 1:
+        return [replace(found[0], system=name)]
+    return [replace(rows, system=f"{name}/{rows.system}") for rows in found]
+
+
+def _refuse_equal_names(found: Sequence[Rows]) -> None:
+    first: dict[str, str] = {}
+    faults = []
+    for rows in found:
+        if rows.system in first:
+            what = f"the system {rows.system!r} is also in {first[rows.system]}"
+            remedy = "rename one, or name them: NAME=PATH on the command line, {name: path} in Python"
+            faults.append(Fault(rows.where, None, what, remedy))
+        first.setdefault(rows.system, rows.where)
+    if faults:
+        raise DataError(faults)

@@ -1,0 +1,201 @@
+"""Pieces: shards cut into parts that can be read by themselves, by whoever is free.
+
+- Lines on this machine: bytes between two ends of lines, found in one quick pass, with those of the references and
+  contexts beside them.
+- Rows in JSONL, also on shared storage: bytes of about equal number. Where a piece really begins, its reader finds out
+  for itself: `row_boundary` gives the same answer to the reader of the piece before it.
+- Parquet: row groups.
+- Anything else (packed files, small ones, CSV, JSON, Arrow): the whole shard.
+
+No piece cuts a dialogue in two, as long as the rows of a dialogue stand together. The cuts depend on the inputs alone
+and never on how many work on them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import IO, TYPE_CHECKING, Literal
+
+import numpy as np
+
+from dialeval.core.errors import DataError, Fault
+from dialeval.core.needs import Need
+from dialeval.data.formats.opening import BYTE_ORDER_MARK, LINES, format_of, packing_of
+from dialeval.data.formats.parquet import damage_explained
+from dialeval.data.formats.streams import is_remote, local_path, size_of, stored
+
+if TYPE_CHECKING:
+    from dialeval.data.rows.fields import FieldNames
+    from dialeval.data.shards.sources import Shard, Source
+
+SMALLEST_BYTES = 1 << 21
+LARGEST_BYTES = 1 << 26
+PIECES = 256
+"""As many pieces as keep a cluster busy, if they do not get too small or too large by that."""
+
+_CHUNK = 1 << 22
+_BLANKS = b" \t\r\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A stretch of a file: bytes, or row groups of a Parquet file."""
+
+    path: str
+    start: int
+    stop: int
+    lines_before: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A part of a shard."""
+
+    source: int
+    system: str
+    """The system of rows that name none."""
+    kind: Literal["lines", "rows", "groups", "whole"]
+    span: Span
+    size: int
+    """Its bytes: its share of the work."""
+    beside: tuple[tuple[Need, tuple[Span, ...]], ...] = ()
+
+    def __str__(self) -> str:
+        unit = "row groups" if self.kind == "groups" else "bytes"
+        place = "" if self.kind == "whole" else f" ({unit} {self.span.start} to {self.span.stop})"
+        return f"{self.span.path}{place}"
+
+
+def cut(sources: Sequence[Source], piece_bytes: int | None = None) -> list[Piece]:
+    """The pieces of all sources, in order."""
+    sizes = {shard.path: size_of(shard.path) for source in sources for shard in source.shards}
+    most = piece_bytes or min(max(sum(sizes.values()) // PIECES, SMALLEST_BYTES), LARGEST_BYTES)
+    return [
+        replace(piece, source=number, system=source.system)
+        for number, source in enumerate(sources)
+        for shard in source.shards
+        for piece in _cut_shard(shard, sizes[shard.path], most)
+    ]
+
+
+def _cut_shard(shard: Shard, size: int, most: int) -> Iterable[Piece]:
+    path, kind = shard.path, format_of(shard.path)
+    files = [path, *(file for _, files in shard.beside for file in files)]
+    if any(packing_of(file) for file in files):
+        return [_whole(shard, size)]
+    if kind == "parquet":
+        return _row_groups(path, most)
+    if kind == "jsonl" and size > most:
+        edges = [*range(0, size - most // 2, most), size]
+        spans = [Span(path, start, stop) for start, stop in pairwise(edges)]
+        return [Piece(0, "", "rows", span, span.stop - span.start) for span in spans]
+    if kind == LINES and size > most and not any(map(is_remote, files)):
+        return _line_pieces(shard, most)
+    return [_whole(shard, size)]
+
+
+def _whole(shard: Shard, size: int) -> Piece:
+    beside = tuple((need, tuple(Span(file, 0, size_of(file)) for file in files)) for need, files in shard.beside)
+    return Piece(0, "", "whole", Span(shard.path, 0, size), size, beside)
+
+
+def _row_groups(path: str, most: int) -> Iterator[Piece]:
+    import pyarrow.parquet as pq
+
+    with stored(path) as stream, damage_explained(path):
+        facts = pq.ParquetFile(stream).metadata
+        sizes = [facts.row_group(number).total_byte_size for number in range(facts.num_row_groups)]
+    first = held = 0
+    for number, size in enumerate(sizes):
+        held += size
+        if held >= most or number == len(sizes) - 1:
+            yield Piece(0, "", "groups", Span(path, first, number + 1), held)
+            first, held = number + 1, 0
+
+
+def _line_pieces(shard: Shard, most: int) -> list[Piece]:
+    """Pieces of equally many lines, of the responses and of what stands beside them."""
+    lines = _lines_in(shard.path, most)
+    edges, count = _line_edges(shard.path, lines)
+    found = [
+        Piece(0, "", "lines", Span(shard.path, start, stop, number * lines), stop - start)
+        for number, (start, stop) in enumerate(pairwise(edges))
+    ]
+    for need, files in shard.beside:
+        spans: list[list[Span]] = [[] for _ in found]
+        for file in files:
+            own, other = _line_edges(file, lines)
+            if other != count:
+                raise DataError(unequal(shard.path, count, file, other))
+            for number, (start, stop) in enumerate(pairwise(own)):
+                spans[number].append(Span(file, start, stop, number * lines))
+        found = [
+            replace(piece, beside=(*piece.beside, (need, tuple(here))))
+            for piece, here in zip(found, spans, strict=True)
+        ]
+    return found
+
+
+def unequal(path: str, rows: int, other: str, others: int) -> Fault:
+    """The fault of two files that should have equally many lines."""
+    what = f"nothing belongs to this row: {other} has {others} rows, {path} has {rows}"
+    return Fault(path if rows > others else other, min(rows, others) + 1, what, "both must have one line per response")
+
+
+def _lines_in(path: str, size: int) -> int:
+    """About how many lines fit into some bytes."""
+    with stored(path) as stream:
+        head = stream.read(_CHUNK)
+    return max(1, size * (head.count(b"\n") + 1) // len(head))
+
+
+def _line_edges(path: str, every: int) -> tuple[list[int], int]:
+    """Where each `every`-th line of a file starts, its end, and the number of its lines."""
+    edges, feeds, place, last = [0], 0, 0, b"\n"
+    with stored(local_path(path)) as stream:
+        while chunk := stream.read(_CHUNK):
+            found = np.flatnonzero(np.frombuffer(chunk, np.uint8) == ord("\n"))
+            wanted = np.arange(every - feeds % every - 1, len(found), every)
+            edges += (found[wanted] + 1 + place).tolist()
+            feeds, place, last = feeds + len(found), place + len(chunk), chunk[-1:]
+    if edges[-1] != place:
+        edges.append(place)
+    return edges, feeds + (last != b"\n")
+
+
+def row_boundary(stream: IO[bytes], start: int, size: int, names: FieldNames) -> int:
+    """Where the piece that should begin at `start` begins: the first line after it whose dialogue is a new one.
+
+    The line before must itself begin at or after `start`, so that nobody has to look back.
+    """
+    if start <= 0 or start >= size:
+        return min(max(start, 0), size)
+    stream.seek(start - 1)
+    stream.readline()
+    before: str | None = None
+    compared = False
+    while True:
+        place = stream.tell()
+        line = stream.readline()
+        if not line:
+            return size
+        if not line.strip(_BLANKS):
+            continue
+        dialogue = dialogue_of(line, names)
+        if compared and (dialogue is None or dialogue != before):
+            return place
+        before, compared = dialogue, True
+
+
+def dialogue_of(line: bytes, names: FieldNames) -> str | None:
+    """The dialogue that a row names, if it names one and can be read."""
+    import orjson
+
+    try:
+        row = orjson.loads(line.removeprefix(BYTE_ORDER_MARK))
+    except orjson.JSONDecodeError:
+        return None
+    name = row.get(names.dialog_id) if isinstance(row, dict) else None
+    return str(name) if isinstance(name, str | int) and name != "" else None

@@ -1,0 +1,126 @@
+"""Row groups of a Parquet file as tables of whole dialogues, some thousand rows at a time.
+
+A dialogue that a row group leaves open belongs to the piece with its first row: that piece reads on into the next
+groups, and the next piece passes those rows over. Only the column of dialogues is read to find that out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from dialeval.core.needs import Need
+from dialeval.data.formats.parquet import damage_explained
+from dialeval.data.formats.streams import stored
+from dialeval.data.rows.fields import FieldNames
+from dialeval.data.shards.chunks import Span
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_UNNAMED = (None, "")
+
+
+def tables(span: Span, names: FieldNames, rows: int) -> Iterator[tuple[int, pa.Table]]:
+    """The tables of some row groups, each with the number of rows of the file that come before it."""
+    import pyarrow.parquet as pq
+
+    with stored(span.path) as stream, damage_explained(span.path):
+        file = pq.ParquetFile(stream)
+        before = sum(file.metadata.row_group(number).num_rows for number in range(span.start))
+        if names.dialog_id in file.schema_arrow.names:
+            yield from _Dialogues(file, span, names, rows).tables(before)
+            return
+        for table in _batches(file, range(span.start, span.stop), names, rows):
+            yield before, table
+            before += len(table)
+
+
+def _batches(file: Any, groups: Sequence[int], names: FieldNames, rows: int) -> Iterator[pa.Table]:
+    import pyarrow as pa
+
+    columns = names.chosen(file.schema_arrow.names, Need.RESPONSE)
+    for batch in file.iter_batches(rows, row_groups=list(groups), columns=columns):
+        yield pa.Table.from_batches([batch])
+
+
+class _Dialogues:
+    """The row groups of a file whose rows name their dialogues."""
+
+    def __init__(self, file: Any, span: Span, names: FieldNames, rows: int) -> None:
+        self._file, self._span, self._names, self._rows = file, span, names, rows
+
+    def tables(self, before: int) -> Iterator[tuple[int, pa.Table]]:
+        """Whole dialogues, the last one of each table being held back until its end is seen."""
+        import pyarrow as pa
+
+        held: pa.Table | None = None
+        for table in self._own_rows():
+            if isinstance(table, int):
+                before += table
+                continue
+            table = table if held is None else pa.concat_tables([held, table])
+            edge = _last_start(self._ids(table))
+            if edge:
+                yield before, table.slice(0, edge)
+                before += edge
+            held = table.slice(edge)
+        if held is not None and len(held):
+            held = pa.concat_tables([held, *self._rows_after(self._ids(held)[-1])])
+            yield before, held
+
+    def _own_rows(self) -> Iterator[pa.Table | int]:
+        """The rows of the groups, but for those of the dialogue before: of these the number."""
+        open_dialogue = self._last_before()
+        for table in _batches(self._file, range(self._span.start, self._span.stop), self._names, self._rows):
+            passed = _run_length(self._ids(table), open_dialogue)
+            if passed < len(table):
+                open_dialogue = None
+            yield passed
+            yield table.slice(passed)
+
+    def _rows_after(self, dialogue: Any) -> Iterator[pa.Table]:
+        """The rows of the next groups that go on with a dialogue."""
+        groups = range(self._span.stop, self._file.metadata.num_row_groups)
+        if dialogue in _UNNAMED:
+            return
+        for group in groups:
+            ids = self._group_ids(group)
+            if ids and ids[0] != dialogue:
+                return
+            for table in _batches(self._file, [group], self._names, self._rows):
+                length = _run_length(self._ids(table), dialogue)
+                yield table.slice(0, length)
+                if length < len(table):
+                    return
+
+    def _last_before(self) -> Any:
+        """The dialogue of the last row before the groups."""
+        for group in range(self._span.start - 1, -1, -1):
+            if ids := self._group_ids(group):
+                return ids[-1]
+        return None
+
+    def _group_ids(self, group: int) -> list[Any]:
+        return self._ids(self._file.read_row_group(group, columns=[self._names.dialog_id]))
+
+    def _ids(self, table: pa.Table) -> list[Any]:
+        ids: list[Any] = table.column(self._names.dialog_id).to_pylist()
+        return ids
+
+
+def _last_start(ids: Sequence[Any]) -> int:
+    """Where the last dialogue of some rows starts; their end where the last row is of none."""
+    if not ids or ids[-1] in _UNNAMED:
+        return len(ids)
+    start = len(ids) - 1
+    while start and ids[start - 1] == ids[-1]:
+        start -= 1
+    return start
+
+
+def _run_length(ids: Sequence[Any], dialogue: Any) -> int:
+    """How many rows at the start belong to a dialogue."""
+    if dialogue in _UNNAMED:
+        return 0
+    return next((row for row, name in enumerate(ids) if name != dialogue), len(ids))

@@ -1,0 +1,131 @@
+"""Shards: the files of one system, and what belongs to each.
+
+A pattern (`'logs/2026-*.jsonl'`) is one system whose shards are the files that match, in the order of their names; a
+folder is one system per file, or with `as_shards` one system whose shards are its files. References and contexts in
+files of their own are given in the same way, as many files as the responses have and in the same order; they go with
+responses in lines, since rows carry theirs.
+
+A dialogue never reaches over the end of a shard.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import Any
+
+from dialeval.core.errors import DataError, Fault, SettingError
+from dialeval.core.needs import Need
+from dialeval.data.formats.opening import LINES, format_of, stem_of
+from dialeval.data.formats.streams import is_pattern, is_remote, local_path, matching, size_of
+from dialeval.data.rows.fields import kind_of
+from dialeval.data.rows.reading import files_in, is_folder
+
+
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """A file of responses, and for references and contexts the files with those of the same rows, by set."""
+
+    path: str
+    beside: tuple[tuple[Need, tuple[str, ...]], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One input of responses: the shards of a system, or of several whose rows name them."""
+
+    argument: int
+    """The number of the argument it comes from: a folder is several sources."""
+    name: str | None
+    """What the user called it."""
+    system: str
+    """The system of rows that name none."""
+    where: str
+    shards: tuple[Shard, ...]
+
+
+def find_sources(responses: Any, references: Any = None, contexts: Any = None, as_shards: bool = False) -> list[Source]:
+    """The sources behind paths, patterns and folders, or a mapping of names to these."""
+    named: Mapping[str | None, Any] = responses if isinstance(responses, Mapping) else {None: responses}
+    if not named:
+        raise DataError(Fault("responses", None, "is an empty mapping", "name at least one system"))
+    beside = {
+        need: [_paths(one, as_shards, need.argument) for one in _sets(given)]
+        for need, given in {Need.REFERENCE: references, Need.CONTEXT: contexts}.items()
+        if given is not None
+    }
+    found: list[Source] = []
+    for argument, (name, given) in enumerate(named.items()):
+        where = _path(given, "responses")
+        shown = None if name is None else str(name)
+        for system, paths, place in _systems(where, shown, as_shards):
+            shards = _with_files_beside(paths, beside, place)
+            found.append(Source(argument, shown, system, place, shards))
+    return found
+
+
+def _systems(where: str, name: str | None, as_shards: bool) -> list[tuple[str, list[str], str]]:
+    """The systems of one argument: what each is called, its files, and where they lie."""
+    if not is_pattern(where) and not is_remote(where) and is_folder(local_path(where)) and not as_shards:
+        return [(stem_of(file), [str(file)], str(file)) for file in files_in(local_path(where))]
+    return [(name or system_name(where), _paths(where, as_shards, "responses"), where)]
+
+
+def _paths(given: Any, as_shards: bool, what: str) -> list[str]:
+    """The files of one system."""
+    where = _path(given, what)
+    if is_pattern(where):
+        return matching(where)
+    if is_remote(where):
+        return matching(where.rstrip("/") + "/*") if as_shards and where.endswith("/") else [where]
+    if not is_folder(local_path(where)):
+        size_of(where)  # a file that is not there is told now and not in an hour
+        return [where]
+    if not as_shards:
+        remedy = "name one file, or write --shards if the files of a folder are the parts of one"
+        raise DataError(Fault(where, None, "is a folder, and one file is expected", remedy))
+    return [str(file) for file in files_in(local_path(where))]
+
+
+def _path(given: Any, what: str) -> str:
+    if isinstance(given, str | os.PathLike):
+        return os.fspath(given)
+    raise SettingError(
+        f"{what}: {kind_of(given)} lies in the memory of this process; save it to a file to score it in batches"
+    )
+
+
+def _sets(given: Any) -> list[Any]:
+    return list(given.values()) if isinstance(given, Mapping) else [given]
+
+
+def _with_files_beside(
+    paths: Sequence[str], beside: Mapping[Need, Sequence[Sequence[str]]], where: str
+) -> tuple[Shard, ...]:
+    if not beside:
+        return tuple(Shard(path) for path in paths)
+    rows = next((path for path in paths if format_of(path) != LINES), None)
+    if rows is not None:
+        remedy = "put them into the rows (fields reference, context), or give responses one a line"
+        raise DataError(Fault(rows, None, "holds rows, and rows carry their own references and contexts", remedy))
+    for need, sets in beside.items():
+        for files in sets:
+            if len(files) != len(paths):
+                what = f"{len(paths)} files of responses and {len(files)} of {need.argument}"
+                raise DataError(Fault(where, None, what, "give one file for each, in the order of names"))
+    return tuple(
+        Shard(path, tuple((need, tuple(files[number] for files in sets)) for need, sets in beside.items()))
+        for number, path in enumerate(paths)
+    )
+
+
+def system_name(where: str) -> str:
+    """What the responses behind a path or pattern are called: its file name without what varies, else the folder's."""
+    if not is_pattern(where):
+        return stem_of(where.rstrip("/"))
+    path = PurePath(where)
+    fixed = re.sub(r"[*?]+|\[[^]]*\]", "", stem_of(path)).strip("-_. ")
+    return fixed or path.parent.name or "system"

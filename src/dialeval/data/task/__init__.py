@@ -1,0 +1,1 @@
+"""Files of task dialogues: predictions, goals, states and references."""

@@ -1,0 +1,266 @@
+"""The files of a task: what users wanted in each dialogue, what was booked, the true states, the references.
+
+A folder holds
+
+    goals.json             dialogue id -> domain -> informable (slot: value), requestable (words), booking (slot: value)
+    booked_domains.json    id -> per system turn the domains booked by then; without the file all count as booked
+    gold_states.json       id -> per system turn domain -> slot -> value; for systems that predict no states
+    references/NAME.json   id -> per system turn one text; any number of sets
+
+or `splits.json` (split -> ids) and a folder with those files for each split; each file also `.gz` or `.zst`. Every
+fault of every file is reported at once, with its path inside the JSON.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dialeval.core.columns import DIGEST_LENGTH
+from dialeval.core.errors import DataError, Fault, SettingError
+from dialeval.data.formats.opening import PACKINGS, read_bytes, stem_of, without_mark
+from dialeval.data.rows.fields import kind_of
+
+MAIN_REFERENCES = "mwz22"
+"""The reference set that comes first where it is there."""
+DEFAULT_SPLIT = "test"
+
+_Check = Callable[[Any, str], Iterator[tuple[str, str]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Goals:
+    """What the user of each dialogue wants, and by which turn each domain is booked."""
+
+    goals: Mapping[str, Mapping[str, Any]]
+    booked: Mapping[str, Sequence[Sequence[str]]] | None
+    digest: str
+
+    @property
+    def domains(self) -> list[str]:
+        """Every domain that some goal has."""
+        return sorted({domain for goal in self.goals.values() for domain in goal})
+
+    def is_booked(self, dialogue: str, turn: int, domain: str) -> bool:
+        """Whether the ground truth has the domain booked by a turn."""
+        return self.booked is None or domain in self.booked[dialogue][turn]
+
+
+@dataclass(frozen=True, slots=True)
+class TrueStates:
+    """The true state of each turn."""
+
+    states: Mapping[str, Sequence[Mapping[str, Mapping[str, str]]]]
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReferenceSets:
+    """The reference sets by name, each with one text per turn."""
+
+    sets: Mapping[str, Mapping[str, Sequence[str]]]
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class TaskFiles:
+    """All that a folder holds about a task but for its ontology and its venues."""
+
+    where: str
+    goals: Goals
+    states: TrueStates | None
+    references: ReferenceSets | None
+    turns: Mapping[str, int]
+    """The dialogues of the split in order, each with its number of system turns."""
+    split: str | None
+    other_splits: Mapping[str, str]
+    """Dialogue ids of other splits -> the split."""
+
+
+def read_task(folder: Path, split: str | None = None) -> TaskFiles:
+    """Read the files of a folder; of one with splits those of `split` (`test` unless given)."""
+    if not folder.is_dir():
+        raise DataError(Fault(str(folder), None, "there is no such folder", "check the path"))
+    whole, (split, others) = folder, _split(folder, split)
+    folder = whole / split if split else whole
+    faults: list[Fault] = []
+    shas: dict[str, str] = {}
+
+    def load(name: str, check: _Check) -> Any:
+        path = _existing(folder / name)
+        if path is None:
+            return None
+        try:
+            document, shas[name] = _document(path)
+        except DataError as error:
+            faults.extend(error.faults)
+            return None
+        remedy = "docs/task-dialogues.md shows the form"
+        found = [Fault(f"{path}: {place}", None, what, remedy) for place, what in check(document, "")]
+        faults.extend(found)
+        return None if found else document
+
+    goals = load("goals.json", _check_goals)
+    if goals is None and not faults:
+        faults.append(Fault(str(folder), None, "holds no goals.json", "name a folder with the files of a task"))
+    booked = load("booked_domains.json", _check_turns(_check_texts))
+    states = load("gold_states.json", _check_turns(_check_state))
+    names = sorted(_reference_names(folder), key=lambda name: (name != MAIN_REFERENCES, name))
+    sets = {name: load(f"references/{name}.json", _check_turns(_check_text)) for name in names}
+    if faults:
+        raise DataError(faults)
+    turns = _turn_counts(folder, list(goals), {"booked_domains": booked, "gold_states": states, **sets})
+    return TaskFiles(
+        str(whole),
+        Goals(_whole(goals), booked, _digest(shas, "goals.json", "booked_domains.json")),
+        None if states is None else TrueStates(states, _digest(shas, "gold_states.json")),
+        ReferenceSets(sets, _digest(shas, *(f"references/{name}.json" for name in sets))) if sets else None,
+        turns,
+        split,
+        others,
+    )
+
+
+def _whole(goals: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """The goals, each with all its parts."""
+    return {
+        dialogue: {
+            domain: {"informable": {}, "requestable": [], "booking": {}, **wishes} for domain, wishes in goal.items()
+        }
+        for dialogue, goal in goals.items()
+    }
+
+
+def _existing(path: Path) -> Path | None:
+    packed = (path.with_name(f"{path.name}{packing}") for packing in sorted(PACKINGS))
+    return next((file for file in (path, *packed) if file.is_file()), None)
+
+
+def _document(path: Path) -> tuple[Any, str]:
+    import orjson
+
+    data = without_mark(read_bytes(path)).tobytes()
+    try:
+        return orjson.loads(data), hashlib.sha256(data).hexdigest()
+    except orjson.JSONDecodeError as error:
+        raise DataError(Fault(str(path), error.lineno, f"not JSON ({error.msg})", "correct it there")) from None
+
+
+def _digest(shas: Mapping[str, str], *names: str) -> str:
+    lines = "".join(f"{shas[name]}  {name}\n" for name in names if name in shas)
+    return hashlib.sha256(lines.encode()).hexdigest()[:DIGEST_LENGTH]
+
+
+def _reference_names(folder: Path) -> set[str]:
+    place = folder / "references"
+    return {stem_of(file) for file in place.iterdir() if ".json" in file.suffixes} if place.is_dir() else set()
+
+
+def _split(folder: Path, asked: str | None) -> tuple[str | None, dict[str, str]]:
+    """The split that is read, and the dialogues of the others; None for a folder without splits."""
+    path = _existing(folder / "splits.json")
+    if path is None:
+        if asked is not None:
+            raise SettingError(f"the data in {folder} has no splits, so there is no split {asked!r}")
+        return None, {}
+    splits, _ = _document(path)
+    faults = [Fault(f"{path}: {at}", None, what, "add the pack again") for at, what in _check_splits(splits, "")]
+    if faults:
+        raise DataError(faults)
+    name = asked or DEFAULT_SPLIT
+    if name not in splits:
+        raise SettingError(f"the data in {folder} has no split {name!r}; it has {', '.join(splits)}")
+    return name, {dialogue: other for other, ids in splits.items() if other != name for dialogue in ids}
+
+
+def _turn_counts(folder: Path, dialogues: Sequence[str], files: Mapping[str, Any]) -> dict[str, int]:
+    """The number of turns of each dialogue, on which all files have to agree."""
+    given = {name: document for name, document in files.items() if document is not None}
+    if not given:
+        what = "says nothing about turns"
+        remedy = "add booked_domains.json, gold_states.json or references/NAME.json"
+        raise DataError(Fault(str(folder), None, what, remedy))
+    faults, turns = [], {}
+    for dialogue in dialogues:
+        counts = {name: len(document.get(dialogue, ())) for name, document in given.items()}
+        if len(set(counts.values())) > 1:
+            what = "has " + ", ".join(f"{count} turns in {name}" for name, count in counts.items())
+            faults.append(Fault(f"{folder}: {dialogue}", None, what, "every file must have all its system turns"))
+        turns[dialogue] = max(counts.values())
+    if faults:
+        raise DataError(faults)
+    return turns
+
+
+def _check_goals(document: Any, _at: str) -> Iterator[tuple[str, str]]:
+    if not isinstance(document, dict):
+        yield "(top)", f"is {kind_of(document)}, not an object of dialogue id -> goal"
+        return
+    for dialogue, goal in document.items():
+        if not isinstance(goal, dict):
+            yield dialogue, f"is {kind_of(goal)}, not an object of domain -> wishes"
+            continue
+        for domain, wishes in goal.items():
+            yield from _check_wishes(wishes, f"{dialogue}.{domain}")
+
+
+def _check_wishes(wishes: Any, at: str) -> Iterator[tuple[str, str]]:
+    if not isinstance(wishes, dict):
+        yield at, f"is {kind_of(wishes)}, not an object with informable and requestable"
+        return
+    yield from _check_slots(wishes.get("informable", {}), f"{at}.informable")
+    yield from _check_texts(wishes.get("requestable", []), f"{at}.requestable")
+    yield from _check_slots(wishes.get("booking") or {}, f"{at}.booking")
+
+
+def _check_turns(check: _Check) -> _Check:
+    def checked(document: Any, _at: str) -> Iterator[tuple[str, str]]:
+        if not isinstance(document, dict):
+            yield "(top)", f"is {kind_of(document)}, not an object of dialogue id -> list of turns"
+            return
+        for dialogue, turns in document.items():
+            if not isinstance(turns, list):
+                yield dialogue, f"is {kind_of(turns)}, not a list of turns"
+                continue
+            for at, turn in enumerate(turns):
+                yield from check(turn, f"{dialogue}[{at}]")
+
+    return checked
+
+
+def _check_state(state: Any, at: str) -> Iterator[tuple[str, str]]:
+    if not isinstance(state, dict):
+        yield at, f"is {kind_of(state)}, not an object of domain -> slots"
+        return
+    for domain, slots in state.items():
+        yield from _check_slots(slots, f"{at}.{domain}")
+
+
+def _check_slots(slots: Any, at: str) -> Iterator[tuple[str, str]]:
+    if not isinstance(slots, dict):
+        yield at, f"is {kind_of(slots)}, not an object of slot -> value"
+        return
+    for slot, value in slots.items():
+        if not isinstance(value, str):
+            yield f"{at}.{slot}", f"is {kind_of(value)}, not a text"
+
+
+def _check_texts(texts: Any, at: str) -> Iterator[tuple[str, str]]:
+    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+        yield at, "is not a list of texts"
+
+
+def _check_text(text: Any, at: str) -> Iterator[tuple[str, str]]:
+    if not isinstance(text, str):
+        yield at, f"is {kind_of(text)}, not a text"
+
+
+def _check_splits(document: Any, _at: str) -> Iterator[tuple[str, str]]:
+    if not isinstance(document, dict):
+        yield "(top)", f"is {kind_of(document)}, not an object of split -> list of dialogue ids"
+        return
+    for name, ids in document.items():
+        yield from _check_texts(ids, name)

@@ -1,0 +1,278 @@
+"""Predictions for task dialogues, in the form of the MultiWOZ evaluation.
+
+    {"sng0073": [{"response": "[taxi_type] is booked.",
+                  "state": {"taxi": {"leave": "17:15"}}, "active_domains": ["taxi"]}, ...], ...}
+
+`state` and `active_domains` may be left out. The document becomes one row per turn of the data, dialogues in the data's
+order, so that the rows of all systems line up: a turn or a whole dialogue that the document lacks is a row without a
+response. `position` keeps the place in the document. What the document holds is never changed.
+
+Every fault is reported at once, each with its path inside the JSON, such as `pmul1635[3].state.hotel`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dialeval.core.columns import ObjectColumn, TextColumn
+from dialeval.core.errors import DataError, Fault
+from dialeval.core.needs import Need
+from dialeval.data.formats.opening import PathSource, read_bytes, stem_of, without_mark
+from dialeval.data.rows.fields import kind_of
+from dialeval.data.rows.reading import files_in, is_folder
+from dialeval.data.rows.system import Rows
+from dialeval.data.task.corpus import TaskFiles
+
+UNNAMED = "predictions"
+"""The system of predictions that come without a name."""
+SHOWN_UNKNOWN = 20
+"""Unknown dialogue ids are named one by one up to this number, and then counted."""
+
+_FORM = "give an object of dialogue id -> list of turns, each an object with a response"
+_Found = Iterator[tuple[str, str, str]]
+"""Path, what is wrong, what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Predictions:
+    """One system's rows, and how much of the data it covers."""
+
+    rows: Rows
+    dialogues: int
+    """Dialogues of the data that are there."""
+    turns: int
+    """Turns that are there."""
+    with_state: int
+    with_domains: int
+    short: int
+    """Turns that are missing in dialogues that are there."""
+
+    @property
+    def given(self) -> list[dict[str, Any]]:
+        """The rows of the turns that are there."""
+        rows: Iterable[dict[str, Any]] = self.rows.columns[Need.TASK_TURNS]  # type: ignore[assignment]
+        return [row for row in rows if row["response"] is not None]
+
+
+def read_predictions(source: Any, task: TaskFiles) -> list[Predictions]:
+    """The predictions of every system in a source: a path, a folder, a document, or a mapping of names to these."""
+    found: list[Predictions] = []
+    faults: list[Fault] = []
+    for system, where, read in _documents(source):
+        try:
+            found.append(predictions_of(read(), task, system, where))
+        except DataError as error:
+            faults += error.faults
+    names = [prediction.rows.system for prediction in found]
+    for name in sorted({name for name in names if names.count(name) > 1}):
+        faults.append(Fault(name, None, "two systems have this name", "rename a file, or write NAME=FILE"))
+    if faults:
+        raise DataError(faults)
+    return found
+
+
+def _documents(source: Any) -> Iterator[tuple[str, str, Any]]:
+    """System, place and reader of each document."""
+    if isinstance(source, str | os.PathLike):
+        paths: Sequence[PathSource] = files_in(source) if is_folder(source) else [source]
+        for path in paths:
+            yield stem_of(path), os.fspath(path), partial(_document, path)
+    elif isinstance(source, Mapping) and source and all(_names_a_system(value) for value in source.values()):
+        for name, value in source.items():
+            is_path = isinstance(value, str | os.PathLike)
+            for system, where, read in _documents(value):
+                shown = f"{name}/{system}" if is_path and is_folder(value) else str(name)
+                yield shown, where if is_path else str(name), read
+    else:
+        yield UNNAMED, UNNAMED, lambda: source
+
+
+def _names_a_system(value: object) -> bool:
+    """Whether a value of a mapping is a whole system and not a dialogue, which is a list."""
+    return isinstance(value, str | os.PathLike | Mapping)
+
+
+def _document(path: PathSource) -> Any:
+    import orjson
+
+    where = os.fspath(path)
+    data = without_mark(read_bytes(path))
+    if not len(data):
+        raise DataError(Fault(where, None, "is empty", _FORM))
+    try:
+        return orjson.loads(data.data)
+    except orjson.JSONDecodeError as error:
+        raise DataError(Fault(where, error.lineno, f"not JSON ({error.msg})", "correct it there")) from None
+
+
+def read_document(path: PathSource) -> dict[str, Any]:
+    """The predictions in a file as they stand, checked for their form but not against any data."""
+    document = _document(path)
+    where = os.fspath(path)
+    faults = [_placed(where, *found) for found in _form_faults(document)]
+    if faults:
+        raise DataError(faults)
+    return dict(document)
+
+
+def _placed(where: str, path: str, what: str, remedy: str) -> Fault:
+    return Fault(f"{where}: {path}" if path else where, None, what, remedy)
+
+
+def predictions_of(document: Any, task: TaskFiles, system: str, where: str) -> Predictions:
+    """The predictions of one document."""
+    faults = [_placed(where, *found) for found in (*_form_faults(document), *_data_faults(document, task))]
+    if faults:
+        raise DataError(faults)
+    position = 0
+    given: dict[str, list[dict[str, Any]]] = {}
+    for dialogue, turns in document.items():
+        given[dialogue] = [
+            {
+                "dialogue": dialogue,
+                "turn": at,
+                "position": position + at,
+                "response": turn["response"],
+                "state": turn.get("state"),
+                "active_domains": turn.get("active_domains"),
+            }
+            for at, turn in enumerate(turns)
+        ]
+        position += len(turns)
+    return _aligned(given, task, system, where)
+
+
+def _aligned(given: Mapping[str, list[dict[str, Any]]], task: TaskFiles, system: str, where: str) -> Predictions:
+    """The turns in the data's order, with a row for each that is missing."""
+    rows: list[dict[str, Any]] = []
+    for dialogue, count in task.turns.items():
+        turns = given.get(dialogue, [])
+        rows += turns
+        rows += [missing_turn(dialogue, at) for at in range(len(turns), count)]
+    there = [row for row in rows if row["response"] is not None]
+    with_state = sum(row["state"] is not None for row in there)
+    columns: dict[Need, Any] = {Need.TASK_TURNS: ObjectColumn(rows)}
+    if there and with_state == len(there):
+        columns[Need.STATES] = ObjectColumn(rows)
+    dialogues = TextColumn.from_strings([row["dialogue"] for row in rows])
+    turns_column = np.array([row["turn"] for row in rows], np.int64)
+    return Predictions(
+        Rows(system, columns, dialogues, turns_column, where),
+        dialogues=sum(dialogue in given for dialogue in task.turns),
+        turns=len(there),
+        with_state=with_state,
+        with_domains=sum(row["active_domains"] is not None for row in there),
+        short=sum(task.turns[dialogue] - len(turns) for dialogue, turns in given.items()),
+    )
+
+
+def missing_turn(dialogue: str, turn: int) -> dict[str, Any]:
+    """The row of a turn that a system does not give."""
+    return {
+        "dialogue": dialogue,
+        "turn": turn,
+        "position": None,
+        "response": None,
+        "state": None,
+        "active_domains": None,
+    }
+
+
+def _form_faults(document: Any) -> _Found:
+    """What is wrong with a document by itself."""
+    if not isinstance(document, Mapping) or not document:
+        empty = isinstance(document, Mapping)
+        yield "", "is an empty object" if empty else f"is {kind_of(document)}", _FORM
+        return
+    for dialogue, turns in document.items():
+        if not isinstance(turns, list | tuple):
+            yield str(dialogue), f"is {kind_of(turns)}, not a list of turns", _FORM
+            continue
+        for at, turn in enumerate(turns):
+            if not _is_sound(turn):
+                yield from _turn_faults(turn, dialogue, at)
+
+
+def _data_faults(document: Any, task: TaskFiles) -> _Found:
+    """What in a document does not fit the data."""
+    if not isinstance(document, Mapping):
+        return
+    unknown = [dialogue for dialogue in document if dialogue not in task.turns]
+    for dialogue in unknown[:SHOWN_UNKNOWN]:
+        yield str(dialogue), *_unknown(str(dialogue), task)
+    if len(unknown) > SHOWN_UNKNOWN:
+        more = len(unknown) - SHOWN_UNKNOWN
+        yield (
+            "",
+            f"and {more} more dialogue ids that the data does not have",
+            "check that file and data belong together",
+        )
+    for dialogue, turns in document.items():
+        most = task.turns.get(dialogue)
+        if most is not None and isinstance(turns, list | tuple) and len(turns) > most:
+            what = f"one turn too many: the dialogue has {most} system turns in the data, and {len(turns)} here"
+            yield f"{dialogue}[{most}]", what, "give one response per system turn"
+
+
+def _unknown(dialogue: str, task: TaskFiles) -> tuple[str, str]:
+    if dialogue in task.other_splits:
+        split = task.other_splits[dialogue]
+        return f"the dialogue belongs to the split {split!r}, not to {task.split!r}", f"pass split={split} (--split)"
+    plain = Path(dialogue.lower()).name.removesuffix(".json")
+    hint = f"write {plain!r}" if plain in task.turns else "leave it out, or check that file and data belong together"
+    return "the data has no such dialogue", hint
+
+
+def _is_sound(turn: Any) -> bool:
+    """Whether nothing is wrong with a turn, for the many with which nothing is: told quickly."""
+    if type(turn) is not dict or type(turn.get("response")) is not str:
+        return False
+    state = turn.get("state", {})
+    if type(state) is not dict:
+        return False
+    for slots in state.values():
+        if type(slots) is not dict or any(type(value) is not str for value in slots.values()):
+            return False
+    domains = turn.get("active_domains", [])
+    return type(domains) is list and all(type(domain) is str for domain in domains)
+
+
+def _turn_faults(turn: Any, dialogue: str, turn_at: int) -> _Found:
+    at = f"{dialogue}[{turn_at}]"
+    if not isinstance(turn, Mapping):
+        yield at, f"is {kind_of(turn)}, not an object with a response", _FORM
+        return
+    if "response" not in turn:
+        yield at, "has no response", "give every turn one; an empty text if the system said nothing"
+    elif not isinstance(turn["response"], str):
+        remedy = "give a text; an empty one if the system said nothing"
+        yield f"{at}.response", f"is {kind_of(turn['response'])}, not a text", remedy
+    if "state" in turn:
+        yield from _state_faults(turn["state"], f"{at}.state")
+    domains = turn.get("active_domains", [])
+    if not isinstance(domains, list | tuple) or not all(isinstance(domain, str) for domain in domains):
+        yield f"{at}.active_domains", "is not a list of domain names", 'give such a list, or leave it out: ["hotel"]'
+
+
+def _state_faults(state: Any, at: str) -> _Found:
+    if not isinstance(state, Mapping):
+        yield at, f"is {kind_of(state)}, not an object of domain -> slots", "leave it out where there is none"
+        return
+    for domain, slots in state.items():
+        if not isinstance(slots, Mapping):
+            yield (
+                f"{at}.{domain}",
+                f"is {kind_of(slots)}, not an object of slot -> value",
+                "give slots with their values",
+            )
+            continue
+        for slot, value in slots.items():
+            if not isinstance(value, str):
+                yield f"{at}.{domain}.{slot}", f"is {kind_of(value)}, not a text", "give the value as a text"

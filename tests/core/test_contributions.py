@@ -1,0 +1,90 @@
+"""What rows bring: gathered over batches, saved and loaded equal, added up by cluster."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import dialeval
+from dialeval.core import contributions
+from dialeval.core.columns import TextColumn, TokenColumn
+from dialeval.core.contributions import (
+    ClusteredRows,
+    Resamples,
+    RowSums,
+    RowWords,
+    from_arrow,
+    gathered,
+    joined,
+    to_arrow,
+)
+from dialeval.core.errors import NeedError
+from dialeval.text.vocabulary import Vocabulary
+
+texts = st.lists(st.text("ab é", max_size=8), max_size=6)
+
+
+def tokens(rows: list[str], vocabulary: Vocabulary) -> TokenColumn:
+    return vocabulary.split(TextColumn.from_strings(rows))
+
+
+def words(rows: RowWords) -> list[list[str]]:
+    return [[rows.words[word] for word in rows.ids[a:b]] for a, b in zip(rows.offsets, rows.offsets[1:], strict=False)]
+
+
+@given(texts, texts, st.booleans())
+def test_batches_are_gathered_in_order_whatever_their_vocabulary(a: list[str], b: list[str], shared: bool) -> None:
+    vocabulary = Vocabulary(["z", "b"])  # ids that do not start at 0
+    parts = [tokens(a, vocabulary), tokens(b, vocabulary if shared else Vocabulary())]
+    found = gathered(parts)
+    assert isinstance(found, RowWords)
+    assert words(found) == [row.split() for row in [*a, *b]]
+    assert found == RowWords.of(tokens([*a, *b], Vocabulary())), "numbered by first use, wherever they were met"
+
+
+@given(texts, st.lists(st.lists(st.floats(-1e9, 1e9), min_size=2, max_size=2), min_size=1, max_size=6))
+def test_saved_statistics_load_equal(rows: list[str], sums: list[list[float]]) -> None:
+    for one in (RowSums(np.array(sums)), RowWords.of(tokens([*rows, "a b"], Vocabulary()))):
+        table = to_arrow({"x": one}, "system")
+        assert from_arrow(table) == {"x": one}
+        assert from_arrow(table.slice(1)) != {"x": one}
+
+
+def test_two_systems_share_a_numbering_when_they_are_joined() -> None:
+    left, right = (RowWords.of(tokens(rows, Vocabulary())) for rows in (["a b"], ["b c", "a"]))
+    both = joined([left, right])
+    assert isinstance(both, RowWords)
+    assert words(both) == [["a", "b"], ["b", "c"], ["a"]]
+    assert both.ids.tolist() == [0, 1, 1, 2, 0]
+
+
+def test_sums_are_added_up_by_cluster_and_resample() -> None:
+    rows = ClusteredRows({"n": RowSums(np.array([[1.0, 0], [2, 1], [4, 0], [8, 1]]))}, np.array([0, 1, 3, 4]))
+    sample = Resamples(rows, np.array([[1, 1, 1], [3, 0, 2]]))
+    assert sample.totals("n").tolist() == [[15, 2], [19, 2]]
+    with pytest.raises(NeedError, match="did not keep"):
+        sample.totals("other")
+
+
+def test_a_run_with_statistics_is_saved_and_loaded(tmp_path: Path) -> None:
+    run = dialeval.evaluate({"a": ["x y", "", "y"], "b": ["z"] * 3}, metrics="distinct,length")
+    assert list(run["a"].contributions) == ["words/words.1/unk"]
+    assert dialeval.load(run.save(tmp_path)) == run
+    other = dialeval.evaluate({"a": ["x y", "", "x"], "b": ["z"] * 3}, metrics="distinct,length")
+    assert run["b"] == other["b"]
+    assert run["a"] != other["a"]
+
+
+def test_batches_and_threads_change_nothing() -> None:
+    rows = [f"w{n % 7} w{n % 3} x" for n in range(100)]
+    whole, cut = (dialeval.evaluate(rows, metrics="distinct", batch_rows=size, threads=2) for size in (1000, 7))
+    assert whole["system"].contributions == cut["system"].contributions
+
+
+def test_very_many_rows_keep_no_statistics(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(contributions, "KEPT_ROWS", 2)
+    assert not dialeval.evaluate(["a", "b", "c"], metrics="distinct")["system"].contributions

@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+import codecs
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from dialeval.core.errors import Fault
+from dialeval.core.needs import Need
+from dialeval.data.rows.reading import read_responses, read_texts
+
+Caught = Callable[[Callable[[], object]], list[Fault]]
+Write = Callable[[str, "bytes | str"], Path]
+
+
+def test_forms(write: Write) -> None:
+    [texts] = read_responses(write("a.json", codecs.BOM_UTF8 + b'["x", ""]'))
+    assert (texts.system, list(texts.responses)) == ("a", ["x", ""])
+    [rows] = read_responses(write("b.json", '[{"response": "x", "reference": "r"}]'))
+    assert list(rows.columns[Need.REFERENCE]) == [["r"]]
+    first, second = read_responses(write("c.json", '{"damd": ["x"], "ubar": [{"response": "y"}]}'))
+    assert (first.system, second.system) == ("damd", "ubar")
+    assert list(second.responses) == ["y"]
+
+
+def test_named_lists_of_references_are_several_per_row(write: Write) -> None:
+    path = write("a.json", '{"one": ["a", "b"], "two": ["c", ["d", "e"]]}')
+    assert list(read_texts(path, Need.REFERENCE)) == [["a", "c"], ["b", "d", "e"]]
+
+
+@pytest.mark.parametrize(
+    ("content", "line", "what"),
+    [
+        ('[\n"a",\n"b"\n"c"]', 4, "not JSON ("),
+        ('[\n"a"', 2, "not JSON ("),
+        ("[" * 100_000, 1, "not JSON (depth limit"),
+        ("3", 1, "is a number"),
+        ("{}", 1, "is an empty object"),
+        (" \n", None, "is empty"),
+        ("", None, "is empty"),
+        ("[]", None, "holds no rows"),
+        ('{"a": "x"}', None, "'a' is a string, not a list of rows"),
+        ('{"a": ["x"], "b": []}', None, "'b' is an empty list, not a list of rows"),
+        (b'[\n"a",\n"\xff"]', 3, "byte 0xff at position 2 of the line is not UTF-8"),
+    ],
+)
+def test_faults_of_documents(
+    write: Write, faults_of: Caught, content: bytes | str, line: int | None, what: str
+) -> None:
+    path = write("a.json", content)
+    [fault] = faults_of(lambda: read_responses(path))
+    assert (fault.where, fault.line) == (str(path), line)
+    assert fault.what.startswith(what)
+
+
+def test_faults_of_items_name_their_lines(write: Write, faults_of: Caught) -> None:
+    path = write("a.json", '[\n  "a", 3,\n  {\n    "response": 4\n  }\n,\n null, "[,]\\"{"\n,{}]')
+    assert [fault.line for fault in faults_of(lambda: read_responses(path))] == [2, 3, 7, 8]
+
+
+def test_faults_of_items_in_named_lists_name_their_lines(write: Write, faults_of: Caught) -> None:
+    path = write("a.json", '{\n"a": ["x",\n1],\n"b" : [\n\n2]}')
+    found = faults_of(lambda: read_responses(path))
+    assert [(fault.line, fault.what) for fault in found] == [
+        (3, "the row is a number"),
+        (6, "the row is a number"),
+    ]
+
+
+def test_a_fault_in_a_deeply_nested_document_is_still_a_fault(write: Write, faults_of: Caught) -> None:
+    deep = "[" * 1015 + "]" * 1015
+    path = write("a.json", f'[3,\n{{"response": "x", "more": {deep}}},\n3]')
+    first, second = faults_of(lambda: read_responses(path))
+    assert first.line == 1
+    assert second.what == "the row is a number"

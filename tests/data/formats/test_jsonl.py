@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+import codecs
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from dialeval.core.errors import Fault
+from dialeval.data.rows.reading import read_responses
+
+Caught = Callable[[Callable[[], object]], list[Fault]]
+Write = Callable[[str, "bytes | str"], Path]
+
+
+def test_blank_lines_marks_and_line_ends(write: Write) -> None:
+    separators = "a\u2028b\u0085c\rd"
+    line = json.dumps({"response": separators}, ensure_ascii=False).replace("\\r", "\\r")
+    content = codecs.BOM_UTF8 + f'{line}\r\n\n  \t\r\n"plain"\n{{"response": ""}}'.encode()
+    [rows] = read_responses(write("a.jsonl", content))
+    assert list(rows.responses) == [separators, "plain", ""]
+    assert rows.system == "a"
+
+
+@pytest.mark.parametrize(
+    ("line", "what"),
+    [
+        (b'{"response": "x"', "not JSON ("),
+        (b'{"response": "x"} trailing', "not JSON ("),
+        (b"[" * 100_000, "not JSON (depth limit exceeded"),
+        (b'{"response": "x", "n": ' + b"9" * 5000 + b"}", "not JSON (number is infinity"),
+        (b'{"response": NaN}', "not JSON ("),
+        (b'{"response": "\\ud800"}', "not JSON (no low surrogate"),
+        (b'{"response": "\xe9"}', "byte 0xe9 at position 15 of the line is not UTF-8"),
+        (b"\x0c", "not JSON ("),
+        (b"3", "the row is a number"),
+    ],
+)
+def test_every_bad_line_is_a_fault(write: Write, faults_of: Caught, line: bytes, what: str) -> None:
+    good = b'{"response": "x"}'
+    path = write("a.jsonl", b"\n".join([good, line, b"", good, line, good]))
+    found = faults_of(lambda: read_responses(path))
+    assert [(fault.where, fault.line) for fault in found] == [(str(path), 2), (str(path), 5)]
+    assert all(fault.what.startswith(what) for fault in found)
+
+
+def test_faults_of_parsing_and_of_fields_come_in_file_order(write: Write, faults_of: Caught) -> None:
+    path = write("a.jsonl", '{"a": 1}\n{\n{"response": 3}\nnope\n')
+    assert [fault.line for fault in faults_of(lambda: read_responses(path))] == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("content", ["", "\n\n"])
+def test_a_file_without_rows_is_a_fault(write: Write, faults_of: Caught, content: str) -> None:
+    [fault] = faults_of(lambda: read_responses(write("a.jsonl", content)))
+    assert fault.what == "holds no rows"

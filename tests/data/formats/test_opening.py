@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+import gzip
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from dialeval.core.errors import DataError, Fault
+from dialeval.data.formats.opening import format_of, read_bytes, stem_of
+
+
+def zstd(data: bytes) -> bytes:
+    packed: bytes = pa.compress(data, codec="zstd", asbytes=True)
+    return packed
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "stem"),
+    [
+        ("damd.txt", "txt", "damd"),
+        ("damd.jsonl.gz", "jsonl", "damd"),
+        ("DAMD.JSON.ZST", "json", "DAMD"),
+        ("model-v1.5.txt", "txt", "model-v1.5"),
+        ("model-v1.5", "txt", "model-v1.5"),
+        ("model.gz", "txt", "model"),
+        ("a.b.tsv", "tsv", "a.b"),
+        ("rows.parquet", "parquet", "rows"),
+        ("rows.feather", "arrow", "rows"),
+        ("folder.csv/rows", "txt", "rows"),
+    ],
+)
+def test_names(name: str, kind: str, stem: str) -> None:
+    assert format_of(name) == kind
+    assert stem_of(name) == stem
+
+
+def test_a_plain_file_is_mapped_and_not_copied(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_bytes(b"hello\n")
+    data = read_bytes(path)
+    with path.open("r+b") as file:
+        file.write(b"J")
+    assert data.tobytes() == b"Jello\n"
+
+
+def test_archives_may_follow_one_another(tmp_path: Path) -> None:
+    (tmp_path / "a.txt.gz").write_bytes(gzip.compress(b"one\n") + gzip.compress(b"two\n"))
+    (tmp_path / "a.txt.zst").write_bytes(zstd(b"one\n") + zstd(b"two\n"))
+    assert read_bytes(tmp_path / "a.txt.gz").tobytes() == b"one\ntwo\n"
+    assert read_bytes(tmp_path / "a.txt.zst").tobytes() == b"one\ntwo\n"
+
+
+def test_an_empty_file_has_no_bytes(tmp_path: Path) -> None:
+    for name in ("a.txt", "a.txt.gz"):
+        (tmp_path / name).write_bytes(gzip.compress(b"") if name.endswith("gz") else b"")
+        assert len(read_bytes(tmp_path / name)) == 0
+
+
+@pytest.mark.parametrize(
+    ("packing", "harm"),
+    [("gz", "cut"), ("gz", "other"), ("gz", "flipped"), ("zst", "cut"), ("zst", "other")],
+)
+def test_a_broken_archive_is_a_fault(
+    tmp_path: Path, packing: str, harm: str, faults_of: Callable[[Callable[[], object]], list[Fault]]
+) -> None:
+    text = bytes(range(256)) * 40
+    whole = gzip.compress(text) if packing == "gz" else zstd(text)
+    middle = len(whole) // 2
+    flipped = whole[:middle] + bytes([whole[middle] ^ 0xFF]) * 8 + whole[middle + 8 :]
+    path = tmp_path / f"a.txt.{packing}"
+    path.write_bytes({"cut": whole[:-5], "other": b"plain text\n", "flipped": flipped}[harm])
+    [fault] = faults_of(lambda: read_bytes(path))
+    assert fault.where == str(path)
+    assert f".{packing} archive" in fault.what
+    assert "pack it again" in fault.remedy
+
+
+def test_missing_file_folder_and_permission_are_faults(
+    tmp_path: Path, faults_of: Callable[[Callable[[], object]], list[Fault]]
+) -> None:
+    [missing] = faults_of(lambda: read_bytes(tmp_path / "no.txt"))
+    assert (missing.where, missing.what) == (str(tmp_path / "no.txt"), "there is no such file")
+    [folder] = faults_of(lambda: read_bytes(tmp_path))
+    assert "folder" in folder.what
+    [nothing] = faults_of(lambda: read_bytes(""))
+    assert "no such file" in nothing.what
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read every file")
+def test_a_file_one_may_not_read_is_a_fault(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text("x")
+    path.chmod(0)
+    with pytest.raises(DataError, match="may not be read"):
+        read_bytes(path)
+
+
+def test_a_pipe_can_be_read(tmp_path: Path) -> None:
+    reading, writing = os.pipe()
+    os.write(writing, b"piped\n")
+    os.close(writing)
+    try:
+        assert read_bytes(f"/dev/fd/{reading}").tobytes() == b"piped\n"
+    finally:
+        os.close(reading)

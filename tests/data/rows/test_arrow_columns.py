@@ -1,0 +1,134 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dialeval.core.errors import DataError, Fault
+from dialeval.core.needs import Need
+from dialeval.data.rows import arrow_columns
+from dialeval.data.rows.arrow_columns import rows_of, texts_of
+from dialeval.data.rows.fields import FieldNames, Records, numbered
+from dialeval.data.rows.gathering import gather_rows
+from dialeval.data.rows.system import Rows
+
+Caught = Callable[[Callable[[], object]], list[Fault]]
+AsPlain = Callable[[list[Rows]], list[dict[str, Any]]]
+NAMES = FieldNames()
+
+text = st.text(st.characters(codec="utf-8"), max_size=4)
+turn = st.fixed_dictionaries({"speaker": text, "text": text})
+rows = st.fixed_dictionaries(
+    {
+        "response": text,
+        "reference": st.none() | st.lists(text, max_size=3),
+        "context": st.none() | st.lists(turn, max_size=3),
+        "system": st.sampled_from(["a", "b", "", None]),
+        "dialog_id": st.sampled_from(["d", "e", "", None]),
+        "turn": st.none() | st.integers(0, 9),
+        "response_is_reference": st.none() | st.booleans(),
+    }
+)
+
+
+def result(call: Callable[[], list[Rows]]) -> object:
+    try:
+        return [
+            (
+                found.system,
+                {need: list(column) for need, column in found.columns.items()},
+                None if found.dialogues is None else list(found.dialogues),
+                None if found.turns is None else found.turns.tolist(),
+            )
+            for found in call()
+        ]
+    except DataError as error:
+        return error.faults
+
+
+@given(st.lists(rows, min_size=1, max_size=6), st.integers(0, 3), st.integers(1, 3))
+def test_columns_and_rows_agree(values: list[dict[str, Any]], start: int, pieces: int) -> None:
+    whole = pa.Table.from_pylist(values)
+    table = pa.concat_tables([whole] * pieces).slice(start)
+    listed = table.to_pylist()
+    by_column = result(lambda: rows_of(table, "t", NAMES, "file"))
+    by_row = result(lambda: gather_rows(Records("t", numbered(listed)), NAMES, "file"))
+    assert by_column == by_row
+
+
+@pytest.mark.parametrize(
+    "kind", [pa.string(), pa.large_string(), pa.string_view(), pa.dictionary(pa.int32(), pa.string())]
+)
+def test_kinds_of_string(kind: pa.DataType, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(arrow_columns, "gather_rows")
+    table = pa.table(
+        {name: pa.array(["a", "é"]).cast(kind) for name in ("response", "reference", "system", "dialog_id")}
+    )
+    found = rows_of(table, "t", NAMES, "file")
+    assert [(each.system, list(each.responses)) for each in found] == [("a", ["a"]), ("é", ["é"])]
+    assert list(found[1].columns[Need.REFERENCE]) == [["é"]]
+
+
+def test_plain_columns_are_not_read_row_by_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(arrow_columns, "gather_rows")
+    turns = [[{"role": "user", "content": "x"}], None, []]
+    table = pa.table(
+        {"response": ["a", "b", "c"], "context": turns, "reference": [["r"], [], None], "turn": [1, None, 3]}
+    )
+    [found] = rows_of(table, "t", NAMES, "file")
+    assert list(found.columns[Need.CONTEXT]) == [["x"], [], []]
+    assert list(found.columns[Need.REFERENCE]) == [["r"], [], []]
+    assert found.turns is not None
+    assert found.turns.tolist() == [1, -1, 3]
+
+
+def test_chats() -> None:
+    chats = [[{"role": "user", "content": "x"}, {"role": "assistant", "content": "y"}]] * 2
+    [found] = rows_of(pa.table({"messages": chats, "id": [1, 2]}), "t", NAMES, "file")
+    assert list(found.responses) == ["y", "y"]
+    assert found.dialogues is not None
+    assert list(found.dialogues) == ["1", "2"]
+
+
+@pytest.mark.parametrize(
+    ("columns", "faults"),
+    [
+        ({"response": ["a", None]}, [(2, "response is null")]),
+        ({"response": [1, 2]}, [(1, "response is a number"), (2, "response is a number")]),
+        ({"response": ["a", "b"], "turn": [0, -1]}, [(2, "turn is -1")]),
+        ({"response": ["a", "b"], "turn": [0.5, 1.0]}, [(1, "turn is 0.5")]),
+        ({"response": ["a", "b"], "reference": [["x", None], ["y"]]}, [(1, "reference[1] is null")]),
+        (
+            {"response": ["a", "b"], "context": [[{"speaker": "A"}], []]},
+            [(1, "context[0] has neither text nor content, only speaker")],
+        ),
+        (
+            {"response": ["a", "b"], "response_is_reference": [1, None], "reference": ["x", "y"]},
+            [(1, "response_is_reference is a number")],
+        ),
+        ({"response": pa.array([], pa.string())}, [(None, "holds no rows")]),
+    ],
+)
+def test_faults(columns: dict[str, Any], faults: list[tuple[int | None, str]], faults_of: Caught) -> None:
+    found = faults_of(lambda: rows_of(pa.table(columns), "t", NAMES, "file"))
+    assert [(fault.where, fault.line, fault.what) for fault in found] == [("t", *fault) for fault in faults]
+
+
+def test_two_columns_of_one_name_are_a_fault(faults_of: Caught) -> None:
+    table = pa.Table.from_arrays([pa.array(["a"]), pa.array(["b"])], names=["response", "response"])
+    [fault] = faults_of(lambda: rows_of(table, "t", NAMES, "file"))
+    assert fault.what == "has several columns 'response'"
+
+
+def test_texts(faults_of: Caught) -> None:
+    table = pa.table({"reference": [["a", "b"], None, ["c"]], "response_is_reference": [False, None, True]})
+    assert list(texts_of(table, "t", NAMES, Need.REFERENCE)) == [["a", "b"], [], []]
+    assert list(texts_of(pa.table({"response": ["a", "b"], "x": [1, 2]}), "t", NAMES, Need.CONTEXT)) == [["a"], ["b"]]
+    [fault] = faults_of(lambda: texts_of(pa.table({"x": ["a"], "y": ["b"]}), "t", NAMES, Need.CONTEXT))
+    assert fault.what == "has no field 'context', only x, y"
+    found = faults_of(lambda: texts_of(pa.table({"reference": [1, 2]}), "t", NAMES, Need.REFERENCE))
+    assert [fault.line for fault in found] == [1, 2]

@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from dialeval.core.errors import Fault
+from dialeval.core.needs import Need
+from dialeval.data.rows.fields import FieldNames, Records, numbered
+from dialeval.data.rows.gathering import gather_rows
+from dialeval.data.rows.system import Rows
+
+Caught = Callable[[Callable[[], object]], list[Fault]]
+
+
+def gathered(rows: list[Any], **names: str) -> list[Rows]:
+    return gather_rows(Records("chats.jsonl", numbered(rows)), FieldNames.of(names), "file")
+
+
+def say(role: str, content: Any, **more: object) -> dict[str, object]:
+    return {"role": role, "content": content, **more}
+
+
+CHAT = [say("system", "be kind"), say("user", "hi"), say("assistant", "ho"), say("user", "?"), say("assistant", "!")]
+
+
+def test_each_message_of_the_assistant_is_a_response() -> None:
+    [rows] = gathered([{"messages": CHAT}])
+    assert list(rows.responses) == ["ho", "!"]
+    assert list(rows.columns[Need.CONTEXT]) == [["be kind", "hi"], ["be kind", "hi", "ho", "?"]]
+    assert rows.turns is not None
+    assert rows.turns.tolist() == [2, 4]
+    assert rows.dialogue_offsets().tolist() == [0, 2]
+
+
+def test_names_of_chats() -> None:
+    chats = [{"messages": CHAT[:3], **name} for name in ({"dialog_id": "d", "id": "i"}, {"id": 5}, {}, {"system": "s"})]
+    named, own = gathered(chats)
+    assert named.dialogues is not None
+    assert list(named.dialogues) == ["d", "5", "line 3"]
+    assert own.system == "s"
+
+
+def test_chats_and_plain_rows_may_be_mixed() -> None:
+    [rows] = gathered([{"messages": CHAT[:3]}, {"response": "x", "messages": None}, {"messages": CHAT[:2]}])
+    assert list(rows.responses) == ["ho", "x"]
+
+
+def test_content_may_come_in_parts() -> None:
+    parts = [{"type": "text", "text": "a"}, {"type": "text", "text": " b"}]
+    [rows] = gathered([{"messages": [say("user", parts), say("assistant", parts)]}])
+    assert list(rows.responses) == ["a b"]
+    assert list(rows.columns[Need.CONTEXT]) == [["a b"]]
+
+
+def test_a_message_that_only_calls_a_tool_is_left_out() -> None:
+    call = say("assistant", None, tool_calls=[{"id": "1"}])
+    [rows] = gathered([{"messages": [say("user", "a"), call, say("tool", "b"), say("assistant", "c")]}])
+    assert list(rows.responses) == ["c"]
+    assert list(rows.columns[Need.CONTEXT]) == [["a", "b"]]
+    assert rows.turns is not None
+    assert rows.turns.tolist() == [3]
+
+
+def test_the_reference_belongs_to_the_only_response(faults_of: Caught) -> None:
+    [rows] = gathered([{"messages": CHAT[:3], "reference": ["r"]}])
+    assert list(rows.columns[Need.REFERENCE]) == [["r"]]
+    [fault] = faults_of(lambda: gathered([{"messages": CHAT, "reference": ["r"]}]))
+    assert "2 assistant messages" in fault.what
+
+
+def test_messages_can_be_mapped() -> None:
+    [rows] = gathered([{"conversation": CHAT}], messages="conversation")
+    assert len(rows) == 2
+
+
+@pytest.mark.parametrize(
+    ("messages", "what"),
+    [
+        ("hi", "messages is a string"),
+        ([3], "messages[0] is a number"),
+        ([{"content": "x"}], "messages[0] has no role, only content"),
+        ([say("assistent", "x")], "messages[0] has the role 'assistent'"),
+        ([say(["user"], "x")], "messages[0] has the role ['user']"),  # type: ignore[arg-type]
+        ([say("user", None)], "messages[0] is null"),
+        ([say("user", 3)], "messages[0] is a number"),
+        ([say("user", [{"type": "image_url"}])], "messages[0] has a part of type 'image_url' without text"),
+        ([say("user", [3])], "messages[0] is a number"),
+    ],
+)
+def test_faults(messages: object, what: str, faults_of: Caught) -> None:
+    [fault] = faults_of(lambda: gathered([{"messages": CHAT}, {"messages": messages}]))
+    assert (fault.where, fault.line, fault.what) == ("chats.jsonl", 2, what)
+
+
+def test_a_row_cannot_be_both_a_chat_and_a_response(faults_of: Caught) -> None:
+    [fault] = faults_of(lambda: gathered([{"messages": CHAT, "response": "x"}]))
+    assert fault.what == "has both response and messages"
+
+
+def test_chats_in_which_the_assistant_never_speaks_are_no_rows(faults_of: Caught) -> None:
+    [fault] = faults_of(lambda: gathered([{"messages": CHAT[:2]}, {"messages": []}]))
+    assert fault.what == "holds no rows"

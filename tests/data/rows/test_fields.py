@@ -1,0 +1,163 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dialeval.core.errors import Fault, SettingError
+from dialeval.core.needs import Need
+from dialeval.data.rows.fields import FieldNames, Records, numbered
+from dialeval.data.rows.gathering import gather_rows, gather_texts
+from dialeval.data.rows.system import Rows
+
+Caught = Callable[[Callable[[], object]], list[Fault]]
+
+
+def gathered(rows: list[Any], **names: str) -> list[Rows]:
+    return gather_rows(Records("rows.jsonl", numbered(rows)), FieldNames.of(names), "file")
+
+
+def row(**fields: object) -> dict[str, object]:
+    return {"response": "hi", **fields}
+
+
+@pytest.mark.parametrize(
+    ("context", "expected"),
+    [
+        ("hello", ["hello"]),
+        ("", [""]),
+        (["a", "b"], ["a", "b"]),
+        (("a", "b"), ["a", "b"]),
+        (np.array(["a", "b"], object), ["a", "b"]),
+        ([], []),
+        (None, []),
+        ([{"speaker": "A", "text": "a"}, {"role": "user", "content": "b"}], ["a", "b"]),
+        ([{"text": None, "content": "b"}], ["b"]),
+        ([{"role": "user", "content": [{"type": "text", "text": "b"}, {"type": "text", "text": "c"}]}], ["bc"]),
+    ],
+)
+def test_forms_of_a_context(context: object, expected: list[str]) -> None:
+    [rows] = gathered([row(context=context), row(context="x")])
+    assert list(rows.columns[Need.CONTEXT]) == [expected, ["x"]]
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({"reference": "r"}, ["r"]),
+        ({"reference": ["r", "s"]}, ["r", "s"]),
+        ({"reference": []}, []),
+        ({"reference": None}, []),
+        ({}, []),
+        ({"reference": "r", "response_is_reference": True}, []),
+        ({"reference": "r", "response_is_reference": "TRUE"}, []),
+        ({"reference": "r", "response_is_reference": False}, ["r"]),
+        ({"reference": "r", "response_is_reference": None}, ["r"]),
+    ],
+)
+def test_forms_of_a_reference(fields: dict[str, object], expected: list[str]) -> None:
+    [rows] = gathered([row(**fields), row(reference="x")])
+    assert list(rows.columns[Need.REFERENCE]) == [expected, ["x"]]
+
+
+def test_a_column_that_no_row_fills_is_absent() -> None:
+    [rows] = gathered([row(reference=None, context=[]), row()])
+    assert set(rows.columns) == {Need.RESPONSE}
+    assert rows.dialogues is None
+    assert rows.turns is None
+
+
+def test_systems_in_order_of_appearance_and_the_file_for_those_without() -> None:
+    found = gathered([row(system="b"), row(), row(system="a", reference="r"), row(system="b"), row(system=None)])
+    assert [(rows.system, len(rows)) for rows in found] == [("b", 2), ("file", 2), ("a", 1)]
+    assert all(Need.REFERENCE in rows.columns for rows in found), "one file has one set of columns"
+
+
+def test_dialogues_and_turns_are_kept() -> None:
+    [rows] = gathered([row(dialog_id="d", turn=0), row(dialog_id=7, turn=1.0), row(turn="12"), row(dialog_id="")])
+    assert rows.dialogues is not None
+    assert rows.turns is not None
+    assert list(rows.dialogues) == ["d", "7", "row 3", "row 4"]
+    assert rows.turns.tolist() == [0, 1, 12, -1]
+
+
+def test_names_can_be_mapped() -> None:
+    [rows] = gathered([{"answer": "hi", "gold": "ho", "response": 3}], response="answer", reference="gold")
+    assert list(rows.responses) == ["hi"]
+    assert list(rows.columns[Need.REFERENCE]) == [["ho"]]
+
+
+@pytest.mark.parametrize("names", [{"answer": "response"}, {"response": ""}, {"response": 3}])
+def test_a_wrong_mapping_is_a_setting_error(names: Any) -> None:
+    with pytest.raises(SettingError, match="map"):
+        FieldNames.of(names)
+
+
+@pytest.mark.parametrize(
+    ("bad", "what", "remedy"),
+    [
+        ({"answer": "x", "id": 1}, "has no field 'response', only answer, id", "--field response=NAME"),
+        ({}, "has no field 'response', only nothing", "--field"),
+        (row(response=None), "response is null", "empty string"),
+        (row(response=3), "response is a number", "string"),
+        (row(response=["x"]), "response is a list", "string"),
+        (row(response=True), "response is true or false", "string"),
+        (row(response="\ud800"), "response holds half of a surrogate pair", "encoding"),
+        (row(reference=3), "reference is a number", "list of strings"),
+        (row(reference=["a", None]), "reference[1] is null", "string"),
+        (row(reference=[{"text": "a"}]), "reference[0] is an object", "string"),
+        (row(context={"text": "a"}), "context is an object", "list"),
+        (row(context=["a", 2]), "context[1] is a number", "string"),
+        (row(context=[{"speaker": "A"}]), "context[0] has neither text nor content, only speaker", "text"),
+        (row(context=[{"content": [{"type": "image_url"}]}]), "context[0] has a part of type 'image_url'", "text"),
+        (row(dialog_id=1.5), "dialog_id is a number", "whole number"),
+        (row(system=["a"]), "system is a list", "whole number"),
+        (row(turn=-1), "turn is -1", "whole number"),
+        (row(turn=1.5), "turn is 1.5", "whole number"),
+        (row(turn="two"), "turn is 'two'", "whole number"),
+        (row(turn=True), "turn is True", "whole number"),
+        (row(turn=2**63), "turn is 9223372036854775808", "whole number"),
+        (row(turn="9" * 5000), "turn is '999", "whole number"),
+        (row(turn=[1]), "turn is a list", "whole number"),
+        (row(response_is_reference="yes"), "response_is_reference is a string", "true or false"),
+        (row(response_is_reference=1), "response_is_reference is a number", "true or false"),
+        (None, "the row is null", "object"),
+        (["a"], "the row is a list", "object"),
+        (3, "the row is a number", "object"),
+        (object(), "the row is a Python object", "object"),
+    ],
+)
+def test_faults(bad: object, what: str, remedy: str, faults_of: Caught) -> None:
+    [fault] = faults_of(lambda: gathered([row(), bad, row()]))
+    assert (fault.where, fault.line) == ("rows.jsonl", 2)
+    assert fault.what.startswith(what)
+    assert remedy in fault.remedy
+
+
+def test_every_fault_of_every_row_is_listed_in_order(faults_of: Caught) -> None:
+    found = faults_of(lambda: gathered([row(turn="x", reference=1), row(), {}, row(context=3)]))
+    assert [fault.line for fault in found] == [1, 1, 3, 4]
+
+
+def test_no_rows_is_a_fault(faults_of: Caught) -> None:
+    [fault] = faults_of(lambda: gathered([]))
+    assert (fault.where, fault.what) == ("rows.jsonl", "holds no rows")
+
+
+def test_texts_may_turn_up_late_or_under_another_name(faults_of: Caught) -> None:
+    def texts(rows: list[Any], need: Need = Need.REFERENCE) -> list[list[str]]:
+        return list(gather_texts(Records("refs", numbered(rows)), FieldNames(), need))
+
+    assert texts([{"response": "a"}, {"reference": ["b"], "response": "c"}]) == [[], ["b"]]
+    assert texts([{"response": "a", "id": 1}, {"response": "c", "id": 2}]) == [["a"], ["c"]]
+    assert texts([{"text": "a"}, {"text": "c"}]) == [["a"], ["c"]]
+    assert texts(["a", None, ["b", "c"]]) == [["a"], [], ["b", "c"]]
+    assert texts([[{"speaker": "A", "text": "a"}], "b"], Need.CONTEXT) == [["a"], ["b"]]
+    [fault] = faults_of(lambda: texts([{"a": "x", "b": "y"}]))
+    assert (fault.line, fault.what) == (1, "has no field 'reference', only a, b")
+    assert "--field reference=NAME" in fault.remedy
+    assert [fault.line for fault in faults_of(lambda: texts(["a", 3, [4]]))] == [2, 3]
+    assert [fault.line for fault in faults_of(lambda: texts([{"response": "a"}, {}]))] == [2]
+    assert [fault.what for fault in faults_of(lambda: texts([]))] == ["holds no rows"]

@@ -1,0 +1,108 @@
+"""Rated rows: every form in which people write scores down, and every fault with its place."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from dialeval.core.errors import DataError, SettingError
+from dialeval.data.rows.ratings import read_ratings
+
+FOLDER = Path(__file__).parents[4] / "shared" / "data" / "ratings"
+FILES = sorted(FOLDER.glob("*.jsonl.gz"))
+
+
+def written(folder: Path, *rows: object, name: str = "rated.jsonl") -> Path:
+    path = folder / name
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def test_columns_of_a_full_row(tmp_path: Path) -> None:
+    row = {
+        "dataset": "set",
+        "dialog_id": "d1",
+        "system": "s",
+        "context": [{"speaker": "A", "text": "hi"}, {"speaker": "B", "text": "hello"}],
+        "response": "how are you",
+        "reference": ["fine", "good"],
+        "scores": {"overall": [4, 5, None, 3], "fluent": 2.5},
+        "scale": [1, 5],
+    }
+    bare = {"response": "x", "scores": {"overall": 1}, "reference": "x", "response_is_reference": True}
+    found = read_ratings(written(tmp_path, row, bare))
+    assert len(found) == 2
+    assert (found.datasets, found.systems) == (["set", "rated"], ["s", None])
+    assert found.dialogues == ["set/d1", "rated/row 2"]
+    assert found.contexts == [["hi", "hello"], []]
+    assert found.references == [["fine", "good"], []]
+    np.testing.assert_array_equal(found.annotations["overall"][0], [4, 5, 3])
+    np.testing.assert_array_equal(found.values["overall"], [4, 1])
+    np.testing.assert_array_equal(found.values["fluent"], [2.5, np.nan])
+    np.testing.assert_array_equal(found.scales, [[1, 5], [np.nan, np.nan]])
+    second = found.take(np.array([1]))
+    assert second.responses == ["x"]
+    np.testing.assert_array_equal(second.values["fluent"], [np.nan])
+    assert found.take(np.array([True, False])).responses == ["how are you"]
+
+
+@pytest.mark.parametrize("score", [{"scores": 4}, {"scores": [3, 5]}, {"overall": 4}, {"score": 4}, {"rating": 4.0}])
+def test_a_plain_number_is_overall(tmp_path: Path, score: dict[str, object]) -> None:
+    found = read_ratings(written(tmp_path, {"response": "x", **score}))
+    assert found.values["overall"].tolist() == [4]
+
+
+def test_tables(tmp_path: Path) -> None:
+    csv = tmp_path / "a.csv"
+    csv.write_text('response,scores.overall,scores.fluent,scale\nx,"[4, 5]",2,1-5\ny,,3,"[0, 1]"\n')
+    found = read_ratings(csv)
+    np.testing.assert_array_equal(found.values["overall"], [4.5, np.nan])
+    assert found.values["fluent"].tolist() == [2, 3]
+    assert found.scales.tolist() == [[1, 5], [0, 1]]
+    table = tmp_path / "b.parquet"
+    pq.write_table(pa.table({"answer": ["x"], "human": [[4.0, 2.0]], "context": [["a", "b"]]}), table)
+    found = read_ratings([table], {"response": "answer", "scores": "human"})
+    assert (found.values["overall"].tolist(), found.contexts) == ([3], [["a", "b"]])
+
+
+def test_faults_name_file_and_line(tmp_path: Path) -> None:
+    one = written(tmp_path, {"response": "x", "scores": {"overall": "good"}}, {"scores": 1}, 7, name="one.jsonl")
+    two = written(tmp_path, {"response": "x", "scores": 1, "scale": [5, 1]}, name="two.jsonl")
+    with pytest.raises(DataError) as caught:
+        read_ratings([one, two])
+    lines = [str(fault) for fault in caught.value.faults]
+    assert [line.split(": ")[0] for line in lines] == [f"{one}:1", f"{one}:2", f"{one}:3", f"{two}:1"]
+    assert "scores.overall holds 'good'" in lines[0]
+    assert "has no field 'response'" in lines[1]
+    assert "the row is a number" in lines[2]
+    assert "scale is 5, 1" in lines[3]
+
+
+def test_what_holds_no_ratings_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="no row has scores, overall, score, rating"):
+        read_ratings(written(tmp_path, {"response": "x"}))
+    (tmp_path / "a.txt").write_text("x\n")
+    with pytest.raises(DataError, match="plain lines hold no ratings"):
+        read_ratings(tmp_path / "a.txt")
+    with pytest.raises(SettingError, match="name at least one file"):
+        read_ratings([])
+    with pytest.raises(DataError, match="there is no such file"):
+        read_ratings(tmp_path / "none.jsonl")
+
+
+@pytest.mark.skipif(not FILES, reason="the folder of human ratings does not lie beside the checkout")
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name.partition(".")[0])
+def test_real_ratings_are_those_of_a_plain_reading(path: Path) -> None:
+    with gzip.open(path, "rt", encoding="utf-8", newline="\n") as file:
+        plain = [json.loads(line) for line in file]
+    found = read_ratings(path)
+    assert found.responses == [row["response"] for row in plain]
+    assert found.systems == [row["system"] or None for row in plain]
+    overall = [np.mean(row["scores"]["overall"]) for row in plain]
+    np.testing.assert_allclose(found.values["overall"], overall, rtol=1e-15)

@@ -1,0 +1,163 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dialeval.core.columns import RaggedColumn
+from dialeval.core.errors import Fault
+from dialeval.core.needs import Need
+from dialeval.data.formats.tables import as_table
+from dialeval.data.rows.reading import attach, read_files, read_responses, read_texts
+
+Caught = Callable[[Callable[[], object]], list[Fault]]
+Write = Callable[[str, "bytes | str"], Path]
+
+
+def systems(source: Any, **settings: Any) -> list[str]:
+    return [rows.system for rows in read_responses(source, **settings)]
+
+
+def test_a_list_is_called_system_unless_named() -> None:
+    assert systems(["a", "b"]) == ["system"]
+    assert systems(["a", "b"], name="damd") == ["damd"]
+    assert systems([{"response": "a"}, {"response": "b", "system": "x"}], name="damd") == ["damd/damd", "damd/x"]
+    assert systems([{"response": "b", "system": "x"}]) == ["x"]
+
+
+def test_a_file_is_called_by_its_name_or_the_one_given(write: Write) -> None:
+    path = write("damd.txt", "a\n")
+    assert systems(path) == ["damd"]
+    assert systems(str(path), name="mine") == ["mine"]
+    assert systems(write("no-suffix", "a\n")) == ["no-suffix"]
+    assert read_responses(path)[0].where == str(path)
+
+
+def test_a_mapping_names_its_values(write: Write) -> None:
+    two = [{"response": "a", "system": "x"}, {"response": "b", "system": "y"}]
+    source = {"damd": write("other.txt", "a\n"), "list": ["a"], "two": two, "nested": {"p": ["a"], "q": ["b"]}}
+    assert systems(source) == ["damd", "list", "two/x", "two/y", "nested/p", "nested/q"]
+
+
+def test_a_folder_is_many_systems(write: Write, tmp_path: Path) -> None:
+    for name in ("b.txt", "a.txt.gz", "metrics.txt", ".hidden.txt", "README.md", "c.d.jsonl", "plain"):
+        write(name, '"x"\n')
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "inner.txt").write_text("x\n")
+    assert systems(tmp_path) == ["a", "b", "c.d", "plain"]
+    assert systems({"all": tmp_path}) == ["all/a", "all/b", "all/c.d", "all/plain"]
+
+
+def test_a_folder_without_responses_is_a_fault(write: Write, tmp_path: Path, faults_of: Caught) -> None:
+    write("metrics.txt", "x\n")
+    [fault] = faults_of(lambda: read_responses(tmp_path))
+    assert (fault.where, fault.what) == (str(tmp_path), "holds no file of responses")
+
+
+def test_one_name_for_two_systems_is_a_fault(write: Write, tmp_path: Path, faults_of: Caught) -> None:
+    first, second = write("a.txt", "x\n"), write("a.txt.gz", "y\n")
+    for call in (lambda: read_responses(tmp_path), lambda: read_files([first, second])):
+        [fault] = faults_of(call)
+        assert fault.where == str(second)
+        assert fault.what == f"the system 'a' is also in {first}"
+        assert "NAME=PATH" in fault.remedy
+    assert systems({"one": first, "two": second}) == ["one", "two"]
+
+
+def test_several_files_and_folders(write: Write, tmp_path: Path) -> None:
+    (tmp_path / "more").mkdir()
+    found = read_files([write("b.txt", "x\n"), write("more/a.txt", "y\n").parent])
+    assert [rows.system for rows in found] == ["b", "a"]
+
+
+def test_the_faults_of_all_files_come_together(write: Write, tmp_path: Path, faults_of: Caught) -> None:
+    write("a.txt", b"\xff\n"), write("b.jsonl", "{\n"), write("c.txt", "fine\n")
+    wheres = [str(tmp_path / "a.txt"), str(tmp_path / "b.jsonl")]
+    assert [fault.where for fault in faults_of(lambda: read_responses(tmp_path))] == wheres
+    mapping = {"a": tmp_path / "a.txt", "b": tmp_path / "b.jsonl", "c": tmp_path / "c.txt"}
+    assert [fault.where for fault in faults_of(lambda: read_responses(mapping))] == wheres
+
+
+@pytest.mark.parametrize(
+    ("source", "what"),
+    [
+        (3, "cannot read rows from a number"),
+        (None, "cannot read rows from null"),
+        (b"a.txt", "cannot read rows from a Python bytes"),
+        ({}, "is an empty mapping"),
+        ([], "holds no rows"),
+        ("", "there is no such file"),
+        ("no/such/file.txt", "there is no such file"),
+        ("a\0b", "is no path (it holds a NUL)"),
+        ("a text instead of a path " * 300, "cannot be read (File name too long)"),
+        (["a", 3], "the row is a number"),
+    ],
+)
+def test_what_cannot_be_read_is_a_fault(source: Any, what: str, faults_of: Caught) -> None:
+    [fault] = faults_of(lambda: read_responses(source))
+    assert fault.what == what
+    if source != ["a", 3]:
+        assert faults_of(lambda: read_texts(source, Need.REFERENCE))[0].what == what
+
+
+def test_texts_of_files(write: Write) -> None:
+    assert list(read_texts(write("a.txt", "x\n\n"), Need.REFERENCE)) == [["x"], [""]]
+    rows = write("a.jsonl", '{"response": "a", "reference": ["x", "y"], "context": "c"}\n{"response": "b"}\n')
+    assert list(read_texts(rows, Need.REFERENCE)) == [["x", "y"], []]
+    assert list(read_texts(rows, Need.CONTEXT)) == [["c"], []]
+    assert list(read_texts(rows, Need.REFERENCE, {"reference": "response"})) == [["a"], ["b"]]
+    assert list(read_texts(write("b.jsonl", '"x"\nnull\n["y", "z"]\n'), Need.REFERENCE)) == [["x"], [], ["y", "z"]]
+
+
+def test_sets_of_references_stand_side_by_side(write: Write, faults_of: Caught) -> None:
+    first = write("r1.txt", "a\nb\n")
+    sets = {"one": first, "two": [["c", "d"], None], "three": ["é", "f"]}
+    assert list(read_texts(sets, Need.REFERENCE)) == [["a", "c", "d", "é"], ["b", "f"]]
+    assert list(read_texts({"one": first}, Need.REFERENCE)) == [["a"], ["b"]]
+    [fault] = faults_of(lambda: read_texts({"one": first, "two": ["x"]}, Need.REFERENCE))
+    assert fault.what == "'one' has 2 rows, 'two' has 1"
+    found = faults_of(lambda: read_texts({"one": "no.txt", "two": ["x", 3], "three": [4]}, Need.REFERENCE))
+    assert [fault.where for fault in found] == ["no.txt", "references 'two'", "references 'three'"]
+
+
+@pytest.mark.parametrize(("references", "line", "place"), [(20, 21, "test_target.txt"), (60, 41, "fewer.txt")])
+def test_unequal_lengths_are_a_fault(write: Write, faults_of: Caught, references: int, line: int, place: str) -> None:
+    [rows] = read_responses(write("test_target.txt", "x\n" * 40))
+    column = RaggedColumn.from_lists([["r"]] * references)
+    [fault] = faults_of(lambda: attach(rows, Need.REFERENCE, column, "fewer.txt"))
+    assert fault.where.endswith(place)
+    assert fault.line == line
+    assert f"fewer.txt has {references} rows, {rows.where} has 40" in fault.what
+    assert fault.remedy == "both must have one line per response"
+
+
+def test_attach_adds_a_column_and_changes_nothing() -> None:
+    [rows] = read_responses([{"response": "a", "reference": "old"}])
+    column = RaggedColumn.from_lists([["new"]])
+    more = attach(rows, Need.REFERENCE, column, "refs")
+    assert list(more.columns[Need.REFERENCE]) == [["new"]]
+    assert list(rows.columns[Need.REFERENCE]) == [["old"]]
+    assert list(attach(rows, Need.CONTEXT, column, "c").columns) == [Need.RESPONSE, Need.REFERENCE, Need.CONTEXT]
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_a_column_that_only_happens_to_be_known_is_not_taken_for_texts(
+    write: Write, tmp_path: Path, faults_of: Caught, suffix: str
+) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet
+
+    path = write("gold.csv", "gold,dialog_id\nx,d\n")
+    if suffix == "parquet":
+        path = tmp_path / "gold.parquet"
+        pa.parquet.write_table(pa.table({"gold": ["x"], "dialog_id": ["d"]}), path)
+    [fault] = faults_of(lambda: read_texts(path, Need.REFERENCE))
+    assert fault.what == "has no field 'reference', only gold, dialog_id"
+
+
+def test_only_tables_are_tables() -> None:
+    from dialeval.data.rows.fields import FieldNames
+
+    assert as_table(object(), "x", FieldNames(), Need.RESPONSE) is None

@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dialeval.core.columns import Column, RaggedColumn, TextColumn
+from dialeval.core.needs import Need
+from dialeval.data.rows.system import Rows, by_system
+
+
+def make(dialogues: list[str] | None) -> Rows:
+    columns: dict[Need, Column] = {
+        Need.RESPONSE: TextColumn.from_strings(["a", "b", "c", "d"]),
+        Need.REFERENCE: RaggedColumn.from_lists([["r"], [], ["s", "t"], ["u"]]),
+    }
+    named = None if dialogues is None else TextColumn.from_strings(dialogues)
+    return Rows("damd", columns, named, np.array([0, 1, 0, 1]), "damd.jsonl")
+
+
+@pytest.mark.parametrize(
+    ("dialogues", "offsets"),
+    [
+        (None, [0, 1, 2, 3, 4]),
+        (["x", "x", "y", "y"], [0, 2, 4]),
+        (["x", "y", "x", "x"], [0, 1, 2, 4]),
+        (["x", "x", "x", "x"], [0, 4]),
+        (["é", "éé", "éé", "e"], [0, 1, 3, 4]),
+    ],
+)
+def test_dialogues_are_runs_of_equal_ids(dialogues: list[str] | None, offsets: list[int]) -> None:
+    found = make(dialogues).dialogue_offsets()
+    assert found.tolist() == offsets
+    assert found.dtype == np.int64
+
+
+def test_a_slice_cuts_every_column() -> None:
+    part = make(["x", "x", "y", "y"]).slice(1, 3)
+    assert len(part) == 2
+    assert list(part.responses) == ["b", "c"]
+    assert list(part.columns[Need.REFERENCE]) == [[], ["s", "t"]]
+    assert part.turns is not None
+    assert part.turns.tolist() == [1, 0]
+    assert part.dialogue_offsets().tolist() == [0, 1, 2]
+    assert (part.system, part.where) == ("damd", "damd.jsonl")
+
+
+def test_rows_of_a_system_stay_in_order_when_there_are_many() -> None:
+    texts = [str(number) for number in range(500)]
+    codes = np.random.default_rng(0).integers(0, 3, len(texts))
+    whole = Rows("all", {Need.RESPONSE: TextColumn.from_strings(texts)})
+    for code, part in enumerate(by_system(whole, ["a", "b", "c"], codes)):
+        assert list(part.responses) == [text for text, own in zip(texts, codes, strict=True) if own == code]
+
+
+def test_systems_are_taken_apart_and_keep_their_order() -> None:
+    first, second = by_system(make(["x", "x", "y", "y"]), ["one", "two"], np.array([0, 1, 1, 0]))
+    assert (first.system, list(first.responses)) == ("one", ["a", "d"])
+    assert (second.system, list(second.columns[Need.REFERENCE])) == ("two", [[], ["s", "t"]])
+    assert second.dialogues is not None
+    assert list(second.dialogues) == ["x", "y"]

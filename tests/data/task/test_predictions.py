@@ -1,0 +1,158 @@
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dialeval.core.errors import DataError, SettingError
+from dialeval.core.needs import Need
+from dialeval.data.task.corpus import Goals, TaskFiles, read_task
+from dialeval.data.task.predictions import read_document, read_predictions
+
+TASK = TaskFiles(
+    "data", Goals({"a1": {}, "b2": {}, "c3": {}}, None, ""), None, None, {"a1": 2, "b2": 1, "c3": 1}, None, {}
+)
+
+
+def turn(response: str = "hi", **more: Any) -> dict[str, Any]:
+    return {"response": response, **more}
+
+
+def faults_of(document: Any) -> list[str]:
+    with pytest.raises(DataError) as caught:
+        read_predictions(document, TASK)
+    return [str(fault) for fault in caught.value.faults]
+
+
+def test_rows_stand_in_the_order_of_the_data_and_keep_their_place() -> None:
+    document = {"b2": [turn("x", state={})], "a1": [turn("y", state={"inn": {"area": "hill"}})]}
+    [found] = read_predictions(document, TASK)
+    rows = list(found.rows.columns[Need.TASK_TURNS])
+    assert [(row["dialogue"], row["turn"], row["response"], row["position"]) for row in rows] == [
+        ("a1", 0, "y", 1),
+        ("a1", 1, None, None),
+        ("b2", 0, "x", 0),
+        ("c3", 0, None, None),
+    ]
+    assert (found.dialogues, found.turns, found.short, found.with_state, found.with_domains) == (2, 2, 1, 2, 0)
+    assert Need.STATES in found.rows.columns
+    assert found.rows.dialogue_offsets().tolist() == [0, 2, 3, 4]
+
+
+def test_states_are_a_column_only_where_every_turn_has_one() -> None:
+    [found] = read_predictions({"a1": [turn(state={}), turn()]}, TASK)
+    assert Need.STATES not in found.rows.columns
+
+
+def test_all_faults_at_once_with_their_paths() -> None:
+    found = faults_of(
+        {
+            "a1": [turn(state={"hotel": ["x"]}), turn(state="x"), turn()],
+            "b2": [{"response": None, "active_domains": "hotel"}],
+            "c3": [{"state": {"inn": {"stars": 4}}}, 7],
+            "A1.json": [turn()],
+            "zz": "text",
+        }
+    )
+    expected = [
+        "a1[0].state.hotel: is a list, not an object of slot -> value",
+        "a1[1].state: is a string, not an object of domain -> slots",
+        "b2[0].response: is null, not a text",
+        "b2[0].active_domains: is not a list of domain names",
+        "c3[0]: has no response",
+        "c3[0].state.inn.stars: is a number, not a text",
+        "c3[1]: is a number, not an object with a response",
+        "zz: is a string, not a list of turns",
+        "A1.json: the data has no such dialogue; write 'a1'",
+        "zz: the data has no such dialogue",
+        "a1[2]: one turn too many: the dialogue has 2 system turns in the data, and 3 here",
+        "c3[1]: one turn too many",
+    ]
+    assert len(found) == len(expected)
+    for fault, text in zip(found, expected, strict=True):
+        assert fault.startswith("predictions: ")
+        assert text in fault
+
+
+def test_many_unknown_dialogues_are_counted() -> None:
+    found = faults_of({f"x{number}": [turn()] for number in range(1000)})
+    assert len(found) == 21
+    assert "and 980 more dialogue ids" in found[-1]
+
+
+@pytest.mark.parametrize(
+    ("content", "what"), [("{", "not JSON"), ("", "is empty"), ("[]", "is a list"), ("{}", "empty object")]
+)
+def test_files_that_hold_no_predictions(tmp_path: Path, content: str, what: str) -> None:
+    path = tmp_path / "x.json"
+    path.write_text(content)
+    with pytest.raises(DataError, match=what):
+        read_predictions(path, TASK)
+
+
+def test_a_hundred_megabytes_that_are_not_json(tmp_path: Path) -> None:
+    path = tmp_path / "big.json"
+    with path.open("wb") as out:
+        out.write(b'{"a1": [')
+        for _ in range(100):
+            out.write(b" " * (1 << 20))
+        out.write(b"}")
+    with pytest.raises(DataError, match=r"big.json:1: not JSON"):
+        read_predictions(path, TASK)
+
+
+def test_files_folders_and_names(tmp_path: Path) -> None:
+    document = {"a1": [turn()]}
+    (tmp_path / "one.json").write_text(json.dumps(document))
+    (tmp_path / "two.json.gz").write_bytes(gzip.compress(json.dumps(document).encode()))
+    assert [found.rows.system for found in read_predictions(tmp_path, TASK)] == ["one", "two"]
+    assert [found.rows.system for found in read_predictions(tmp_path / "two.json.gz", TASK)] == ["two"]
+    named = read_predictions({"x": tmp_path / "one.json", "y": document}, TASK)
+    assert [(found.rows.system, found.rows.where) for found in named] == [("x", str(tmp_path / "one.json")), ("y", "y")]
+    folder = read_predictions({"all": tmp_path}, TASK)
+    assert [found.rows.system for found in folder] == ["all/one", "all/two"]
+    assert read_document(tmp_path / "one.json") == document
+
+
+def test_faults_of_several_files_come_together(tmp_path: Path) -> None:
+    (tmp_path / "one.json").write_text('{"a1": [{"response": 1}]}')
+    (tmp_path / "two.json").write_text("{")
+    assert [fault.split(": ")[0].split("/")[-1] for fault in faults_of(tmp_path)] == ["one.json", "two.json:1"]
+
+
+def test_the_files_of_a_task(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"holds no goals.json"):
+        read_task(tmp_path)
+    (tmp_path / "goals.json").write_text(
+        '{"a1": {"inn": {"informable": {"area": 3}, "requestable": "PHONE"}}, "b2": 1}'
+    )
+    (tmp_path / "gold_states.json").write_text('{"a1": [{"inn": "x"}, 3], "b2": {}}')
+    (tmp_path / "references").mkdir()
+    (tmp_path / "references" / "mwz22.json").write_text("[")
+    with pytest.raises(DataError) as caught:
+        read_task(tmp_path)
+    text = "\n".join(map(str, caught.value.faults))
+    for part in (
+        "a1.inn.informable.area",
+        "a1.inn.requestable",
+        "b2: is a number",
+        "a1[0].inn",
+        "a1[1]",
+        "mwz22.json:1",
+    ):
+        assert part in text
+    with pytest.raises(SettingError, match="has no splits"):
+        read_task(tmp_path, "dev")
+
+
+def test_files_that_disagree_about_turns(tmp_path: Path) -> None:
+    (tmp_path / "goals.json").write_text('{"a1": {}}')
+    with pytest.raises(DataError, match="says nothing about turns"):
+        read_task(tmp_path)
+    (tmp_path / "gold_states.json").write_text('{"a1": [{}]}')
+    (tmp_path / "booked_domains.json").write_text('{"a1": [[], []]}')
+    with pytest.raises(DataError, match="a1: has 2 turns in booked_domains, 1 turns in gold_states"):
+        read_task(tmp_path)
