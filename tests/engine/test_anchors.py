@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import dialeval
 from dialeval import sample
-from dialeval.engine.anchors import CONSTANT, GOLD, SHUFFLED, TRAIN, derangement, names_of
+from dialeval.engine.anchors import CONSTANT, GOLD, SHUFFLED, TRAIN, derangement
 
 RESPONSES = ["the cat sat", "a dog barked loudly", "i do not know", "fish swim"]
 REFERENCES = ["the cat sat down", "the dog barked", "nobody knows that", "fish can swim"]
@@ -27,14 +27,15 @@ def test_what_the_anchors_say() -> None:
     train = ["first line", "second line"]
     run = dialeval.evaluate({"mine": RESPONSES}, REFERENCES, train=train, metrics="length,bleu-1,rouge-l", anchors=True)
     assert list(run) == ["mine", GOLD, SHUFFLED, CONSTANT, TRAIN]
-    assert names_of(run) == {GOLD, SHUFFLED, CONSTANT, TRAIN}
+    assert set(run.anchors) == {GOLD, SHUFFLED, CONSTANT, TRAIN}
     assert texts(run, GOLD) == REFERENCES
     assert sorted(texts(run, SHUFFLED)) == sorted(REFERENCES)
     assert all(one != other for one, other in zip(texts(run, SHUFFLED), REFERENCES, strict=True))
     assert texts(run, CONSTANT) == ["i do not know ."] * 4
     assert set(texts(run, TRAIN)) <= set(train)
     assert run[GOLD]["bleu-1"].mean == run[GOLD]["rouge-l"].mean == 1
-    assert run.details["anchors"]["systems"] == {GOLD: "ceiling", SHUFFLED: "floor", CONSTANT: "floor", TRAIN: "floor"}
+    roles = {name: run[name].role for name in run}
+    assert roles == {"mine": "system", GOLD: "ceiling", SHUFFLED: "floor", CONSTANT: "floor", TRAIN: "floor"}
     again = dialeval.evaluate(
         {"mine": RESPONSES}, REFERENCES, train=train, metrics="length,bleu-1,rouge-l", anchors=True
     )

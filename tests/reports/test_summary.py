@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -59,13 +60,13 @@ def test_where_no_direction_is_known_nothing_is_best() -> None:
 
 
 def test_floors_and_ceilings_are_marked_and_take_no_part() -> None:
-    run = Run({"base": result(LOW), "more": result(LOW + 0.1), "ceiling/gold": result(LOW + 0.6)}, "0")
+    run = Run({"base": result(LOW), "more": result(LOW + 0.1), "gold": replace(result(LOW + 0.6), role="ceiling")}, "0")
     page = Page(summary(run).content)
     assert [kind for kind, _ in cells(run)] == ["figure", "figure best", "figure"]
     assert "ceiling" in page.text
     assert "baseline" in page.text
-    assert "ceiling/gold against" not in page.text
-    alone = Page(summary(Run({"base": result(LOW), "floor/constant": result(LOW)}, "0")).content)
+    assert "gold against" not in page.text
+    alone = Page(summary(Run({"base": result(LOW), "constant": replace(result(LOW), role="floor")}, "0")).content)
     assert "Differences" not in alone.text
 
 

@@ -27,7 +27,6 @@ from dialeval.core.rowtable import RowTable
 from dialeval.data.rows.ratings import DIALOGUE, Ratings
 from dialeval.data.rows.reading import UNNAMED
 from dialeval.data.rows.system import Rows, by_system
-from dialeval.engine.anchors import names_of
 from dialeval.engine.evaluate import run_systems
 from dialeval.text.vocabulary import Vocabulary
 
@@ -145,7 +144,7 @@ def _told(run: Run) -> dict[str, Any]:
 def _rated_by_system(run: Run, ratings: Ratings) -> dict[str, Ints]:
     """Which rated rows belong to which system of the run."""
     named = {name for name in ratings.systems if name is not None}
-    real = [name for name in run if name not in names_of(run)]
+    real = [name for name in run if name not in run.anchors]
     only = real[0] if len(real) == 1 and len(named) <= 1 else None
     found: dict[str, list[int]] = defaultdict(list)
     for place, name in enumerate(ratings.systems):

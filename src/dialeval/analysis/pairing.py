@@ -19,9 +19,6 @@ from dialeval.core.errors import SettingError
 from dialeval.core.result import Result, Run
 from dialeval.core.rowtable import RowTable
 
-ANCHORS = ("floor/", "ceiling/")
-"""Systems that are called so stand beside real ones to read figures by; they are compared only where asked for."""
-
 _GIVEN_TEXTS = ("context", "reference")
 """Texts that come with the data and not from a system."""
 
@@ -58,7 +55,7 @@ def chosen(
 ) -> tuple[str, list[str]]:
     """The baseline, the first system unless another is named, and the systems to compare with it."""
     if wanted is None:
-        names = [name for name in systems if not name.startswith(ANCHORS)] or list(systems)
+        names = [name for name in systems if systems[name].role == "system"] or list(systems)
     else:
         names = list(dict.fromkeys(found_name(systems, name) for name in wanted))
     first = found_name(systems, baseline) if baseline is not None else names[0] if names else None

@@ -34,7 +34,7 @@ from dialeval.core.columns import RaggedColumn, TextColumn
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Metric
 from dialeval.core.needs import Need
-from dialeval.core.result import Run
+from dialeval.core.result import Role, Run
 from dialeval.data.rows.system import Rows
 
 GOLD, SHUFFLED, CONSTANT, TRAIN = "ceiling/gold", "floor/shuffled-gold", "floor/constant", "floor/random-train"
@@ -144,11 +144,6 @@ def derangement(offsets: Ints, seed: int) -> Ints | None:
     return taken
 
 
-def names_of(run: Run) -> frozenset[str]:
-    """The systems of a run that are anchors."""
-    return frozenset(run.details.get("anchors", {}).get("systems", ()))
-
-
 def with_standing(run: Run, anchors: Anchors, metrics: Mapping[str, Metric[Any]]) -> Run:
     """The run with how each system stands between floor and ceiling, and a warning where a floor is above one."""
     names = [rows.system for rows in anchors.systems]
@@ -157,7 +152,6 @@ def with_standing(run: Run, anchors: Anchors, metrics: Mapping[str, Metric[Any]]
     standing = {name: _standings(run, name, metrics, floors) for name in real}
     details = {
         "rows_of": anchors.rows_of,
-        "systems": {name: name.split("/", 1)[0] for name in names},
         "left_out": dict(anchors.left_out),
         "standing": {name: each for name, each in standing.items() if each},
     }
@@ -165,7 +159,10 @@ def with_standing(run: Run, anchors: Anchors, metrics: Mapping[str, Metric[Any]]
     if anchors.others:
         told = f"anchors are made of the rows of {anchors.rows_of}; other references belong to"
         warnings.insert(0, f"{told} {', '.join(anchors.others)}")
-    return replace(run, details={**run.details, "anchors": details}, warnings=(*run.warnings, *warnings))
+    roles: dict[str, Role] = {name: "ceiling" if name == GOLD else "floor" for name in names}
+    systems = {name: replace(result, role=roles.get(name, "system")) for name, result in run.items()}
+    warnings = [*run.warnings, *warnings]
+    return replace(run, systems=systems, details={**run.details, "anchors": details}, warnings=tuple(warnings))
 
 
 def _is_floor(name: str, metric: Metric[Any]) -> bool:

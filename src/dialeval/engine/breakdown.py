@@ -18,7 +18,7 @@ from dialeval.core.errors import SettingError
 from dialeval.core.fold import DEFAULT_T, Estimate
 from dialeval.core.krippendorff import Distance, krippendorff_alpha
 from dialeval.core.needs import Need
-from dialeval.core.result import Result, Run
+from dialeval.core.result import Result, Role, Run
 from dialeval.core.signature import Signature
 from dialeval.core.version import __version__
 from dialeval.data.breakdown.faults import Findings
@@ -110,6 +110,9 @@ def evaluate_breakdown(
             warnings += findings.warnings()
         systems += _anchors(found, thresholds, known)
     results = _scored(systems, _metrics(thresholds), threads, progress)
+    for rows in systems[len(found.systems) :]:
+        role: Role = "ceiling" if rows.system in (_ANNOTATOR, _ORACLE) else "floor"
+        results[rows.system] = replace(results[rows.system], role=role)
     if anchors:
         results[_ANNOTATOR] = _with_alpha(results[_ANNOTATOR], found.annotated.counts)
     tables = {
@@ -166,7 +169,7 @@ def _scored(
         estimates = local.fold(metrics, {Need.ANNOTATIONS: digests[id(annotations)]}, told)
         sure = {key: estimate.with_confidence(DEFAULT_T) for key, estimate in estimates.items()}
         table = rows.table(local.dialogues)
-        results[rows.system] = Result(sure, source=rows.where, rows=table, contributions=local.contributions)
+        results[rows.system] = Result(sure, {}, rows.where, table, local.contributions)
     return results
 
 

@@ -11,7 +11,6 @@ from dialeval.core.fold import Level
 from dialeval.reports import markup
 from dialeval.reports.figures import MISSING
 from dialeval.reports.markup import Section
-from dialeval.reports.summary import anchor
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -30,7 +29,7 @@ def correlations(run: Run) -> Section | None:
     tables = [
         (system, level, matrix)
         for system, result in run.items()
-        if anchor(system) is None
+        if result.role == "system"
         for level in Level
         if (matrix := _matrix(result, level)) is not None
     ]

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import math
 from html import escape
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from dialeval.analysis.comparison import Comparison, compare
-from dialeval.analysis.pairing import ANCHORS
 from dialeval.analysis.values import metric_of
 from dialeval.core.errors import SettingError
 from dialeval.core.result import Result, Run
@@ -62,14 +61,9 @@ def blocks(run: Run) -> list[Run]:
     return [Run(block, run.version) for block in found]
 
 
-def anchor(system: str) -> Literal["floor", "ceiling"] | None:
-    """Whether a system stands beside the real ones only to read figures by."""
-    return ("floor" if system.startswith(ANCHORS[0]) else "ceiling") if system.startswith(ANCHORS) else None
-
-
 def _comparison(run: Run) -> Comparison | str | None:
     """The comparison of real systems with the first one, why there is none, or nothing where there is but one."""
-    if len([name for name in run if anchor(name) is None]) < 2:
+    if len(run) - len(run.anchors) < 2:
         return None
     try:
         return compare(run)
@@ -89,8 +83,8 @@ def _marks(comparison: Comparison | None) -> str:
 
 def _table(run: Run, places: Mapping[str, int], caption: str, comparison: Comparison | None) -> str:
     heads = "".join(
-        f'<th scope="col" class="figure">{markup.name(name)}{_rows(run, name)}{_role(name, comparison)}</th>'
-        for name in run
+        f'<th scope="col" class="figure">{markup.name(name)}{_rows(run, name)}{_role(name, result, comparison)}</th>'
+        for name, result in run.items()
     )
     rows = {} if comparison is None else {(row.key, row.system): row for row in comparison.rows}
     lines = []
@@ -111,9 +105,10 @@ def _rows(run: Run, system: str) -> str:
     return f'<span class="aside">{", ".join(markup.count(rows[level], str(level)) for level in rows)}</span>'
 
 
-def _role(system: str, comparison: Comparison | None) -> str:
-    role = anchor(system) or ("baseline" if comparison is not None and system == comparison.baseline else None)
-    return f'<span class="role">{role}</span>' if role else ""
+def _role(system: str, result: Result, comparison: Comparison | None) -> str:
+    is_baseline = comparison is not None and system == comparison.baseline
+    role = "baseline" if is_baseline else result.role
+    return "" if role == "system" else f'<span class="role">{role}</span>'
 
 
 def _better(run: Run, key: str) -> Better | None:
@@ -131,7 +126,7 @@ def _arrow(better: Better | None) -> str:
 
 def _best(run: Run, key: str, better: Better | None) -> list[str]:
     """The real systems with the best value, if there are others."""
-    means = {name: result[key].mean for name, result in run.items() if key in result and anchor(name) is None}
+    means = {name: result[key].mean for name, result in run.items() if key in result and result.role == "system"}
     known = [mean for mean in means.values() if not math.isnan(mean)]
     if better is None or len(known) < 2:
         return []

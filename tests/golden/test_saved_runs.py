@@ -1,0 +1,72 @@
+"""Runs that an earlier version saved are read, and evaluating the same inputs again gives the same digits.
+
+The runs in `saved_runs/` are those of the shipped sample, made by the version before the engine had one route, from
+inside the sample's folder. They still call contributions `statistics` and know anchors by their names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import dialeval
+from dialeval import sample
+from dialeval.analysis.comparison import compare
+from dialeval.breakdown import evaluate_breakdown
+from dialeval.core.result import Run, load
+from dialeval.engine.breakdown_curves import with_curves
+from dialeval.multiwoz import Evaluator
+
+SAVED = Path(__file__).parent / "saved_runs"
+
+
+def responses() -> Run:
+    texts = ("responses", "references.txt", "contexts.txt")
+    return dialeval.evaluate(*texts, train="train.txt", embeddings="vectors.txt", anchors=True)
+
+
+def breakdown() -> Run:
+    talks = Path("breakdown")
+    return with_curves(evaluate_breakdown(talks / "data", [talks / "keywords", talks / "cautious"]))
+
+
+def town() -> Run:
+    evaluator, predictions = Evaluator(data="town", dst=True), Path("town/predictions")
+    return evaluator.with_transcripts(evaluator.run(predictions), predictions)
+
+
+def lsdscc() -> Run:
+    groups = Path("lsdscc/groups.json")
+    return dialeval.evaluate({name: Path(f"lsdscc/{name}.txt") for name in ("varied", "safe")}, reference_groups=groups)
+
+
+@pytest.mark.parametrize("make", [responses, breakdown, town, lsdscc], ids=lambda make: make.__name__)
+def test_an_old_run_equals_a_new_one(make: Callable[[], Run], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(sample.folder())
+    old, new = load(SAVED / make.__name__), make()
+    assert list(old) == list(new)
+    for name, result in new.items():
+        assert old[name] == result, name
+        assert old[name].contributions == result.contributions
+    assert old.warnings == new.warnings
+    assert _without_roles(old) == new.details
+
+
+def _without_roles(run: Run) -> dict[str, Any]:
+    """The details of an old run but for the roles of anchors, which stand on the results now."""
+    details = dict(run.details)
+    if "anchors" in details:
+        details["anchors"] = {name: value for name, value in details["anchors"].items() if name != "systems"}
+    return details
+
+
+def test_an_old_run_is_compared(tmp_path: Path) -> None:
+    old = load(SAVED / "responses")
+    assert set(compare(old, metrics=["bleu-4"]).systems) | {"careful"} == {"careful", "chatty", "generic"}
+    again = load(old.save(tmp_path))
+    assert again == old
+    assert replace(again, details={}) == replace(old, details={})
