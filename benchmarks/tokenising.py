@@ -10,7 +10,7 @@ from benchmarks.measure import cpu_seconds
 from benchmarks.texts import WORDS_PER_LINE, lines
 from dialeval.core.arrays import Ids
 from dialeval.data.formats.lines import split
-from dialeval.engine.local import BATCH_ROWS
+from dialeval.engine.folding import BATCH_ROWS
 from dialeval.text.vocabulary import Vocabulary
 
 ROWS = 1_000_000

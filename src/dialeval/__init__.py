@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from dialeval.core.errors import DataError, DialevalError, NeedError, SettingError
     from dialeval.core.result import Result, Run, load
     from dialeval.engine.evaluate import evaluate
-    from dialeval.engine.stream import evaluate_shards
     from dialeval.reports.html import report
 
 _HOMES = {
@@ -32,7 +31,6 @@ _HOMES = {
     "load": "dialeval.core.result",
     "compare": "dialeval.analysis.comparison",
     "evaluate": "dialeval.engine.evaluate",
-    "evaluate_shards": "dialeval.engine.stream",
     "report": "dialeval.reports.html",
     "with_intervals": "dialeval.analysis.intervals",
 }
@@ -49,7 +47,6 @@ __all__ = [
     "agreement",
     "compare",
     "evaluate",
-    "evaluate_shards",
     "load",
     "report",
     "with_intervals",

@@ -17,6 +17,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from dialeval.core.errors import SettingError
+from dialeval.data.task.predictions import Predictions, read_predictions
+from dialeval.engine.folding import Options
 from dialeval.engine.task_dialogues import (
     Choices,
     dialogue_rows,
@@ -63,9 +65,13 @@ class Evaluator:
         self.task = data if isinstance(data, Task) else load_task(data, split)
         self.warnings: tuple[str, ...] = ()
 
+    def read(self, predictions: Any) -> list[Predictions]:
+        """Predictions that are read and checked, for several of the methods below."""
+        return read_predictions(predictions, self.task.files)
+
     def run(self, predictions: Any, **options: Any) -> Run:
-        """Evaluate a document, a file, or a mapping of systems to these; `options` are those of `evaluate_task`."""
-        run = evaluate_task(predictions, self.task, self.choices, **options)
+        """Evaluate a document, a file, or a mapping of systems to these; `options` are those of `Options`."""
+        run = evaluate_task(predictions, self.task, self.choices, Options(**options))
         self.warnings = run.warnings
         return run
 

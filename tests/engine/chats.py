@@ -7,7 +7,7 @@ import random
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -16,6 +16,8 @@ from dialeval.core.batch import Batch
 from dialeval.core.fold import RowMetric
 from dialeval.core.needs import Need
 from dialeval.core.result import Result, Run
+from dialeval.engine.evaluate import evaluate
+from dialeval.engine.threads import Threads
 
 
 def texts(rows: int, seed: int = 7) -> list[str]:
@@ -58,6 +60,11 @@ def bare(run: Mapping[str, Result]) -> dict[str, Result]:
 def estimates(run: Run) -> dict[str, list[str]]:
     """The figures of a run without items, printed in full: equal lines are equal to the last digit."""
     return {name: [f"{key} {replace(est, items=None)}" for key, est in result.items()] for name, result in run.items()}
+
+
+def in_chunks(responses: Any, *given: Any, **options: Any) -> Run:
+    """Evaluate files in chunks, also where they are small enough to be read as a whole."""
+    return evaluate(responses, *given, **{"engine": Threads(), **options})
 
 
 @dataclass(frozen=True)

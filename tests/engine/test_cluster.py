@@ -22,8 +22,7 @@ from dialeval.core.errors import DataError, SettingError
 from dialeval.core.fold import RowMetric
 from dialeval.core.needs import Need
 from dialeval.engine.cluster import Cluster
-from dialeval.engine.stream import evaluate_shards
-from engine.chats import Delicate, bare, estimates, write_shards
+from engine.chats import Delicate, bare, estimates, in_chunks, write_shards
 
 pytest.importorskip("ray")
 pytestmark = pytest.mark.filterwarnings(
@@ -101,12 +100,12 @@ def test_the_same_to_the_last_digit(nodes: Any, tmp_path: Path) -> None:
     write_shards(tmp_path / "shards", 80, 3)
     whole = tmp_path / "whole.jsonl"
     expected = dialeval.evaluate({"bot": whole}, train=whole)
-    given: dict[str, Any] = {"train": whole, "piece_bytes": 1_000, "batch_rows": 9}
-    run = evaluate_shards({"bot": f"{tmp_path}/shards/*"}, **given, engine=Cluster(), output=tmp_path / "out")
+    given: dict[str, Any] = {"train": whole, "chunk_bytes": 1_000, "batch_rows": 9}
+    run = in_chunks({"bot": f"{tmp_path}/shards/*"}, **given, engine=Cluster(), output=tmp_path / "out")
     assert estimates(run) == estimates(expected)
     assert bare(dialeval.load(tmp_path / "out")) == bare(expected)
     # States that go through the journal come one by one, and are the same.
-    kept = evaluate_shards({"bot": f"{tmp_path}/shards/*"}, **given, engine=Cluster(), resume=tmp_path / "work")
+    kept = in_chunks({"bot": f"{tmp_path}/shards/*"}, **given, engine=Cluster(), resume=tmp_path / "work")
     assert estimates(kept) == estimates(expected)
 
 
@@ -115,29 +114,29 @@ def test_an_error_in_the_data_comes_through_once(nodes: Any, tmp_path: Path) -> 
     with (tmp_path / "shards" / "part-01.jsonl").open("a") as file:
         file.write('{"response": "poison"}\n')
     with pytest.raises(DataError, match=r"part-01.jsonl:21: a metric cannot score this row") as caught:
-        evaluate_shards(f"{tmp_path}/shards/*", metrics=[Delicate()], engine=Cluster())
+        in_chunks(f"{tmp_path}/shards/*", metrics=[Delicate()], engine=Cluster())
     assert len(caught.value.faults) == 1
 
 
 def test_metrics_that_want_a_device_get_one(nodes: Any, tmp_path: Path) -> None:
     write_shards(tmp_path / "shards", 30, 3)
-    given: dict[str, Any] = {"metrics": ["length", Learned(), "distinct-2"], "piece_bytes": 700}
-    run = evaluate_shards(
-        {"s": f"{tmp_path}/shards/*"}, **given, engine=Cluster(gpus_per_task=1), output=tmp_path / "out"
-    )["s"]
+    given: dict[str, Any] = {"metrics": ["length", Learned(), "distinct-2"], "chunk_bytes": 700}
+    run = in_chunks({"s": f"{tmp_path}/shards/*"}, **given, engine=Cluster(gpus_per_task=1), output=tmp_path / "out")[
+        "s"
+    ]
     plain = dialeval.evaluate({"s": tmp_path / "whole.jsonl"}, metrics="length,distinct-2")["s"]
     assert list(run) == ["length", "learned", "distinct-2"]
     assert [run[key].mean for key in plain] == [estimate.mean for estimate in plain.values()]
     items = dialeval.load(tmp_path / "out")["s"]["learned"].items
     assert items is not None
     assert len(items) == 90
-    assert items.min() >= 0, "every piece was scored by a worker with an accelerator"
+    assert items.min() >= 0, "every chunk was scored by a worker with an accelerator"
     with pytest.raises(SettingError, match="the cluster has 3 GPUs and --gpus-per-task asks for 8"):
-        evaluate_shards({"s": f"{tmp_path}/shards/*"}, **given, engine=Cluster(gpus_per_task=8))
+        in_chunks({"s": f"{tmp_path}/shards/*"}, **given, engine=Cluster(gpus_per_task=8))
 
 
 def test_a_lost_node(nodes: Any, tmp_path: Path) -> None:
-    """One of three nodes is killed in mid-run: its pieces are folded again, and no row is lost or counted twice."""
+    """One of three nodes is killed in mid-run: its chunks are folded again, and no row is lost or counted twice."""
     write_shards(tmp_path / "shards", 80, 4)
     marks = tmp_path / "marks"
     marks.mkdir()
@@ -163,16 +162,16 @@ def test_a_lost_node(nodes: Any, tmp_path: Path) -> None:
     killer = threading.Thread(target=kill, daemon=True)
     killer.start()
     slow = Slow(str(marks))
-    run = evaluate_shards(
+    run = in_chunks(
         {"s": f"{tmp_path}/shards/*"},
         metrics=["length", "distinct", "bleu-4", slow],
         engine=Cluster(),
         output=tmp_path / "out",
-        piece_bytes=1_500,
+        chunk_bytes=1_500,
     )["s"]
     killer.join()
     begun, ended = (len(list(marks.glob(f"{what}-{killed[0]}-*"))) for what in ("begun", "ended"))
-    assert begun > ended, "the node was at work on a piece when it was killed"
+    assert begun > ended, "the node was at work on a chunk when it was killed"
     back = dialeval.load(tmp_path / "out")["s"]
     for (key, estimate), (name, expected) in zip(run.items(), plain.items(), strict=True):
         assert (estimate.mean, estimate.std, estimate.rows) == (expected.mean, expected.std, expected.rows), name

@@ -18,37 +18,35 @@ import pytest
 
 from dialeval.core.errors import DataError, SettingError
 from dialeval.core.result import Run
-from dialeval.data.shards.chunks import Piece
-from dialeval.engine.job import Engine, Folded, Job, Known, Task
+from dialeval.engine.job import ChunkResult, Engine, FactValues, Job, Stage
 from dialeval.engine.journal import stamps
-from dialeval.engine.stream import evaluate_shards
 from dialeval.engine.threads import Threads
-from engine.chats import Delicate, estimates, write_shards
+from engine.chats import Delicate, estimates, in_chunks, write_shards
 
 VICTIM = """
 import sys
-from dialeval.engine import stream, threads
+import dialeval
 from dialeval.text import ngrams_kernel, words_kernel
 shards, work, out = sys.argv[1:]
 print("ready", flush=True)
-stream.evaluate_shards(shards, metrics="length,distinct,kl-div,bleu-4", resume=work, output=out, piece_bytes=15_000)
+dialeval.evaluate(shards, metrics="length,distinct,kl-div,bleu-4", resume=work, output=out, chunk_bytes=15_000)
 """
 
 
 class Counted(Engine):
-    """Counts the pieces that are folded and stops after some of them."""
+    """Counts the chunks that are folded and stops after some of them."""
 
     def __init__(self, most: int = 10**9) -> None:
-        self.pieces = 0
+        self.chunks = 0
         self._most = most
 
-    def each(self, job: Job, known: Known, task: Task, pieces: Any, alone: bool) -> Iterator[Folded]:
+    def fold(self, job: Job, facts: FactValues, stage: Stage, chunks: Any, alone: bool) -> Iterator[ChunkResult]:
         assert alone
-        for folded in Threads().each(job, known, task, pieces, alone):
-            if self.pieces == self._most:
+        for result in Threads().fold(job, facts, stage, chunks, alone):
+            if self.chunks == self._most:
                 raise KeyboardInterrupt
-            self.pieces += 1
-            yield folded
+            self.chunks += 1
+            yield result
 
 
 @pytest.fixture
@@ -58,8 +56,8 @@ def shards(tmp_path: Path) -> Path:
 
 
 def scored(folder: Path, **changes: Any) -> Run:
-    given = {"metrics": "length,distinct-2,kl-div", "resume": folder / "work", "piece_bytes": 1_500, **changes}
-    return evaluate_shards({"s": f"{folder}/shards/*"}, output=folder / "out", **given)
+    given = {"metrics": "length,distinct-2,kl-div", "resume": folder / "work", "chunk_bytes": 1_500, **changes}
+    return in_chunks({"s": f"{folder}/shards/*"}, output=folder / "out", **given)
 
 
 def files(folder: Path) -> list[bytes]:
@@ -75,28 +73,28 @@ def test_nothing_is_done_twice(shards: Path) -> None:
         part = Counted(most)
         with pytest.raises(KeyboardInterrupt):
             scored(shards, engine=part)
-        assert part.pieces == most
+        assert part.chunks == most
     rest = Counted()
     assert estimates(scored(shards, engine=rest)) == estimates(expected)
-    assert rest.pieces == everything.pieces - 14
+    assert rest.chunks == everything.chunks - 14
     assert files(shards / "out") == whole
     nothing = Counted(0)
     scored(shards, engine=nothing)
     assert files(shards / "out") == whole
 
 
-def test_a_damaged_piece_is_folded_again(shards: Path) -> None:
+def test_a_damaged_chunk_is_folded_again(shards: Path) -> None:
     scored(shards)
     whole = files(shards / "out")
-    pieces = sorted((shards / "work").glob("metrics-*.piece"))
-    content = bytearray(pieces[1].read_bytes())
+    chunks = sorted((shards / "work").glob("metrics-*.chunk"))
+    content = bytearray(chunks[1].read_bytes())
     content[len(content) // 2] ^= 1
-    pieces[1].write_bytes(content)
-    pieces[2].write_bytes(pieces[2].read_bytes()[:50])
-    (shards / "work" / "metrics-notes.piece").write_text("of the user's")
+    chunks[1].write_bytes(content)
+    chunks[2].write_bytes(chunks[2].read_bytes()[:50])
+    (shards / "work" / "metrics-notes.chunk").write_text("of the user's")
     again = Counted()
     scored(shards, engine=again)
-    assert again.pieces == 2
+    assert again.chunks == 2
     assert files(shards / "out") == whole
 
 
@@ -136,7 +134,7 @@ def train(folder: Path) -> dict[str, Any]:
         (lambda _: {"metrics": "length,distinct-2,kl-div,bleu-4"}, r"metrics of bleu-4 is new"),
         (lambda _: {"settings": {"distinct": {"per": "response"}}}, r"metrics of distinct-2 was .* and is gone"),
         (lambda _: {"fields": {"turn": "number"}}, r"fields of turn was 'turn' and is 'number'"),
-        (lambda _: {"piece_bytes": 5_000}, r"pieces was"),
+        (lambda _: {"chunk_bytes": 5_000}, r"chunks was"),
     ],
 )
 def test_a_change_is_refused_by_name(shards: Path, change: Any, message: str) -> None:
@@ -190,7 +188,7 @@ def test_files_of_others_stay_as_they_are(shards: Path) -> None:
         assert {entry.name: entry.is_file() and entry.read_text() for entry in (shards / name).iterdir()} == before
     scored(shards, resume=shards / "work")
     (shards / "work" / ".nfs0001").write_text("of the file system")
-    (shards / "work" / ".metrics-0.piece.x_1a").write_text("half")
+    (shards / "work" / ".metrics-0.chunk.x_1a").write_text("half")
     scored(shards, resume=shards / "work")
     assert {entry.name for entry in (shards / "work").glob(".*")} == {".nfs0001"}
     (shards / "early").mkdir()
@@ -200,7 +198,7 @@ def test_files_of_others_stay_as_they_are(shards: Path) -> None:
 
 def test_one_run_at_a_time(shards: Path) -> None:
     class Second(Engine):
-        def each(self, job: Job, known: Known, task: Task, pieces: dict[int, Piece], alone: bool) -> Iterator[Folded]:  # type: ignore[override]
+        def fold(self, job: Job, facts: FactValues, stage: Stage, chunks: Any, alone: bool) -> Iterator[ChunkResult]:
             scored(shards)
             raise AssertionError("two runs in one folder")
 
@@ -214,7 +212,7 @@ def test_an_error_leaves_what_is_finished(shards: Path) -> None:
     for _ in range(2):
         with pytest.raises(DataError, match=r"part-02.jsonl:41"):
             scored(shards, metrics=[Delicate()])
-    assert len(list((shards / "work").glob("metrics-*.piece"))) > 3
+    assert len(list((shards / "work").glob("metrics-*.chunk"))) > 3
 
 
 @contextmanager

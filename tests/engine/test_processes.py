@@ -1,4 +1,4 @@
-"""Processes give the same figures; a worker that dies is replaced, and a piece that kills is named."""
+"""Processes give the same figures; a worker that dies is replaced, and a chunk that kills is named."""
 
 from __future__ import annotations
 
@@ -15,12 +15,11 @@ import pytest
 import dialeval
 from dialeval.core.errors import DataError, DialevalError
 from dialeval.core.needs import Need
-from dialeval.engine.job import ResourceFiles
 from dialeval.engine.processes import Processes
-from dialeval.engine.stream import evaluate_shards
+from dialeval.engine.resources import Resources
 from dialeval.metrics.learned.judge import LazyJudge
 from dialeval.text.vocabulary import Vocabulary
-from engine.chats import Delicate, bare, estimates, texts, write_shards
+from engine.chats import Delicate, bare, estimates, in_chunks, texts, write_shards
 from metrics.learned.judges import tiny_weights
 from tiny_encoder import write_encoder
 
@@ -29,12 +28,12 @@ def test_the_same_to_the_last_digit(tmp_path: Path) -> None:
     write_shards(tmp_path / "shards", 120, 3)
     train = tmp_path / "whole.jsonl"
     expected = dialeval.evaluate({"bot": tmp_path / "whole.jsonl"}, train=train)
-    evaluate_shards(
+    in_chunks(
         {"bot": f"{tmp_path}/shards/*"},
         train=train,
         engine=Processes(2),
         output=tmp_path / "out",
-        piece_bytes=3_000,
+        chunk_bytes=3_000,
         batch_rows=10,
     )
     assert bare(dialeval.load(tmp_path / "out")) == bare(expected)
@@ -46,7 +45,7 @@ def test_every_worker_opens_the_judge_for_itself(tmp_path: Path) -> None:
     judge = LazyJudge(tmp_path / "judge", write_encoder(tmp_path / "encoder"))
     asked: dict[str, Any] = {"metrics": "adem,distinct-2", "judge": judge}
     expected = dialeval.evaluate({"bot": tmp_path / "whole.jsonl"}, **asked)
-    run = evaluate_shards({"bot": f"{tmp_path}/shards/*"}, **asked, engine=Processes(2), piece_bytes=3_000)
+    run = in_chunks({"bot": f"{tmp_path}/shards/*"}, **asked, engine=Processes(2), chunk_bytes=3_000)
     assert expected["bot"]["adem"].scored
     assert estimates(run) == estimates(expected)
 
@@ -65,7 +64,7 @@ def deadly(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("deaths", [1, 2])
 def test_a_dead_worker_is_replaced(deadly: Path, deaths: int) -> None:
     metric = Delicate(str(deadly / "marks"), deaths)
-    run = evaluate_shards({"s": f"{deadly}/*.jsonl"}, metrics=[metric], engine=Processes(2), output=deadly / "out")
+    run = in_chunks({"s": f"{deadly}/*.jsonl"}, metrics=[metric], engine=Processes(2), output=deadly / "out")
     assert len(list((deadly / "marks").iterdir())) == deaths
     found = run["s"][metric.name]
     lines = [line for shard in range(6) for line in (deadly / f"{shard}.jsonl").read_text().splitlines()]
@@ -76,10 +75,10 @@ def test_a_dead_worker_is_replaced(deadly: Path, deaths: int) -> None:
     assert items.tolist() == [float(len(response)) for response in whole]
 
 
-def test_a_piece_that_kills_again_and_again_is_named(deadly: Path) -> None:
+def test_a_chunk_that_kills_again_and_again_is_named(deadly: Path) -> None:
     metric = Delicate(str(deadly / "marks"), 100)
-    with pytest.raises(DialevalError, match=r"3.jsonl: a worker died 3 times on this piece"):
-        evaluate_shards({"s": f"{deadly}/*.jsonl"}, metrics=[metric], engine=Processes(2))
+    with pytest.raises(DialevalError, match=r"3.jsonl: a worker died 3 times on this chunk"):
+        in_chunks({"s": f"{deadly}/*.jsonl"}, metrics=[metric], engine=Processes(2))
     assert len(list((deadly / "marks").iterdir())) <= 4
 
 
@@ -88,13 +87,13 @@ def test_an_error_in_the_data_comes_through(tmp_path: Path) -> None:
     with (tmp_path / "shards" / "part-02.jsonl").open("a") as file:
         file.write('{"response": "poison"}\n')
     with pytest.raises(DataError, match=r"part-02.jsonl:21: a metric cannot score this row"):
-        evaluate_shards(f"{tmp_path}/shards/*", metrics=[Delicate()], engine=Processes(2))
+        in_chunks(f"{tmp_path}/shards/*", metrics=[Delicate()], engine=Processes(2))
 
 
 def test_a_resource_that_changed_is_told(tmp_path: Path) -> None:
     """Workers open resources by path; what they find there must be what the run began with."""
     (tmp_path / "train.txt").write_text("one two\n")
-    files = ResourceFiles(str(tmp_path / "train.txt"))
+    files = Resources(str(tmp_path / "train.txt"))
     opened = files.opened(Vocabulary())
     digests = {need: opened[need].digest for need in (Need.VOCABULARY, Need.TRAIN)}
     replace(files, digests=digests).opened(Vocabulary())
@@ -105,15 +104,15 @@ def test_a_resource_that_changed_is_told(tmp_path: Path) -> None:
 
 KILLED = """
 import os, signal, sys
+import dialeval
 from dialeval.engine.processes import Processes
-from dialeval.engine.stream import evaluate_shards
 
 def kill(done):
     print(*[process.pid for process in __import__("multiprocessing").active_children()], flush=True)
     os.kill(os.getpid(), signal.SIGKILL)
 
 if __name__ == "__main__":
-    evaluate_shards(sys.argv[1], metrics="length", engine=Processes(2), progress=kill)
+    dialeval.evaluate(sys.argv[1], metrics="length", engine=Processes(2), progress=kill)
 """
 
 

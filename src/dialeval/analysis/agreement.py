@@ -36,9 +36,8 @@ from dialeval.core.errors import SettingError
 from dialeval.core.result import RUN_FILE, Run, load
 from dialeval.core.version import __version__
 from dialeval.data.rows.ratings import OVERALL, Ratings, read_ratings
-from dialeval.engine.resources import open_resources
+from dialeval.engine.resources import Resources
 from dialeval.metrics.registry import registry, split_names
-from dialeval.text.vocabulary import Vocabulary
 
 
 @dataclass(frozen=True)
@@ -154,10 +153,9 @@ def agreement(
     if quality not in rated.values:
         raise SettingError(f"nobody rated {quality!r}; there is {', '.join(rated.values)}")
     if run is None:
-        shared = Vocabulary()
-        resources = open_resources(shared, train, vocabulary, embeddings)
+        resources = Resources(train, vocabulary, embeddings)
         asked = None if metrics is None else [*_names(metrics), CONTROL]
-        rows = score_ratings(rated, quality, shared, resources, asked, settings)
+        rows = score_ratings(rated, quality, resources, asked, settings)
     else:
         rows = _chosen(match_ratings(run, rated, quality), metrics)
     if CONTROL not in rows.metrics:

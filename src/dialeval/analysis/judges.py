@@ -24,13 +24,12 @@ from dialeval.analysis.matching import score_ratings
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.errors import SettingError
 from dialeval.data.rows.ratings import OVERALL, Ratings
-from dialeval.engine.resources import open_resources
+from dialeval.engine.resources import Resources
 from dialeval.metrics.learned.examples import TURNS, Examples, examples_of
 from dialeval.metrics.learned.fitting import AdemSettings, fit_adem, fit_identity
 from dialeval.metrics.learned.paper import PaperSettings, fit_paper
 from dialeval.metrics.learned.weights import Weights
 from dialeval.resources.sentence_vectors import SentenceVectors
-from dialeval.text.vocabulary import Vocabulary
 
 KINDS = ("identity", "adem", "paper")
 BASELINES = ("bleu-4", "rouge-l", "embedding-average", "length")
@@ -171,14 +170,13 @@ def _differ(examples: Examples) -> bool:
 
 def _baselines(ratings: Ratings, quality: str) -> dict[str, Floats]:
     """What simple metrics give every rated row; those that cannot run here are left out."""
-    shared = Vocabulary()
     vectors = "wordllama" if find_spec("wordllama") and find_spec("tokenizers") else None
     texts = [turn for context in ratings.contexts for turn in context] or list(ratings.responses)
-    resources = open_resources(shared, texts, None, vectors)
+    resources = Resources(train=texts, embeddings=vectors)
     there = [name for name in BASELINES if name != "embedding-average" or vectors is not None]
     if not any(ratings.references):
         there = ["length"]
-    found = score_ratings(ratings, quality, shared, resources, there)
+    found = score_ratings(ratings, quality, resources, there)
     return {name: values for name, values in found.metrics.items() if name in BASELINES}
 
 

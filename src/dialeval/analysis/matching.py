@@ -20,15 +20,17 @@ import numpy.typing as npt
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.columns import RaggedColumn, TextColumn
 from dialeval.core.errors import DataError, Fault
-from dialeval.core.fold import Level, Metric
+from dialeval.core.fold import Level
 from dialeval.core.needs import Need
 from dialeval.core.result import Result, Run
 from dialeval.core.rowtable import RowTable
 from dialeval.data.rows.ratings import DIALOGUE, Ratings
 from dialeval.data.rows.reading import UNNAMED
 from dialeval.data.rows.system import Rows, by_system
-from dialeval.engine.evaluate import run_systems
-from dialeval.text.vocabulary import Vocabulary
+from dialeval.data.shards.sources import memory_sources
+from dialeval.engine.folding import run_sources
+from dialeval.engine.plan import Asked, Planner, Settings
+from dialeval.engine.resources import Resources
 
 _SHOWN = 60
 
@@ -70,10 +72,9 @@ def rated_rows(ratings: Ratings, quality: str, metrics: Mapping[str, Floats], **
 def score_ratings(
     ratings: Ratings,
     quality: str,
-    vocabulary: Vocabulary,
-    resources: Mapping[Need, Any],
-    metrics: str | Iterable[str | Metric[Any]] | None,
-    settings: Mapping[str, Mapping[str, object]] | None = None,
+    resources: Resources,
+    metrics: Asked,
+    settings: Settings | None = None,
 ) -> RatedRows:
     """Score rated rows by metrics."""
     columns: dict[Need, Any] = {Need.RESPONSE: TextColumn.from_strings(ratings.responses)}
@@ -83,7 +84,8 @@ def score_ratings(
     names = list(dict.fromkeys(name or UNNAMED for name in ratings.systems))
     codes = np.array([names.index(name or UNNAMED) for name in ratings.systems], np.int64)
     rows = Rows(UNNAMED, columns, TextColumn.from_strings(ratings.dialogues), where="ratings")
-    run = run_systems(by_system(rows, names, codes), vocabulary, resources, metrics=metrics, settings=settings)
+    sources = memory_sources(by_system(rows, names, codes))
+    run = run_sources(sources, Planner(metrics, settings), resources).run
     places = {name: np.flatnonzero(codes == code) for code, name in enumerate(names)}
     own = {name: np.arange(len(rows)) for name, rows in places.items()}
     return rated_rows(ratings, quality, _scattered(run, places, own, len(ratings)), **_told(run))

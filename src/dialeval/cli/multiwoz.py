@@ -152,22 +152,23 @@ def _scores(evaluator: Evaluator, inputs: tuple[str, ...], options: Mapping[str,
 
     limits = _limits(options["gates"])
     with progress_bar() as progress:
-        run = evaluator.run(_source(inputs), t=options["t"], confidence=options["confidence"], progress=progress)
+        predictions = evaluator.read(_source(inputs))
+        run = evaluator.run(predictions, t=options["t"], confidence=options["confidence"], progress=progress)
     run = options["resampled"](run)
     if options["output"] is not None:
         _write_original(run, evaluator, options["output"])
     if options["dialogues"] is not None:
         _write_dialogues(run, evaluator, options["dialogues"])
     if options["save"] is not None:
-        _save(run, evaluator, inputs, options["save"])
+        _save(run, evaluator, predictions, options["save"])
     show(run, options["format_"])
     return failed(run, limits)
 
 
-def _save(run: Run, evaluator: Evaluator, inputs: tuple[str, ...], folder: Path) -> None:
+def _save(run: Run, evaluator: Evaluator, predictions: Any, folder: Path) -> None:
     from dialeval.cli.saving import save
 
-    save(evaluator.with_transcripts(run, _source(inputs)) if evaluator.choices.success else run, folder)
+    save(evaluator.with_transcripts(run, predictions) if evaluator.choices.success else run, folder)
 
 
 def _write_original(run: Run, evaluator: Evaluator, path: Path) -> None:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 if TYPE_CHECKING:
-    from dialeval.engine.stream import Done
+    from dialeval.engine.folding import Done
 
 Mode = Literal["auto", "bar", "json", "none"]
 MODES = ("auto", "bar", "json", "none")
@@ -28,32 +28,23 @@ _SECONDS_BETWEEN = 0.5
 
 
 class Meter:
-    """What is told of a run; `evaluate` tells by system, `evaluate_shards` by the share of all work."""
+    """How far a run is."""
 
     def __init__(self) -> None:
         self._start = time.monotonic()
-        self._done: dict[str, int] = {}
-        self._sizes: dict[str, int] = {}
         self.share = 0.0
         self.rows = 0
         self.total: int | None = None
-        self.name = ""
-        """The system at hand, where one is scored after the other."""
 
-    def system(self, system: str, rows: int, done: int) -> None:
-        """Some more rows of a system are done."""
-        self.name = system
-        self._sizes[system] = rows
-        self._done[system] = self._done.get(system, 0) + done
-        self.rows, self.total = sum(self._done.values()), sum(self._sizes.values())
-        self.share = self.rows / max(1, self.total)
+    def run(self, done: Done) -> None:
+        """Take in how far a run is, and show it."""
+        self.rows, self.share = done.rows, done.share
+        self.total = done.rows if done.share == 1 else done.total
         self.show()
 
-    def stream(self, done: Done) -> None:
-        """A stream is so far."""
-        self.rows, self.share = done.rows, done.share
-        if done.share == 1:
-            self.total = done.rows
+    def work(self, done: int, total: int | None) -> None:
+        """Take in how much of some other work is done, and show it."""
+        self.rows, self.total, self.share = done, total, done / total if total else 0.0
         self.show()
 
     def figures(self) -> dict[str, Any]:
@@ -96,8 +87,8 @@ class _BarMeter(Meter):
         figures = self.figures()
         rows = f"{figures['rows']:,} rows, {figures['rate']:,.0f} a second"
         if self._task is None:
-            self._task = self._bar.add_task(self.name, total=1.0, rows=rows)
-        self._bar.update(self._task, description=self.name, completed=self.share, rows=rows)
+            self._task = self._bar.add_task("", total=1.0, rows=rows)
+        self._bar.update(self._task, completed=self.share, rows=rows)
 
 
 @contextmanager

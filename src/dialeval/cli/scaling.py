@@ -98,10 +98,10 @@ def scored(
     if scaling.approx:
         settings = {**settings, "distinct": {**settings.get("distinct", {}), "count": "approx"}}
     with metered(scaling.progress) as meter:
-        if not _streamed(scaling, responses, references, inputs.get("contexts")):
-            from dialeval.engine.evaluate import evaluate
+        from dialeval.engine.evaluate import evaluate
 
-            told = None if meter is None else meter.system
+        if not _streamed(scaling, responses, references, inputs.get("contexts")):
+            told = None if meter is None else meter.run
             options = {"settings": settings, "threads": threads, "progress": told, "anchors": anchors, **inputs}
             run = resampled(evaluate(responses, references, **options))
             if output is not None:
@@ -109,9 +109,7 @@ def scored(
             return run
         if anchors or resampled is not as_it_is:
             raise click.UsageError("--anchors and --intervals need all rows at hand; a run in batches lets them go")
-        from dialeval.engine.stream import evaluate_shards
-
-        run = evaluate_shards(
+        run = evaluate(
             responses,
             references,
             **{**inputs, "judge": _judge(scaling, inputs.get("judge"))},
@@ -122,7 +120,7 @@ def scored(
             items=scaling.items,
             resume=scaling.resume,
             details={"command": command_line()},
-            progress=None if meter is None else meter.stream,
+            progress=None if meter is None else meter.run,
         )
         if output is not None:
             click.echo(f"saved in {output}", err=True)

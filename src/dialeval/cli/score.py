@@ -15,7 +15,7 @@ from dialeval.cli.scaling import Scaling, scaling_options, scored
 
 if TYPE_CHECKING:
     from dialeval.core.result import Run
-    from dialeval.engine.evaluate import Progress
+    from dialeval.engine.folding import Progress
 
 FORMATS = ("table", "json", "csv", "md", "latex", "metrics-txt")
 
@@ -182,4 +182,4 @@ def failed(run: Run, limits: Mapping[str, float]) -> int:
 def progress_bar() -> Iterator[Progress | None]:
     """A progress bar on stderr if that is a terminal, else nothing."""
     with metered("auto") as meter:
-        yield None if meter is None else meter.system
+        yield None if meter is None else meter.run

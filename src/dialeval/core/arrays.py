@@ -10,6 +10,7 @@ import math
 import mmap
 import os
 import tempfile
+from collections.abc import Iterator
 from typing import TypeAlias, TypeVar
 
 import numpy as np
@@ -52,6 +53,19 @@ def unscored(size: int) -> Floats:
         part[:] = np.nan
         release(part)
     return column
+
+
+def cut(offsets: Ints, most: int) -> Iterator[tuple[int, int]]:
+    """Ranges of clusters (dialogues, queries) with at most `most` rows each, more only where one cluster has more.
+
+    Cluster `k` is the rows `offsets[k]` to `offsets[k + 1]`; a range `(first, last)` is the clusters before `last`.
+    """
+    first = 0
+    while first < len(offsets) - 1:
+        fitting = int(np.searchsorted(offsets, offsets[first] + most, side="right")) - 1
+        last = max(fitting, first + 1)
+        yield first, last
+        first = last
 
 
 def return_freed_arrays() -> None:

@@ -1,22 +1,25 @@
-"""What a run of several hypotheses per query tells beside its figures: where each hypothesis landed, and warnings."""
+"""Evaluating several hypotheses per query: the figures, where each hypothesis landed, and warnings."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from dialeval.core.batch import Batch
 from dialeval.core.columns import RaggedColumn
-from dialeval.core.fold import Metric
+from dialeval.core.fold import Fact
 from dialeval.core.needs import Need
 from dialeval.core.result import Run
 from dialeval.data.lsdscc.reference_groups import Groups
 from dialeval.data.rows.system import Rows
-from dialeval.engine.plan import make_plan
+from dialeval.data.shards.sources import memory_sources
+from dialeval.engine.folding import Options, Planner, run_sources
+from dialeval.engine.plan import Plan
+from dialeval.engine.resources import Resources
+from dialeval.metrics.coverage.alignment import QueryAlignment
 from dialeval.metrics.coverage.coverage import Coverage, alignment
 from dialeval.metrics.coverage.guard import short_hypotheses
-from dialeval.text.vocabulary import Vocabulary
 
 ALIGNMENTS = "alignments"
 """Where a run holds the table: by system a list with an entry per query."""
@@ -26,49 +29,71 @@ _ONE_GROUP = (
     "by their similarity: coverage(threshold=...), --auto-groups on the command line"
 )
 
+Aligned = tuple[tuple[QueryAlignment, list[str]], ...]
+"""The alignment of each query, with its hypotheses."""
 
-def with_alignments(
-    run: Run,
-    systems: Sequence[Rows],
-    groups: Groups,
-    vocabulary: Vocabulary,
-    resources: Mapping[Need, Any],
-    metrics: str | Iterable[str | Metric[Any]] | None = None,
-    settings: Mapping[str, Mapping[str, object]] | None = None,
-    *,
-    table: bool = True,
+
+@dataclass(frozen=True)
+class QueryAlignments(Fact[Aligned, Aligned]):
+    """The alignment that a coverage metric looks at; the batch makes it once for both."""
+
+    metric: Coverage
+
+    def empty(self) -> Aligned:
+        return ()
+
+    def gather(self, batch: Batch) -> Aligned:
+        queries = alignment(batch.only(self.metric.needs | self.metric.wants), self.metric).table()
+        return tuple(zip(queries, batch.lists(Need.HYPOTHESES), strict=True))
+
+    def merge(self, left: Aligned, right: Aligned) -> Aligned:
+        return left + right
+
+    def finish(self, state: Aligned) -> Aligned:
+        return state
+
+
+def evaluate_groups(
+    systems: Sequence[Rows], groups: Groups, planner: Planner, resources: Resources, options: Options, *, table: bool
 ) -> Run:
-    """The run with warnings about short hypotheses and, with `table`, the alignments of its first coverage metric."""
-    found: dict[str, Any] = {}
-    warnings: list[str | None] = []
+    """Score hypotheses; with `table`, `Run.details` holds the alignments of the first coverage metric."""
+
+    def with_alignments(number: int, available: frozenset[Need]) -> Plan:
+        plan = planner(number, available)
+        metric = _coverage(plan)
+        return replace(plan, details={ALIGNMENTS: QueryAlignments(metric)}) if table and metric is not None else plan
+
+    evaluation = run_sources(memory_sources(systems), with_alignments, resources, options)
+    warnings: list[str] = []
+    tables: dict[str, Any] = {}
     for rows in systems:
-        plan = make_plan(metrics, frozenset({*rows.columns, *resources}), settings)
-        metric = next((each for each in plan.metrics.values() if isinstance(each, Coverage)), None)
+        metric = _coverage(evaluation.plans[rows.system])
         if metric is None:
             continue
         hypotheses = rows.columns[Need.HYPOTHESES]
         if not metric.threshold and len(groups.column.groups) - 1 <= len(rows):
             warnings.append(_ONE_GROUP)
         if metric.aligner == "bleu" and isinstance(hypotheses, RaggedColumn):
-            warnings.append(short_hypotheses(rows.system, hypotheses, metric.n))
+            warnings += filter(None, [short_hypotheses(rows.system, hypotheses, metric.n)])
         if table:
-            found[rows.system] = alignment_table(rows, groups, vocabulary, resources, metric)
-    details = {**run.details, ALIGNMENTS: found} if found else run.details
-    return replace(run, details=details, warnings=tuple(dict.fromkeys([*run.warnings, *filter(None, warnings)])))
+            tables[rows.system] = _table(evaluation.details[ALIGNMENTS][rows.system], groups, metric)
+    run = evaluation.run
+    details = {**run.details, ALIGNMENTS: tables} if tables else run.details
+    return replace(run, details=details, warnings=tuple(dict.fromkeys([*run.warnings, *warnings])))
 
 
-def alignment_table(
-    rows: Rows, groups: Groups, vocabulary: Vocabulary, resources: Mapping[Need, Any], metric: Coverage
-) -> list[dict[str, Any]]:
-    """Per query: its figures, the group and score of every hypothesis, the groups, and those that nobody reached."""
-    batch = Batch(len(rows), rows.columns, vocabulary, rows.dialogue_offsets(), resources)
-    found = alignment(batch.only(metric.needs | metric.wants), metric).table()
-    texts = batch.lists(Need.HYPOTHESES)
+def _coverage(plan: Plan) -> Coverage | None:
+    """The first coverage metric of a plan."""
+    return next((metric for metric in plan.metrics.values() if isinstance(metric, Coverage)), None)
+
+
+def _table(aligned: Aligned, groups: Groups, metric: Coverage) -> list[dict[str, Any]]:
+    """Per query: its figures, the group and score of every hypothesis, the groups, and those that no one reached."""
     table = []
-    for number, (query, said) in enumerate(zip(found, texts, strict=True)):
+    for number, (query, hypotheses) in enumerate(aligned):
         # Groups that were made here have no names, so they are called by their numbers.
         entry = query.to_dict(None if metric.threshold else groups.names[number])
-        for hypothesis, text in zip(entry["hypotheses"], said, strict=True):
+        for hypothesis, text in zip(entry["hypotheses"], hypotheses, strict=True):
             hypothesis["text"] = text.strip()
         table.append({"query": groups.queries[number], **entry})
     return table

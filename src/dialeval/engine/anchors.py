@@ -36,6 +36,9 @@ from dialeval.core.fold import Metric
 from dialeval.core.needs import Need
 from dialeval.core.result import Role, Run
 from dialeval.data.rows.system import Rows
+from dialeval.data.shards.sources import memory_sources
+from dialeval.engine.folding import Options, Planner, run_sources
+from dialeval.engine.resources import Resources, train_texts
 
 GOLD, SHUFFLED, CONSTANT, TRAIN = "ceiling/gold", "floor/shuffled-gold", "floor/constant", "floor/random-train"
 CONSTANT_RESPONSE = "i do not know ."
@@ -47,13 +50,27 @@ _PAIRED = frozenset({Need.REFERENCE, Need.CONTEXT})
 
 @dataclass(frozen=True)
 class Anchors:
-    """The anchors of some systems, those that there could not be, and whose rows they were made of."""
+    """The anchors of some systems, those that could not be made, and whose rows they were made of."""
 
     systems: Sequence[Rows]
     left_out: Mapping[str, str]
     rows_of: str
     others: Sequence[str] = ()
-    """Systems with other references, for which the anchors stand only roughly."""
+    """Systems with other references, to which the anchors apply only roughly."""
+
+    @property
+    def roles(self) -> dict[str, Role]:
+        """Which of them are ceilings and which are floors."""
+        return {rows.system: "ceiling" if rows.system == GOLD else "floor" for rows in self.systems}
+
+
+def evaluate_with_anchors(systems: Sequence[Rows], planner: Planner, resources: Resources, options: Options) -> Run:
+    """Score systems with anchors beside them, and say how each system stands between floor and ceiling."""
+    resources = replace(resources, train=train_texts(resources.train))
+    anchors = make_anchors(systems, resources.train)
+    sources = memory_sources([*systems, *anchors.systems], anchors.roles)
+    evaluation = run_sources(sources, planner, resources, options)
+    return with_standing(evaluation.run, anchors, evaluation.plans[systems[0].system].metrics)
 
 
 def make_anchors(systems: Sequence[Rows], train: TextColumn | None) -> Anchors:
@@ -157,12 +174,9 @@ def with_standing(run: Run, anchors: Anchors, metrics: Mapping[str, Metric[Any]]
     }
     warnings = [line for name in real for line in _beaten(run, name, metrics, floors)]
     if anchors.others:
-        told = f"anchors are made of the rows of {anchors.rows_of}; other references belong to"
-        warnings.insert(0, f"{told} {', '.join(anchors.others)}")
-    roles: dict[str, Role] = {name: "ceiling" if name == GOLD else "floor" for name in names}
-    systems = {name: replace(result, role=roles.get(name, "system")) for name, result in run.items()}
-    warnings = [*run.warnings, *warnings]
-    return replace(run, systems=systems, details={**run.details, "anchors": details}, warnings=tuple(warnings))
+        made_of = f"anchors are made of the rows of {anchors.rows_of}; other references belong to"
+        warnings.insert(0, f"{made_of} {', '.join(anchors.others)}")
+    return replace(run, details={**run.details, "anchors": details}, warnings=(*run.warnings, *warnings))
 
 
 def _is_floor(name: str, metric: Metric[Any]) -> bool:

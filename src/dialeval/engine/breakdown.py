@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dialeval.core.columns import NumberColumn
 from dialeval.core.errors import SettingError
-from dialeval.core.fold import DEFAULT_T, Estimate
+from dialeval.core.fold import Estimate
 from dialeval.core.krippendorff import Distance, krippendorff_alpha
 from dialeval.core.needs import Need
 from dialeval.core.result import Result, Role, Run
@@ -26,19 +25,19 @@ from dialeval.data.breakdown.labels import Match
 from dialeval.data.breakdown.logs import read_logs
 from dialeval.data.breakdown.reading import BreakdownData, read
 from dialeval.data.rows.system import Rows
-from dialeval.engine.local import Local
+from dialeval.data.shards.sources import memory_sources
+from dialeval.engine.folding import Options, Progress, run_sources
+from dialeval.engine.plan import Plan
 from dialeval.metrics.breakdown.agreement import annotators, oracle
 from dialeval.metrics.breakdown.distances import BreakdownDistance
 from dialeval.metrics.breakdown.floors import floors
 from dialeval.metrics.breakdown.labels import BreakdownDetection, LabelAccuracy
 from dialeval.metrics.breakdown.reference import LABELS, hard_reference, lenient_reference, shares
 from dialeval.metrics.breakdown.tables import Tables, tables_of
-from dialeval.text.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from dialeval.core.arrays import Floats, Ints
     from dialeval.core.fold import Metric
-    from dialeval.engine.evaluate import Progress
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,10 +108,11 @@ def evaluate_breakdown(
             known = read_logs(development, findings).counts
             warnings += findings.warnings()
         systems += _anchors(found, thresholds, known)
-    results = _scored(systems, _metrics(thresholds), threads, progress)
-    for rows in systems[len(found.systems) :]:
-        role: Role = "ceiling" if rows.system in (_ANNOTATOR, _ORACLE) else "floor"
-        results[rows.system] = replace(results[rows.system], role=role)
+    # All needs of these metrics are met; and without the registry, which imports every metric, the start is faster.
+    plan, roles = Plan(_metrics(thresholds)), _roles(systems[len(found.systems) :])
+    options = Options(threads=threads, progress=progress)
+    run = run_sources(memory_sources(systems, roles), lambda _source, _available: plan, options=options).run
+    results = dict(run.systems)
     if anchors:
         results[_ANNOTATOR] = _with_alpha(results[_ANNOTATOR], found.annotated.counts)
     tables = {
@@ -120,10 +120,14 @@ def evaluate_breakdown(
         for rows in found.systems
     }
     details = {name: [table.to_dict() for table in by.values()] for name, by in tables.items()}
-    return BreakdownRun(results, __version__, tuple(warnings), {"breakdown": details}, tables, found)
+    return BreakdownRun(results, __version__, (*warnings, *run.warnings), {"breakdown": details}, tables, found)
 
 
 _ANNOTATOR, _ORACLE = "ceiling/annotator", "ceiling/oracle"
+
+
+def _roles(anchors: Sequence[Rows]) -> dict[str, Role]:
+    return {rows.system: "ceiling" if rows.system in (_ANNOTATOR, _ORACLE) else "floor" for rows in anchors}
 
 
 def _thresholds(threshold: float | Sequence[float]) -> list[float]:
@@ -148,29 +152,6 @@ def _metrics(thresholds: list[float]) -> dict[str, Metric[Any]]:
         distance: dict[str, Any] = dict(preset)
         found[name] = BreakdownDistance(**distance)
     return found
-
-
-def _scored(
-    systems: Sequence[Rows], metrics: dict[str, Metric[Any]], threads: int | None, progress: Progress | None
-) -> dict[str, Result]:
-    """The results of every system.
-
-    The metrics are known and all their needs are met, so there is nothing to plan; and a start without the registry,
-    which knows every metric there is, is twice as fast.
-    """
-    digests: dict[int, str] = {}
-    results = {}
-    for rows in systems:
-        annotations = rows.columns[Need.ANNOTATIONS]
-        if id(annotations) not in digests:  # detectors and floors share theirs
-            digests[id(annotations)] = annotations.digest
-        told = None if progress is None else partial(progress, rows.system, len(rows))
-        local = Local(rows, Vocabulary(), threads=threads)
-        estimates = local.fold(metrics, {Need.ANNOTATIONS: digests[id(annotations)]}, told)
-        sure = {key: estimate.with_confidence(DEFAULT_T) for key, estimate in estimates.items()}
-        table = rows.table(local.dialogues)
-        results[rows.system] = Result(sure, {}, rows.where, table, local.contributions)
-    return results
 
 
 def _anchors(found: BreakdownData, thresholds: list[float], development: Floats | None) -> Iterator[Rows]:

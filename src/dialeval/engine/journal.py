@@ -1,13 +1,11 @@
-"""The journal: finished pieces on disk, so that a run that was killed goes on where it stopped.
+"""The journal: the results of finished chunks on disk, so that a run that was killed goes on where it stopped.
 
-A folder holds `manifest.json` (what the run is about: inputs, settings, version) and a file per finished piece with its
+A folder holds `manifest.json` (what the run is about: inputs, settings, version) and a file per finished chunk with its
 states and items behind their SHA-256. Files are written beside their place, forced to the disk and renamed, so that
 there is never half of one; one that is damaged all the same counts as not finished.
 
-A run takes up a journal only if its manifest says the same. Inputs are known by path, size, time of change and a
+A run takes up a journal only if its manifest says the same. Inputs are identified by path, size, time of change and a
 digest of samples; whatever differs is named, and the run refused. One run at a time uses a journal.
-
-Without a folder it is a `Shelf`: items of finished pieces in a temporary folder, until they are put together.
 """
 
 from __future__ import annotations
@@ -15,9 +13,9 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -25,71 +23,42 @@ from dialeval.core.errors import DataError, Fault, SettingError
 from dialeval.core.files import replacing, write_bytes
 from dialeval.core.fingerprint import Fingerprint
 from dialeval.core.states import DamagedStateError, from_bytes, to_bytes
+from dialeval.core.version import __version__
 from dialeval.data.formats.streams import changed_at, size_of, stored
-from dialeval.engine.job import Job, Part, Parts, PieceItems, Task
+from dialeval.data.shards.chunks import Chunk, FileChunk
+from dialeval.data.shards.sources import Source
+from dialeval.engine.items import DiskItems
+from dialeval.engine.job import ChunkItems, Job, Stage, SystemItems, SystemState, SystemStates
 
 MANIFEST = "manifest.json"
 LOCK = "lock"
-_HALF_WRITTEN = re.compile(r"\.(manifest\.json|[a-z]+-\d+\.piece)\.\w+")
+_HALF_WRITTEN = re.compile(r"\.(manifest\.json|[a-z]+-\d+\.chunk)\.\w+")
 """What `core.files.replacing` calls a file of ours until it is whole."""
 
+_STAGES: tuple[Stage, Stage] = ("facts", "metrics")
 _SAMPLES = 16
 _SAMPLE_BYTES = 1 << 16
 _DIGEST_BYTES = 32
 
 
-class Shelf:
-    """Keeps the items of pieces until they are put together; the states of none."""
-
-    keeps_states = False
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-
-    @classmethod
-    @contextmanager
-    def opened(cls) -> Iterator[Shelf]:
-        """A shelf that vanishes with the run."""
-        with tempfile.TemporaryDirectory(prefix="dialeval-") as folder:
-            yield cls(Path(folder))
-
-    def finished(self, task: Task) -> set[int]:
-        """The numbers of the pieces that need not be folded again."""
-        return set()
-
-    def put(self, task: Task, number: int, parts: Parts, items: PieceItems) -> None:
-        """Keep what has come of a piece."""
-        if task == "metrics":
-            (self._folder / f"{number}").write_bytes(to_bytes(items))
-
-    def parts(self, task: Task, number: int) -> Parts:
-        """The parts of a finished piece."""
-        raise KeyError(number)
-
-    def items(self, number: int) -> PieceItems:
-        """The items of a piece."""
-        found: PieceItems = from_bytes((self._folder / f"{number}").read_bytes(), None)
-        return found
-
-
-class Journal(Shelf):
-    """Keeps everything that has come of pieces, in a folder of the user's."""
+class Journal(DiskItems):
+    """Keeps states and items of chunks in a folder of the user's."""
 
     keeps_states = True
 
     def __init__(self, folder: Path, job: Job) -> None:
         super().__init__(folder)
-        self._like = {
-            task: (Part(0, 0, tuple(each.empty() for each in job.folded(task))), Fingerprint()) for task in _TASKS
-        }
+        self._like = {stage: _one_of_each_class(job, stage) for stage in _STAGES}
 
     @classmethod
     @contextmanager
-    def taken_up(cls, folder: str | os.PathLike[str], job: Job, manifest: Mapping[str, Any]) -> Iterator[Journal]:
-        """The journal of a run; SettingError if the folder belongs to another run or is in use."""
+    def opened(
+        cls, folder: str | os.PathLike[str], job: Job, sources: Sequence[Source], chunks: Sequence[Chunk]
+    ) -> Iterator[Journal]:
+        """The journal of a run, new or taken up; SettingError if the folder belongs to another run or is in use."""
         import orjson
 
-        path = Path(folder)
+        path, manifest = Path(folder), _manifest(job, sources, chunks)
         _make(path)
         file = path / MANIFEST
         _refuse_strangers(path, file)
@@ -103,57 +72,77 @@ class Journal(Shelf):
                     entry.unlink()
             yield cls(path, job)
 
-    def finished(self, task: Task) -> set[int]:
-        names = (entry.name for entry in self._folder.glob(f"{task}-*.piece"))
-        numbers = [int(number) for name in names if (number := name[len(task) + 1 : -len(".piece")]).isdigit()]
-        return {number for number in numbers if self._content(task, number) is not None}
+    def finished(self, stage: Stage) -> set[int]:
+        names = (entry.name for entry in self._folder.glob(f"{stage}-*.chunk"))
+        numbers = [int(number) for name in names if (number := name[len(stage) + 1 : -len(".chunk")]).isdigit()]
+        return {number for number in numbers if self._content(stage, number) is not None}
 
-    def put(self, task: Task, number: int, parts: Parts, items: PieceItems) -> None:
-        content = to_bytes((parts, items))
-        with replacing(self._file(task, number)) as beside, beside.open("wb") as file:
+    def put(self, stage: Stage, number: int, states: SystemStates, items: ChunkItems) -> None:
+        content = to_bytes((states, items))
+        with replacing(self._file(stage, number)) as beside, beside.open("wb") as file:
             file.write(hashlib.sha256(content).digest())
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
 
-    def parts(self, task: Task, number: int) -> Parts:
-        return self._read(task, number)[0]
+    def states(self, stage: Stage, number: int) -> SystemStates:
+        return self._read(stage, number)[0]
 
-    def items(self, number: int) -> PieceItems:
+    def items(self, number: int) -> ChunkItems:
         return self._read("metrics", number)[1]
 
-    def _read(self, task: Task, number: int) -> tuple[Parts, PieceItems]:
-        content = self._content(task, number)
+    def _read(self, stage: Stage, number: int) -> tuple[SystemStates, ChunkItems]:
+        content = self._content(stage, number)
         try:
-            found: tuple[Parts, PieceItems] = from_bytes(content or b"", self._like[task])
+            result: tuple[SystemStates, ChunkItems] = from_bytes(content or b"", self._like[stage])
         except DamagedStateError:
-            file = self._file(task, number)
+            file = self._file(stage, number)
             raise DataError(Fault(str(file), None, "is damaged", "remove it, and run the same command again")) from None
-        return found
+        return result
 
-    def _content(self, task: Task, number: int) -> bytes | None:
-        """What was written of a piece; None if it is not whole."""
+    def _content(self, stage: Stage, number: int) -> bytes | None:
+        """What was written for a chunk; None if it is not whole."""
         try:
-            content = self._file(task, number).read_bytes()
+            content = self._file(stage, number).read_bytes()
         except OSError:
             return None
         digest, rest = content[:_DIGEST_BYTES], content[_DIGEST_BYTES:]
         return rest if hashlib.sha256(rest).digest() == digest else None
 
-    def _file(self, task: Task, number: int) -> Path:
-        return self._folder / f"{task}-{number}.piece"
+    def _file(self, stage: Stage, number: int) -> Path:
+        return self._folder / f"{stage}-{number}.chunk"
 
 
-_TASKS: tuple[Task, Task] = ("facts", "metrics")
+def _one_of_each_class(job: Job, stage: Stage) -> tuple[SystemState, SystemItems, Fingerprint]:
+    """Objects of all classes that may occur in the result of a chunk."""
+    folds = [fold for source in range(len(job.plans)) for fold in job.folds(stage, source)]
+    return SystemState(0, 0, tuple(fold.empty() for fold in folds)), SystemItems({}), Fingerprint()
+
+
+def _manifest(job: Job, sources: Sequence[Source], chunks: Sequence[Chunk]) -> dict[str, Any]:
+    """What a run is about: two runs with the same manifest do the same."""
+    shards = [shard for source in sources for shard in source.shards]
+    beside = [file for shard in shards for _, files in shard.beside for file in files]
+    metrics = [metric for plan in job.plans for metric in plan.folded]
+    parts = [chunk for chunk in chunks if isinstance(chunk, FileChunk)]
+    return {
+        "dialeval": __version__,
+        "metrics": {str(metric): str(metric.signature()) for metric in metrics},
+        "resources": {need.value: digest for need, digest in job.resources.digests.items()},
+        "fields": asdict(job.names),
+        "systems": {str(number): source.system for number, source in enumerate(sources)},
+        "inputs": stamps([*(shard.path for shard in shards), *beside]),
+        "chunks": [[str(chunk), *(str(span) for _, spans in chunk.beside for span in spans)] for chunk in parts],
+    }
 
 
 def stamps(paths: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """What tells one content of a file from another without reading all of it."""
+    """What distinguishes two contents of a file without reading all of it."""
     return {path: {"bytes": size_of(path), "changed": changed_at(path), "sample": _sample(path)} for path in paths}
 
 
 def _sample(path: str) -> str:
-    """A digest of some stretches of a file, from its start to its end; of all of it where it is small."""
+    """A digest of samples of a file from its start to its end; of all of it where it is small."""
     sha, last = hashlib.sha256(), size_of(path) - _SAMPLE_BYTES
     gaps = _SAMPLES - 1
     starts = [last * number // gaps for number in range(_SAMPLES)]
@@ -223,15 +212,11 @@ def _refuse_strangers(folder: Path, manifest: Path) -> None:
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """Hold the folder's lock; the system opens it when the process ends, however it ends."""
+    """Hold the folder's lock; the system releases it when the process ends, however it ends."""
+    from filelock import FileLock, Timeout
+
     try:
-        import fcntl
-    except ImportError:  # not on this system: two runs in one folder are then the user's to avoid
-        yield
-        return
-    with (folder / LOCK).open("a") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise SettingError(f"{folder} is in use by another run") from None
-        yield
+        with FileLock(folder / LOCK, timeout=0):
+            yield
+    except Timeout:
+        raise SettingError(f"{folder} is in use by another run") from None

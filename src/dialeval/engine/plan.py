@@ -2,21 +2,27 @@
 
 A metric that was asked for by its own name and cannot run is an error. One that was asked for as part of a group
 (`all`, a family, or nothing in particular) is skipped, with one line that says what would bring it back. `all` means
-all that measure what is there: nobody who scores responses wants to read that there are no breakdown labels. A metric
-that is costly, because it takes longer than all others together, is not among them; `all,adem` adds it.
+all metrics whose subject is there: scoring responses does not list what breakdown labels would allow. A metric that is
+costly, because it takes longer than all others together, is not among them; `all,adem` adds it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeAlias
 
 from dialeval.core.errors import NeedError, SettingError
-from dialeval.core.fold import Metric
+from dialeval.core.fold import Estimate, Fact, Metric
 from dialeval.core.needs import Need
 from dialeval.engine.resources import lacking
 from dialeval.metrics.registry import registry, split_names
+
+Asked: TypeAlias = str | Iterable[str | Metric[Any]] | None
+"""Metrics by names, families and objects; None: all that the inputs allow."""
+
+Settings: TypeAlias = Mapping[str, Mapping[str, object]]
+"""By family: settings that differ from their defaults."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,14 +31,39 @@ class Plan:
 
     metrics: Mapping[str, Metric[Any]]
     """By the name under which their results are shown: that by which they were asked for."""
-    skipped: Mapping[str, str]
+    skipped: Mapping[str, str] = field(default_factory=dict)
+    details: Mapping[str, Fact[Any, Any]] = field(default_factory=dict)
+    """Folds beside the metrics that give no estimate but plain data, by name. They see the batch as it is."""
+
+    @property
+    def folded(self) -> list[Metric[Any]]:
+        """Every metric once, whatever it is called."""
+        return list(dict.fromkeys(self.metrics.values()))
+
+    def shown(self, name: str, results: Mapping[str, Estimate]) -> dict[str, str]:
+        """The keys that a metric gives its results -> those they are shown under.
+
+        The main result is called as the metric was asked for, and so are its parts (`inform/hotel`).
+        """
+        own = self.metrics[name].name
+        return {key: name + key[len(own) :] if key == own or key.startswith(f"{own}/") else key for key in results}
 
 
-def make_plan(
-    asked: str | Iterable[str | Metric[Any]] | None,
-    available: frozenset[Need],
-    settings: Mapping[str, Mapping[str, object]] | None = None,
-) -> Plan:
+class Planner:
+    """Makes plans for the same metrics and settings; one for each set of inputs."""
+
+    def __init__(self, asked: Asked, settings: Settings | None = None) -> None:
+        self._asked = asked if asked is None or isinstance(asked, str) else list(asked)
+        self._settings = settings
+        self._plans: dict[frozenset[Need], Plan] = {}
+
+    def __call__(self, _source: int, available: frozenset[Need]) -> Plan:
+        if available not in self._plans:
+            self._plans[available] = make_plan(self._asked, available, self._settings)
+        return self._plans[available]
+
+
+def make_plan(asked: Asked, available: frozenset[Need], settings: Settings | None = None) -> Plan:
     """Decide what to compute from the inputs that are there; `settings` changes the defaults of families."""
     names = ["all"] if asked is None else split_names(asked) if isinstance(asked, str) else list(asked)
     if not names:
@@ -40,7 +71,10 @@ def make_plan(
     metrics: dict[str, Metric[Any]] = {}
     skipped: dict[str, str] = {}
     for name in names:
-        for plain in _all(available) if name == "all" else registry().select([name]):
+        chosen = registry().measuring(available) if name == "all" else registry().select([name])
+        for plain in chosen:
+            if name == "all" and plain.costly:
+                continue
             metric = _with(plain, settings or {})
             reasons = _reasons(metric, available)
             if not reasons:
@@ -50,14 +84,9 @@ def make_plan(
             else:
                 raise NeedError(f"{plain.name} {reasons}")
     if not metrics:
-        lacking = "; ".join(f"{key} {reason}" for key, reason in skipped.items())
-        raise NeedError(f"nothing can be computed: {lacking}")
+        reasons = "; ".join(f"{key} {reason}" for key, reason in skipped.items())
+        raise NeedError(f"nothing can be computed: {reasons}")
     return Plan(metrics, skipped)
-
-
-def _all(available: frozenset[Need]) -> list[Metric[Any]]:
-    """What `all` stands for."""
-    return [metric for metric in registry().measuring(available) if not metric.costly]
 
 
 def _reasons(metric: Metric[Any], available: frozenset[Need]) -> str:
@@ -68,7 +97,7 @@ def _reasons(metric: Metric[Any], available: frozenset[Need]) -> str:
     return "; ".join(reasons)
 
 
-def _with(metric: Metric[Any], settings: Mapping[str, Mapping[str, object]]) -> Metric[Any]:
+def _with(metric: Metric[Any], settings: Settings) -> Metric[Any]:
     """The metric with the settings of its family changed, unless it was asked for with settings of its own."""
     changes = settings.get(metric.family, {})
     unknown = [name for name in changes if name not in metric.setting_names()]

@@ -1,8 +1,8 @@
-"""Processes of this machine that fold pieces, each with a vocabulary and resources of its own.
+"""Processes of this machine that fold chunks, each with a vocabulary and resources of its own.
 
-A worker that dies (killed for want of memory, most of all) takes its pool with it. Then a new pool takes the pieces
-that were being worked on, one at a time, so that it can be told which of them is too much: after `TRIES` deaths on the
-same piece the run ends and names it. An error in the data is no death: it ends the run at once, with file and line.
+A worker that dies (most often killed because memory ran out) takes its pool with it. A new pool then takes the chunks
+that were being worked on, one at a time, so that the one that kills its worker is known: after `TRIES` deaths on the
+same chunk the run ends and names it. An error in the data is no death: it ends the run at once, with file and line.
 """
 
 from __future__ import annotations
@@ -20,39 +20,39 @@ from multiprocessing import connection
 from typing import Any
 
 from dialeval.core.errors import DialevalError
-from dialeval.data.shards.chunks import Piece
-from dialeval.engine.job import Engine, Folded, Job, Known, Parts, PieceItems, Place, Task
+from dialeval.data.shards.chunks import Chunk
+from dialeval.engine.job import ChunkItems, ChunkResult, Engine, FactValues, Job, Stage, SystemStates, Worker
 
 TRIES = 3
-"""How often a piece may take its worker down."""
+"""How often a chunk may kill its worker."""
 
 _AHEAD = 2
-"""Pieces that wait for each worker."""
+"""Chunks that wait for each worker."""
 
 _PRELOADED = [
     "dialeval.core.fingerprint_kernel",
     "dialeval.text.words_kernel",
     "dialeval.text.ngrams_kernel",
 ]
-"""Imported once for all workers: most of their start is the compiler's."""
+"""Imported once for all workers: most of their start-up is importing the compiler."""
 
-_given: tuple[Job, Known] | None = None
+_given: tuple[Job, FactValues] | None = None
 
 
-def _begin(job: Job, known: Known) -> None:
-    """Tell a new worker its job; it opens its place for the first piece, where an error can be told from a death."""
+def _begin(job: Job, facts: FactValues) -> None:
+    """Give a new process its job; it opens resources with the first chunk, where an error is not taken for a death."""
     global _given  # noqa: PLW0603  (a worker is a process of its own)
     from dialeval.core.arrays import return_freed_arrays
 
     return_freed_arrays()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the first process hears it too, and ends its workers
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the first process gets it too, and ends its workers
     threading.Thread(target=_leave_with_parent, daemon=True).start()
-    _given = (job, known)
-    _place.cache_clear()
+    _given = (job, facts)
+    _worker.cache_clear()
 
 
 def _leave_with_parent() -> None:
-    """End this worker when the first process is gone: a killed one cannot tell its workers."""
+    """End this process when the first one is gone: one that was killed cannot end its workers."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         connection.wait([parent.sentinel])
@@ -60,63 +60,65 @@ def _leave_with_parent() -> None:
 
 
 @cache
-def _place() -> Place:
+def _worker() -> Worker:
     if _given is None:
-        raise RuntimeError("a worker that was told no job")
-    return Place(*_given)
+        raise RuntimeError("a worker without a job")
+    return Worker(*_given)
 
 
-def _fold(task: Task, piece: Piece) -> tuple[Parts, PieceItems]:
-    return _place().fold(task, piece)
+def _fold(stage: Stage, chunk: Chunk) -> tuple[SystemStates, ChunkItems]:
+    return _worker().fold(stage, chunk)
 
 
 class Processes(Engine):
-    """Folds pieces in a number of processes."""
+    """Folds chunks in a number of processes."""
 
     def __init__(self, jobs: int) -> None:
         self._jobs = jobs
 
-    def each(self, job: Job, known: Known, task: Task, pieces: Mapping[int, Piece], alone: bool) -> Iterator[Folded]:
-        waiting = deque(pieces.items())
-        suspects: deque[tuple[int, Piece]] = deque()
+    def fold(
+        self, job: Job, facts: FactValues, stage: Stage, chunks: Mapping[int, Chunk], alone: bool
+    ) -> Iterator[ChunkResult]:
+        waiting = deque(chunks.items())
+        suspects: deque[tuple[int, Chunk]] = deque()
         deaths: dict[int, int] = {}
         while waiting or suspects:
-            pool = self._pool(job, known)
-            ahead: deque[tuple[int, Piece, Future[tuple[Parts, PieceItems]]]] = deque()
+            pool = self._pool(job, facts)
+            ahead: deque[tuple[int, Chunk, Future[tuple[SystemStates, ChunkItems]]]] = deque()
             try:
                 while waiting or suspects or ahead:
-                    # Suspects go alone: whoever takes the pool down then is the culprit.
+                    # Suspects go alone: one that breaks the pool then is the cause.
                     most = 1 if suspects else self._jobs * (1 + _AHEAD)
                     while len(ahead) < most and (suspects or waiting):
                         queue = suspects or waiting
-                        number, piece = queue[0]
-                        ahead.append((number, piece, pool.submit(_fold, task, piece)))
+                        number, chunk = queue[0]
+                        ahead.append((number, chunk, pool.submit(_fold, stage, chunk)))
                         queue.popleft()
-                    number, piece, future = ahead[0]
-                    parts, items = future.result()
+                    number, chunk, future = ahead[0]
+                    states, items = future.result()
                     ahead.popleft()
-                    yield Folded((number,), parts, (items,))
+                    yield ChunkResult((number,), states, (items,))
             except BrokenProcessPool:
-                caught = [(number, piece) for number, piece, _ in ahead]
+                caught = [(number, chunk) for number, chunk, _ in ahead]
                 if len(caught) == 1:
                     _count_death(deaths, *caught[0])
                 suspects.extendleft(reversed(caught))
             finally:
                 pool.shutdown(wait=True, cancel_futures=True)
 
-    def _pool(self, job: Job, known: Known) -> ProcessPoolExecutor:
+    def _pool(self, job: Job, facts: FactValues) -> ProcessPoolExecutor:
         methods = multiprocessing.get_all_start_methods()
-        # Never plain fork: a copy of a process with threads may wait for a lock that nobody will open.
+        # Never plain fork: a copy of a process with threads may wait for a lock that is never released.
         context: Any = multiprocessing.get_context("forkserver" if "forkserver" in methods else "spawn")
         if "forkserver" in methods:
             context.set_forkserver_preload([__name__, *_PRELOADED])
-        return ProcessPoolExecutor(self._jobs, context, _begin, (job, known))
+        return ProcessPoolExecutor(self._jobs, context, _begin, (job, facts))
 
 
-def _count_death(deaths: dict[int, int], number: int, piece: Piece) -> None:
+def _count_death(deaths: dict[int, int], number: int, chunk: Chunk) -> None:
     deaths[number] = deaths.get(number, 0) + 1
     if deaths[number] >= TRIES:
         raise DialevalError(
-            f"{piece}: a worker died {TRIES} times on this piece, most likely for want of memory; "
+            f"{chunk}: a worker died {TRIES} times on this chunk, most likely because memory ran out; "
             "use fewer --jobs, or split the shard"
         )

@@ -1,10 +1,20 @@
-"""Opening what lies outside of the rows: training text, vocabulary, word vectors, a judge; each at most once a run."""
+"""Resources: what lies outside of the rows. Training text, vocabulary, word vectors and a judge are opened once a run.
+
+A worker in another process opens them for itself, by their paths, over the words that it meets. The digests tell it
+whether what it finds there is what the run began with.
+"""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
+from dialeval.core.columns import TextColumn
+from dialeval.core.errors import DataError, Fault, SettingError
 from dialeval.core.needs import Need
+from dialeval.data.rows.fields import kind_of
 from dialeval.data.rows.reading import read_texts
 from dialeval.metrics.learned.judge import LazyJudge, shipped_lacks
 from dialeval.resources.embeddings import load_embeddings
@@ -12,8 +22,43 @@ from dialeval.resources.words import KnownWords, TrainText, VectorTable, all_wor
 from dialeval.text.vocabulary import Vocabulary
 
 
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """Where the resources lie (paths or objects), and what they should be."""
+
+    train: Any = None
+    vocabulary: Any = None
+    embeddings: Any = None
+    judge: Any = None
+    """A folder, or a judge that travels as the place where it lies."""
+    ready: Mapping[Need, Any] = field(default_factory=dict)
+    """Resources that do not depend on the words of the evaluation, by need."""
+    digests: Mapping[Need, str] = field(default_factory=dict)
+    """Those of the resources that the metrics use."""
+
+    def opened(self, vocabulary: Vocabulary) -> dict[Need, Any]:
+        """The resources over the words of a vocabulary; a DataError where one is not what it should be."""
+        opened = {**self.ready, **open_resources(vocabulary, self.train, self.vocabulary, self.embeddings, self.judge)}
+        for need, digest in self.digests.items():
+            if opened[need].digest != digest:
+                where = getattr(self, need.argument, None) or self.train or self.embeddings
+                what = f"is not the {need} that the run began with"
+                raise DataError(Fault(str(where), None, what, "keep it as it is, and the same on every machine"))
+        return opened
+
+    def require_paths(self) -> None:
+        """A SettingError for a resource that other processes could not open."""
+        for name in ("train", "vocabulary", "embeddings"):
+            given = getattr(self, name)
+            if given is not None and not isinstance(given, str | os.PathLike):
+                raise SettingError(
+                    f"{name}: {kind_of(given)} lies in the memory of this process; save it to a file, so that every "
+                    "worker can open it"
+                )
+
+
 def open_resources(
-    shared: Vocabulary, train: Any, vocabulary: Any, embeddings: Any, judge: Any = None
+    shared: Vocabulary, train: Any = None, vocabulary: Any = None, embeddings: Any = None, judge: Any = None
 ) -> dict[Need, Any]:
     """The resources that are given, over the words of the evaluation.
 
@@ -25,8 +70,7 @@ def open_resources(
     if embeddings is not None:
         vectors = embeddings if hasattr(embeddings, "vectors_for") else load_embeddings(embeddings)
         resources[Need.EMBEDDINGS] = VectorTable(shared, vectors)
-    # The training text is its source side: what contexts are to responses. So rows give their contexts.
-    texts = None if train is None else read_texts(train, Need.CONTEXT).values
+    texts = train_texts(train)
     listed = None
     if vocabulary is not None:
         listed = listed_words(read_texts(vocabulary, Need.CONTEXT).values)
@@ -42,7 +86,12 @@ def open_resources(
     return resources
 
 
+def train_texts(train: Any) -> TextColumn | None:
+    """The training text, if there is one: its source side, what contexts are to responses. So rows give contexts."""
+    return train if train is None or isinstance(train, TextColumn) else read_texts(train, Need.CONTEXT).values
+
+
 def lacking(need: Need) -> str | None:
-    """For what is there by itself once something is installed: what is missing and the command for it, else None."""
+    """What is not installed that a need takes, with the command that installs it; None where nothing is missing."""
     command = shipped_lacks() if need is Need.JUDGE else None
     return None if command is None else f"needs the sentence encoder of the shipped judge; run: {command}"

@@ -8,37 +8,33 @@ placeholders and slots nobody knows. State tracking is refused to a system witho
 from __future__ import annotations
 
 import gc
-import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 from dialeval.core.batch import Batch
 from dialeval.core.errors import NeedError, SettingError
-from dialeval.core.fold import Metric
+from dialeval.core.fold import Fact, Metric
 from dialeval.core.needs import Need
 from dialeval.core.result import Result, Run
-from dialeval.core.version import __version__
+from dialeval.data.shards.sources import memory_sources
 from dialeval.data.task.predictions import Predictions, read_predictions
-from dialeval.engine.evaluate import run_systems
-from dialeval.engine.local import Local
+from dialeval.engine.folding import Evaluation, Options, run_sources
+from dialeval.engine.plan import Plan
+from dialeval.engine.resources import Resources
 from dialeval.metrics.task.bleu import TaskBleu
 from dialeval.metrics.task.explain import Explanation, explain
 from dialeval.metrics.task.inform import Inform
 from dialeval.metrics.task.offers import World
 from dialeval.metrics.task.richness import Richness
 from dialeval.metrics.task.success import Success
-from dialeval.metrics.task.turns import Fallback, WhatIsGiven, dialogue_turns
+from dialeval.metrics.task.turns import Fallback, dialogue_turns
 from dialeval.metrics.tracking import Tracking
 from dialeval.resources.task import Task
 from dialeval.text.delexicalised import unknown_placeholders
 from dialeval.text.similarity import Ratio
-from dialeval.text.vocabulary import Vocabulary
-
-Progress = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True)
@@ -55,65 +51,95 @@ class Choices:
     unify_booking: bool = False
     ratio: Ratio = "historical"
 
-    def metrics(self, task: Task) -> list[Metric[Any]]:
-        """The metrics that do not need states."""
+    @property
+    def inform(self) -> Inform:
+        """The metric Inform."""
+        return Inform(fallback=self.fallback, missing="failed" if self.strict else "ignored", ratio=self.ratio)
+
+    def metrics(self, task: Task) -> dict[str, Metric[Any]]:
+        """The metrics that do not need states, by the names that people know; settings stand in the signature."""
         missing: Any = "failed" if self.strict else "ignored"
-        found: list[Metric[Any]] = []
+        metrics: dict[str, Metric[Any]] = {}
         if self.success:
-            rates: dict[str, Any] = {"fallback": self.fallback, "missing": missing, "ratio": self.ratio}
-            found += [Inform(**rates), Success(**rates)]
+            success = Success(fallback=self.fallback, missing=missing, ratio=self.ratio)
+            metrics |= {"inform": self.inform, "success": success}
         if self.bleu:
             if task.files.references is None:
                 raise NeedError("the data has no references, so there is no BLEU; add references/NAME.json to it")
-            found += [TaskBleu(name, missing) for name in task.files.references.sets]
+            sets = [TaskBleu(name, missing) for name in task.files.references.sets]
+            metrics |= {metric.key: metric for metric in sets}
         if self.richness:
-            found += [Richness(**settings) for settings in Richness.presets.values()]  # type: ignore[arg-type]
-        return found
+            metrics |= _presets(Richness)
+        return metrics
 
-    def tracking(self) -> list[Metric[Any]]:
+    def tracking(self) -> dict[str, Metric[Any]]:
         """The metrics of state tracking."""
-        settings: dict[str, Any] = {
-            "booking": "unified" if self.unify_booking else "apart",
-            "missing": "failed" if self.strict else "ignored",
-            "ratio": self.ratio,
-        }
-        presets: list[dict[str, Any]] = [dict(preset) for preset in Tracking.presets.values()]
-        return [Tracking(**preset, **settings) for preset in presets] if self.dst else []
+        booking = "unified" if self.unify_booking else "apart"
+        missing = "failed" if self.strict else "ignored"
+        return _presets(Tracking, booking=booking, missing=missing, ratio=self.ratio) if self.dst else {}
 
 
-def evaluate_task(
-    predictions: Any,
-    task: Task,
-    choices: Choices | None = None,
-    *,
-    t: float | None = None,
-    confidence: float | None = None,
-    progress: Progress | None = None,
-) -> Run:
-    """Evaluate one or several systems."""
+def _presets(family: type[Metric[Any]], **settings: Any) -> dict[str, Metric[Any]]:
+    return {name: family(**preset, **settings) for name, preset in family.presets.items()}
+
+
+@dataclass(frozen=True)
+class Explanations(Fact[tuple[Explanation, ...], tuple[Explanation, ...]]):
+    """Why dialogues were lost: one dialogue, or all that a system gives."""
+
+    choices: Choices
+    dialogue: str | None = None
+
+    def empty(self) -> tuple[Explanation, ...]:
+        return ()
+
+    def gather(self, batch: Batch) -> tuple[Explanation, ...]:
+        goals, ontology, venues = (batch.resource(need) for need in (Need.GOALS, Need.ONTOLOGY, Need.VENUES))
+        world = World(goals, ontology, venues, self.choices.ratio)
+        dialogues = dialogue_turns(batch, self.choices.fallback)
+        return tuple(
+            explain(name, turns, world) for name, turns in dialogues if turns and self.dialogue in (None, name)
+        )
+
+    def merge(self, left: tuple[Explanation, ...], right: tuple[Explanation, ...]) -> tuple[Explanation, ...]:
+        return left + right
+
+    def finish(self, state: tuple[Explanation, ...]) -> tuple[Explanation, ...]:
+        return state
+
+
+def evaluate_task(predictions: Any, task: Task, choices: Choices | None = None, options: Options | None = None) -> Run:
+    """Evaluate one or several systems; `predictions` may have been read before."""
     choices = choices or Choices()
     metrics, tracking = choices.metrics(task), choices.tracking()
     if not metrics and not tracking:
         raise SettingError("nothing was asked for; choose bleu, success, richness or dst")
-    results: dict[str, Result] = {}
-    warnings: list[str] = []
-    with _without_collections():
+    with _without_garbage_collection():
         systems = read_predictions(predictions, task.files)
         _refuse_tracking(systems, metrics, tracking, task)
-        for system in systems:
-            name = system.rows.system
-            there = [*metrics, *(tracking if Need.STATES in system.rows.columns else ())]
-            options: dict[str, Any] = {"t": t, "confidence": confidence, "progress": progress}
-            run = run_systems([system.rows], Vocabulary(), task.resources, metrics=there, **options)
-            skipped = {metric.name: _NO_STATES for metric in tracking if metric not in there}
-            results[name] = _renamed(run[name], there, skipped)
-            warnings += _warnings(system, results[name], task, choices)
-    return Run(results, __version__, tuple(warnings))
+        plans = [
+            Plan({**metrics, **tracking})
+            if Need.STATES in system.rows.columns
+            else Plan(metrics, dict.fromkeys(tracking, _NO_STATES))
+            for system in systems
+        ]
+        run = _evaluated(systems, task, plans, options).run
+    warnings = [line for system in systems for line in _warnings(system, run[system.rows.system], task, choices)]
+    return replace(run, warnings=tuple(warnings))
+
+
+def _evaluated(
+    systems: Sequence[Predictions], task: Task, plans: Sequence[Plan], options: Options | None = None
+) -> Evaluation:
+    # One thread: these metrics are plain Python, and threads would only wait for each other.
+    options = replace(options or Options(), threads=1)
+    sources = memory_sources([system.rows for system in systems])
+    return run_sources(sources, lambda source, _available: plans[source], Resources(ready=task.resources), options)
 
 
 @contextmanager
-def _without_collections() -> Iterator[None]:
-    """Keep the garbage collector from looking through objects that are all needed: it takes a quarter of the time."""
+def _without_garbage_collection() -> Iterator[None]:
+    """Keep the garbage collector from searching objects that are all needed: that takes a quarter of the time."""
     was_on = gc.isenabled()
     gc.disable()
     try:
@@ -123,11 +149,12 @@ def _without_collections() -> Iterator[None]:
             gc.enable()
 
 
+_EXPLANATIONS = "explanations"
 _NO_STATES = "needs a `state` in every turn: without, the true states would be compared with themselves"
 
 
 def _refuse_tracking(
-    systems: Sequence[Predictions], metrics: Sequence[Any], tracking: Sequence[Any], task: Task
+    systems: Sequence[Predictions], metrics: Mapping[str, Any], tracking: Mapping[str, Any], task: Task
 ) -> None:
     if not tracking:
         return
@@ -140,29 +167,6 @@ def _refuse_tracking(
             f"state tracking (--dst) {_NO_STATES}; {lacking}; "
             "give every turn one, an empty one {} if nothing is tracked, or leave --dst out"
         )
-
-
-def _renamed(result: Result, metrics: Sequence[Metric[Any]], skipped: Mapping[str, str]) -> Result:
-    """The result under the names that people know: changed settings stand in the signature, not in the key."""
-    shown = {metric.name: metric.key if isinstance(metric, TaskBleu) else _preset(metric) for metric in metrics}
-    estimates = {}
-    for key, estimate in result.items():
-        name = key if key in shown else key.rpartition("/")[0]
-        rest = key[len(name) :]
-        estimates[f"{shown[name]}{rest}"] = estimate
-    return replace(result, estimates=estimates, skipped={_bare(name): reason for name, reason in skipped.items()})
-
-
-def _preset(metric: Metric[Any]) -> str:
-    """The short name of a metric whatever its other settings."""
-    for name, settings in metric.presets.items():
-        if all(getattr(metric, setting) == value for setting, value in settings.items()):
-            return name
-    return metric.name
-
-
-def _bare(name: str) -> str:
-    return re.sub(r"\(.*\)$", "", name)
 
 
 def _warnings(system: Predictions, result: Result, task: Task, choices: Choices) -> Iterator[str]:
@@ -246,31 +250,11 @@ def explanations(
         plain = dialogue.lower().removesuffix(".json")
         hint = f"did you mean {plain!r}?" if plain in task.files.turns else "check the id"
         raise SettingError(f"the data has no dialogue {dialogue!r}; {hint}")
-    world = World(task.files.goals, task.ontology, task.venues, choices.ratio)
-    return {
-        system.rows.system: [
-            explain(name, turns, world)
-            for name, turns in _turns(system, task, choices)
-            if turns and dialogue in (None, name)
-        ]
-        for system in read_predictions(predictions, task.files)
-    }
-
-
-def _turns(system: Predictions, task: Task, choices: Choices) -> list[Any]:
-    """The turns of every dialogue, as Inform and Success see them."""
-    metric = Inform(fallback=choices.fallback, ratio=choices.ratio)
-    local = Local(system.rows, Vocabulary(), task.resources)
-    facts = local.find([metric])
-    needs = metric.needs | metric.wants
-    found: list[Any] = []
-    for _, part in local.each(partial(_batch_turns, facts, needs, choices.fallback)):
-        found += part
-    return found
-
-
-def _batch_turns(facts: Mapping[Any, Any], needs: frozenset[Need], fallback: Fallback, batch: Batch) -> list[Any]:
-    return dialogue_turns(replace(batch, facts={WhatIsGiven(): facts[WhatIsGiven()]}).only(needs), fallback)
+    details = {_EXPLANATIONS: Explanations(choices, dialogue)}
+    systems = read_predictions(predictions, task.files)
+    plans = [Plan({"inform": choices.inform}, details=details)] * len(systems)
+    explained = _evaluated(systems, task, plans).details[_EXPLANATIONS]
+    return {system: list(each) for system, each in explained.items()}
 
 
 def original_output(result: Result, choices: Choices) -> dict[str, Any]:
@@ -293,9 +277,7 @@ def original_output(result: Result, choices: Choices) -> dict[str, Any]:
 def _rates(result: Result, name: str) -> dict[str, float]:
     """Rates in per cent with one decimal, by domain and in total."""
     found = {
-        key.partition("/")[2] or "total": round(result[key].mean, 1)
-        for key in result
-        if _bare(key.split("/")[0]) == name
+        key.partition("/")[2] or "total": round(result[key].mean, 1) for key in result if key.split("/")[0] == name
     }
     return dict(sorted(found.items()))
 

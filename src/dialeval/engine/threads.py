@@ -1,4 +1,4 @@
-"""Threads of this process that fold pieces over one vocabulary: kernels release the lock, so they share the work."""
+"""Threads of this process that fold chunks over one vocabulary: kernels release the lock, so they share the work."""
 
 from __future__ import annotations
 
@@ -6,33 +6,47 @@ from collections import deque
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 
-from dialeval.data.shards.chunks import Piece
-from dialeval.engine.job import Engine, Folded, Job, Known, Parts, PieceItems, Place, Task
+from dialeval.data.shards.chunks import Chunk
+from dialeval.engine.job import ChunkItems, ChunkResult, Engine, FactValues, Job, Stage, SystemStates, Worker
 
 
 class Threads(Engine):
-    """Folds pieces in this process."""
+    """Folds chunks in this process."""
+
+    in_process = True
 
     def __init__(self, threads: int = 1) -> None:
         self._threads = threads
+        self._worker: Worker | None = None
 
-    def each(self, job: Job, known: Known, task: Task, pieces: Mapping[int, Piece], alone: bool) -> Iterator[Folded]:
-        place = Place(job, known)
+    def __exit__(self, *_: object) -> None:
+        self._worker = None
+
+    def fold(
+        self, job: Job, facts: FactValues, stage: Stage, chunks: Mapping[int, Chunk], alone: bool
+    ) -> Iterator[ChunkResult]:
+        if self._worker is None or self._worker.job is not job:
+            self._worker = Worker(job)
+        worker = self._worker
+        worker.learn(facts)
+        if self._threads == 1 or len(chunks) == 1:  # no pool to start, and no switching between threads
+            for number, chunk in chunks.items():
+                states, items = worker.fold(stage, chunk)
+                yield ChunkResult((number,), states, (items,))
+            return
         with ThreadPoolExecutor(self._threads) as pool:
-            ahead: deque[tuple[int, Future[tuple[Parts, PieceItems]]]] = deque()
+            ahead: deque[tuple[int, Future[tuple[SystemStates, ChunkItems]]]] = deque()
+            waiting = iter(chunks.items())
             try:
-                for number, piece in pieces.items():
-                    ahead.append((number, pool.submit(place.fold, task, piece)))
-                    if len(ahead) > 2 * self._threads:
-                        yield _taken(ahead)
-                while ahead:
-                    yield _taken(ahead)
+                while True:
+                    while len(ahead) <= 2 * self._threads and (following := next(waiting, None)) is not None:
+                        number, chunk = following
+                        ahead.append((number, pool.submit(worker.fold, stage, chunk)))
+                    if not ahead:
+                        return
+                    number, future = ahead.popleft()
+                    states, items = future.result()
+                    yield ChunkResult((number,), states, (items,))
             finally:
                 for _, future in ahead:
                     future.cancel()
-
-
-def _taken(ahead: deque[tuple[int, Future[tuple[Parts, PieceItems]]]]) -> Folded:
-    number, future = ahead.popleft()
-    parts, items = future.result()
-    return Folded((number,), parts, (items,))

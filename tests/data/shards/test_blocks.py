@@ -1,10 +1,11 @@
-"""However a shard is cut, its pieces hold every row once, in order, whole dialogues, at their lines."""
+"""However a source is cut, its chunks hold every row once, in order, whole dialogues, at their lines."""
 
 from __future__ import annotations
 
 import gzip
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -19,10 +20,11 @@ from dialeval.core.columns import RaggedColumn
 from dialeval.core.errors import DataError
 from dialeval.core.needs import Need
 from dialeval.data.rows.fields import FieldNames
+from dialeval.data.rows.reading import read_responses
 from dialeval.data.rows.system import Rows
-from dialeval.data.shards.blocks import stretches
-from dialeval.data.shards.chunks import Piece, cut
-from dialeval.data.shards.sources import find_sources
+from dialeval.data.shards.blocks import row_blocks
+from dialeval.data.shards.chunks import Chunk, cut_sources
+from dialeval.data.shards.sources import Source, find_sources, memory_sources
 
 NAMES = FieldNames()
 in_files = settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -31,8 +33,12 @@ Row = tuple[str, str | None, list[str]]
 """Response, dialogue, references."""
 
 
-def read(pieces: Sequence[Piece], rows: int) -> list[list[Rows]]:
-    return [stretch.rows() for piece in pieces for stretch in stretches(piece, NAMES, rows)]
+def cut(sources: Sequence[Source], size: int | None = None) -> list[Chunk]:
+    return cut_sources(sources, 1 << 15, size)
+
+
+def read(chunks: Sequence[Chunk], rows: int) -> list[list[Rows]]:
+    return [block.rows() for chunk in chunks for block in row_blocks(chunk, NAMES, rows)]
 
 
 def rows_of(batches: Sequence[Sequence[Rows]]) -> list[Row]:
@@ -85,11 +91,11 @@ def test_row_groups(
         names = [None if name is None else "abc".index(name) for name in names]
     table = pa.table({"response": [f"r{n}" for n in range(len(names))], "dialog_id": names})
     pq.write_table(table, tmp_path / "rows.parquet", row_group_size=group)
-    pieces = cut(find_sources(str(tmp_path / "rows.parquet")), size)
-    found = read(pieces, rows)
+    chunks = cut(find_sources(str(tmp_path / "rows.parquet")), size)
+    found = read(chunks, rows)
     assert [row[0] for row in rows_of(found)] == [f"r{n}" for n in range(len(names))]
     assert_no_dialogue_is_cut(found)
-    lines = [stretch.line(0) for piece in pieces for stretch in stretches(piece, NAMES, rows)]
+    lines = [block.line(0) for chunk in chunks for block in row_blocks(chunk, NAMES, rows)]
     starts = [0, *(sum(map(len, parts)) for parts in found)]
     assert lines == [sum(starts[: number + 1]) + 1 for number in range(len(found))]
 
@@ -117,24 +123,24 @@ def test_lines_and_what_stands_beside_them(
     ]
 
 
-@pytest.mark.parametrize("piece_bytes", [10, 10_000])
-def test_files_of_unequal_length_are_refused(tmp_path: Path, piece_bytes: int) -> None:
+@pytest.mark.parametrize("chunk_bytes", [10, 10_000])
+def test_files_of_unequal_length_are_refused(tmp_path: Path, chunk_bytes: int) -> None:
     (tmp_path / "a.txt").write_text("line\n" * 9)
     (tmp_path / "b.txt").write_text("line\n" * 7)
     with pytest.raises(DataError, match=r"a.txt:8: nothing belongs to this row: .*b.txt has 7 rows, .*a.txt has 9"):
-        read(cut(find_sources(tmp_path / "a.txt", tmp_path / "b.txt"), piece_bytes), 2)
+        read(cut(find_sources(tmp_path / "a.txt", tmp_path / "b.txt"), chunk_bytes), 2)
 
 
-@pytest.mark.parametrize("piece_bytes", [100, 100_000])
+@pytest.mark.parametrize("chunk_bytes", [100, 100_000])
 @pytest.mark.parametrize("suffix", ["jsonl", "jsonl.gz"])
-def test_faults_name_the_line_of_the_file(tmp_path: Path, piece_bytes: int, suffix: str) -> None:
+def test_faults_name_the_line_of_the_file(tmp_path: Path, chunk_bytes: int, suffix: str) -> None:
     lines = [json.dumps({"response": f"r{n}", "dialog_id": n // 3}) for n in range(40)]
     lines[33] = '{"response": 5}'
     path = tmp_path / f"rows.{suffix}"
     content = "\n".join(lines).encode()
     path.write_bytes(gzip.compress(content) if suffix.endswith("gz") else content)
     with pytest.raises(DataError, match=r"rows.jsonl(.gz)?:34: response is a number"):
-        read(cut(find_sources(str(path)), piece_bytes), 4)
+        read(cut(find_sources(str(path)), chunk_bytes), 4)
 
 
 def test_lines_that_are_not_text(tmp_path: Path) -> None:
@@ -184,3 +190,21 @@ def test_shared_storage(tmp_path: Path) -> None:
         find_sources("memory://nowhere/*.jsonl")
     with pytest.raises(DataError, match="there is no such file"):
         cut(find_sources("memory://nowhere/a.jsonl"))
+
+
+@given(runs, st.integers(1, 6))
+def test_rows_in_memory_are_cut_in_the_same_way(runs: list[tuple[str | None, int]], batch_rows: int) -> None:
+    names = dialogues(runs)
+    rows = [{"response": f"r{n}", "dialog_id": name} for n, name in enumerate(names)]
+    (system,) = read_responses(rows)
+    chunks = cut_sources(memory_sources([system]), batch_rows)
+    found = read(chunks, batch_rows)
+    assert [row[0] for row in rows_of(found)] == [f"r{n}" for n in range(len(names))]
+    assert_no_dialogue_is_cut(found)
+    lines = [block.line(0) for chunk in chunks for block in row_blocks(chunk, NAMES, batch_rows)]
+    sizes = [0, *(len(parts[0]) for parts in found)]
+    assert lines == [sum(sizes[: number + 1]) + 1 for number in range(len(found))]
+    for parts in found:
+        (part,) = parts
+        assert part.offsets is not None
+        assert part.offsets.tolist() == replace(part, offsets=None).dialogue_offsets().tolist()

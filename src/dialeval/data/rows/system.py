@@ -37,6 +37,8 @@ class Rows:
     dialogues: TextColumn | None = None
     turns: Ints | None = None
     where: str = "responses"
+    offsets: Ints | None = None
+    """Row offsets of the dialogues, where they are known already."""
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values())))
@@ -53,6 +55,7 @@ class Rows:
             columns={need: column.slice(start, stop) for need, column in self.columns.items()},
             dialogues=None if self.dialogues is None else self.dialogues.slice(start, stop),
             turns=None if self.turns is None else self.turns[start:stop],
+            offsets=None if self.offsets is None else _cut_offsets(self.offsets, start, stop),
         )
 
     def take(self, rows: Ints) -> Rows:
@@ -62,10 +65,13 @@ class Rows:
             columns={need: column.take(rows) for need, column in self.columns.items()},
             dialogues=None if self.dialogues is None else self.dialogues.take(rows),
             turns=None if self.turns is None else self.turns[rows],
+            offsets=None,
         )
 
     def dialogue_offsets(self) -> Ints:
         """Where each dialogue starts, and the end: runs of equal dialogue ids, or one row each where none is given."""
+        if self.offsets is not None:
+            return self.offsets
         if self.dialogues is None:
             return np.arange(len(self) + 1, dtype=np.int64)
         names = self.dialogues
@@ -74,8 +80,9 @@ class Rows:
         starts = [row for row in moved.tolist() if names[row] != names[row - 1]]
         return np.array([*([0] if len(names) else []), *starts, len(names)], np.int64)
 
-    def table(self, offsets: Ints) -> RowTable:
-        """What a result tells about its rows, over the same bytes; `offsets` are those of the dialogues."""
+    def table(self) -> RowTable:
+        """What a result says about its rows, over the same bytes."""
+        offsets = self.dialogue_offsets()
         names = None if self.dialogues is None else list(self.dialogues.take(offsets[:-1]))
         columns = {need.value: self.columns[need] for need in SHOWN if need in self.columns}
         texts = {name: column for name, column in columns.items() if isinstance(column, TextColumn | RaggedColumn)}
@@ -83,6 +90,12 @@ class Rows:
             turns: Iterable[Mapping[str, str | None]] = cast("ObjectColumn", self.columns[Need.TASK_TURNS])
             texts["response"] = TextColumn.from_strings([turn["response"] or "" for turn in turns])
         return RowTable(offsets, names, self.turns, texts)
+
+
+def _cut_offsets(offsets: Ints, start: int, stop: int) -> Ints:
+    """The offsets of the dialogues in rows `start` to `stop`, also where one is cut."""
+    inner = offsets[np.searchsorted(offsets, start, "right") : np.searchsorted(offsets, stop, "left")]
+    return np.concatenate(([0], inner - start, [stop - start])) if stop > start else np.zeros(1, np.int64)
 
 
 def by_system(rows: Rows, systems: Sequence[str], codes: Ints) -> list[Rows]:

@@ -1,19 +1,19 @@
-"""Stretches: the rows of a piece, some thousand at a time, and never part of a dialogue.
+"""Row blocks: the rows of a chunk, some thousand at a time, and never part of a dialogue.
 
-A stretch knows where its rows stand: a fault names the line of the file, and any part of a stretch can be read by
-itself, which is how one finds the row that a metric cannot bear.
+A block knows where its rows stand, so that a fault names the line of the file; and any part of it can be read by
+itself, which is how the row that a metric cannot score is found.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from functools import partial
 
 import numpy as np
 
+from dialeval.core.arrays import cut
 from dialeval.core.columns import Column, RaggedColumn, TextColumn
 from dialeval.core.errors import DataError, Fault
 from dialeval.core.needs import Need
@@ -21,40 +21,32 @@ from dialeval.data.formats.jsonl import records_of
 from dialeval.data.formats.lines import encoding_faults, split
 from dialeval.data.formats.opening import LINES, format_of
 from dialeval.data.formats.streams import LineStream, count_lines, is_remote, local_path, size_of, stored, unpacked
-from dialeval.data.rows import arrow_columns
+from dialeval.data.rows.arrow_columns import rows_of
 from dialeval.data.rows.fields import FieldNames
 from dialeval.data.rows.gathering import gather_rows
 from dialeval.data.rows.reading import file_responses, side_by_side
 from dialeval.data.rows.system import Rows
 from dialeval.data.shards import row_groups
-from dialeval.data.shards.chunks import Piece, Span, dialogue_of, row_boundary, unequal
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from dialeval.data.shards.chunks import Chunk, FileChunk, MemoryChunk, Span, dialogue_of, row_boundary, unequal
 
 
-class Stretch(ABC):
-    """Consecutive rows (lines) of a file: behind `base()` lines before its piece and `taken` lines of that."""
+@dataclass(frozen=True, eq=False, slots=True)
+class RowBlock:
+    """Consecutive rows (lines) of a source; `read(start, stop)` gives some of them, by system."""
 
     where: str
-    base: Callable[[], int]
-    taken: int
+    size: int
+    read: Callable[[int, int], list[Rows]]
+    lines_before: Callable[[], int]
+    """The lines of the file before the block. They are counted only if a fault has to be placed."""
 
-    @abstractmethod
-    def __len__(self) -> int: ...
-
-    @abstractmethod
-    def _read(self, start: int, stop: int) -> list[Rows]: ...
+    def __len__(self) -> int:
+        return self.size
 
     def rows(self, start: int = 0, stop: int | None = None) -> list[Rows]:
-        """The rows of each system in the stretch or in a part of it; faults name the lines of the file."""
-        with self._placed(start):
-            return self._read(start, len(self) if stop is None else stop)
-
-    @contextmanager
-    def _placed(self, start: int) -> Iterator[None]:
+        """The rows of each system in the block or in a part of it; faults name the lines of the file."""
         try:
-            yield
+            return self.read(start, self.size if stop is None else stop)
         except DataError as error:
             shift = self.line(start) - 1
             raise DataError(
@@ -62,116 +54,65 @@ class Stretch(ABC):
             ) from None
 
     def line(self, row: int) -> int:
-        """The line (row) of the file on which a row of the stretch stands."""
-        return self.base() + self.taken + row + 1
+        """The line (row) of the file on which a row of the block stands."""
+        return self.lines_before() + row + 1
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class _Lines(Stretch):
-    """Lines of responses, and those of references and contexts beside them."""
-
-    where: str
-    base: Callable[[], int]
-    taken: int
-    system: str
-    responses: TextColumn
-    beside: Mapping[Need, Mapping[str, TextColumn]]
-
-    def __len__(self) -> int:
-        return len(self.responses)
-
-    def _read(self, start: int, stop: int) -> list[Rows]:
-        columns: dict[Need, Column] = {Need.RESPONSE: self.responses.slice(start, stop)}
-        faults = encoding_faults(self.responses.slice(start, stop), self.where)
-        for need, sets in self.beside.items():
-            parts = {file: column.slice(start, stop) for file, column in sets.items()}
-            for file, part in parts.items():
-                faults += encoding_faults(part, file)
-            columns[need] = side_by_side({file: RaggedColumn.single(part) for file, part in parts.items()}, self.where)
-        if faults:
-            raise DataError(faults)
-        return [Rows(self.system, columns, where=self.where)] if stop > start else []
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class _JsonLines(Stretch):
-    where: str
-    base: Callable[[], int]
-    taken: int
-    system: str
-    names: FieldNames
-    lines: TextColumn
-
-    def __len__(self) -> int:
-        return len(self.lines)
-
-    def _read(self, start: int, stop: int) -> list[Rows]:
-        return gather_rows(records_of(self.lines.slice(start, stop), self.where), self.names, self.system, part=True)
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class _Table(Stretch):
-    where: str
-    base: Callable[[], int]
-    taken: int
-    system: str
-    names: FieldNames
-    table: pa.Table
-
-    def __len__(self) -> int:
-        return len(self.table)
-
-    def _read(self, start: int, stop: int) -> list[Rows]:
-        part = self.table.slice(start, stop - start)
-        return arrow_columns.rows_of(part, self.where, self.names, self.system, part=True)
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class _Read(Stretch):
-    """Rows of one system out of a file that was read as a whole."""
-
-    where: str
-    base: Callable[[], int]
-    taken: int
-    whole: Rows
-
-    def __len__(self) -> int:
-        return len(self.whole)
-
-    def _read(self, start: int, stop: int) -> list[Rows]:
-        return [self.whole.slice(start, stop)]
-
-
-def stretches(piece: Piece, names: FieldNames, rows: int) -> Iterator[Stretch]:
-    """The stretches of a piece, with about `rows` rows each (more only where one dialogue has more)."""
-    kind = format_of(piece.span.path)
-    if piece.kind == "groups":
-        return _table_stretches(piece, names, rows)
+def row_blocks(chunk: Chunk, names: FieldNames, rows: int) -> Iterator[RowBlock]:
+    """The blocks of a chunk, with about `rows` rows each (more only where one dialogue has more)."""
+    if isinstance(chunk, MemoryChunk):
+        return iter([_read_block(chunk.rows, chunk.first_row)])
+    kind = format_of(chunk.span.path)
+    if chunk.kind == "groups":
+        return _table_blocks(chunk, names, rows)
     if kind == LINES:
-        return _line_stretches(piece, rows)
+        return _line_blocks(chunk, rows)
     if kind == "jsonl":
-        return _json_stretches(piece, names, rows)
-    return _read_stretches(piece, names, rows)
+        return _json_blocks(chunk, names, rows)
+    return _whole_file_blocks(chunk, names, rows)
 
 
-def _line_stretches(piece: Piece, rows: int) -> Iterator[Stretch]:
-    beside = [(need, span) for need, spans in piece.beside for span in spans]
+def _read_block(rows: Rows, lines_before: int) -> RowBlock:
+    """A block of rows that are read already."""
+    return RowBlock(rows.where, len(rows), lambda start, stop: [rows.slice(start, stop)], lambda: lines_before)
+
+
+def _line_blocks(chunk: FileChunk, rows: int) -> Iterator[RowBlock]:
+    beside = [(need, span) for need, spans in chunk.beside for span in spans]
     with ExitStack() as files:
-        spans = [piece.span, *(span for _, span in beside)]
-        own, *others = [files.enter_context(_lines_of(span, piece.kind)) for span in spans]
+        spans = [chunk.span, *(span for _, span in beside)]
+        own, *others = [files.enter_context(_lines_of(span, chunk.kind)) for span in spans]
         while True:
             taken = own.lines
-            first = piece.span.start == 0 and not taken
+            first = chunk.span.start == 0 and not taken
             column = _split(own.take(rows), first)
             sets: dict[Need, dict[str, TextColumn]] = {need: {} for need, _ in beside}
             for (need, span), other in zip(beside, others, strict=True):
                 texts = _split(other.take(rows), first)
                 if len(texts) != len(column):
-                    _raise_unequal(piece.span, own, rows, span, other)
+                    _raise_unequal(chunk.span, own, rows, span, other)
                 sets[need][f"{len(sets[need])} {span.path}" if span.path in sets[need] else span.path] = texts
             if not len(column):
                 return
-            yield _Lines(piece.span.path, lambda: piece.span.lines_before, taken, piece.system, column, sets)
+            read = partial(_read_lines, chunk, column, sets)
+            yield RowBlock(chunk.span.path, len(column), read, partial(int, chunk.span.lines_before + taken))
+
+
+def _read_lines(
+    chunk: FileChunk, responses: TextColumn, beside: Mapping[Need, Mapping[str, TextColumn]], start: int, stop: int
+) -> list[Rows]:
+    """Lines of responses, with those of references and contexts beside them."""
+    where = chunk.span.path
+    columns: dict[Need, Column] = {Need.RESPONSE: responses.slice(start, stop)}
+    faults = encoding_faults(responses.slice(start, stop), where)
+    for need, sets in beside.items():
+        parts = {file: column.slice(start, stop) for file, column in sets.items()}
+        for file, part in parts.items():
+            faults += encoding_faults(part, file)
+        columns[need] = side_by_side({file: RaggedColumn.single(part) for file, part in parts.items()}, where)
+    if faults:
+        raise DataError(faults)
+    return [Rows(chunk.system, columns, where=where)] if stop > start else []
 
 
 def _raise_unequal(span: Span, own: LineStream, rows: int, other_span: Span, other: LineStream) -> None:
@@ -197,62 +138,71 @@ def _split(content: bytes, first: bool) -> TextColumn:
     return split(np.frombuffer(content, np.uint8), marked=first)
 
 
-def _json_stretches(piece: Piece, names: FieldNames, rows: int) -> Iterator[Stretch]:
-    span = piece.span
-    if piece.kind == "whole":
+def _json_blocks(chunk: FileChunk, names: FieldNames, rows: int) -> Iterator[RowBlock]:
+    span = chunk.span
+    if chunk.kind == "whole":
         with unpacked(span.path) as stream:
-            yield from _json_lines(piece, LineStream(stream), names, rows, lambda: 0)
+            yield from _json_lines(chunk, LineStream(stream), names, rows, start=0)
         return
     with stored(span.path) as stream:
         size = size_of(span.path)
         start, stop = (row_boundary(stream, edge, size, names) for edge in (span.start, span.stop))
         stream.seek(start)
-        lines = LineStream(stream, stop - start)
-        # Nobody counts the lines before, unless there is something to tell about one behind them.
-        yield from _json_lines(piece, lines, names, rows, lambda: count_lines(span.path, start), first=start == 0)
+        yield from _json_lines(chunk, LineStream(stream, stop - start), names, rows, start)
 
 
-def _json_lines(
-    piece: Piece, stream: LineStream, names: FieldNames, rows: int, base: Callable[[], int], first: bool = True
-) -> Iterator[Stretch]:
+def _json_lines(chunk: FileChunk, stream: LineStream, names: FieldNames, rows: int, start: int) -> Iterator[RowBlock]:
+    """The blocks of the lines of a stream that begins `start` bytes into the file."""
+    path = chunk.span.path
+
+    def read(lines: TextColumn, first: int, last: int) -> list[Rows]:
+        return gather_rows(records_of(lines.slice(first, last), path), names, chunk.system, part=True)
+
     while True:
         taken = stream.lines
         content = stream.take(rows)
         if not content:
             return
         content += _rest_of_dialogue(content, stream, names)
-        lines = _split(content, first and not taken)
-        yield _JsonLines(piece.span.path, base, taken, piece.system, names, lines)
+        lines = _split(content, first=not start and not taken)
+        yield RowBlock(path, len(lines), partial(read, lines), partial(_lines_before, path, start, taken))
+
+
+def _lines_before(path: str, start: int, taken: int) -> int:
+    """The lines in the first `start` bytes of a file, and those taken since."""
+    return taken + (count_lines(path, start) if start else 0)
 
 
 def _rest_of_dialogue(content: bytes, stream: LineStream, names: FieldNames) -> bytes:
     """The lines that go on with the dialogue of the last line."""
-    found: list[bytes] = []
+    rest: list[bytes] = []
     lines = content.rstrip(b"\r\n \t")
     last = dialogue_of(lines[lines.rfind(b"\n") + 1 :], names)
     while last is not None and (line := stream.take(1)):
         if line.strip() and dialogue_of(line, names) != last:
             stream.put_back(line)
             break
-        found.append(line)
-    return b"".join(found)
+        rest.append(line)
+    return b"".join(rest)
 
 
-def _read_stretches(piece: Piece, names: FieldNames, rows: int) -> Iterator[Stretch]:
-    if is_remote(piece.span.path):
+def _whole_file_blocks(chunk: FileChunk, names: FieldNames, rows: int) -> Iterator[RowBlock]:
+    path = chunk.span.path
+    if is_remote(path):
         what = "is read as a whole, and that only from this machine"
-        raise DataError(Fault(piece.span.path, None, what, "give lines, JSONL or Parquet, or copy it here first"))
-    for system in file_responses(local_path(piece.span.path), names, piece.system):
-        offsets, first = system.dialogue_offsets(), 0
-        while first < len(offsets) - 1:
-            full = int(np.searchsorted(offsets, offsets[first] + rows, side="right")) - 1
-            last = max(full, first + 1)
+        raise DataError(Fault(path, None, what, "give lines, JSONL or Parquet, or copy it here first"))
+    for system in file_responses(local_path(path), names, chunk.system):
+        offsets = system.dialogue_offsets()
+        for first, last in cut(offsets, rows):
             start = int(offsets[first])
-            part = system.slice(start, int(offsets[last]))
-            yield _Read(system.where, lambda: 0, start, part)
-            first = last
+            yield _read_block(system.slice(start, int(offsets[last])), start)
 
 
-def _table_stretches(piece: Piece, names: FieldNames, rows: int) -> Iterator[Stretch]:
-    for before, table in row_groups.tables(piece.span, names, rows):
-        yield _Table(piece.span.path, lambda: 0, before, piece.system, names, table)
+def _table_blocks(chunk: FileChunk, names: FieldNames, rows: int) -> Iterator[RowBlock]:
+    path = chunk.span.path
+    for before, table in row_groups.tables(chunk.span, names, rows):
+
+        def read(start: int, stop: int, table: row_groups.Table = table) -> list[Rows]:
+            return rows_of(table.slice(start, stop - start), path, names, chunk.system, part=True)
+
+        yield RowBlock(path, len(table), read, partial(int, before))

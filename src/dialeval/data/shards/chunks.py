@@ -1,14 +1,15 @@
-"""Pieces: shards cut into parts that can be read by themselves, by whoever is free.
+"""Chunks: sources cut into parts that one worker can read and fold by itself.
 
 - Lines on this machine: bytes between two ends of lines, found in one quick pass, with those of the references and
   contexts beside them.
-- Rows in JSONL, also on shared storage: bytes of about equal number. Where a piece really begins, its reader finds out
-  for itself: `row_boundary` gives the same answer to the reader of the piece before it.
+- Rows in JSONL, also on shared storage: byte ranges of about equal size. The reader of a chunk finds the first row that
+  belongs to it: `row_boundary` gives the same answer to the reader of the chunk before.
 - Parquet: row groups.
 - Anything else (packed files, small ones, CSV, JSON, Arrow): the whole shard.
+- Rows in memory: as many as make a batch.
 
-No piece cuts a dialogue in two, as long as the rows of a dialogue stand together. The cuts depend on the inputs alone
-and never on how many work on them.
+No chunk cuts a dialogue in two, as long as the rows of a dialogue stand together. The cuts depend on the inputs alone
+and never on the number of workers.
 """
 
 from __future__ import annotations
@@ -16,15 +17,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import IO, TYPE_CHECKING, Literal
+from typing import IO, TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
+from dialeval.core.arrays import cut
 from dialeval.core.errors import DataError, Fault
 from dialeval.core.needs import Need
 from dialeval.data.formats.opening import BYTE_ORDER_MARK, LINES, format_of, packing_of
 from dialeval.data.formats.parquet import damage_explained
 from dialeval.data.formats.streams import is_remote, local_path, size_of, stored
+from dialeval.data.rows.system import Rows
 
 if TYPE_CHECKING:
     from dialeval.data.rows.fields import FieldNames
@@ -32,16 +35,16 @@ if TYPE_CHECKING:
 
 SMALLEST_BYTES = 1 << 21
 LARGEST_BYTES = 1 << 26
-PIECES = 256
-"""As many pieces as keep a cluster busy, if they do not get too small or too large by that."""
+CHUNKS = 256
+"""As many chunks as keep a cluster busy, unless they get too small or too large by that."""
 
-_CHUNK = 1 << 22
+_READ_BYTES = 1 << 22
 _BLANKS = b" \t\r\n"
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A stretch of a file: bytes, or row groups of a Parquet file."""
+    """A range of a file: bytes, or row groups of a Parquet file."""
 
     path: str
     start: int
@@ -50,7 +53,7 @@ class Span:
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class FileChunk:
     """A part of a shard."""
 
     source: int
@@ -68,19 +71,51 @@ class Piece:
         return f"{self.span.path}{place}"
 
 
-def cut(sources: Sequence[Source], piece_bytes: int | None = None) -> list[Piece]:
-    """The pieces of all sources, in order."""
+@dataclass(frozen=True, eq=False, slots=True)
+class MemoryChunk:
+    """Rows of one system that are in memory."""
+
+    source: int
+    rows: Rows
+    first_row: int
+    first_dialogue: int
+    """Rows and dialogues of the system that come before."""
+    only: bool
+    """Whether it is all rows of its source."""
+
+    @property
+    def size(self) -> int:
+        """Its rows: its share of the work."""
+        return len(self.rows)
+
+
+Chunk: TypeAlias = FileChunk | MemoryChunk
+
+
+def cut_sources(sources: Sequence[Source], batch_rows: int, chunk_bytes: int | None = None) -> list[Chunk]:
+    """The chunks of all sources, in order; rows in memory are cut into batches."""
     sizes = {shard.path: size_of(shard.path) for source in sources for shard in source.shards}
-    most = piece_bytes or min(max(sum(sizes.values()) // PIECES, SMALLEST_BYTES), LARGEST_BYTES)
-    return [
-        replace(piece, source=number, system=source.system)
-        for number, source in enumerate(sources)
-        for shard in source.shards
-        for piece in _cut_shard(shard, sizes[shard.path], most)
-    ]
+    most = chunk_bytes or min(max(sum(sizes.values()) // CHUNKS, SMALLEST_BYTES), LARGEST_BYTES)
+    chunks: list[Chunk] = []
+    for number, source in enumerate(sources):
+        if source.rows is not None:
+            chunks += _memory_chunks(number, source.rows, batch_rows)
+        for shard in source.shards:
+            parts = _cut_shard(shard, sizes[shard.path], most)
+            chunks += [replace(part, source=number, system=source.system) for part in parts]
+    return chunks
 
 
-def _cut_shard(shard: Shard, size: int, most: int) -> Iterable[Piece]:
+def _memory_chunks(source: int, rows: Rows, batch_rows: int) -> list[MemoryChunk]:
+    offsets = rows.dialogue_offsets()
+    ranges = list(cut(offsets, batch_rows))
+    if len(ranges) < 2:
+        return [MemoryChunk(source, rows, 0, 0, only=True)]
+    starts = [(first, int(offsets[first]), int(offsets[last])) for first, last in ranges]
+    return [MemoryChunk(source, rows.slice(start, stop), start, first, only=False) for first, start, stop in starts]
+
+
+def _cut_shard(shard: Shard, size: int, most: int) -> Iterable[FileChunk]:
     path, kind = shard.path, format_of(shard.path)
     files = [path, *(file for _, files in shard.beside for file in files)]
     if any(packing_of(file) for file in files):
@@ -90,18 +125,18 @@ def _cut_shard(shard: Shard, size: int, most: int) -> Iterable[Piece]:
     if kind == "jsonl" and size > most:
         edges = [*range(0, size - most // 2, most), size]
         spans = [Span(path, start, stop) for start, stop in pairwise(edges)]
-        return [Piece(0, "", "rows", span, span.stop - span.start) for span in spans]
+        return [FileChunk(0, "", "rows", span, span.stop - span.start) for span in spans]
     if kind == LINES and size > most and not any(map(is_remote, files)):
-        return _line_pieces(shard, most)
+        return _line_chunks(shard, most)
     return [_whole(shard, size)]
 
 
-def _whole(shard: Shard, size: int) -> Piece:
+def _whole(shard: Shard, size: int) -> FileChunk:
     beside = tuple((need, tuple(Span(file, 0, size_of(file)) for file in files)) for need, files in shard.beside)
-    return Piece(0, "", "whole", Span(shard.path, 0, size), size, beside)
+    return FileChunk(0, "", "whole", Span(shard.path, 0, size), size, beside)
 
 
-def _row_groups(path: str, most: int) -> Iterator[Piece]:
+def _row_groups(path: str, most: int) -> Iterator[FileChunk]:
     import pyarrow.parquet as pq
 
     with stored(path) as stream, damage_explained(path):
@@ -111,31 +146,31 @@ def _row_groups(path: str, most: int) -> Iterator[Piece]:
     for number, size in enumerate(sizes):
         held += size
         if held >= most or number == len(sizes) - 1:
-            yield Piece(0, "", "groups", Span(path, first, number + 1), held)
+            yield FileChunk(0, "", "groups", Span(path, first, number + 1), held)
             first, held = number + 1, 0
 
 
-def _line_pieces(shard: Shard, most: int) -> list[Piece]:
-    """Pieces of equally many lines, of the responses and of what stands beside them."""
+def _line_chunks(shard: Shard, most: int) -> list[FileChunk]:
+    """Chunks of equally many lines, of the responses and of what stands beside them."""
     lines = _lines_in(shard.path, most)
     edges, count = _line_edges(shard.path, lines)
-    found = [
-        Piece(0, "", "lines", Span(shard.path, start, stop, number * lines), stop - start)
+    chunks = [
+        FileChunk(0, "", "lines", Span(shard.path, start, stop, number * lines), stop - start)
         for number, (start, stop) in enumerate(pairwise(edges))
     ]
     for need, files in shard.beside:
-        spans: list[list[Span]] = [[] for _ in found]
+        spans: list[list[Span]] = [[] for _ in chunks]
         for file in files:
             own, other = _line_edges(file, lines)
             if other != count:
                 raise DataError(unequal(shard.path, count, file, other))
             for number, (start, stop) in enumerate(pairwise(own)):
                 spans[number].append(Span(file, start, stop, number * lines))
-        found = [
-            replace(piece, beside=(*piece.beside, (need, tuple(here))))
-            for piece, here in zip(found, spans, strict=True)
+        chunks = [
+            replace(chunk, beside=(*chunk.beside, (need, tuple(here))))
+            for chunk, here in zip(chunks, spans, strict=True)
         ]
-    return found
+    return chunks
 
 
 def unequal(path: str, rows: int, other: str, others: int) -> Fault:
@@ -147,7 +182,7 @@ def unequal(path: str, rows: int, other: str, others: int) -> Fault:
 def _lines_in(path: str, size: int) -> int:
     """About how many lines fit into some bytes."""
     with stored(path) as stream:
-        head = stream.read(_CHUNK)
+        head = stream.read(_READ_BYTES)
     return max(1, size * (head.count(b"\n") + 1) // len(head))
 
 
@@ -155,18 +190,18 @@ def _line_edges(path: str, every: int) -> tuple[list[int], int]:
     """Where each `every`-th line of a file starts, its end, and the number of its lines."""
     edges, feeds, place, last = [0], 0, 0, b"\n"
     with stored(local_path(path)) as stream:
-        while chunk := stream.read(_CHUNK):
-            found = np.flatnonzero(np.frombuffer(chunk, np.uint8) == ord("\n"))
-            wanted = np.arange(every - feeds % every - 1, len(found), every)
-            edges += (found[wanted] + 1 + place).tolist()
-            feeds, place, last = feeds + len(found), place + len(chunk), chunk[-1:]
+        while content := stream.read(_READ_BYTES):
+            feeds_here = np.flatnonzero(np.frombuffer(content, np.uint8) == ord("\n"))
+            wanted = np.arange(every - feeds % every - 1, len(feeds_here), every)
+            edges += (feeds_here[wanted] + 1 + place).tolist()
+            feeds, place, last = feeds + len(feeds_here), place + len(content), content[-1:]
     if edges[-1] != place:
         edges.append(place)
     return edges, feeds + (last != b"\n")
 
 
 def row_boundary(stream: IO[bytes], start: int, size: int, names: FieldNames) -> int:
-    """Where the piece that should begin at `start` begins: the first line after it whose dialogue is a new one.
+    """Where the chunk that should begin at `start` begins: the first line after it whose dialogue is a new one.
 
     The line before must itself begin at or after `start`, so that nobody has to look back.
     """

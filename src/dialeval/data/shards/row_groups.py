@@ -1,13 +1,13 @@
 """Row groups of a Parquet file as tables of whole dialogues, some thousand rows at a time.
 
-A dialogue that a row group leaves open belongs to the piece with its first row: that piece reads on into the next
-groups, and the next piece passes those rows over. Only the column of dialogues is read to find that out.
+A dialogue that a row group leaves open belongs to the chunk with its first row: that chunk reads on into the next
+groups, and the next chunk skips those rows. Only the column of dialogues is read to find that out.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from dialeval.core.needs import Need
 from dialeval.data.formats.parquet import damage_explained
@@ -17,6 +17,8 @@ from dialeval.data.shards.chunks import Span
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+Table: TypeAlias = "pa.Table"
 
 _UNNAMED = (None, "")
 
@@ -51,14 +53,12 @@ class _Dialogues:
         self._file, self._span, self._names, self._rows = file, span, names, rows
 
     def tables(self, before: int) -> Iterator[tuple[int, pa.Table]]:
-        """Whole dialogues, the last one of each table being held back until its end is seen."""
+        """Tables of whole dialogues; the last dialogue of each is held back until its end is read."""
         import pyarrow as pa
 
         held: pa.Table | None = None
-        for table in self._own_rows():
-            if isinstance(table, int):
-                before += table
-                continue
+        for skipped, table in self._own_rows():
+            before += skipped
             table = table if held is None else pa.concat_tables([held, table])
             edge = _last_start(self._ids(table))
             if edge:
@@ -69,15 +69,14 @@ class _Dialogues:
             held = pa.concat_tables([held, *self._rows_after(self._ids(held)[-1])])
             yield before, held
 
-    def _own_rows(self) -> Iterator[pa.Table | int]:
-        """The rows of the groups, but for those of the dialogue before: of these the number."""
+    def _own_rows(self) -> Iterator[tuple[int, pa.Table]]:
+        """The rows of the groups; each table after the number of rows skipped, whose dialogue began in a group before."""
         open_dialogue = self._last_before()
         for table in _batches(self._file, range(self._span.start, self._span.stop), self._names, self._rows):
-            passed = _run_length(self._ids(table), open_dialogue)
-            if passed < len(table):
+            skipped = _run_length(self._ids(table), open_dialogue)
+            if skipped < len(table):
                 open_dialogue = None
-            yield passed
-            yield table.slice(passed)
+            yield skipped, table.slice(skipped)
 
     def _rows_after(self, dialogue: Any) -> Iterator[pa.Table]:
         """The rows of the next groups that go on with a dialogue."""

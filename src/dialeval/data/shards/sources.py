@@ -1,11 +1,11 @@
-"""Shards: the files of one system, and what belongs to each.
+"""Sources: what one or several systems said, in files (shards) or in memory.
 
 A pattern (`'logs/2026-*.jsonl'`) is one system whose shards are the files that match, in the order of their names; a
 folder is one system per file, or with `as_shards` one system whose shards are its files. References and contexts in
 files of their own are given in the same way, as many files as the responses have and in the same order; they go with
-responses in lines, since rows carry theirs.
+responses in lines, since rows carry theirs. A dialogue never reaches over the end of a shard.
 
-A dialogue never reaches over the end of a shard.
+Rows that are in memory already are a source without shards.
 """
 
 from __future__ import annotations
@@ -13,16 +13,21 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import Any
 
 from dialeval.core.errors import DataError, Fault, SettingError
 from dialeval.core.needs import Need
+from dialeval.core.result import Role
 from dialeval.data.formats.opening import LINES, format_of, stem_of
 from dialeval.data.formats.streams import is_pattern, is_remote, local_path, matching, size_of
 from dialeval.data.rows.fields import kind_of
 from dialeval.data.rows.reading import files_in, is_folder
+from dialeval.data.rows.system import Rows
+
+ROW_COLUMNS = frozenset({Need.RESPONSE, Need.REFERENCE, Need.CONTEXT})
+"""The columns that rows in a file may have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +38,9 @@ class Shard:
     beside: tuple[tuple[Need, tuple[str, ...]], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False, slots=True)
 class Source:
-    """One input of responses: the shards of a system, or of several whose rows name them."""
+    """One input of responses: the shards of a system, or of several whose rows name them; or rows in memory."""
 
     argument: int
     """The number of the argument it comes from: a folder is several sources."""
@@ -44,7 +49,34 @@ class Source:
     system: str
     """The system of rows that name none."""
     where: str
-    shards: tuple[Shard, ...]
+    shards: tuple[Shard, ...] = ()
+    rows: Rows | None = None
+    """The rows of one system, where they are in memory."""
+    role: Role = "system"
+
+    @property
+    def columns(self) -> frozenset[Need]:
+        """The columns that its rows have or, where they have to be read first, may have."""
+        if self.rows is not None:
+            return frozenset(self.rows.columns)
+        if any(format_of(shard.path) != LINES for shard in self.shards):
+            return ROW_COLUMNS
+        return frozenset({Need.RESPONSE, *(need for shard in self.shards for need, _ in shard.beside)})
+
+
+def memory_sources(systems: Sequence[Rows], roles: Mapping[str, Role] | None = None) -> list[Source]:
+    """Systems whose rows are in memory."""
+    return [
+        Source(
+            number,
+            None,
+            rows.system,
+            rows.where,
+            rows=replace(rows, offsets=rows.dialogue_offsets()),
+            role=(roles or {}).get(rows.system, "system"),
+        )
+        for number, rows in enumerate(systems)
+    ]
 
 
 def find_sources(responses: Any, references: Any = None, contexts: Any = None, as_shards: bool = False) -> list[Source]:

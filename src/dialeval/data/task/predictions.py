@@ -62,7 +62,12 @@ class Predictions:
 
 
 def read_predictions(source: Any, task: TaskFiles) -> list[Predictions]:
-    """The predictions of every system in a source: a path, a folder, a document, or a mapping of names to these."""
+    """The predictions of every system in a source: a path, a folder, a document, or a mapping of names to these.
+
+    Predictions that are read already are given back.
+    """
+    if isinstance(source, list) and source and all(isinstance(each, Predictions) for each in source):
+        return source
     found: list[Predictions] = []
     faults: list[Fault] = []
     for system, where, read in _documents(source):

@@ -1,4 +1,4 @@
-"""evaluate_shards gives what evaluate gives, to the last digit, however the shards are cut."""
+"""Files in chunks give what rows in memory give, to the last digit, however they are cut."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ import dialeval
 from dialeval import sample
 from dialeval.core.errors import DataError, NeedError, SettingError
 from dialeval.engine import job
-from dialeval.engine.stream import Done, evaluate_shards
+from dialeval.engine.folding import Done
+from dialeval.engine.processes import Processes
 from dialeval.engine.threads import Threads
-from engine.chats import Delicate, bare, estimates, rows, texts, write_shards
+from engine.chats import Delicate, bare, estimates, in_chunks, rows, texts, write_shards
 
 
 @pytest.fixture
@@ -34,18 +35,18 @@ def given() -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize(("piece_bytes", "batch_rows", "threads"), [(300, 3, 2), (5_000, 1, 1), (10**6, 32_768, 1)])
+@pytest.mark.parametrize(("chunk_bytes", "batch_rows", "threads"), [(300, 3, 2), (5_000, 1, 1), (10**6, 32_768, 1)])
 def test_all_metrics_of_the_sample(
-    tmp_path: Path, given: dict[str, Any], piece_bytes: int, batch_rows: int, threads: int
+    tmp_path: Path, given: dict[str, Any], chunk_bytes: int, batch_rows: int, threads: int
 ) -> None:
     responses = sample.folder() / "responses"
     expected = dialeval.evaluate(responses, **given)
-    run = evaluate_shards(
+    run = in_chunks(
         responses,
         **given,
         engine=Threads(threads),
         output=tmp_path,
-        piece_bytes=piece_bytes,
+        chunk_bytes=chunk_bytes,
         batch_rows=batch_rows,
     )
     assert estimates(run) == estimates(expected)
@@ -67,17 +68,17 @@ def test_shards_of_rows_are_one_system(tmp_path: Path, kind: str) -> None:
             pq.write_table(table, path.with_suffix(".parquet"), row_group_size=13)
             path.unlink()
     expected = dialeval.evaluate({"bot": tmp_path / "whole.jsonl"}, train=tmp_path / "whole.jsonl")
-    found = evaluate_shards(
+    found = in_chunks(
         {"bot": f"{tmp_path}/shards/*"},
         train=tmp_path / "whole.jsonl",
         output=tmp_path / "out",
-        piece_bytes=700,
+        chunk_bytes=700,
         batch_rows=8,
     )
     assert estimates(found) == estimates(expected)
     assert bare(dialeval.load(tmp_path / "out")) == bare(expected)
     assert found["bot"]["length"].rows == len(everything)
-    folder = evaluate_shards(tmp_path / "shards", shards=True, metrics="length")
+    folder = in_chunks(tmp_path / "shards", shards=True, metrics="length")
     assert list(folder) == ["shards"]
     assert folder["shards"]["length"].rows == len(everything)
 
@@ -86,7 +87,7 @@ def test_rows_of_several_systems(tmp_path: Path) -> None:
     mixed = [{**row, "system": "ab"[number % 2]} for number, row in enumerate(rows(80))]
     (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in mixed))
     expected = dialeval.evaluate({"all": tmp_path / "rows.jsonl"})
-    found = evaluate_shards({"all": tmp_path / "rows.jsonl"}, output=tmp_path / "out", piece_bytes=500, batch_rows=4)
+    found = in_chunks({"all": tmp_path / "rows.jsonl"}, output=tmp_path / "out", chunk_bytes=500, batch_rows=4)
     assert list(found) == ["all/a", "all/b"]
     assert bare(dialeval.load(tmp_path / "out")) == bare(expected)
 
@@ -96,7 +97,7 @@ def test_references_that_come_late(tmp_path: Path) -> None:
     some = [{"response": text} for text in texts(30)] + [{"response": "a b", "reference": "a b c"}] * 3
     (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in some))
     expected = dialeval.evaluate(tmp_path / "rows.jsonl")
-    found = evaluate_shards(tmp_path / "rows.jsonl", output=tmp_path / "out", piece_bytes=100, batch_rows=2)
+    found = in_chunks(tmp_path / "rows.jsonl", output=tmp_path / "out", chunk_bytes=100, batch_rows=2)
     assert bare(dialeval.load(tmp_path / "out")) == bare(expected)
     assert found["rows"]["bleu-4"].scored == 3
     assert "coherence" in found.skipped
@@ -106,25 +107,25 @@ def test_a_named_metric_without_its_column_is_told_at_once(tmp_path: Path) -> No
     (tmp_path / "a.jsonl").write_text('{"response": "x y"}\n' * 9)
     seen: list[Done] = []
     with pytest.raises(NeedError, match="bleu-4 needs references"):
-        evaluate_shards(tmp_path / "a.jsonl", metrics="bleu-4", progress=seen.append)
+        in_chunks(tmp_path / "a.jsonl", metrics="bleu-4", progress=seen.append)
     assert seen == []
     (tmp_path / "a.txt").write_text("x\n")
     with pytest.raises(NeedError, match="bleu-4 needs references"):
-        evaluate_shards(tmp_path / "a.txt", metrics="bleu-4")
+        in_chunks(tmp_path / "a.txt", metrics="bleu-4")
 
 
 def test_changed_settings_keep_their_names(tmp_path: Path) -> None:
     write_shards(tmp_path / "shards", 20, 2)
     chosen: dict[str, Any] = {"metrics": "bleu,distinct(n=3)", "settings": {"bleu": {"smooth": 7}}, "confidence": 0.9}
     expected = dialeval.evaluate({"x": tmp_path / "whole.jsonl"}, **chosen)
-    found = evaluate_shards({"x": f"{tmp_path}/shards/*"}, **chosen, output=tmp_path / "out")
+    found = in_chunks({"x": f"{tmp_path}/shards/*"}, **chosen, output=tmp_path / "out")
     assert list(found["x"]) == list(expected["x"])
     assert bare(dialeval.load(tmp_path / "out")) == bare(expected)
 
 
 def test_without_items(tmp_path: Path) -> None:
     write_shards(tmp_path / "shards", 20, 2)
-    run = evaluate_shards(f"{tmp_path}/shards/*", metrics="length", output=tmp_path / "out", items=False)
+    run = in_chunks(f"{tmp_path}/shards/*", metrics="length", output=tmp_path / "out", items=False)
     back = dialeval.load(tmp_path / "out")
     assert estimates(back) == estimates(run)
     assert back["shards"]["length"].items is None
@@ -135,34 +136,48 @@ def test_a_poison_row_is_named(tmp_path: Path) -> None:
     lines[70] = '{"response": "poison"}'
     (tmp_path / "a.jsonl").write_text("\n\n".join(lines))
     with pytest.raises(DataError, match=r"a.jsonl:141: a metric cannot score this row \(ValueError: I cannot bear"):
-        evaluate_shards(tmp_path / "a.jsonl", metrics=[Delicate()], piece_bytes=900, batch_rows=50)
+        in_chunks(tmp_path / "a.jsonl", metrics=[Delicate()], chunk_bytes=900, batch_rows=50)
 
 
 def test_nothing_at_all(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text("\n")
     (tmp_path / "b.jsonl").write_text('{"response": "x"}\n')
-    assert evaluate_shards({"s": f"{tmp_path}/*.jsonl"}, metrics="length")["s"]["length"].rows == 1
+    assert in_chunks({"s": f"{tmp_path}/*.jsonl"}, metrics="length")["s"]["length"].rows == 1
     with pytest.raises(DataError, match="holds no rows"):
-        evaluate_shards(tmp_path / "a.jsonl", metrics="length")
+        in_chunks(tmp_path / "a.jsonl", metrics="length")
 
 
-def test_resources_are_given_by_path(tmp_path: Path) -> None:
+def test_other_processes_open_resources_by_path(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("x\n")
     with pytest.raises(SettingError, match="train: a list lies in the memory of this process"):
-        evaluate_shards(tmp_path / "a.txt", train=["x"])
+        in_chunks(tmp_path / "a.txt", train=["x"], engine=Processes(2))
+    found = in_chunks(tmp_path / "a.txt", train=["x"], metrics="unigram-entropy")
+    assert estimates(found) == estimates(dialeval.evaluate(tmp_path / "a.txt", train=["x"], metrics="unigram-entropy"))
+
+
+def test_what_needs_all_rows_is_refused_in_chunks(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("x\n")
+    with pytest.raises(SettingError, match="anchors and reference_groups need all rows in memory"):
+        in_chunks(tmp_path / "a.txt", anchors=True)
+
+
+def test_rows_in_memory_are_saved_too(tmp_path: Path) -> None:
+    run = dialeval.evaluate(["a b", "c"], output=tmp_path / "out", details={"note": "kept"})
+    assert dialeval.load(tmp_path / "out") == run
+    assert run.details == {"note": "kept"}
 
 
 def test_two_systems_of_one_name(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text('{"response": "x", "system": "s"}\n')
     (tmp_path / "s.txt").write_text("x\n")
     with pytest.raises(DataError, match="the system 's' is also in"):
-        evaluate_shards(tmp_path, metrics="length")
+        in_chunks(tmp_path, metrics="length")
 
 
 def test_progress_ends_with_everything(tmp_path: Path) -> None:
     write_shards(tmp_path / "shards", 40, 2)
     seen: list[Done] = []
-    evaluate_shards(f"{tmp_path}/shards/*", metrics="length,kl-div", piece_bytes=2_000, progress=seen.append)
+    in_chunks(f"{tmp_path}/shards/*", metrics="length,kl-div", chunk_bytes=2_000, progress=seen.append)
     assert len(seen) > 6
     assert seen == sorted(seen)
     assert seen[-1].rows == 80
@@ -173,7 +188,7 @@ def test_a_worker_that_met_too_many_words_starts_anew(tmp_path: Path, monkeypatc
     write_shards(tmp_path / "shards", 60, 2)
     expected = dialeval.evaluate({"s": tmp_path / "whole.jsonl"}, train=tmp_path / "whole.jsonl")
     opened = 0
-    plain = job._World.opened
+    plain = job._Context.open
 
     def counted(*given: Any) -> Any:
         nonlocal opened
@@ -181,16 +196,16 @@ def test_a_worker_that_met_too_many_words_starts_anew(tmp_path: Path, monkeypatc
         return plain(*given)
 
     monkeypatch.setattr(job, "MOST_WORDS", 20)
-    monkeypatch.setattr(job._World, "opened", counted)
-    found = evaluate_shards({"s": f"{tmp_path}/shards/*"}, train=tmp_path / "whole.jsonl", piece_bytes=900)
+    monkeypatch.setattr(job._Context, "open", counted)
+    found = in_chunks({"s": f"{tmp_path}/shards/*"}, train=tmp_path / "whole.jsonl", chunk_bytes=900)
     assert estimates(found) == estimates(expected)
     assert opened > 4
 
 
 PEAK = """
 import resource, sys
-from dialeval.engine.stream import evaluate_shards
-evaluate_shards(sys.argv[1], metrics="length,distinct-2", batch_rows=4096, piece_bytes=1 << 20, output=sys.argv[2])
+import dialeval
+dialeval.evaluate(sys.argv[1], metrics="length,distinct-2", batch_rows=4096, chunk_bytes=1 << 20, output=sys.argv[2])
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 """
 

@@ -15,11 +15,13 @@ from hypothesis import strategies as st
 import dialeval
 from dialeval.core.batch import Batch
 from dialeval.core.columns import TextColumn
+from dialeval.core.errors import DataError
 from dialeval.core.fold import Estimate, Level, Metric, Partial, Reduction
 from dialeval.core.needs import Need
 from dialeval.data.rows.system import Rows
-from dialeval.engine.local import Local
-from dialeval.text.vocabulary import Vocabulary
+from dialeval.data.shards.sources import memory_sources
+from dialeval.engine.folding import Done, Options, run_sources
+from dialeval.engine.plan import Plan
 
 
 def responses(rows: int) -> list[str]:
@@ -78,7 +80,9 @@ def test_a_dialogue_is_never_cut_in_two(sizes: list[int], batch_rows: int) -> No
     names = [f"d{number}" for number, size in enumerate(sizes) for _ in range(size)]
     texts = TextColumn.from_strings(["hello"] * len(names))
     rows = Rows("s", {Need.RESPONSE: texts}, dialogues=TextColumn.from_strings(names), turns=None, where="here")
-    found = Local(rows, Vocabulary(), batch_rows=batch_rows, threads=2).fold({"sizes": Sizes()}, {})["sizes"]
+    options = Options(batch_rows=batch_rows, threads=2)
+    run = run_sources(memory_sources([rows]), lambda *_: Plan({"sizes": Sizes()}), options=options).run
+    found = run["s"]["sizes"]
     assert found.items is not None
     assert found.items.tolist() == [float(size) for size in sizes]
     assert found.rows == len(names)
@@ -94,9 +98,11 @@ def test_reduction_merges_in_order(count: int) -> None:
 
 
 def test_progress_counts_every_row() -> None:
-    told: list[tuple[str, int, int]] = []
-    dialeval.evaluate({"a": ["x"] * 10}, batch_rows=4, progress=lambda *args: told.append(args))
-    assert told == [("a", 10, 4), ("a", 10, 4), ("a", 10, 2)]
+    seen: list[Done] = []
+    dialeval.evaluate({"a": ["x"] * 10, "b": ["y"] * 5}, metrics="length", batch_rows=4, progress=seen.append)
+    assert [done.rows for done in seen] == [4, 8, 10, 14, 15]
+    assert {done.total for done in seen} == {15}
+    assert [done.share for done in seen] == [done.rows / 15 for done in seen]
 
 
 def test_an_error_in_a_thread_reaches_the_caller() -> None:
@@ -104,5 +110,6 @@ def test_an_error_in_a_thread_reaches_the_caller() -> None:
         def partial(self, batch: Batch) -> Partial[tuple[int, ...]]:
             raise ZeroDivisionError("on purpose")
 
-    with pytest.raises(ZeroDivisionError, match="on purpose"):
+    with pytest.raises(DataError, match=r"responses:1: a metric cannot score this row .*on purpose") as caught:
         dialeval.evaluate(responses(100), metrics=[Broken()], batch_rows=3, threads=3)
+    assert isinstance(caught.value.__cause__, ZeroDivisionError)

@@ -1,0 +1,394 @@
+"""The one route of every evaluation: sources -> chunks -> row blocks -> states -> estimates -> `Run`.
+
+Rows in memory are a source as files are, cut into chunks of one batch each. What is different about them: their columns
+are known before, and their items, contributions and texts stay in memory. Whether rows in files have references or
+contexts is known only when all are read: metrics run as if they had, and those for which no row had what they need are
+skipped in the end.
+
+Facts are folded in a pass before the metrics. States are exact, so estimates and signatures do not depend on how the
+rows are cut nor on who folds them.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, nullcontext
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Any, NamedTuple
+
+from dialeval.core.errors import DataError, Fault, SettingError
+from dialeval.core.fold import DEFAULT_T, Estimate, Level, Metric
+from dialeval.core.itemfile import Block, Blocks, save_streamed
+from dialeval.core.needs import Need
+from dialeval.core.result import Result, Run
+from dialeval.core.student import two_sided_t
+from dialeval.core.version import __version__
+from dialeval.data.rows.fields import FieldNames
+from dialeval.data.rows.gathering import no_rows
+from dialeval.data.shards.blocks import row_blocks
+from dialeval.data.shards.chunks import Chunk, cut_sources
+from dialeval.data.shards.sources import Source
+from dialeval.engine.items import DiskItems, ItemStore, MemoryItems
+from dialeval.engine.job import ChunkResult, Engine, FactValues, Job, Stage, StateSum, System, SystemState
+from dialeval.engine.plan import Plan
+from dialeval.engine.resources import Resources
+from dialeval.engine.threads import Threads
+from dialeval.text.vocabulary import Vocabulary
+
+BATCH_ROWS = 1 << 15
+"""Rows of a batch: enough that a batch costs little, few enough that its arrays stay in the processor's cache."""
+
+COSTLY_ROWS = 512
+"""Rows of a batch at most where a costly metric runs, so that all threads get to work and the progress is seen."""
+
+_PEEKED_CHUNKS = 3
+_PEEKED_ROWS = 256
+
+Planner = Callable[[int, frozenset[Need]], Plan]
+"""The plan for a source, by its number, and what is available for it."""
+
+
+class Done(NamedTuple):
+    """How far a run is."""
+
+    rows: int
+    """Rows that are scored."""
+    total: int | None
+    """All rows, where their number is known."""
+    share: float
+    """Share of all work, from 0 to 1."""
+
+
+Progress = Callable[[Done], None]
+
+
+class Evaluation(NamedTuple):
+    """A run, the details that its plans asked for, by name and system, and the plan of each system."""
+
+    run: Run
+    details: Mapping[str, Mapping[str, Any]]
+    plans: Mapping[str, Plan]
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a run is done; none of it changes a digit but `t` and `confidence`, which make the intervals."""
+
+    t: float | None = None
+    confidence: float | None = None
+    batch_rows: int = BATCH_ROWS
+    threads: int | None = None
+    engine: Engine | None = None
+    """`Threads` unless given."""
+    progress: Progress | None = None
+    output: str | os.PathLike[str] | None = None
+    """A folder to save a run of rows in files in; a run of rows in memory has all it takes to be saved later."""
+    items: bool = True
+    """Whether items of rows in files are saved."""
+    resume: str | os.PathLike[str] | None = None
+    """A folder in which the results of chunks are kept."""
+    chunk_bytes: int | None = None
+
+    def factor(self) -> Callable[[int], float]:
+        """The factor of the confidence for a number of scored rows."""
+        if self.confidence is None:
+            t = DEFAULT_T if self.t is None else self.t
+            if not t > 0:
+                raise SettingError(f"t is the factor of a confidence and above 0, not {t}")
+            return lambda _: t
+        if self.t is not None:
+            raise SettingError("give t or a confidence level, not both")
+        if not 0 < self.confidence < 1:
+            raise SettingError(f"a confidence level lies between 0 and 1, such as 0.95; it is not {self.confidence}")
+        return partial(two_sided_t, self.confidence)
+
+
+def run_sources(
+    sources: Sequence[Source],
+    planner: Planner,
+    resources: Resources | None = None,
+    options: Options | None = None,
+    *,
+    names: FieldNames | None = None,
+    warnings: Sequence[str] = (),
+    details: Mapping[str, Any] | None = None,
+) -> Evaluation:
+    """Plan, fold and finish: what every evaluation ends in."""
+    resources, options, names = resources or Resources(), options or Options(), names or FieldNames()
+    if options.batch_rows < 1 or (options.threads is not None and options.threads < 1):
+        raise SettingError("batch_rows and threads are at least 1")
+    factor = options.factor()
+    in_memory = all(source.rows is not None for source in sources)
+    engine = options.engine or Threads(options.threads or os.cpu_count() or 1)
+    if not engine.in_process:
+        resources.require_paths()
+    vocabulary = Vocabulary()
+    opened = resources.opened(vocabulary)
+    plans = tuple(planner(number, source.columns | frozenset(opened)) for number, source in enumerate(sources))
+    job = _job(sources, plans, replace(resources, digests=_digests(plans, opened)), names, options.batch_rows)
+    if engine.in_process:
+        job = replace(job, vocabulary=vocabulary, opened=opened)
+    chunks = cut_sources(sources, job.batch_rows, options.chunk_bytes)
+    _refuse_missing_columns(planner, sources, chunks, names, frozenset(opened))
+    with ExitStack() as stack:
+        store = stack.enter_context(
+            nullcontext(MemoryItems(chunks)) if in_memory else _store(options, job, sources, chunks)
+        )
+        fold = _Fold(job, stack.enter_context(engine), sources, chunks, store, options.progress)
+        ends = _ends(planner, job, sources, fold.run(), store, frozenset(opened))
+        results = {name: end.result(factor) for name, end in ends.items()}
+        torn = [line for name, result in results.items() for line in _torn(name, result)]
+        run = Run(results, __version__, (*warnings, *torn), dict(details or {}))
+        if options.output is not None and not in_memory:
+            save_streamed(run, options.output, _blocks(ends, chunks, store) if options.items else None)
+    return Evaluation(run, _details(ends), {name: end.plan for name, end in ends.items()})
+
+
+def _job(
+    sources: Sequence[Source], plans: tuple[Plan, ...], resources: Resources, names: FieldNames, batch_rows: int
+) -> Job:
+    costly = any(metric.costly for plan in plans for metric in plan.folded)
+    rows = min(batch_rows, COSTLY_ROWS) if costly else batch_rows
+    return Job(plans, tuple(source.columns for source in sources), resources, names, rows)
+
+
+def signed(metric: Metric[Any]) -> list[Need]:
+    """The needs whose digests stand in a metric's signature: all but its subject, which is what is compared."""
+    return sorted((metric.needs | metric.wants) - {metric.subject})
+
+
+def _digests(plans: Sequence[Plan], opened: Mapping[Need, Any]) -> dict[Need, str]:
+    """The digests of the resources that metrics use."""
+    used = dict.fromkeys(need for plan in plans for metric in plan.folded for need in signed(metric))
+    return {need: opened[need].digest for need in used if need in opened}
+
+
+def _refuse_missing_columns(
+    planner: Planner, sources: Sequence[Source], chunks: Sequence[Chunk], names: FieldNames, resources: frozenset[Need]
+) -> None:
+    """Look into a few chunks of each file, so that a metric that was named and lacks its column is refused now."""
+    for number, source in enumerate(sources):
+        own = [] if source.rows is not None else [chunk for chunk in chunks if chunk.source == number]
+        columns: set[Need] = set()
+        for chunk in own[:: max(1, len(own) // _PEEKED_CHUNKS)]:
+            for block in row_blocks(chunk, names, _PEEKED_ROWS):
+                columns |= {need for rows in block.rows() for need in rows.columns}
+                break
+        if columns:
+            planner(number, frozenset(columns) | resources)
+
+
+def _store(
+    options: Options, job: Job, sources: Sequence[Source], chunks: Sequence[Chunk]
+) -> AbstractContextManager[ItemStore]:
+    """Where the items of rows in files go."""
+    if options.resume is not None:
+        from dialeval.engine.journal import Journal
+
+        return Journal.opened(options.resume, job, sources, chunks)
+    return DiskItems.temporary() if options.output is not None and options.items else nullcontext(ItemStore())
+
+
+@dataclass
+class _Fold:
+    """The passes over all chunks of a run."""
+
+    job: Job
+    engine: Engine
+    sources: Sequence[Source]
+    chunks: Sequence[Chunk]
+    store: ItemStore
+    progress: Progress | None
+    _work: int = 0
+    _rows: int = 0
+
+    def run(self) -> dict[System, SystemState]:
+        """The states of all chunks together, by system."""
+        facts: dict[System, dict[Hashable, Any]] = {}
+        if "facts" in self.job.stages:
+            for system, total in self._totals("facts", {}).items():
+                pairs = zip(self.job.facts(system[0]), total.states, strict=True)
+                facts[system] = {fact: fact.finish(state) for fact, state in pairs}
+        return self._totals("metrics", facts)
+
+    def _totals(self, stage: Stage, facts: FactValues) -> dict[System, SystemState]:
+        # States of one process over one vocabulary need no translation; a worker that starts again has another.
+        in_memory = all(source.rows is not None for source in self.sources)
+        words = None if in_memory and self.engine.in_process else Vocabulary()
+        sums = {
+            (number, source.rows.system): StateSum(self.job.folds(stage, number), words)
+            for number, source in enumerate(self.sources)
+            if source.rows is not None
+        }
+        for result in self._results(stage, facts):
+            for system, state in result.states.items():
+                sums.setdefault(system, StateSum(self.job.folds(stage, system[0]), words)).add(state)
+            self._report(stage, result)
+        return {system: total.result() for system, total in sums.items()}
+
+    def _results(self, stage: Stage, facts: FactValues) -> Iterator[ChunkResult]:
+        """The result of every chunk in order, of this run or of one before."""
+        kept = self.store.finished(stage)
+        missing = {number: chunk for number, chunk in enumerate(self.chunks) if number not in kept}
+        new = self.engine.fold(self.job, facts, stage, missing, self.store.keeps_states) if missing else ()
+        following = 0
+        for result in new:
+            yield from self._kept(stage, following, result.chunks[0])
+            for number, items in zip(result.chunks, result.items, strict=True):
+                self.store.put(stage, number, result.states, items)
+            yield result
+            following = result.chunks[-1] + 1
+        yield from self._kept(stage, following, len(self.chunks))
+
+    def _kept(self, stage: Stage, start: int, stop: int) -> Iterator[ChunkResult]:
+        return (ChunkResult((number,), self.store.states(stage, number), ()) for number in range(start, stop))
+
+    def _report(self, stage: Stage, result: ChunkResult) -> None:
+        self._work += sum(self.chunks[number].size for number in result.chunks)
+        if stage == "metrics":
+            self._rows += sum(state.rows for state in result.states.values())
+        if self.progress is not None:
+            everything = max(1, sum(chunk.size for chunk in self.chunks)) * len(self.job.stages)
+            known = [len(source.rows) for source in self.sources if source.rows is not None]
+            total = sum(known) if len(known) == len(self.sources) else None
+            self.progress(Done(self._rows, total, self._work / everything))
+
+
+@dataclass(frozen=True)
+class _End:
+    """A system when all its rows are folded."""
+
+    source: Source
+    system: System
+    plan: Plan
+    job: Job
+    state: SystemState
+    digests: Mapping[Need, str]
+    """Of the columns and resources that stand in signatures."""
+    store: ItemStore
+
+    @cached_property
+    def finished(self) -> dict[str, Mapping[str, Estimate]]:
+        """The results of each metric by its name, under the keys that the metric gives them."""
+        folded = self.job.plans[self.system[0]].folded
+        states = dict(zip(folded, self.state.states, strict=False))  # details follow the metrics
+        return {name: metric.finish(states[metric]) for name, metric in self.plan.metrics.items()}
+
+    @cached_property
+    def keys(self) -> dict[str, str]:
+        """The keys that metrics give their results -> those under which they are shown."""
+        shown = (self.plan.shown(name, results) for name, results in self.finished.items())
+        return {key: name for names in shown for key, name in names.items()}
+
+    def result(self, factor: Callable[[int], float]) -> Result:
+        """The estimates, signed and named, with what is known of the rows."""
+        columns = self.store.columns(self.system)
+        estimates: dict[str, Estimate] = {}
+        for name, results in self.finished.items():
+            metric = self.plan.metrics[name]
+            data = {need.value: self.digests[need] for need in signed(metric) if need in self.digests}
+            signature = metric.signature().with_fields(**data)
+            for key, shown in self.plan.shown(name, results).items():
+                estimate = replace(results[key], items=columns.get(key), level=metric.level, signature=signature)
+                estimates[shown] = estimate.with_confidence(factor(estimate.scored))
+        rows = None if self.source.rows is None else self.source.rows.table()
+        contributions = self.store.contributions(self.system)
+        return Result(estimates, self.plan.skipped, self.source.where, rows, contributions, self.source.role)
+
+    def details(self) -> dict[str, Any]:
+        """What the details of the plan came to."""
+        first = len(self.job.plans[self.system[0]].folded)
+        folds = self.plan.details.items()
+        return {name: fold.finish(self.state.states[first + at]) for at, (name, fold) in enumerate(folds)}
+
+
+def _ends(
+    planner: Planner,
+    job: Job,
+    sources: Sequence[Source],
+    totals: Mapping[System, SystemState],
+    store: ItemStore,
+    resources: frozenset[Need],
+) -> dict[str, _End]:
+    """Every system by the name it is shown under."""
+    ends: dict[str, _End] = {}
+    digest_of = _ColumnDigests()
+    for name, system in _named(sources, totals).items():
+        number, source, state = system[0], sources[system[0]], totals[system]
+        plan = job.plans[number]
+        if source.rows is not None:
+            asked = {need for metric in plan.folded for need in signed(metric)}
+            columns = {need: digest_of(column) for need, column in source.rows.columns.items() if need in asked}
+        else:
+            read = {Need(need): each for need, each in state.fingerprints.items() if each.texts}
+            columns = {need: each.digest for need, each in read.items()}
+            # What rows really had may be less than what they might have had.
+            plan = planner(number, frozenset({Need.RESPONSE, *columns, *resources}))
+        ends[name] = _End(source, system, plan, job, state, {**job.resources.digests, **columns}, store)
+    return ends
+
+
+class _ColumnDigests:
+    """Digests of columns, each computed once though several systems share it."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[Any, str]] = {}  # the column is kept, so that its id stays its own
+
+    def __call__(self, column: Any) -> str:
+        if id(column) not in self._known:
+            self._known[id(column)] = (column, column.digest)
+        return self._known[id(column)][1]
+
+
+def _named(sources: Sequence[Source], totals: Iterable[System]) -> dict[str, System]:
+    """The systems by the names they are shown under, in the order of the arguments and of their appearance."""
+    ordered = sorted(totals, key=lambda system: system[0])
+    for number, source in enumerate(sources):
+        if not any(system[0] == number for system in ordered):
+            raise DataError(no_rows(source.where))
+    names: dict[str, System] = {}
+    for system in ordered:
+        source = sources[system[0]]
+        together = [other for other in ordered if sources[other[0]].argument == source.argument]
+        name = system[1] if source.name is None else source.name if len(together) == 1 else f"{source.name}/{system[1]}"
+        if name in names:
+            what = f"the system {name!r} is also in {sources[names[name][0]].where}"
+            remedy = "rename one, or name them: NAME=PATH on the command line, {name: path} in Python"
+            raise DataError(Fault(source.where, None, what, remedy))
+        names[name] = system
+    return names
+
+
+def _details(ends: Mapping[str, _End]) -> dict[str, dict[str, Any]]:
+    details: dict[str, dict[str, Any]] = {}
+    for system, end in ends.items():
+        for name, value in end.details().items():
+            details.setdefault(name, {})[system] = value
+    return details
+
+
+def _blocks(ends: Mapping[str, _End], chunks: Sequence[Chunk], store: ItemStore) -> Iterator[Blocks]:
+    """The items of every system and level, in order, a chunk at a time."""
+
+    def blocks(end: _End, level: Level) -> Iterator[Block]:
+        for number, chunk in enumerate(chunks):
+            if chunk.source == end.system[0] and (items := store.items(number).get(end.system)) is not None:
+                values = items.values.get(level.value, {})
+                yield {end.keys[key]: column for key, column in values.items() if key in end.keys}
+
+    for name, end in ends.items():
+        levels = {metric.level for metric in end.plan.folded}
+        for level in filter(levels.__contains__, Level):
+            yield name, level, blocks(end, level)
+
+
+def _torn(system: str, result: Result) -> Iterator[str]:
+    """A warning where the rows of a dialogue do not stand together, so that each part counts as a dialogue."""
+    dialogues = () if result.rows is None else result.rows.dialogues or ()
+    torn = [name for name, times in Counter(dialogues).items() if times > 1]
+    if torn:
+        what = f"rows of {len(torn)} dialogues of {system} do not stand together, such as those of {torn[0]!r}"
+        yield f"{what}: each part counts as a dialogue, and intervals are too narrow; sort the rows by dialogue"

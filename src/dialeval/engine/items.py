@@ -1,0 +1,113 @@
+"""Item stores: where the values of rows are kept until the run is complete.
+
+- `ItemStore` drops them: nobody asked for items.
+- `MemoryItems`: for rows in memory. Columns of known length are filled in chunk by chunk; a large one lies in a
+  temporary file. It also collects what rows add to corpus values.
+- `DiskItems`: a file per chunk in a temporary folder, for rows that are read and forgotten. The journal is one that
+  stays (`engine.journal`).
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from dialeval.core.arrays import Floats, release, unscored
+from dialeval.core.contributions import ContributionCollector, Contributions
+from dialeval.core.fold import Level
+from dialeval.core.states import from_bytes, to_bytes
+from dialeval.data.shards.chunks import Chunk, MemoryChunk
+from dialeval.engine.job import ChunkItems, Stage, System, SystemItems, SystemStates
+
+
+class ItemStore:
+    """Keeps nothing."""
+
+    keeps_states = False
+
+    def finished(self, stage: Stage) -> set[int]:
+        """The numbers of the chunks that need not be folded again."""
+        return set()
+
+    def put(self, stage: Stage, number: int, states: SystemStates, items: ChunkItems) -> None:
+        """Keep the result of a chunk."""
+
+    def states(self, stage: Stage, number: int) -> SystemStates:
+        """The states of a finished chunk."""
+        raise KeyError(number)
+
+    def items(self, number: int) -> ChunkItems:
+        """The items of a chunk."""
+        return {}
+
+    def columns(self, system: System) -> Mapping[str, Floats]:
+        """The items of all rows of a system by key, where they are in memory."""
+        return {}
+
+    def contributions(self, system: System) -> dict[str, Contributions]:
+        """What the rows of a system add to corpus values, where that is kept."""
+        return {}
+
+
+class MemoryItems(ItemStore):
+    """Keeps items in memory, a column per system and key."""
+
+    def __init__(self, chunks: Sequence[Chunk]) -> None:
+        self._chunks = [chunk for chunk in chunks if isinstance(chunk, MemoryChunk)]
+        self._sizes: dict[System, tuple[int, int]] = {}
+        for chunk in self._chunks:
+            dialogues = len(chunk.rows.dialogue_offsets()) - 1
+            ends = (chunk.first_row + len(chunk.rows), chunk.first_dialogue + dialogues)
+            self._sizes[chunk.source, chunk.rows.system] = ends
+        self._columns: dict[System, dict[str, Floats]] = {}
+        self._contributions = {system: ContributionCollector(rows) for system, (rows, _) in self._sizes.items()}
+
+    def put(self, stage: Stage, number: int, states: SystemStates, items: ChunkItems) -> None:
+        chunk = self._chunks[number]
+        if stage == "metrics":
+            for system, each in items.items():
+                for level, columns in each.values.items():
+                    first = chunk.first_row if level == Level.TURN.value else chunk.first_dialogue
+                    for key, values in columns.items():
+                        self._fill(system, Level(level), key, first, values)
+                self._contributions[system].put(each.contributions)
+
+    def _fill(self, system: System, level: Level, key: str, first: int, values: Floats) -> None:
+        """Put values into a column; where a chunk has none for a key, they stay NaN."""
+        columns = self._columns.setdefault(system, {})
+        if key not in columns:
+            rows, dialogues = self._sizes[system]
+            columns[key] = unscored(rows if level is Level.TURN else dialogues)
+        part = columns[key][first : first + len(values)]
+        part[:] = values
+        release(part)
+
+    def columns(self, system: System) -> Mapping[str, Floats]:
+        return self._columns.get(system, {})
+
+    def contributions(self, system: System) -> dict[str, Contributions]:
+        return self._contributions[system].result()
+
+
+class DiskItems(ItemStore):
+    """Keeps the items of each chunk in a file of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    @classmethod
+    @contextmanager
+    def temporary(cls) -> Iterator[DiskItems]:
+        """A store that is deleted with the run."""
+        with tempfile.TemporaryDirectory(prefix="dialeval-") as folder:
+            yield cls(Path(folder))
+
+    def put(self, stage: Stage, number: int, states: SystemStates, items: ChunkItems) -> None:
+        if stage == "metrics":
+            (self._folder / f"{number}").write_bytes(to_bytes(items))
+
+    def items(self, number: int) -> ChunkItems:
+        items: ChunkItems = from_bytes((self._folder / f"{number}").read_bytes(), SystemItems({}))
+        return items
