@@ -24,7 +24,6 @@ from dialeval.core.fold import DEFAULT_T, Estimate, Level, Metric
 from dialeval.core.itemfile import Block, Blocks, save_streamed
 from dialeval.core.needs import Need
 from dialeval.core.result import Result, Run
-from dialeval.core.student import two_sided_t
 from dialeval.core.version import __version__
 from dialeval.data.rows.fields import FieldNames
 from dialeval.data.rows.gathering import no_rows
@@ -103,6 +102,8 @@ class Options:
             raise SettingError("give t or a confidence level, not both")
         if not 0 < self.confidence < 1:
             raise SettingError(f"a confidence level lies between 0 and 1, such as 0.95; it is not {self.confidence}")
+        from dialeval.core.student import two_sided_t
+
         return partial(two_sided_t, self.confidence)
 
 
@@ -117,7 +118,7 @@ def run_sources(
     details: Mapping[str, Any] | None = None,
 ) -> Evaluation:
     """Plan, fold and finish: what every evaluation ends in."""
-    resources, options, names = resources or Resources(), options or Options(), names or FieldNames()
+    resources, options, names = resources or Resources(ready={}), options or Options(), names or FieldNames()
     if options.batch_rows < 1 or (options.threads is not None and options.threads < 1):
         raise SettingError("batch_rows and threads are at least 1")
     factor = options.factor()

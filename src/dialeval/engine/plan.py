@@ -16,7 +16,6 @@ from dialeval.core.errors import NeedError, SettingError
 from dialeval.core.fold import Estimate, Fact, Metric
 from dialeval.core.needs import Need
 from dialeval.engine.resources import lacking
-from dialeval.metrics.registry import registry, split_names
 
 Asked: TypeAlias = str | Iterable[str | Metric[Any]] | None
 """Metrics by names, families and objects; None: all that the inputs allow."""
@@ -65,6 +64,8 @@ class Planner:
 
 def make_plan(asked: Asked, available: frozenset[Need], settings: Settings | None = None) -> Plan:
     """Decide what to compute from the inputs that are there; `settings` changes the defaults of families."""
+    from dialeval.metrics.registry import registry, split_names  # a plan that is given needs no registry
+
     names = ["all"] if asked is None else split_names(asked) if isinstance(asked, str) else list(asked)
     if not names:
         raise SettingError("no metric was asked for; name some, or `all`")

@@ -16,9 +16,6 @@ from dialeval.core.errors import DataError, Fault, SettingError
 from dialeval.core.needs import Need
 from dialeval.data.rows.fields import kind_of
 from dialeval.data.rows.reading import read_texts
-from dialeval.metrics.learned.judge import LazyJudge, shipped_lacks
-from dialeval.resources.embeddings import load_embeddings
-from dialeval.resources.words import KnownWords, TrainText, VectorTable, all_words, listed_words
 from dialeval.text.vocabulary import Vocabulary
 
 
@@ -31,14 +28,16 @@ class Resources:
     embeddings: Any = None
     judge: Any = None
     """A folder, or a judge that travels as the place where it lies."""
-    ready: Mapping[Need, Any] = field(default_factory=dict)
-    """Resources that do not depend on the words of the evaluation, by need."""
+    ready: Mapping[Need, Any] | None = None
+    """Resources that are open, by need, for evaluations that use none of the others."""
     digests: Mapping[Need, str] = field(default_factory=dict)
     """Those of the resources that the metrics use."""
 
     def opened(self, vocabulary: Vocabulary) -> dict[Need, Any]:
         """The resources over the words of a vocabulary; a DataError where one is not what it should be."""
-        opened = {**self.ready, **open_resources(vocabulary, self.train, self.vocabulary, self.embeddings, self.judge)}
+        if self.ready is not None:
+            return dict(self.ready)
+        opened = open_resources(vocabulary, self.train, self.vocabulary, self.embeddings, self.judge)
         for need, digest in self.digests.items():
             if opened[need].digest != digest:
                 where = getattr(self, need.argument, None) or self.train or self.embeddings
@@ -66,6 +65,10 @@ def open_resources(
     Where neither is given, no word is unknown and there is no such resource. The judge is the shipped one unless
     another is given, if its encoder is installed; it is opened when something asks for it.
     """
+    from dialeval.metrics.learned.judge import LazyJudge
+    from dialeval.resources.embeddings import load_embeddings
+    from dialeval.resources.words import KnownWords, TrainText, VectorTable, all_words, listed_words
+
     resources: dict[Need, Any] = {}
     if embeddings is not None:
         vectors = embeddings if hasattr(embeddings, "vectors_for") else load_embeddings(embeddings)
@@ -93,5 +96,9 @@ def train_texts(train: Any) -> TextColumn | None:
 
 def lacking(need: Need) -> str | None:
     """What is not installed that a need takes, with the command that installs it; None where nothing is missing."""
-    command = shipped_lacks() if need is Need.JUDGE else None
+    if need is not Need.JUDGE:
+        return None
+    from dialeval.metrics.learned.judge import shipped_lacks
+
+    command = shipped_lacks()
     return None if command is None else f"needs the sentence encoder of the shipped judge; run: {command}"
