@@ -152,7 +152,9 @@ def test_other_processes_open_resources_by_path(tmp_path: Path) -> None:
     with pytest.raises(SettingError, match="train: a list lies in the memory of this process"):
         in_chunks(tmp_path / "a.txt", train=["x"], engine=Processes(2))
     found = in_chunks(tmp_path / "a.txt", train=["x"], metrics="per-unigram-entropy")
-    assert estimates(found) == estimates(dialeval.evaluate(tmp_path / "a.txt", train=["x"], metrics="per-unigram-entropy"))
+    assert estimates(found) == estimates(
+        dialeval.evaluate(tmp_path / "a.txt", train=["x"], metrics="per-unigram-entropy")
+    )
 
 
 def test_what_needs_all_rows_is_refused_in_chunks(tmp_path: Path) -> None:

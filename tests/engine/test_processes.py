@@ -14,11 +14,8 @@ import pytest
 
 import dialeval
 from dialeval.core.errors import DataError, DialevalError
-from dialeval.core.needs import Need
 from dialeval.engine.processes import Processes
-from dialeval.engine.resources import Resources
 from dialeval.metrics.learned.judge import LazyJudge
-from dialeval.text.vocabulary import Vocabulary
 from engine.chats import Delicate, bare, estimates, in_chunks, texts, write_shards
 from metrics.learned.judges import tiny_weights
 from tiny_encoder import write_encoder
@@ -88,18 +85,6 @@ def test_an_error_in_the_data_comes_through(tmp_path: Path) -> None:
         file.write('{"response": "poison"}\n')
     with pytest.raises(DataError, match=r"part-02.jsonl:21: a metric cannot score this row"):
         in_chunks(f"{tmp_path}/shards/*", metrics=[Delicate()], engine=Processes(2))
-
-
-def test_a_resource_that_changed_is_told(tmp_path: Path) -> None:
-    """Workers open resources by path; what they find there must be what the run began with."""
-    (tmp_path / "train.txt").write_text("one two\n")
-    files = Resources(str(tmp_path / "train.txt"))
-    opened = files.opened(Vocabulary())
-    digests = {need: opened[need].digest for need in (Need.VOCABULARY, Need.TRAIN)}
-    replace(files, digests=digests).opened(Vocabulary())
-    (tmp_path / "train.txt").write_text("one two three\n")
-    with pytest.raises(DataError, match=r"train.txt: is not the vocabulary that the run began with"):
-        replace(files, digests=digests).opened(Vocabulary())
 
 
 KILLED = """

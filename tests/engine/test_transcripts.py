@@ -1,0 +1,39 @@
+"""Transcripts are kept for some dialogues: lost ones first, the same for all systems, in the order of the data."""
+
+from __future__ import annotations
+
+import pytest
+
+from dialeval import sample
+from dialeval.core.result import Run
+from dialeval.engine.task_dialogues import evaluate_task
+from dialeval.engine.transcripts import MOST, with_transcripts
+from dialeval.resources.task import load_task
+
+TASK = load_task("town")
+PREDICTIONS = sample.folder() / "town" / "predictions"
+
+
+@pytest.fixture(scope="module")
+def run() -> Run:
+    return evaluate_task(PREDICTIONS, TASK)
+
+
+@pytest.mark.parametrize("most", [2, 4, 10, MOST])
+def test_which_dialogues_are_kept(run: Run, most: int) -> None:
+    found = with_transcripts(run, PREDICTIONS, TASK, most=most).details["transcripts"]
+    names, others = ([entry["dialogue"] for entry in found[system]] for system in ("patient", "hasty"))
+    order = list(TASK.files.turns)
+    assert others == [name for name in names if name != "town08"], "which hasty does not give"
+    assert names == sorted(names, key=order.index)
+    assert len(names) == min(len(order), max(1, most // 2))
+    everything = with_transcripts(run, PREDICTIONS, TASK).details["transcripts"]
+    lost = {entry["dialogue"] for entries in everything.values() for entry in entries if entry["causes"]}
+    assert set(names) <= lost or lost <= set(names)
+
+
+def test_a_turn_says_what_was_offered_and_told(run: Run) -> None:
+    entry = with_transcripts(run, PREDICTIONS, TASK).details["transcripts"]["patient"][0]
+    assert entry["domains"][0].keys() == {"domain", "wishes", "asked", "matched", "told", "complete"}
+    assert any("offer" in step for turn in entry["turns"] for step in turn["steps"])
+    assert [turn["turn"] for turn in entry["turns"]] == list(range(len(entry["turns"])))
