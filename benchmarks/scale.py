@@ -200,7 +200,7 @@ wall, libraries below it had a second thread at work, and a second core could ga
 What workers do is shared by as many as there are. What the first process does is not: it merges states and puts the
 items together into one file, and that is what limits a run on many cores. Exact counts of all pairs of words and one
 value per response are dear at that size, and `--approx --no-items` does without both; then a run of 10^9 turns is a
-matter of minutes on 100 cores. On Ray sixteen pieces are merged in the cluster before their states come to the first
+matter of minutes on 100 cores. On Ray sixteen chunks are merged in the cluster before their states come to the first
 process. The figures of exact counts are a lower bound: a state that is larger is merged more often.
 
 Storage must give each core about 20 MB of JSONL a second.

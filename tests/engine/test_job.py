@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -67,7 +67,9 @@ def test_texts_are_split_once_for_facts_and_metrics(monkeypatch: pytest.MonkeyPa
     worker = Worker(job)
     states, _ = worker.fold("facts", chunk)
     after_facts = calls
-    facts = {fact: fact.finish(state) for fact, state in zip(job.facts(0), states[0, "system"].states, strict=True)}
+    facts: dict[Hashable, Any] = {
+        fact: fact.finish(state) for fact, state in zip(job.facts(0), states[0, "system"].states, strict=True)
+    }
     worker.learn({(0, "system"): facts})
     worker.fold("metrics", chunk)
     assert after_facts > 0

@@ -9,7 +9,7 @@ import pytest
 
 from dialeval import sample
 from dialeval.core.errors import NeedError, SettingError
-from dialeval.engine import task_dialogues
+from dialeval.data.task.predictions import read_predictions
 from dialeval.engine.task_dialogues import Choices, dialogue_rows, evaluate_task, explanations, original_output
 from dialeval.multiwoz import Evaluator
 from dialeval.resources.task import load_task
@@ -60,10 +60,10 @@ def test_explanations_agree_with_the_metrics() -> None:
         explanations(predictions(), TASK, dialogue="TOWN01.json")
 
 
-def test_predictions_are_read_once_for_several_uses(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_predictions_are_read_once_for_several_uses() -> None:
     evaluator = Evaluator(data=TASK)
     read = evaluator.read(TOWN / "predictions")
-    assert task_dialogues.read_predictions(read, TASK.files) is read
+    assert read_predictions(read, TASK.files) is read
     run = evaluator.run(read)
     assert (
         evaluator.with_transcripts(run, read).details
