@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -40,3 +41,10 @@ def test_rows_slices_and_selections(rows: Rows, data: st.DataObject) -> None:
 def test_digests_tell_columns_apart(left: Rows, right: Rows) -> None:
     assert (column(left).digest == column(right).digest) == (left == right)
     assert column(left).slice(0, len(left)).digest == column(left).digest
+
+
+def test_groups_have_a_digest_and_no_fingerprint() -> None:
+    one, other = column([[["a"], ["b"]]]), column([[["a", "b"]]])
+    assert one.digest != other.digest
+    with pytest.raises(TypeError, match="no fingerprint"):
+        _ = one.fingerprint

@@ -29,13 +29,11 @@ def test_a_resource_that_changed_is_refused(tmp_path: Path) -> None:
 def test_known_words_are_those_listed_else_those_of_the_training_text() -> None:
     words = Vocabulary()
     ids = words.split(TextColumn.from_strings(["one two three"])).ids
-    for given, known in (
-        ({"train": ["one two"]}, [True, True, False]),
-        ({"vocabulary": ["three"]}, [False, False, True]),
-    ):
-        opened = Resources(**given).opened(words)
-        assert opened[Need.VOCABULARY].mask()[ids].tolist() == known
-        assert (Need.TRAIN in opened) == ("train" in given)
+    by_text, by_list = Resources(train=["one two"]).opened(words), Resources(vocabulary=["three"]).opened(words)
+    assert by_text[Need.VOCABULARY].mask()[ids].tolist() == [True, True, False]
+    assert by_list[Need.VOCABULARY].mask()[ids].tolist() == [False, False, True]
+    assert Need.TRAIN in by_text
+    assert Need.TRAIN not in by_list
     assert Need.VOCABULARY not in Resources().opened(words)
 
 

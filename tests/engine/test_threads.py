@@ -45,8 +45,8 @@ def chunks(count: int) -> dict[int, Chunk]:
 @pytest.mark.parametrize("threads", [1, 2, 4])
 def test_results_come_in_order(threads: int) -> None:
     job: Any = object()
-    results = list(Threads(threads).fold(job, {}, "metrics", chunks(30), alone=False))
-    assert [(result.chunks, result.states["chunk"]) for result in results] == [((n + 5,), n) for n in range(30)]  # type: ignore[index]
+    results: list[Any] = list(Threads(threads).fold(job, {}, "metrics", chunks(30), alone=False))
+    assert [(result.chunks, result.states["chunk"]) for result in results] == [((n + 5,), n) for n in range(30)]
     assert len({thread for _, thread in Fake.begun}) == threads
 
 

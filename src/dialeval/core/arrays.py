@@ -1,7 +1,7 @@
-"""Arrays: their types by name, and arrays over mapped files, many gigabytes at hand and few of them in memory.
+"""Arrays: names for their types, helpers for offsets, and arrays over mapped files that need little memory.
 
-What is read of a mapped file stays in memory until the system wants it back, and counts as used until then. `release`
-gives the pages of a stretch back at once; they are read again from the file if somebody asks for them.
+The pages of a mapped file stay in memory after they are read, and count as used, until the system reclaims them.
+`release` gives them back at once; they are read again from the file if they are needed.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ def mapped(file: int) -> Bytes:
     return np.frombuffer(mmap.mmap(file, 0, access=mmap.ACCESS_READ), np.uint8)
 
 
-def room(shape: tuple[int, ...], dtype: type[Number]) -> npt.NDArray[Number]:
-    """An array to be filled in; a large one lies in a temporary file (in `TMPDIR`) that goes with the array."""
+def empty_array(shape: tuple[int, ...], dtype: type[Number]) -> npt.NDArray[Number]:
+    """An array to be filled in; a large one lies in a temporary file (in `TMPDIR`) that vanishes with the array."""
     size = math.prod(shape) * np.dtype(dtype).itemsize
     if size < SPILLED_BYTES:
         return np.empty(shape, dtype)
@@ -47,7 +47,7 @@ def room(shape: tuple[int, ...], dtype: type[Number]) -> npt.NDArray[Number]:
 
 def unscored(size: int) -> Floats:
     """A column of NaN to be filled in; a large one lies in a temporary file."""
-    column = room((size,), np.float64)
+    column = empty_array((size,), np.float64)
     for start in range(0, size, SPILLED_BYTES // 8):
         part = column[start : start + SPILLED_BYTES // 8]
         part[:] = np.nan
@@ -82,7 +82,7 @@ def return_freed_arrays() -> None:
 
 
 def release(view: npt.NDArray[np.generic]) -> None:
-    """Give the pages of a view of a mapped file back; nothing happens to any other array."""
+    """Release the pages behind a view of a mapped file; any other array is left alone."""
     owner: object = view
     while isinstance(owner, np.ndarray):
         owner = owner.base

@@ -119,7 +119,7 @@ class TextColumn:
 
     @property
     def fingerprint(self) -> Fingerprint:
-        """The digest before it is finished: that of parts adds up to that of the whole."""
+        """What the digest is made of: the fingerprints of parts add up to that of the whole."""
         total = Fingerprint()
         for start in range(0, len(self), _DIGEST_ROWS):
             part = self.slice(start, start + _DIGEST_ROWS)
@@ -128,7 +128,7 @@ class TextColumn:
         return total
 
     def release(self) -> None:
-        """Give the memory of texts that lie in a mapped file back for now."""
+        """Release the pages of texts in a mapped file; they are read again when needed."""
         if len(self):
             release(self.data[self.starts[0] : self.ends[-1]])
 
@@ -183,7 +183,7 @@ class RaggedColumn:
         return RaggedColumn(self.values.take(np.repeat(self.offsets[rows], counts) + inside), offsets)
 
     def release(self) -> None:
-        """Give the memory of texts that lie in a mapped file back for now."""
+        """Release the pages of texts in a mapped file; they are read again when needed."""
         self.values.release()
 
     @property
@@ -193,7 +193,7 @@ class RaggedColumn:
 
     @property
     def fingerprint(self) -> Fingerprint:
-        """The digest before it is finished: that of parts adds up to that of the whole."""
+        """What the digest is made of: the fingerprints of parts add up to that of the whole."""
         total = Fingerprint()
         for start in range(0, len(self), _DIGEST_ROWS):
             offsets = self.offsets[start : start + _DIGEST_ROWS + 1]
@@ -243,6 +243,11 @@ class GroupedColumn(RaggedColumn):
         ranges = [sizes[self.lists[row] : self.lists[row + 1]] for row in rows.tolist()]
         found = np.concatenate([np.zeros(0, np.int64), *ranges])
         return GroupedColumn.of(texts.values, found, np.diff(self.lists)[rows])
+
+    @property
+    def fingerprint(self) -> Fingerprint:
+        """None: that of a `RaggedColumn` would be the same for other groups."""
+        raise TypeError("a column of groups has a digest as a whole, and no fingerprint that merges")
 
     @property
     def digest(self) -> str:
@@ -306,7 +311,7 @@ class ObjectColumn:
         return ObjectColumn([self.values[row] for row in rows.tolist()])
 
     def release(self) -> None:
-        """Objects lie in no file."""
+        """Nothing to release: objects are in memory."""
 
     @property
     def digest(self) -> str:

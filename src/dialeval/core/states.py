@@ -1,10 +1,10 @@
-"""States on the move: into the words of another process, and into bytes that are safe to read back.
+"""Moving states: into the vocabulary of another process, and into bytes that are safe to read back.
 
-A state is a tree: numbers, texts, arrays, lists, tuples, dicts, and dataclasses of these. A class that is not to be
-taken apart field by field (one that refers to a vocabulary) has `to_plain` and `from_plain`.
+A state is a tree of numbers, texts, arrays, lists, tuples, dicts and dataclasses. A class that cannot be written
+field by field (one that refers to a vocabulary) has `to_plain` and `from_plain`.
 
-`to_bytes` writes such a tree as JSON with its arrays beside it, in NumPy's own archive. Nothing of it is ever run:
-`from_bytes` makes only objects of the classes that a state of no rows shows, and everything else is refused.
+`to_bytes` writes such a tree as JSON with its arrays beside it, in NumPy's own archive. Nothing in it is executed:
+`from_bytes` makes only objects of the classes that a state of no rows contains, and refuses everything else.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from dialeval.core.errors import SettingError
 
 T = TypeVar("T")
 
-_TREE = "tree"
+_TREE_NAME = "tree"
 _EXACT_IN_JSON = 1 << 53
 _DAMAGE = (ValueError, KeyError, TypeError, AttributeError, OSError, EOFError, zipfile.BadZipFile, zlib.error)
 
@@ -53,7 +53,7 @@ def to_bytes(state: object) -> bytes:
     import orjson
 
     arrays: dict[str, Any] = {}
-    arrays[_TREE] = np.frombuffer(orjson.dumps(_taken_apart(state, arrays)), np.uint8)
+    arrays[_TREE_NAME] = np.frombuffer(orjson.dumps(_to_tree(state, arrays)), np.uint8)
     target = io.BytesIO()
     np.savez(target, **arrays)
     return target.getvalue()
@@ -66,17 +66,8 @@ def from_bytes(content: bytes, like: object) -> Any:
     try:
         with np.load(io.BytesIO(content), allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in archive.files}
-        return _put_together(orjson.loads(arrays.pop(_TREE).tobytes()), arrays, _classes(like))
-    except (
-        ValueError,
-        KeyError,
-        TypeError,
-        AttributeError,
-        OSError,
-        EOFError,
-        zipfile.BadZipFile,
-        zlib.error,
-    ) as error:
+        return _from_tree(orjson.loads(arrays.pop(_TREE_NAME).tobytes()), arrays, _classes(like))
+    except _DAMAGE as error:
         raise DamagedStateError(f"{type(error).__name__}: {error}") from error
 
 
@@ -84,7 +75,7 @@ def _name(kind: type) -> str:
     return f"{kind.__module__}:{kind.__qualname__}"
 
 
-def _taken_apart(value: Any, arrays: dict[str, npt.NDArray[Any]]) -> Any:
+def _to_tree(value: Any, arrays: dict[str, npt.NDArray[Any]]) -> Any:
     if value is None or isinstance(value, bool | str):
         return value
     if type(value) is int:
@@ -98,11 +89,11 @@ def _taken_apart(value: Any, arrays: dict[str, npt.NDArray[Any]]) -> Any:
         arrays[name] = np.frombuffer(value, np.uint8) if isinstance(value, bytes) else value
         return {"bytes" if isinstance(value, bytes) else "array": name}
     if type(value) in (list, tuple):
-        return {type(value).__name__: [_taken_apart(part, arrays) for part in value]}
+        return {type(value).__name__: [_to_tree(part, arrays) for part in value]}
     if type(value) is dict:
-        pairs = [[_taken_apart(key, arrays), _taken_apart(part, arrays)] for key, part in value.items()]
+        pairs = [[_to_tree(key, arrays), _to_tree(part, arrays)] for key, part in value.items()]
         return {"dict": pairs}
-    return {"class": _name(type(value)), "parts": [_taken_apart(part, arrays) for part in _parts(value)]}
+    return {"class": _name(type(value)), "parts": [_to_tree(part, arrays) for part in _parts(value)]}
 
 
 def _parts(value: Any) -> tuple[Any, ...]:
@@ -124,7 +115,7 @@ def _classes(value: Any) -> dict[str, type]:
     return {}
 
 
-def _put_together(tree: Any, arrays: Mapping[str, npt.NDArray[Any]], classes: Mapping[str, type]) -> Any:
+def _from_tree(tree: Any, arrays: Mapping[str, npt.NDArray[Any]], classes: Mapping[str, type]) -> Any:
     if not isinstance(tree, dict):
         if tree is None or isinstance(tree, bool | str | int):
             return tree
@@ -132,17 +123,17 @@ def _put_together(tree: Any, arrays: Mapping[str, npt.NDArray[Any]], classes: Ma
     if "class" in tree:
         kind: Any = classes[tree["class"]]
         make: Callable[..., Any] = kind.from_plain if hasattr(kind, "from_plain") else kind
-        return make(*[_put_together(part, arrays, classes) for part in tree["parts"]])
+        return make(*[_from_tree(part, arrays, classes) for part in tree["parts"]])
     ((form, inside),) = tree.items()
     readers: dict[str, Callable[[Any], Any]] = {
         "int": lambda text: int(text, 16),
         "float": float.fromhex,
         "bytes": lambda name: arrays[name].tobytes(),
         "array": lambda name: arrays[name],
-        "list": lambda parts: [_put_together(part, arrays, classes) for part in parts],
-        "tuple": lambda parts: tuple(_put_together(part, arrays, classes) for part in parts),
+        "list": lambda parts: [_from_tree(part, arrays, classes) for part in parts],
+        "tuple": lambda parts: tuple(_from_tree(part, arrays, classes) for part in parts),
         "dict": lambda pairs: {
-            _put_together(key, arrays, classes): _put_together(part, arrays, classes) for key, part in pairs
+            _from_tree(key, arrays, classes): _from_tree(part, arrays, classes) for key, part in pairs
         },
     }
     return readers[form](inside)

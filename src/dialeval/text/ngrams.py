@@ -17,7 +17,7 @@ from typing import TypeAlias, cast
 import numpy as np
 import numpy.typing as npt
 
-from dialeval.core.arrays import Bytes, Floats, Ids, Ints, release, room
+from dialeval.core.arrays import Bytes, Floats, Ids, Ints, empty_array, release
 from dialeval.core.batch import Batch
 from dialeval.core.columns import TextColumn, TokenColumn
 from dialeval.core.fold import Reduction
@@ -169,8 +169,8 @@ class NgramCounts:
         if not self.types:
             return other
         other = other.translated(self.vocabulary)
-        keys = room((self.types + other.types, _packs(self.n)), np.int64)
-        counts = room((len(keys),), _counts_type(self.total + other.total))
+        keys = empty_array((self.types + other.types, _packs(self.n)), np.int64)
+        counts = empty_array((len(keys),), _counts_type(self.total + other.total))
         size = _merge(self, other, keys, counts)
         for array in (keys, counts):
             if array.flags.owndata:  # in place: a copy would need the memory twice; a file needs none for its end
