@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from dialeval.core.needs import Need
-    from dialeval.data.rows.fields import FieldNames
+    from dialeval.data.formats.records import FieldNames
 
     Converter: TypeAlias = Callable[[Any, FieldNames, Need], pa.Table]
 

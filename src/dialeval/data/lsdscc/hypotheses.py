@@ -18,15 +18,14 @@ from typing import Any, overload
 
 import numpy as np
 
-from dialeval.core.arrays import Bytes, Ints, release
+from dialeval.core.arrays import Bytes, Ints, offsets_of, release
 from dialeval.core.columns import RaggedColumn, TextColumn
 from dialeval.core.errors import DataError, Fault, SettingError
 from dialeval.core.needs import Need
-from dialeval.data.formats import jsonl
-from dialeval.data.formats.lines import encoding_faults, read_lines, split
-from dialeval.data.formats.opening import PathSource, format_of, read_bytes, stem_of, without_mark
-from dialeval.data.rows.fields import LISTS, kind_of, numbered
-from dialeval.data.rows.gathering import offsets_of
+from dialeval.data.formats import json_document, jsonl
+from dialeval.data.formats.lines import read_lines
+from dialeval.data.formats.opening import PathSource, format_of, stem_of
+from dialeval.data.formats.records import LISTS, kind_of
 from dialeval.data.rows.reading import UNNAMED, files_in, is_folder
 from dialeval.data.rows.system import Rows
 
@@ -107,7 +106,7 @@ def read_hypotheses(source: Any, eos: str = EOS, name: str | None = None) -> lis
     if not isinstance(source, LISTS):
         remedy = "pass a path, a list with a list of texts per query, or a mapping of systems to these"
         raise DataError(Fault(where, None, f"{kind_of(source)} is no source of hypotheses", remedy))
-    return [Rows(name or UNNAMED, {Need.HYPOTHESES: _column(numbered(source), where)}, where=where)]
+    return [Rows(name or UNNAMED, {Need.HYPOTHESES: _column(enumerate(source, 1), where)}, where=where)]
 
 
 def read_hypothesis_column(path: PathSource, eos: str = EOS) -> RaggedColumn:
@@ -117,11 +116,11 @@ def read_hypothesis_column(path: PathSource, eos: str = EOS) -> RaggedColumn:
         records = jsonl.read(path)
         column = _column(records.rows, where, records.faults)
     elif kind == "json":
-        document = document_of(path)
+        document = json_document.load(path, _HYPOTHESES_REMEDY)
         items = list(document.values()) if isinstance(document, dict) else document
         if not isinstance(items, list):
             raise DataError(Fault(where, 1, f"is {kind_of(document)}", _HYPOTHESES_REMEDY))
-        column = _column(numbered(items), where)
+        column = _column(enumerate(items, 1), where)
     elif kind == "txt":
         return separated(read_lines(path), eos)
     else:
@@ -224,15 +223,3 @@ def _cut(line: str, eos: str) -> list[str]:
     if not eos:
         raise SettingError("the separator of hypotheses is empty; give the token that stands between them")
     return line.split(eos)
-
-
-def document_of(path: PathSource) -> Any:
-    """The parsed content of a JSON file."""
-    import orjson
-
-    data, where = without_mark(read_bytes(path)), os.fspath(path)
-    try:
-        return orjson.loads(data.data)
-    except orjson.JSONDecodeError as error:
-        faults = encoding_faults(split(data), where)
-        raise DataError(faults or Fault(where, error.lineno, f"not JSON ({error.msg})", "correct it there")) from None

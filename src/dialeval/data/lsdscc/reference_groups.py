@@ -20,9 +20,10 @@ from typing import Any, overload
 from dialeval.core.columns import GroupedColumn, TextColumn
 from dialeval.core.errors import DataError, Fault
 from dialeval.core.needs import Need
+from dialeval.data.formats import json_document
 from dialeval.data.formats.opening import PathSource
-from dialeval.data.lsdscc.hypotheses import document_of, text_of, words_of
-from dialeval.data.rows.fields import LISTS, kind_of, numbered
+from dialeval.data.formats.records import LISTS, kind_of
+from dialeval.data.lsdscc.hypotheses import text_of, words_of
 from dialeval.data.rows.system import Rows
 
 _GROUPS_REMEDY = "give an object of group id -> list of references per query, a list of such lists, or a list"
@@ -105,7 +106,7 @@ def read_groups(source: Any) -> Groups:
     """Reference groups: the path of a JSON file, a mapping of queries to groups, or a list of groups per query."""
     where = Need.REFERENCE_GROUPS.argument
     if isinstance(source, str | os.PathLike):
-        where, source = os.fspath(source), document_of(source)
+        where, source = os.fspath(source), json_document.load(source, _GROUPS_REMEDY)
     named = isinstance(source, Mapping)
     if not named and not isinstance(source, LISTS):
         raise DataError(Fault(where, None, f"is {kind_of(source)}", "give an object of query -> groups, or a list"))
@@ -114,7 +115,7 @@ def read_groups(source: Any) -> Groups:
     texts: list[str] = []
     sizes: list[int] = []
     names: list[Sequence[str]] = []
-    for number, row in numbered(source.values() if named else source):
+    for number, row in enumerate(source.values() if named else source, 1):
         ids, groups = _groups_of(row, where, queries[number - 1] or number, faults)
         for group in groups:
             texts += group

@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from dialeval.core.errors import DataError, Fault
 from dialeval.data.formats import jsonl
 from dialeval.data.formats.opening import PathSource
-from dialeval.data.rows.fields import FieldNames, FieldReader, kind_of
+from dialeval.data.formats.records import FieldNames, kind_of
+from dialeval.data.rows.fields import FieldReader
 
 
 def read_dialogues(paths: Iterable[PathSource]) -> list[list[str]]:

@@ -11,16 +11,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dialeval.core.arrays import Ints
+from dialeval.core.arrays import offsets_of
 from dialeval.core.columns import Column, RaggedColumn, TextColumn
 from dialeval.core.errors import DataError, Fault
 from dialeval.core.needs import Need
+from dialeval.data.formats.records import FieldNames, Records, kind_of
 from dialeval.data.rows.chats import chat_responses, dialogue_name
-from dialeval.data.rows.fields import FieldNames, FieldReader, Records, kind_of, missing_field
+from dialeval.data.rows.fields import FieldReader, missing_field
 from dialeval.data.rows.system import NO_TURN, Rows, by_system
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
 
 class _RaggedLists:
@@ -155,12 +156,6 @@ def text_field(there: Sequence[str], names: FieldNames, need: Need) -> str | Non
         if name in there:
             return name
     return there[0] if len(there) == 1 else None
-
-
-def offsets_of(counts: Iterable[int] | Ints) -> Ints:
-    """Row offsets from the number of texts in each row."""
-    ends = np.cumsum(np.asarray(counts, np.int64))
-    return np.concatenate((np.zeros(1, np.int64), ends))
 
 
 def named_dialogues(names: Sequence[str | None]) -> TextColumn | None:

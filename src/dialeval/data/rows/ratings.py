@@ -29,7 +29,8 @@ from dialeval.core.errors import DataError, Fault, SettingError
 from dialeval.core.needs import Need
 from dialeval.data.formats import delimited, json_document, jsonl, parquet
 from dialeval.data.formats.opening import PathSource, format_of, stem_of
-from dialeval.data.rows.fields import LISTS, FieldNames, FieldReader, Records, RowObject, kind_of, listed, numbered
+from dialeval.data.formats.records import LISTS, FieldNames, Records, RowObject, kind_of, listed
+from dialeval.data.rows.fields import FieldReader
 
 OVERALL = "overall"
 """The quality that every rated set is expected to have."""
@@ -114,7 +115,7 @@ def _sources(
 ) -> Iterator[tuple[str, Callable[[], Iterable[Records]]]]:
     """What is given, each with the name of the data set that it is unless its rows say otherwise."""
     if isinstance(given, list) and given and all(isinstance(row, dict) for row in given):
-        yield "ratings", lambda: [Records("ratings", numbered(given))]
+        yield "ratings", lambda: [Records("ratings", enumerate(given, 1))]
         return
     for path in [given] if isinstance(given, str | PathLike) else given:
         yield stem_of(path), partial(_records, path, names)  # type: ignore[arg-type]
@@ -129,7 +130,7 @@ def _records(path: PathSource, names: FieldNames) -> Iterator[Records]:
     elif kind in _DELIMITERS:
         yield delimited.read(path, names, _DELIMITERS[kind])
     elif kind in {"parquet", "arrow"}:
-        yield Records(fspath(path), numbered(parquet.read(path, None, Need.RESPONSE).to_pylist()))
+        yield Records(fspath(path), enumerate(parquet.read(path, None, Need.RESPONSE).to_pylist(), 1))
     else:
         remedy = "give .jsonl, .json, .csv, .tsv or .parquet"
         raise DataError(Fault(fspath(path), None, "plain lines hold no ratings", remedy))

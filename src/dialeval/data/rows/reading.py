@@ -17,16 +17,17 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from dialeval.core.arrays import offsets_of
 from dialeval.core.columns import RaggedColumn, TextColumn
 from dialeval.core.errors import DataError, Fault
 from dialeval.core.needs import Need
 from dialeval.data.formats import delimited, json_document, jsonl, parquet
 from dialeval.data.formats.lines import read_lines
 from dialeval.data.formats.opening import PathSource, format_of, stem_of
+from dialeval.data.formats.records import FieldNames, Records, kind_of
 from dialeval.data.formats.tables import as_table
 from dialeval.data.rows import arrow_columns
-from dialeval.data.rows.fields import FieldNames, Records, kind_of, numbered
-from dialeval.data.rows.gathering import gather_rows, gather_texts, offsets_of
+from dialeval.data.rows.gathering import gather_rows, gather_texts
 from dialeval.data.rows.system import Rows
 
 T = TypeVar("T")
@@ -112,7 +113,7 @@ def _responses(source: Any, names: FieldNames, name: str | None) -> list[Rows]:
     where = name or "responses"
     items = _items(source)
     if items is not None:
-        return _renamed(gather_rows(Records(where, numbered(items)), names, name or UNNAMED), name)
+        return _renamed(gather_rows(Records(where, enumerate(items, 1)), names, name or UNNAMED), name)
     table = as_table(source, where, names, Need.RESPONSE)
     if table is None:
         raise DataError(_not_a_source(source, where))
@@ -155,7 +156,7 @@ def _texts(source: Any, need: Need, names: FieldNames, where: str) -> RaggedColu
         return side_by_side(dict(zip(map(str, source), found, strict=True)), where)
     items = _items(source)
     if items is not None:
-        return gather_texts(Records(where, numbered(items)), names, need)
+        return gather_texts(Records(where, enumerate(items, 1)), names, need)
     table = as_table(source, where, names, need)
     if table is None:
         raise DataError(_not_a_source(source, where))

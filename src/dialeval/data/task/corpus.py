@@ -21,8 +21,9 @@ from typing import Any
 
 from dialeval.core.columns import DIGEST_LENGTH
 from dialeval.core.errors import DataError, Fault, SettingError
+from dialeval.data.formats import json_document
 from dialeval.data.formats.opening import PACKINGS, read_bytes, stem_of, without_mark
-from dialeval.data.rows.fields import kind_of
+from dialeval.data.formats.records import kind_of
 
 MAIN_REFERENCES = "mwz22"
 """The reference set that comes first where it is there."""
@@ -140,13 +141,8 @@ def _existing(path: Path) -> Path | None:
 
 
 def _document(path: Path) -> tuple[Any, str]:
-    import orjson
-
-    data = without_mark(read_bytes(path)).tobytes()
-    try:
-        return orjson.loads(data), hashlib.sha256(data).hexdigest()
-    except orjson.JSONDecodeError as error:
-        raise DataError(Fault(str(path), error.lineno, f"not JSON ({error.msg})", "correct it there")) from None
+    data = without_mark(read_bytes(path))
+    return json_document.parsed(data, str(path)), hashlib.sha256(data.data).hexdigest()
 
 
 def _digest(shas: Mapping[str, str], *names: str) -> str:

@@ -24,8 +24,9 @@ import numpy as np
 from dialeval.core.columns import ObjectColumn, TextColumn
 from dialeval.core.errors import DataError, Fault
 from dialeval.core.needs import Need
-from dialeval.data.formats.opening import PathSource, read_bytes, stem_of, without_mark
-from dialeval.data.rows.fields import kind_of
+from dialeval.data.formats import json_document
+from dialeval.data.formats.opening import PathSource, stem_of
+from dialeval.data.formats.records import kind_of
 from dialeval.data.rows.reading import files_in, is_folder
 from dialeval.data.rows.system import Rows
 from dialeval.data.task.corpus import TaskFiles
@@ -83,7 +84,7 @@ def _documents(source: Any) -> Iterator[tuple[str, str, Any]]:
     if isinstance(source, str | os.PathLike):
         paths: Sequence[PathSource] = files_in(source) if is_folder(source) else [source]
         for path in paths:
-            yield stem_of(path), os.fspath(path), partial(_document, path)
+            yield stem_of(path), os.fspath(path), partial(json_document.load, path, _FORM)
     elif isinstance(source, Mapping) and source and all(_names_a_system(value) for value in source.values()):
         for name, value in source.items():
             is_path = isinstance(value, str | os.PathLike)
@@ -99,22 +100,9 @@ def _names_a_system(value: object) -> bool:
     return isinstance(value, str | os.PathLike | Mapping)
 
 
-def _document(path: PathSource) -> Any:
-    import orjson
-
-    where = os.fspath(path)
-    data = without_mark(read_bytes(path))
-    if not len(data):
-        raise DataError(Fault(where, None, "is empty", _FORM))
-    try:
-        return orjson.loads(data.data)
-    except orjson.JSONDecodeError as error:
-        raise DataError(Fault(where, error.lineno, f"not JSON ({error.msg})", "correct it there")) from None
-
-
 def read_document(path: PathSource) -> dict[str, Any]:
     """The predictions in a file as they stand, checked for their form but not against any data."""
-    document = _document(path)
+    document = json_document.load(path, _FORM)
     where = os.fspath(path)
     faults = [_placed(where, *found) for found in _form_faults(document)]
     if faults:
