@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields, replace
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from dialeval.core.errors import DataError, Fault, SettingError
 from dialeval.core.needs import Need
@@ -11,6 +11,7 @@ from dialeval.core.needs import Need
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
+T = TypeVar("T")
 RowObject: TypeAlias = dict[str, object]
 
 LISTS = (list, tuple)
@@ -76,6 +77,20 @@ class Records:
             self.faults = [replace(fault, line=_line(lines, fault.line)) for fault in self.faults]
         if self.faults:
             raise DataError(self.faults)
+
+
+def all_of(readers: Iterable[Callable[[], T]]) -> list[T]:
+    """What every reader returns, or the faults of all of them."""
+    results: list[T] = []
+    faults: list[Fault] = []
+    for read in readers:
+        try:
+            results.append(read())
+        except DataError as error:
+            faults += error.faults
+    if faults:
+        raise DataError(faults)
+    return results
 
 
 def _line(lines: Sequence[int], number: int | None) -> int | None:

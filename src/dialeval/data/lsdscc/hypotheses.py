@@ -18,12 +18,12 @@ from typing import Any, overload
 
 import numpy as np
 
-from dialeval.core.arrays import Bytes, Ints, offsets_of, release
+from dialeval.core.arrays import offsets_of
 from dialeval.core.columns import RaggedColumn, TextColumn
 from dialeval.core.errors import DataError, Fault, SettingError
 from dialeval.core.needs import Need
 from dialeval.data.formats import json_document, jsonl
-from dialeval.data.formats.lines import read_lines
+from dialeval.data.formats.lines import occurrences, read_lines
 from dialeval.data.formats.opening import PathSource, format_of, stem_of
 from dialeval.data.formats.records import LISTS, kind_of
 from dialeval.data.rows.reading import UNNAMED, files_in, is_folder
@@ -34,9 +34,6 @@ EOS = "</s>"
 
 FIELDS = ("hypotheses", "responses", "response")
 """Where an object may hold its hypotheses."""
-
-_SEARCHED_BYTES = 1 << 24
-"""Bytes searched for separators at a time, so that a huge file does not need a mask of its own size."""
 
 _HYPOTHESES_REMEDY = "give a list of strings per query"
 
@@ -137,7 +134,7 @@ def separated(lines: TextColumn, eos: str) -> RaggedColumn:
         token = b""
     if not token:
         raise SettingError("the separator of hypotheses is not a text; give the token that stands between them")
-    places = _occurrences(lines.data, token)
+    places = occurrences(lines.data, token)
     rows = np.searchsorted(lines.starts, places, side="right") - 1
     inside = (rows >= 0) & (places + len(token) <= lines.ends[rows])
     places, rows = places[inside], rows[inside]
@@ -151,19 +148,6 @@ def separated(lines: TextColumn, eos: str) -> RaggedColumn:
     starts[first], starts[~first] = lines.starts, places + len(token)
     ends[last], ends[~last] = lines.ends, places
     return RaggedColumn(TextColumn(lines.data, starts, ends), offsets)
-
-
-def _occurrences(data: Bytes, token: bytes) -> Ints:
-    """Where a token stands in some bytes, overlapping ones included."""
-    found = []
-    for start in range(0, len(data), _SEARCHED_BYTES):
-        part = data[start : start + _SEARCHED_BYTES + len(token) - 1]
-        places = np.flatnonzero(part[: max(len(part) - len(token) + 1, 0)] == token[0])
-        for at, byte in enumerate(token[1:], 1):
-            places = places[part[places + at] == byte]
-        found.append(places + start)
-        release(part)
-    return np.concatenate(found) if found else np.zeros(0, np.int64)
 
 
 def _apart(places: Sequence[int], width: int) -> list[int]:

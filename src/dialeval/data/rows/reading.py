@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -24,13 +24,11 @@ from dialeval.core.needs import Need
 from dialeval.data.formats import delimited, json_document, jsonl, parquet
 from dialeval.data.formats.lines import read_lines
 from dialeval.data.formats.opening import PathSource, format_of, stem_of
-from dialeval.data.formats.records import FieldNames, Records, kind_of
+from dialeval.data.formats.records import FieldNames, Records, all_of, kind_of
 from dialeval.data.formats.tables import as_table
 from dialeval.data.rows import arrow_columns
 from dialeval.data.rows.gathering import gather_rows, gather_texts
 from dialeval.data.rows.system import Rows
-
-T = TypeVar("T")
 
 UNNAMED = "system"
 """The system of responses that come without a name."""
@@ -133,13 +131,13 @@ def file_responses(path: PathSource, names: FieldNames, system: str) -> list[Row
         return [Rows(system, {Need.RESPONSE: read_lines(path)}, where=where)]
     if kind in {"parquet", "arrow"}:
         return arrow_columns.rows_of(parquet.read(path, names, Need.RESPONSE), where, names, system)
-    lists = _records(path, names)
+    lists = file_records(path, names)
     readers = (partial(gather_rows, records, names, inner or system) for inner, records in lists.items())
     return _joined(readers)
 
 
-def _records(path: PathSource, names: FieldNames) -> dict[str | None, Records]:
-    """The parsed rows of a file, one list or several named ones."""
+def file_records(path: PathSource, names: FieldNames) -> dict[str | None, Records]:
+    """The parsed rows of a JSON, JSONL, CSV or TSV file: one list or, in a JSON document, several named ones."""
     kind = format_of(path)
     if kind == "json":
         return json_document.read(path)
@@ -152,7 +150,7 @@ def _texts(source: Any, need: Need, names: FieldNames, where: str) -> RaggedColu
     if isinstance(source, str | os.PathLike):
         return _file_texts(source, need, names)
     if isinstance(source, Mapping):
-        found = _all_of(partial(_texts, value, need, names, f"{where} {key!r}") for key, value in source.items())
+        found = all_of(partial(_texts, value, need, names, f"{where} {key!r}") for key, value in source.items())
         return side_by_side(dict(zip(map(str, source), found, strict=True)), where)
     items = _items(source)
     if items is not None:
@@ -169,8 +167,8 @@ def _file_texts(path: PathSource, need: Need, names: FieldNames) -> RaggedColumn
         return RaggedColumn.single(read_lines(path))
     if kind in {"parquet", "arrow"}:
         return arrow_columns.texts_of(parquet.read(path, names, need), where, names, need)
-    lists = _records(path, names)
-    found = _all_of(partial(gather_texts, records, names, need) for records in lists.values())
+    lists = file_records(path, names)
+    found = all_of(partial(gather_texts, records, names, need) for records in lists.values())
     return side_by_side(dict(zip(map(str, lists), found, strict=True)), where)
 
 
@@ -215,21 +213,7 @@ def _not_a_source(source: object, where: str) -> Fault:
 
 
 def _joined(readers: Iterable[Callable[[], list[Rows]]]) -> list[Rows]:
-    return [rows for found in _all_of(readers) for rows in found]
-
-
-def _all_of(readers: Iterable[Callable[[], T]]) -> list[T]:
-    """What every reader finds, or the faults of all."""
-    found: list[T] = []
-    faults: list[Fault] = []
-    for read in readers:
-        try:
-            found.append(read())
-        except DataError as error:
-            faults += error.faults
-    if faults:
-        raise DataError(faults)
-    return found
+    return [rows for found in all_of(readers) for rows in found]
 
 
 def _renamed(found: list[Rows], name: str | None) -> list[Rows]:

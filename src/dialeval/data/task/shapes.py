@@ -44,7 +44,8 @@ def shape_faults(document: Any, shape: Shape, where: str) -> list[Fault]:
 def _check(value: Any, shape: Shape, path: _Path, where: str, faults: list[Fault]) -> None:
     if shape.or_nothing and not value:
         return
-    if not isinstance(value, shape.kinds):
+    fits: bool = isinstance(value, shape.kinds)
+    if not fits:
         what = f"is {kind_of(value)}, not {shape.words}"
         faults.append(Fault(_place(where, path), None, what, shape.remedy))
     elif isinstance(shape.inner, Shape):
