@@ -13,7 +13,8 @@ Every fault is reported at once, each with its path inside the JSON, such as `pm
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -26,7 +27,7 @@ from dialeval.core.errors import DataError, Fault
 from dialeval.core.needs import Need
 from dialeval.data.formats import json_document
 from dialeval.data.formats.opening import PathSource, stem_of
-from dialeval.data.formats.records import LISTS
+from dialeval.data.formats.records import LISTS, all_of
 from dialeval.data.rows.reading import files_in, is_folder
 from dialeval.data.rows.system import Rows
 from dialeval.data.task.corpus import TaskFiles
@@ -79,19 +80,17 @@ class Predictions:
 
 def read_predictions(source: Any, task: TaskFiles) -> list[Predictions]:
     """The predictions of every system in a source: a path, a folder, a document, or a mapping of names to these."""
-    found: list[Predictions] = []
-    faults: list[Fault] = []
-    for system, where, read in _documents(source):
-        try:
-            found.append(predictions_of(read(), task, system, where))
-        except DataError as error:
-            faults += error.faults
-    names = [prediction.rows.system for prediction in found]
-    for name in sorted({name for name in names if names.count(name) > 1}):
-        faults.append(Fault(name, None, "two systems have this name", "rename a file, or write NAME=FILE"))
+    documents = list(_documents(source))
+    names = Counter(system for system, _, _ in documents)
+    remedy = "rename a file, or write NAME=FILE"
+    faults = [Fault(name, None, "two systems have this name", remedy) for name, count in names.items() if count > 1]
     if faults:
         raise DataError(faults)
-    return found
+    return all_of(partial(_read, read, task, system, where) for system, where, read in documents)
+
+
+def _read(read: Callable[[], Any], task: TaskFiles, system: str, where: str) -> Predictions:
+    return predictions_of(read(), task, system, where)
 
 
 def _documents(source: Any) -> Iterator[tuple[str, str, Any]]:
