@@ -10,7 +10,7 @@ import math
 import mmap
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TypeAlias, TypeVar
 
 import numpy as np
@@ -94,3 +94,9 @@ def release(view: npt.NDArray[np.generic]) -> None:
     stop = (first + view.nbytes) // mmap.PAGESIZE * mmap.PAGESIZE
     if start < stop:
         owner.madvise(mmap.MADV_DONTNEED, start, stop - start)
+
+
+def offsets_of(counts: Iterable[int] | Ints) -> Ints:
+    """Row offsets from the sizes of rows: row `i` holds the elements `offsets[i]` to `offsets[i + 1]`."""
+    ends = np.cumsum(counts if isinstance(counts, np.ndarray) else list(counts), dtype=np.int64)
+    return np.concatenate((np.zeros(1, np.int64), ends))

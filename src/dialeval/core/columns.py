@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
 
 import numpy as np
 
-from dialeval.core.arrays import Bytes, Floats, Ids, Ints, release
+from dialeval.core.arrays import Bytes, Floats, Ids, Ints, offsets_of, release
 from dialeval.core.errors import DataError, Fault
 from dialeval.core.fingerprint import DIGEST_LENGTH, Fingerprint
 
@@ -152,9 +152,8 @@ class RaggedColumn:
     @classmethod
     def from_lists(cls, rows: Sequence[Sequence[str]], where: str = "texts") -> RaggedColumn:
         """A column of lists of Python strings."""
-        offsets = np.zeros(len(rows) + 1, np.int64)
-        np.cumsum([len(row) for row in rows], out=offsets[1:])
-        return cls(TextColumn.from_strings([text for row in rows for text in row], where), offsets)
+        texts = TextColumn.from_strings([text for row in rows for text in row], where)
+        return cls(texts, offsets_of(map(len, rows)))
 
     @classmethod
     def single(cls, column: TextColumn) -> RaggedColumn:
@@ -178,7 +177,7 @@ class RaggedColumn:
     def take(self, rows: Ints) -> RaggedColumn:
         """The given rows in the given order, over the same bytes."""
         counts = self.offsets[rows + 1] - self.offsets[rows]
-        offsets = np.concatenate((np.zeros(1, np.int64), np.cumsum(counts)))
+        offsets = offsets_of(counts)
         inside = np.arange(offsets[-1]) - np.repeat(offsets[:-1], counts)
         return RaggedColumn(self.values.take(np.repeat(self.offsets[rows], counts) + inside), offsets)
 
@@ -218,10 +217,7 @@ class GroupedColumn(RaggedColumn):
         cls, values: TextColumn, group_sizes: Sequence[int] | Ints, row_sizes: Sequence[int] | Ints
     ) -> GroupedColumn:
         """A column from the texts of every group and the groups of every row."""
-        groups, lists = (
-            np.concatenate((np.zeros(1, np.int64), np.cumsum(np.asarray(sizes, np.int64))))
-            for sizes in (group_sizes, row_sizes)
-        )
+        groups, lists = offsets_of(group_sizes), offsets_of(row_sizes)
         return cls(values, groups[lists], groups, lists)
 
     def grouped(self, row: int) -> list[list[str]]:
@@ -277,7 +273,7 @@ class TokenColumn:
     def take(self, rows: Ints) -> TokenColumn:
         """The given rows in the given order."""
         counts = self.lengths[rows]
-        offsets = np.concatenate((np.zeros(1, np.int64), np.cumsum(counts)))
+        offsets = offsets_of(counts)
         places = np.repeat(self.offsets[rows] - offsets[:-1], counts) + np.arange(offsets[-1])
         return TokenColumn(self.ids[places], offsets, self.vocabulary)
 

@@ -11,14 +11,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from dialeval import sample
 from dialeval.core.errors import DataError, SettingError
 from dialeval.core.needs import Need
-from dialeval.data.breakdown import logs as breakdown_logs
-from dialeval.data.breakdown.breakdown_kernel import PADDING, skim
 from dialeval.data.breakdown.reading import BreakdownData, read
 
 SAMPLE = sample.folder() / "breakdown"
@@ -151,11 +147,11 @@ def test_faults_of_the_dialogues(tmp_path: Path) -> None:
     write(data, "f.log.json", {**log(), "dialogue-id": 5})
     found = faults(data, [labelled("d3", (2, "O", (1, 0, 0))), labelled("d4")])
     for what in (
-        "has no 'annotations'",
-        "is no JSON object",
+        "is no annotated dialogue: Object missing required field `annotations` - at `$.turns[0]`",
+        "is no annotated dialogue: Expected `object`, got `array`",
         "turn 2: no annotation is O, T or X",
         "is also in",
-        "is no text",
+        "is no annotated dialogue: Expected `str`, got `int` - at `$.dialogue-id`",
     ):
         assert any(what in fault for fault in found), what
     lenient = read(data, [labelled("d3", (2, "O", (1, 0, 0))), labelled("d4")], lenient=True)
@@ -198,78 +194,3 @@ def test_names_of_detectors() -> None:
     assert "the detector 'keywords' is also in" in both[0]
     assert "cannot read labels from int" in faults([log()], 5)[0]
     assert "holds no dialogue" in faults([], [labelled()])[0]
-
-
-def test_a_skimmed_folder_is_a_parsed_one(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    data = tmp_path / "data"
-    for path in (SAMPLE / "data").iterdir():
-        write(data, path.name, path.read_text())
-    odd = log("odd", (1, "OTX"), (3, "?O"))
-    odd["turns"][0]["note"] = {"deep": [1, 2.5, None]}
-    write(data, "odd.log.json", odd)
-    write(data, "ünïcode.log.json", json.dumps(log("größe 日本", (2, "TT")), ensure_ascii=False))
-    labels = [
-        *(json.loads(path.read_text()) for path in (SAMPLE / "keywords").iterdir()),
-        labelled("odd", (1, "O", (1, 0, 0)), (3, "O", (1, 0, 0))),
-        labelled("größe 日本", (2, "T", (0, 1, 0))),
-    ]
-    parsed = read(data, labels)
-    monkeypatch.setattr(breakdown_logs, "SKIMMED_FILES", 1)
-    skimmed = read(data, labels)
-    assert skimmed.warnings == parsed.warnings
-    assert skimmed.annotated.dialogues == parsed.annotated.dialogues
-    for name in ("offsets", "turns", "counts"):
-        np.testing.assert_array_equal(getattr(skimmed.annotated, name), getattr(parsed.annotated, name))
-    (data / "broken.log.json").write_bytes(b'{"dialogue-id": "x", "turns": [')
-    assert "not JSON" in faults(data, labels)[0]
-
-
-def skimmed_log(data: bytes) -> breakdown_logs.Log | None:
-    """What the kernel makes of a document; None if it gives up."""
-    padded = np.frombuffer(data + bytes(PADDING), np.uint8)
-    turns, counts, found = np.zeros((64, 2), np.int64), np.zeros((64, 4), np.int64), np.zeros(4, np.int64)
-    if not skim(padded, len(data), turns, counts, 0, found):
-        return None
-    start, end, number, foreign = found.tolist()
-    return breakdown_logs.Log(
-        data[start:end].decode(), turns[:number, 0].tolist(), counts[:number, :3].ravel().tolist(), foreign
-    )
-
-
-texts = st.text(st.characters(codec="utf-8"), max_size=6)
-judged = st.lists(
-    st.fixed_dictionaries({"breakdown": st.sampled_from(["O", "T", "X", "", "OT", "é"]), "comment": texts}), max_size=3
-)
-fields: dict[str, st.SearchStrategy[Any]] = {
-    "annotations": judged,
-    "speaker": st.sampled_from(["S", "U", ""]),
-    "turn-index": st.integers(0, 40),
-    "utterance": st.one_of(texts, st.none(), st.booleans(), st.integers(-5, 5), st.floats(0, 1)),
-}
-turn = st.fixed_dictionaries(fields)
-documents = st.fixed_dictionaries(
-    {"dialogue-id": texts, "turns": st.lists(turn, max_size=4)},
-    optional={"group-id": st.one_of(texts, st.lists(texts)), "x": st.none()},
-)
-
-
-@given(documents, st.sampled_from([None, 1]), st.booleans(), st.data())
-@settings(max_examples=300)
-def test_the_kernel_agrees_with_parsing_or_gives_up(document: Any, indent: int | None, ascii_: bool, data: Any) -> None:
-    """Whole documents, and documents with a byte changed or an end cut off."""
-    content = bytearray(json.dumps(document, indent=indent, ensure_ascii=ascii_).encode())
-    kind = data.draw(st.sampled_from(["whole", "changed", "cut"]))
-    if kind == "changed":
-        content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
-    elif kind == "cut":
-        del content[data.draw(st.integers(0, len(content) - 1)) :]
-    found = skimmed_log(bytes(content))
-    if found is not None:
-        import orjson
-
-        assert found == breakdown_logs._extracted(orjson.loads(bytes(content)))
-
-
-def test_the_kernel_takes_the_files_of_the_challenge() -> None:
-    for path in (SAMPLE / "data").iterdir():
-        assert skimmed_log(path.read_bytes()) == breakdown_logs._extracted(json.loads(path.read_text()))

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from dialeval.core.errors import DataError, Fault
 from dialeval.core.needs import Need
+from dialeval.data.formats.records import FieldNames, Records
 from dialeval.data.rows import arrow_columns
 from dialeval.data.rows.arrow_columns import rows_of, texts_of
-from dialeval.data.rows.fields import FieldNames, Records, numbered
 from dialeval.data.rows.gathering import gather_rows
 from dialeval.data.rows.system import Rows
 
@@ -56,7 +56,7 @@ def test_columns_and_rows_agree(values: list[dict[str, Any]], start: int, pieces
     table = pa.concat_tables([whole] * pieces).slice(start)
     listed = table.to_pylist()
     by_column = result(lambda: rows_of(table, "t", NAMES, "file"))
-    by_row = result(lambda: gather_rows(Records("t", numbered(listed)), NAMES, "file"))
+    by_row = result(lambda: gather_rows(Records("t", enumerate(listed, 1)), NAMES, "file"))
     assert by_column == by_row
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from dialeval.core.errors import Fault
 from dialeval.core.needs import Need
-from dialeval.data.rows.fields import FieldNames, Records, numbered
+from dialeval.data.formats.records import FieldNames, Records
 from dialeval.data.rows.gathering import gather_rows
 from dialeval.data.rows.system import Rows
 
@@ -15,7 +15,7 @@ Caught = Callable[[Callable[[], object]], list[Fault]]
 
 
 def gathered(rows: list[Any], **names: str) -> list[Rows]:
-    return gather_rows(Records("chats.jsonl", numbered(rows)), FieldNames.of(names), "file")
+    return gather_rows(Records("chats.jsonl", enumerate(rows, 1)), FieldNames.of(names), "file")
 
 
 def say(role: str, content: Any, **more: object) -> dict[str, object]:

@@ -8,7 +8,7 @@ import pytest
 
 from dialeval.core.errors import Fault, SettingError
 from dialeval.core.needs import Need
-from dialeval.data.rows.fields import FieldNames, Records, numbered
+from dialeval.data.formats.records import FieldNames, Records
 from dialeval.data.rows.gathering import gather_rows, gather_texts
 from dialeval.data.rows.system import Rows
 
@@ -16,7 +16,7 @@ Caught = Callable[[Callable[[], object]], list[Fault]]
 
 
 def gathered(rows: list[Any], **names: str) -> list[Rows]:
-    return gather_rows(Records("rows.jsonl", numbered(rows)), FieldNames.of(names), "file")
+    return gather_rows(Records("rows.jsonl", enumerate(rows, 1)), FieldNames.of(names), "file")
 
 
 def row(**fields: object) -> dict[str, object]:
@@ -148,7 +148,7 @@ def test_no_rows_is_a_fault(faults_of: Caught) -> None:
 
 def test_texts_may_turn_up_late_or_under_another_name(faults_of: Caught) -> None:
     def texts(rows: list[Any], need: Need = Need.REFERENCE) -> list[list[str]]:
-        return list(gather_texts(Records("refs", numbered(rows)), FieldNames(), need))
+        return list(gather_texts(Records("refs", enumerate(rows, 1)), FieldNames(), need))
 
     assert texts([{"response": "a"}, {"reference": ["b"], "response": "c"}]) == [[], ["b"]]
     assert texts([{"response": "a", "id": 1}, {"response": "c", "id": 2}]) == [["a"], ["c"]]

@@ -158,6 +158,6 @@ def test_a_column_that_only_happens_to_be_known_is_not_taken_for_texts(
 
 
 def test_only_tables_are_tables() -> None:
-    from dialeval.data.rows.fields import FieldNames
+    from dialeval.data.formats.records import FieldNames
 
     assert as_table(object(), "x", FieldNames(), Need.RESPONSE) is None

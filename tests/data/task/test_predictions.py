@@ -61,7 +61,7 @@ def test_all_faults_at_once_with_their_paths() -> None:
         "a1[0].state.hotel: is a list, not an object of slot -> value",
         "a1[1].state: is a string, not an object of domain -> slots",
         "b2[0].response: is null, not a text",
-        "b2[0].active_domains: is not a list of domain names",
+        "b2[0].active_domains: is a string, not a list of domain names",
         "c3[0]: has no response",
         "c3[0].state.inn.stars: is a number, not a text",
         "c3[1]: is a number, not an object with a response",

@@ -66,6 +66,11 @@ class Findings:
         counted[0] += 1
         counted[1] += turns
 
+    def add_error(self, kind: Kind, where: str, line: int | None, error: DataError) -> None:
+        """Note why a document could not be read; `line` is its own line, if it stands on one."""
+        first = error.faults[0]
+        self.add(kind, where, first.line if line is None else line, first.what)
+
     def refuse(self, *faults: Fault) -> None:
         """Note faults that no leniency helps with."""
         self.faults += faults

@@ -2,64 +2,53 @@
 
 - a folder of files, `<dialogue-id>.log.json` with annotated dialogues or `<dialogue-id>.labels.json` with labels;
 - a `.jsonl` file (also `.gz`, `.zst`) with one such document per line;
-- a `.tar.gz` (`.tgz`, `.tar`) of such files. One with labels in several folders holds several detectors.
+- a `.tar.gz` (`.tgz`, `.tar`) of such files. One with labels in several folders holds several detectors;
+- a list of documents that are parsed already.
 
-Archives are read in memory and nothing is ever written. What an archive states is not believed: it is refused where it
-unpacks to far more than it should or where a member is a link or a device. Names of files are only compared with names,
-so no dialogue-id leads out of a folder.
+Archives are read in memory and nothing is ever written. Names of files are only compared with names, so no dialogue-id
+leads out of a folder.
 """
 
 from __future__ import annotations
 
-import gzip
-import io
 import os
-import tarfile
-import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Any, NamedTuple
 
 from dialeval.core.errors import DataError, Fault
+from dialeval.data.formats.archives import UntrustedArchive, unpacked_limit
 from dialeval.data.formats.lines import split
-from dialeval.data.formats.opening import PathSource, format_of, read_bytes, stem_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from dialeval.data.formats.opening import PathSource, format_of, read_bytes, stem_of, unreadable
 
 LOG = "log.json"
 LABELS = ".labels.json"
 """How the names of files with dialogues and with labels end; any name that ends in `log.json` is a dialogue's."""
 
-MOST_TIMES = 200
-"""JSON shrinks to a twentieth or so; what unpacks to more than this many times its size is a trap."""
 MOST_BYTES = 1 << 33
-_SMALL = 1 << 20
-"""Below this size the ratio says nothing."""
-_CHUNK = 1 << 16
+"""What an archive may unpack to."""
+_CHUNK = 1 << 17
+"""Bytes read at once; a dialogue of the challenge has half as many."""
 _ARCHIVES = (".tar.gz", ".tgz", ".tar")
 
 
 class Document(NamedTuple):
-    """The bytes of a document and where they stand; a line of a JSONL file has no name of its own."""
+    """A document, as bytes or parsed already, and where it stands; only the lines of a JSONL file have a line."""
 
     where: str
     line: int | None
-    name: str | None
-    data: bytes
+    content: Any
 
 
 @dataclass(frozen=True)
-class Folder:
-    """Files of a folder, read when they are asked for."""
+class Files:
+    """Documents that are found by their names, in a folder or in a folder of an archive."""
 
-    path: str
+    where: str
     names: frozenset[str]
-
-    @property
-    def where(self) -> str:
-        """What to call it in a message."""
-        return self.path
+    read: Callable[[str], bytes]
 
     def documents(self) -> Iterator[Document]:
         """Every document, in the order of names."""
@@ -67,81 +56,39 @@ class Folder:
 
     def document(self, name: str) -> Document:
         """The document of that name; one that cannot be read is a fault."""
-        place = f"{self.path}{os.sep}{name}"
-        try:
-            # Plain calls of the system: there may be 70,000 files, and `open` costs more than their content.
-            file = os.open(place, os.O_RDONLY)
-            try:
-                data = os.read(file, _CHUNK)
-                while more := os.read(file, _CHUNK):
-                    data += more
-            finally:
-                os.close(file)
-        except OSError as error:
-            what = f"cannot be read ({error.strerror or error})"
-            raise DataError(Fault(place, None, what, "check the file and its permissions")) from None
-        return Document(place, None, name, data)
+        return Document(f"{self.where}/{name}", None, self.read(name))
 
 
 @dataclass(frozen=True)
-class Members:
-    """Files of one folder of an archive, in memory."""
+class Listed:
+    """Documents without names: the lines of a JSONL file, or parsed objects."""
 
-    path: str
-    inside: str
-    members: dict[str, bytes]
-
-    @property
-    def where(self) -> str:
-        """What to call it in a message."""
-        return f"{self.path}:{self.inside}" if self.inside else self.path
-
-    @property
-    def names(self) -> frozenset[str]:
-        """The names of its files."""
-        return frozenset(self.members)
+    where: str
+    items: Callable[[], Iterable[tuple[int, Any]]]
 
     def documents(self) -> Iterator[Document]:
-        """Every document, in the order of names."""
-        return (self.document(name) for name in sorted(self.members))
-
-    def document(self, name: str) -> Document:
-        """The document of that name."""
-        return Document(f"{self.where}/{name}", None, name, self.members[name])
+        """Every document, in order."""
+        return (Document(self.where, number, content) for number, content in self.items())
 
 
-@dataclass(frozen=True)
-class Lines:
-    """The documents of a JSONL file."""
-
-    path: str
-
-    @property
-    def where(self) -> str:
-        """What to call it in a message."""
-        return self.path
-
-    def documents(self) -> Iterator[Document]:
-        """Every document, in the order of lines; blank lines are none."""
-        lines = split(read_bytes(self.path))
-        view = lines.data.data
-        for number, (start, end) in enumerate(zip(lines.starts.tolist(), lines.ends.tolist(), strict=True), 1):
-            data = bytes(view[start:end])
-            if data.strip():
-                yield Document(self.path, number, None, data)
+Store = Files | Listed
 
 
-Store = Folder | Members | Lines
+def open_logs(source: PathSource | Iterable[Any]) -> list[Store]:
+    """The places with annotated dialogues: of a path, or parsed ones."""
+    if isinstance(source, str | os.PathLike):
+        return list(_stores(source, LOG, "annotated dialogues (*.log.json)").values())
+    return [Listed("data", partial(enumerate, source, 1))]
 
 
-def open_logs(path: PathSource) -> list[Store]:
-    """The places with annotated dialogues that a path leads to."""
-    return list(_stores(path, LOG, "annotated dialogues (*.log.json)").values())
-
-
-def open_labels(path: PathSource) -> dict[str, Store]:
-    """The places with labels that a path leads to, by the name of their detector."""
-    return _stores(path, LABELS, "labels (*.labels.json)")
+def open_labels(source: Any) -> dict[str, Store]:
+    """The places with labels by the name of their detector: of a path, or parsed ones."""
+    if isinstance(source, str | os.PathLike):
+        return _stores(source, LABELS, "labels (*.labels.json)")
+    if isinstance(source, Iterable) and not isinstance(source, Mapping):
+        return {"labels": Listed("labels", partial(enumerate, source, 1))}
+    what = f"cannot read labels from {type(source).__name__}"
+    raise DataError(Fault("labels", None, what, "pass a path, or a list of parsed labels documents"))
 
 
 def _stores(path: PathSource, ending: str, called: str) -> dict[str, Store]:
@@ -153,20 +100,22 @@ def _stores(path: PathSource, ending: str, called: str) -> dict[str, Store]:
             remedy = f"give a folder of {called}, a .jsonl file or a .tar.gz"
             what = "is neither" if Path(where).exists() else "there is no such file or folder"
             raise DataError(Fault(where, None, what, remedy))
-        return {stem_of(path): Lines(where)}
+        return {stem_of(path): Listed(where, partial(_lines, where))}
     folders = _archived(where, ending)
     if not folders:
         raise _nothing(where, called)
-    named = {PurePosixPath(inside).name: inside for inside in folders}
-    # Folders are told apart by their last name where that does it.
-    short = len(named) == len(folders)
+    last_names = {PurePosixPath(inside).name for inside in folders}
+    # Folders are told apart by their last name where that suffices.
+    short = len(last_names) == len(folders)
     return {
-        ((PurePosixPath(inside).name if short else inside) or stem_of(where)): Members(where, inside, members)
+        ((PurePosixPath(inside).name if short else inside) or stem_of(where)): Files(
+            f"{where}:{inside}" if inside else where, frozenset(members), members.__getitem__
+        )
         for inside, members in folders.items()
     }
 
 
-def _folder(where: str, ending: str, called: str) -> Folder:
+def _folder(where: str, ending: str, called: str) -> Files:
     try:
         names = frozenset(name for name in os.listdir(where) if name.endswith(ending))  # noqa: PTH208
     except OSError as error:
@@ -174,7 +123,33 @@ def _folder(where: str, ending: str, called: str) -> Folder:
         raise DataError(Fault(where, None, what, "give yourself permission to read it")) from None
     if not names:
         raise _nothing(where, called)
-    return Folder(where, names)
+    return Files(where, names, partial(_file_bytes, where))
+
+
+def _file_bytes(folder: str, name: str) -> bytes:
+    place = f"{folder}/{name}"
+    try:
+        # Plain calls of the system: there may be 70,000 files, and `open` costs more than their content.
+        file = os.open(place, os.O_RDONLY)
+        try:
+            data = os.read(file, _CHUNK)
+            while more := os.read(file, _CHUNK):
+                data += more
+        finally:
+            os.close(file)
+    except OSError as error:
+        raise DataError(unreadable(place, error)) from None
+    return data
+
+
+def _lines(path: str) -> Iterator[tuple[int, bytes]]:
+    """The lines of a file that are not blank, with their numbers."""
+    lines = split(read_bytes(path))
+    view = lines.data.data
+    for number, (start, end) in enumerate(zip(lines.starts.tolist(), lines.ends.tolist(), strict=True), 1):
+        data = bytes(view[start:end])
+        if data.strip():
+            yield number, data
 
 
 def _nothing(where: str, called: str) -> DataError:
@@ -183,51 +158,19 @@ def _nothing(where: str, called: str) -> DataError:
 
 def _archived(where: str, ending: str) -> dict[str, dict[str, bytes]]:
     """The wanted members of an archive by folder and name, in the order of folders."""
-    raw = read_bytes_of(where)
-    limit = min(MOST_BYTES, max(_SMALL, MOST_TIMES * len(raw)))
-    found: dict[str, dict[str, bytes]] = {}
+    archive = UntrustedArchive(where, "pack the files of the challenge again")
+    folders: dict[str, dict[str, bytes]] = {}
     try:
-        stream = io.BytesIO(raw) if where.lower().endswith(".tar") else gzip.GzipFile(fileobj=io.BytesIO(raw))
-        # As a stream, so that what is skipped counts too: every byte has to be unpacked to get past it.
-        with tarfile.open(fileobj=_Limited(stream, limit, where), mode="r|") as opened:
-            for member in opened:
-                if not (member.isreg() or member.isdir()):
-                    raise _refused(where, f"holds {member.name!r}, which is a link or a device")
-                path = PurePosixPath(member.name)
-                content = opened.extractfile(member) if member.isreg() and path.name.endswith(ending) else None
-                if content is not None:
-                    members = found.setdefault(str(path.parent).removeprefix("."), {})
-                    if path.name in members:
-                        raise _refused(where, f"holds {member.name!r} twice")
-                    members[path.name] = content.read()
-    except (tarfile.TarError, OSError, EOFError, zlib.error) as error:
-        raise _refused(where, f"is damaged: {error}") from None
-    return dict(sorted(found.items()))
-
-
-def read_bytes_of(where: str) -> bytes:
-    """The bytes of a file as they are, packed or not."""
-    try:
-        return Path(where).read_bytes()
+        with Path(where).open("rb") as packed, archive.damage_explained():
+            limit = unpacked_limit(os.fstat(packed.fileno()).st_size, MOST_BYTES)
+            for member, content in archive.tar_files(packed, limit):
+                path = PurePosixPath(member)
+                if not path.name.endswith(ending):
+                    continue
+                members = folders.setdefault(str(path.parent).removeprefix("."), {})
+                if path.name in members:
+                    raise archive.refusal(f"holds {member!r} twice")
+                members[path.name] = content.read()
     except OSError as error:
-        what = f"cannot be read ({error.strerror or error})"
-        raise DataError(Fault(where, None, what, "check the path")) from None
-
-
-class _Limited(io.RawIOBase):
-    """A stream that refuses to give more than it should."""
-
-    def __init__(self, stream: io.BytesIO | gzip.GzipFile, limit: int, where: str) -> None:
-        super().__init__()
-        self._stream, self._left, self._where = stream, limit, where
-
-    def read(self, size: int | None = -1) -> bytes:
-        chunk = self._stream.read(min(self._left + 1, size if size is not None and size >= 0 else self._left + 1))
-        self._left -= len(chunk)
-        if self._left < 0:
-            raise _refused(self._where, "unpacks to far more than it should")
-        return chunk
-
-
-def _refused(where: str, what: str) -> DataError:
-    return DataError(Fault(where, None, f"the archive {what}", "pack the files of the challenge again"))
+        raise DataError(unreadable(where, error)) from None
+    return dict(sorted(folders.items()))

@@ -10,7 +10,7 @@ the `dialogue-id` of a line. Within the dialogue they are matched with the annot
   that labels turns which nobody annotated is silently shifted by this.
 
 Where the two differ a warning says so. Every fault of every file is raised at once, or counted where reading is lenient
-(see `breakdown_faults`). Of several `labels` of an entry the first counts; probabilities may be numbers in strings.
+(see `faults`). Of several `labels` of an entry the first counts; probabilities may be numbers in strings.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
@@ -27,7 +27,7 @@ from dialeval.core.errors import DataError, Fault, SettingError
 from dialeval.core.needs import Need
 from dialeval.data.breakdown.faults import Findings
 from dialeval.data.breakdown.files import Store, open_labels
-from dialeval.data.breakdown.labels import Documents, LabelsReader, Match
+from dialeval.data.breakdown.labels import LabelsReader, Match
 from dialeval.data.breakdown.logs import Annotated, read_logs
 from dialeval.data.rows.system import Rows
 
@@ -44,11 +44,11 @@ class BreakdownData:
 def read(data: Any, labels: Any, match: Match = "turn-index", lenient: bool = False) -> BreakdownData:
     """Annotated dialogues and the labels of one or several detectors.
 
-    `data`: a folder, a JSONL file or an archive (see `breakdown_files`), or parsed dialogues. `labels`: the same for
+    `data`: a folder, a JSONL file or an archive (see `files`), or parsed dialogues. `labels`: the same for
     one detector, a list of paths, or a mapping of names to any of these.
     """
-    if match not in ("turn-index", "position"):
-        raise SettingError(f"labels are matched by turn-index or by position, not by {match!r}")
+    if match not in get_args(Match):
+        raise SettingError(f"labels are matched by {' or by '.join(get_args(Match))}, not by {match!r}")
     findings = Findings(lenient)
     annotated = read_logs(data, findings)
     if not annotated.dialogues:
@@ -66,23 +66,23 @@ def read(data: Any, labels: Any, match: Match = "turn-index", lenient: bool = Fa
     return BreakdownData(annotated, systems, findings.warnings())
 
 
-def _detectors(labels: Any, findings: Findings) -> dict[str, Store | Documents]:
+def _detectors(labels: Any, findings: Findings) -> dict[str, Store]:
     """The places with labels by the name of their detector."""
-    found: dict[str, Store | Documents] = {}
+    detectors: dict[str, Store] = {}
     for name, source in _sources(labels):
         try:
-            stores = _opened(source)
+            stores = open_labels(source)
         except DataError as error:
             # Nothing can be said of a detector that is not there, but the others may have faults too.
             findings.refuse(*error.faults)
             continue
         for inner, store in stores.items():
             called = inner if name is None else name if len(stores) == 1 else f"{name}/{inner}"
-            if called in found:
-                what = f"the detector {called!r} is also in {found[called].where}"
+            if called in detectors:
+                what = f"the detector {called!r} is also in {detectors[called].where}"
                 findings.refuse(Fault(store.where, None, what, "name them: NAME=PATH, or {name: path}"))
-            found.setdefault(called, store)
-    return found
+            detectors.setdefault(called, store)
+    return detectors
 
 
 def _sources(labels: Any) -> list[tuple[str | None, Any]]:
@@ -93,12 +93,3 @@ def _sources(labels: Any) -> list[tuple[str | None, Any]]:
     several = list(labels)
     paths = all(isinstance(source, str | os.PathLike) for source in several)
     return [(None, source) for source in several] if paths and several else [("labels", several)]
-
-
-def _opened(source: Any) -> Mapping[str, Store | Documents]:
-    if isinstance(source, str | os.PathLike):
-        return open_labels(source)
-    if isinstance(source, Iterable) and not isinstance(source, Mapping):
-        return {"labels": Documents(list(source))}
-    what = f"cannot read labels from {type(source).__name__}"
-    raise DataError(Fault("labels", None, what, "pass a path, or a list of parsed labels documents"))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dialeval.data.breakdown.files import Document, Folder
+from dialeval.data.breakdown.files import Document, Files
 from dialeval.data.breakdown.logs import Gathered
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ _ROOM = 1 << 16
 """Turns that are kept before they are copied to where they stay."""
 
 
-def skim_folder(folder: Folder, gathered: Gathered) -> Iterator[Document]:
+def skim_folder(folder: Files, gathered: Gathered) -> Iterator[Document]:
     """Add every document of a folder, in the order of names; those that have to be parsed are handed out instead."""
     from dialeval.data.breakdown.breakdown_kernel import PADDING, skim
 
@@ -32,17 +32,16 @@ def skim_folder(folder: Folder, gathered: Gathered) -> Iterator[Document]:
     found = np.zeros(4, np.int64)
     used = 0
     for name in sorted(folder.names):
-        place = f"{folder.path}{os.sep}{name}"
+        place = f"{folder.where}/{name}"
         size = _fill(place, view)
         data[size : size + PADDING] = 0
         if used > _ROOM - _MOST_TURNS:
             used = _flush(gathered, turns, counts, used)
         if size < _BUFFER and skim(data, size, turns, counts, used, found):
-            start, end, number, foreign = found.tolist()
+            start, end, number, _ = found.tolist()
             gathered.places.append((place, None))
             gathered.dialogues.append(str(view[start:end], "utf-8"))
             gathered.sizes.append(number)
-            gathered.foreign += foreign
             used += number
         else:
             used = _flush(gathered, turns, counts, used)
@@ -53,8 +52,9 @@ def skim_folder(folder: Folder, gathered: Gathered) -> Iterator[Document]:
 def _flush(gathered: Gathered, turns: Ints, counts: Ints, used: int) -> int:
     """Copy the turns to where they stay; 0, the number of those that are still to be copied."""
     if used:
-        gathered.turns.append(turns[:used, 0].copy())
-        gathered.counts.append(counts[:used, :3].copy())
+        gathered.turns += turns[:used, 0].tolist()
+        gathered.count()
+        gathered.counts.append(counts[:used].astype(np.float64))
     return 0
 
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from dialeval.core.errors import DataError, Fault
 from dialeval.data.formats.lines import encoding_faults, split
 from dialeval.data.formats.opening import PathSource, read_bytes, without_mark
-from dialeval.data.rows.fields import FieldNames, Records
+from dialeval.data.formats.records import FieldNames, Records
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -1,20 +1,22 @@
-"""JSON documents: a list of strings, a list of row objects, or an object of system name -> such a list.
+"""JSON documents: any document of a file, and documents of rows.
 
-The document is parsed in one go. The parser keeps no line numbers, so the lines of the items are looked up afterwards,
-and only if there is a fault to place.
+A document of rows is a list of strings, a list of row objects, or an object of system name -> such a list. It is parsed
+in one go. The parser keeps no line numbers, so the lines of the items are looked up afterwards, and only if there is a
+fault to place.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import re
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dialeval.core.errors import DataError, Fault
 from dialeval.data.formats.lines import encoding_faults, split
 from dialeval.data.formats.opening import PathSource, read_bytes, without_mark
-from dialeval.data.rows.fields import Records, kind_of, numbered
+from dialeval.data.formats.records import Records, kind_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,13 +27,33 @@ _FORMS = "give a list of strings, a list of row objects, or an object of system 
 _GAP = re.compile(r"[ \t\r\n,:]*")
 
 
+def load(path: PathSource, form: str = "write a JSON document") -> Any:
+    """The parsed document of a file; `form` says what an empty file should hold."""
+    return parsed(read_bytes(path), os.fspath(path), form)
+
+
+def parsed(data: Bytes, where: str, form: str = "write a JSON document") -> Any:
+    """The value of a JSON document; that it is empty, not UTF-8 or not JSON is a fault."""
+    import orjson
+
+    data = without_mark(data)
+    try:
+        return orjson.loads(data.data)
+    except orjson.JSONDecodeError as error:
+        if not data.tobytes().strip():
+            raise DataError(Fault(where, None, "is empty", form)) from None
+        what = f"not JSON ({error.msg.partition(': line')[0]})"
+        faults = encoding_faults(split(data), where)
+        raise DataError(faults or Fault(where, error.lineno, what, "correct it there")) from None
+
+
 def read(path: PathSource) -> dict[str | None, Records]:
     """The rows of each named list of a file; those of a plain list have no name."""
     data = without_mark(read_bytes(path))
-    where = str(path)
-    document = _parsed(data, where)
+    where = os.fspath(path)
+    document = parsed(data, where, _FORMS)
     if isinstance(document, list):
-        return {None: Records(where, numbered(document), lines=partial(_item_lines, data, None))}
+        return {None: Records(where, enumerate(document, 1), lines=partial(_item_lines, data, None))}
     if not isinstance(document, dict) or not document:
         what = "is an empty object" if isinstance(document, dict) else f"is {kind_of(document)}"
         raise DataError(Fault(where, 1, what, _FORMS))
@@ -44,50 +66,37 @@ def read(path: PathSource) -> dict[str | None, Records]:
     if faults:
         raise DataError(faults)
     return {
-        name: Records(where, numbered(items), lines=partial(_item_lines, data, name))
+        name: Records(where, enumerate(items, 1), lines=partial(_item_lines, data, name))
         for name, items in document.items()
     }
-
-
-def _parsed(data: Bytes, where: str) -> object:
-    import orjson
-
-    if not data.tobytes().strip():
-        raise DataError(Fault(where, None, "is empty", _FORMS))
-    try:
-        return orjson.loads(data.data)
-    except orjson.JSONDecodeError as error:
-        faults = encoding_faults(split(data), where)
-        what = f"not JSON ({error.msg})"
-        raise DataError(faults or Fault(where, error.lineno, what, "correct it there, or write JSONL")) from None
 
 
 def _item_lines(data: Bytes, name: str | None) -> list[int]:
     """The line on which each item of a list starts; fewer where the document is nested too deeply to tell."""
     text = data.tobytes().decode()
-    found: list[int] = []
+    lines: list[int] = []
     line, counted = 1, 0
     try:
         start = _skipped(text, 0) + 1 if name is None else _list_start(text, name)
         for position in _item_starts(text, start):
             line, counted = line + text.count("\n", counted, position), position
-            found.append(line)
+            lines.append(line)
     except RecursionError:
         pass
-    return found
+    return lines
 
 
 def _list_start(text: str, name: str) -> int:
     """Where the items of the list called `name` begin; the last one of that name, as in the parsed document."""
     decoder = json.JSONDecoder()
-    found = position = _skipped(text, 0) + 1
+    start = position = _skipped(text, 0) + 1
     while text[position := _skipped(text, position)] != "}":
         key, position = decoder.raw_decode(text, position)
         position = _skipped(text, position)
         if key == name:
-            found = position + 1
+            start = position + 1
         _, position = decoder.raw_decode(text, position)
-    return found
+    return start
 
 
 def _item_starts(text: str, position: int) -> Iterator[int]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from dialeval.core.errors import Fault
 from dialeval.data.formats.lines import not_utf8, split
 from dialeval.data.formats.opening import PathSource, read_bytes
-from dialeval.data.rows.fields import Records
+from dialeval.data.formats.records import Records
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -15,7 +15,7 @@ from dialeval.core.errors import DataError, Fault
 from dialeval.data.formats.opening import PathSource, read_bytes, without_mark
 
 _SEARCHED_BYTES = 1 << 24
-"""Bytes searched for line feeds at a time, so that a huge file does not need a mask of its own size."""
+"""Bytes searched at a time, so that a huge file does not need a mask of its own size."""
 
 _CHECKED_LINES = 1 << 14
 """Lines that are decoded together: many, so that a good file costs one decoding; few, so that a bad line is near."""
@@ -36,7 +36,7 @@ def read_lines(path: PathSource) -> TextColumn:
 def split(data: Bytes, marked: bool = True) -> TextColumn:
     """The lines of some bytes, without their endings and, at the start of a file, a byte order mark."""
     data = without_mark(data) if marked else data
-    ends = _line_feeds(data)
+    ends = occurrences(data, b"\n")
     if len(data) and (not len(ends) or ends[-1] != len(data) - 1):
         ends = np.append(ends, len(data))
     starts = np.zeros_like(ends)
@@ -60,13 +60,17 @@ def encoding_faults(column: TextColumn, where: str) -> list[Fault]:
     return faults
 
 
-def _line_feeds(data: Bytes) -> Ints:
-    found = []
+def occurrences(data: Bytes, token: bytes) -> Ints:
+    """Where a token stands in some bytes, overlapping ones included."""
+    found = [np.zeros(0, np.int64)]
     for start in range(0, len(data), _SEARCHED_BYTES):
-        part = data[start : start + _SEARCHED_BYTES]
-        found.append(np.flatnonzero(part == ord("\n")) + start)
+        part = data[start : start + _SEARCHED_BYTES + len(token) - 1]
+        places = np.flatnonzero(part[: max(len(part) - len(token) + 1, 0)] == token[0])
+        for at, byte in enumerate(token[1:], 1):
+            places = places[part[places + at] == byte]
+        found.append(places + start)
         release(part)
-    return np.concatenate(found) if found else np.zeros(0, np.int64)
+    return np.concatenate(found)
 
 
 def _decoding_error(view: memoryview) -> UnicodeDecodeError | None:

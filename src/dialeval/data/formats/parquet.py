@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from dialeval.core.needs import Need
-    from dialeval.data.rows.fields import FieldNames
+    from dialeval.data.formats.records import FieldNames
 
 
 def read(path: PathSource, names: FieldNames | None, need: Need) -> pa.Table:

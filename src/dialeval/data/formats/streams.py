@@ -42,57 +42,50 @@ def matching(pattern: str) -> list[str]:
     """The files that match a pattern, in the order of their names; `**` reaches into folders."""
     if is_remote(pattern):
         system, inside = _storage(pattern)
-        with _storage_faults(pattern):
-            found = [system.unstrip_protocol(name) for name in system.glob(inside) if not system.isdir(name)]
+        with _faults_named(pattern):
+            names = [system.unstrip_protocol(name) for name in system.glob(inside) if not system.isdir(name)]
     else:
-        found = [name for name in glob.glob(local_path(pattern), recursive=True) if not os.path.isdir(name)]  # noqa: PTH112, PTH207
-    if not found:
+        names = [name for name in glob.glob(local_path(pattern), recursive=True) if not os.path.isdir(name)]  # noqa: PTH112, PTH207
+    if not names:
         raise DataError(Fault(pattern, None, "no file matches", "check the pattern, and quote it for the shell"))
-    return sorted(found)
+    return sorted(names)
 
 
 def size_of(path: str) -> int:
     """The bytes of a file as it is stored."""
-    if is_remote(path):
-        system, inside = _storage(path)
-        with _storage_faults(path):
+    with _faults_named(path):
+        if is_remote(path):
+            system, inside = _storage(path)
             return int(system.size(inside))
-    try:
         return Path(local_path(path)).stat().st_size
-    except OSError as error:
-        raise DataError(unreadable(path, error)) from None
 
 
 def changed_at(path: str) -> str:
-    """What tells that a file was written again: its time of change, or what the storage knows instead."""
-    if is_remote(path):
-        system, inside = _storage(path)
-        with _storage_faults(path):
+    """A key that changes when a file is written again: its time of change, or what the storage has instead."""
+    with _faults_named(path):
+        if is_remote(path):
+            system, inside = _storage(path)
             return str(system.ukey(inside))
-    try:
         return str(Path(local_path(path)).stat().st_mtime_ns)
-    except OSError as error:
-        raise DataError(unreadable(path, error)) from None
 
 
 @contextmanager
 def stored(path: str) -> Iterator[IO[bytes]]:
-    """The bytes of a file as it is stored, to be read and sought in."""
+    """A stream of the bytes of a file as it is stored; it can seek."""
+    with _faults_named(path), _opened(path) as stream:
+        yield stream
+
+
+def _opened(path: str) -> IO[bytes]:
     if is_remote(path):
         system, inside = _storage(path)
-        with _storage_faults(path), system.open(inside, "rb") as stream:
-            yield stream
-        return
-    try:
-        with open(local_path(path), "rb") as stream:  # noqa: PTH123  (a Path would turn an empty name into the current folder)
-            yield stream
-    except OSError as error:
-        raise DataError(unreadable(path, error)) from None
+        return cast("IO[bytes]", system.open(inside, "rb"))
+    return open(local_path(path), "rb")  # noqa: PTH123  (a Path would turn an empty name into the current folder)
 
 
 @contextmanager
 def unpacked(path: str) -> Iterator[IO[bytes]]:
-    """The unpacked bytes of a file, to be read once."""
+    """A stream of the unpacked bytes of a file, from front to back."""
     packing = packing_of(path)
     with stored(path) as raw:
         if not packing:
@@ -126,7 +119,8 @@ def _storage(path: str) -> tuple[Any, str]:
 
 
 @contextmanager
-def _storage_faults(path: str) -> Iterator[None]:
+def _faults_named(path: str) -> Iterator[None]:
+    """An error of the system becomes a fault that names the path."""
     try:
         yield
     except OSError as error:
@@ -179,9 +173,9 @@ def _end_of_line(content: bytes, count: int, feeds: int) -> int:
 
 def count_lines(path: str, size: int) -> int:
     """The line feeds among the first bytes of a file."""
-    found = 0
+    feeds = 0
     with stored(path) as stream:
         while size > 0 and (chunk := stream.read(min(_CHUNK, size))):
-            found += chunk.count(b"\n")
+            feeds += chunk.count(b"\n")
             size -= len(chunk)
-    return found
+    return feeds

@@ -1,93 +1,54 @@
 """Tables of other libraries as Arrow tables: Arrow, pandas, polars, Hugging Face datasets, and their columns.
 
-Nothing is imported to find out: an object of a library can only be there if the library is loaded. A single column (a
-series, an array) becomes a table with the one column `response`. A missing value of pandas (NaN, NA) is a null.
+Whatever speaks the Arrow PyCapsule interface is taken through it, without its library being imported. A single column
+(a series, an array) becomes a table with the one column `response`. A missing value of pandas (NaN, NA) is a null.
 """
 
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from dialeval.core.errors import DataError, Fault
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     import pyarrow as pa
 
     from dialeval.core.needs import Need
-    from dialeval.data.rows.fields import FieldNames
-
-    Converter: TypeAlias = Callable[[Any, FieldNames, Need], pa.Table]
+    from dialeval.data.formats.records import FieldNames
 
 
 def as_table(source: object, where: str, names: FieldNames, need: Need) -> pa.Table | None:
     """The table behind an object, or None if it is no table."""
-    convert = _converter(source)
-    if convert is None:
+    pandas = sys.modules.get("pandas")  # an object of pandas can only be there if pandas is loaded
+    from_pandas = pandas is not None and isinstance(source, pandas.DataFrame | pandas.Series)
+    is_dataset = hasattr(source, "column_names") and hasattr(source, "__getitem__")
+    if not (from_pandas or is_dataset or hasattr(source, "__arrow_c_stream__") or hasattr(source, "__arrow_c_array__")):
         return None
     import pyarrow as pa
 
     try:
-        return convert(source, names, need)
+        if from_pandas:
+            return _from_pandas(source, names, need)
+        if is_dataset and not isinstance(source, pa.Table | pa.RecordBatch):
+            return _from_dataset(source)
+        return _from_arrow(source, names, need)
     except (pa.ArrowException, TypeError, ValueError) as error:
         what = f"cannot be made an Arrow table ({(str(error) or type(error).__name__).splitlines()[0]:.200})"
         remedy = "give every column one type: strings, or lists of strings"
         raise DataError(Fault(where, None, what, remedy)) from None
 
 
-def _converter(source: object) -> Converter | None:
-    for library, kinds in _CONVERTERS.items():
-        module = sys.modules.get(library)
-        for kind, convert in kinds.items():
-            if module is not None and isinstance(source, getattr(module, kind)):
-                return convert
-    if hasattr(source, "column_names") and hasattr(source, "__getitem__"):
-        return _from_dataset
-    return _from_stream if hasattr(source, "__arrow_c_stream__") else None
-
-
-def _from_table(source: pa.Table, _names: FieldNames, _need: Need) -> pa.Table:
-    return source
-
-
-def _from_record_batch(source: pa.RecordBatch, _names: FieldNames, _need: Need) -> pa.Table:
-    import pyarrow as pa
-
-    return pa.Table.from_batches([source])
-
-
-def _from_array(source: pa.Array | pa.ChunkedArray, names: FieldNames, _need: Need) -> pa.Table:
-    import pyarrow as pa
-
-    if pa.types.is_struct(source.type):
-        return pa.Table.from_struct_array(source)
-    return pa.table({names.response: source})
-
-
 def _from_pandas(source: Any, names: FieldNames, need: Need) -> pa.Table:
     import pyarrow as pa
 
-    # Only what matters: a column of scores need not be something Arrow knows.
+    if not hasattr(source, "columns"):
+        return _from_arrow(pa.array(source, from_pandas=True), names, need)
+    # Only what matters: a column of scores need not be something Arrow knows; and not the index.
     return pa.Table.from_pandas(source[names.chosen(source.columns, need)], preserve_index=False)
 
 
-def _from_pandas_series(source: Any, names: FieldNames, need: Need) -> pa.Table:
-    import pyarrow as pa
-
-    return _from_array(pa.array(source, from_pandas=True), names, need)
-
-
-def _from_polars(source: Any, names: FieldNames, need: Need) -> pa.Table:
-    return source.select(names.chosen(source.columns, need)).to_arrow()
-
-
-def _from_polars_series(source: Any, names: FieldNames, need: Need) -> pa.Table:
-    return _from_array(source.to_arrow(), names, need)
-
-
-def _from_dataset(source: Any, _names: FieldNames, _need: Need) -> pa.Table:
+def _from_dataset(source: Any) -> pa.Table:
     """A Hugging Face dataset; asked for its rows, since its table also holds rows that were filtered out."""
     import pyarrow as pa
 
@@ -96,19 +57,15 @@ def _from_dataset(source: Any, _names: FieldNames, _need: Need) -> pa.Table:
     return pa.table({name: list(source[name]) for name in source.column_names})
 
 
-def _from_stream(source: Any, _names: FieldNames, _need: Need) -> pa.Table:
+def _from_arrow(source: Any, names: FieldNames, need: Need) -> pa.Table:
     import pyarrow as pa
 
-    return pa.table(source)
-
-
-_CONVERTERS: dict[str, dict[str, Converter]] = {
-    "pyarrow": {
-        "Table": _from_table,
-        "RecordBatch": _from_record_batch,
-        "Array": _from_array,
-        "ChunkedArray": _from_array,
-    },
-    "pandas": {"DataFrame": _from_pandas, "Series": _from_pandas_series},
-    "polars": {"DataFrame": _from_polars, "Series": _from_polars_series},
-}
+    if hasattr(source, "to_arrow"):  # polars, whose interface gives categories that Arrow cannot read
+        frame = hasattr(source, "columns")
+        source = (source[names.chosen(source.columns, need)] if frame else source).to_arrow()
+    if isinstance(source, pa.Table):
+        return source
+    column = pa.array(source) if hasattr(source, "__arrow_c_array__") else pa.chunked_array(source)
+    if pa.types.is_struct(column.type):
+        return pa.Table.from_struct_array(column)
+    return pa.table({names.response: column})

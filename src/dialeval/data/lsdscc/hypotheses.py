@@ -14,21 +14,22 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, overload
+from typing import Any, TypeVar, overload
 
 import numpy as np
 
-from dialeval.core.arrays import Bytes, Ints, release
+from dialeval.core.arrays import offsets_of
 from dialeval.core.columns import RaggedColumn, TextColumn
 from dialeval.core.errors import DataError, Fault, SettingError
 from dialeval.core.needs import Need
-from dialeval.data.formats import jsonl
-from dialeval.data.formats.lines import encoding_faults, read_lines, split
-from dialeval.data.formats.opening import PathSource, format_of, read_bytes, stem_of, without_mark
-from dialeval.data.rows.fields import LISTS, kind_of, numbered
-from dialeval.data.rows.gathering import offsets_of
+from dialeval.data.formats import json_document, jsonl
+from dialeval.data.formats.lines import occurrences, read_lines
+from dialeval.data.formats.opening import LINES, PathSource, format_of, stem_of
+from dialeval.data.formats.records import LISTS, kind_of
 from dialeval.data.rows.reading import UNNAMED, files_in, is_folder
 from dialeval.data.rows.system import Rows
+
+T = TypeVar("T")
 
 EOS = "</s>"
 """What stands between two hypotheses of a line unless something else is said."""
@@ -36,50 +37,55 @@ EOS = "</s>"
 FIELDS = ("hypotheses", "responses", "response")
 """Where an object may hold its hypotheses."""
 
-_SEARCHED_BYTES = 1 << 24
-"""Bytes searched for separators at a time, so that a huge file does not need a mask of its own size."""
-
 _HYPOTHESES_REMEDY = "give a list of strings per query"
 
 
-class HypothesisSet(Sequence[list[str]]):
+class TextSet(Sequence[T]):
+    """What belongs to one query, in order; equal to another one of the same class that holds the same."""
+
+    _items: list[T]
+
+    @overload
+    def __getitem__(self, index: int) -> T: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[T]: ...
+
+    def __getitem__(self, index: int | slice) -> T | list[T]:
+        return self._items[index]
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __eq__(self, other: object) -> bool:
+        return vars(self) == vars(other) if type(other) is type(self) else NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+class HypothesisSet(TextSet[list[str]]):
     """The hypotheses of one query, each a list of words; a string is split at white space."""
 
     def __init__(self, hypotheses: Iterable[Sequence[str]]) -> None:
-        self._hypotheses = [words_of(hypothesis, "a hypothesis") for hypothesis in hypotheses]
+        self._items = [words_of(hypothesis, "a hypothesis") for hypothesis in hypotheses]
 
     @classmethod
     def from_line(cls, line: str, eos: str = EOS) -> HypothesisSet:
         """The hypotheses of a line, cut at `eos`."""
-        return cls(_cut(line, eos))
+        if not eos:
+            raise SettingError("the separator of hypotheses is empty; give the token that stands between them")
+        return cls(line.split(eos))
 
     @classmethod
     def load_corpus(cls, path: PathSource, eos: str = EOS) -> list[HypothesisSet]:
         """The hypotheses of every query of a file."""
         return [cls(row) for row in read_hypothesis_column(path, eos)]
 
-    @overload
-    def __getitem__(self, index: int) -> list[str]: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> list[list[str]]: ...
-
-    def __getitem__(self, index: int | slice) -> list[str] | list[list[str]]:
-        return self._hypotheses[index]
-
-    def __len__(self) -> int:
-        return len(self._hypotheses)
-
-    def __eq__(self, other: object) -> bool:
-        return self._hypotheses == other._hypotheses if isinstance(other, HypothesisSet) else NotImplemented
-
-    __hash__ = None  # type: ignore[assignment]
-
     def __repr__(self) -> str:
-        return f"HypothesisSet({self._hypotheses!r})"
+        return f"HypothesisSet({self._items!r})"
 
     def __str__(self) -> str:
-        return "\n".join(" ".join(words) for words in self._hypotheses)
+        return "\n".join(" ".join(words) for words in self._items)
 
 
 def holds_hypotheses(source: Any) -> bool:
@@ -92,42 +98,38 @@ def holds_hypotheses(source: Any) -> bool:
 def read_hypotheses(source: Any, eos: str = EOS, name: str | None = None) -> list[Rows]:
     """The hypotheses of every system: a path, a folder, a list of lists of texts, or a mapping of systems to these."""
     if isinstance(source, Mapping):
-        found = [rows for key, value in source.items() for rows in read_hypotheses(value, eos, str(key))]
-        if not found:
+        if not source:
             raise DataError(Fault(name or "responses", None, "is an empty mapping", "name at least one system"))
-        return found
+        return [rows for key, value in source.items() for rows in read_hypotheses(value, eos, str(key))]
     if isinstance(source, str | os.PathLike):
         if is_folder(source):
-            systems = {stem_of(file): file for file in files_in(source)}
             prefix = "" if name is None else f"{name}/"
-            return [rows for stem, file in systems.items() for rows in read_hypotheses(file, eos, prefix + stem)]
+            return read_hypotheses({prefix + stem_of(file): file for file in files_in(source)}, eos)
         column = read_hypothesis_column(source, eos)
         return [Rows(name or stem_of(source), {Need.HYPOTHESES: column}, where=os.fspath(source))]
     where = name or "responses"
     if not isinstance(source, LISTS):
         remedy = "pass a path, a list with a list of texts per query, or a mapping of systems to these"
         raise DataError(Fault(where, None, f"{kind_of(source)} is no source of hypotheses", remedy))
-    return [Rows(name or UNNAMED, {Need.HYPOTHESES: _column(numbered(source), where)}, where=where)]
+    return [Rows(name or UNNAMED, {Need.HYPOTHESES: _column(enumerate(source, 1), where)}, where=where)]
 
 
 def read_hypothesis_column(path: PathSource, eos: str = EOS) -> RaggedColumn:
     """The hypotheses of every query of a file."""
     where, kind = os.fspath(path), format_of(path)
+    if kind == LINES:
+        return separated(read_lines(path), eos)
     if kind == "jsonl":
         records = jsonl.read(path)
-        column = _column(records.rows, where, records.faults)
-    elif kind == "json":
-        document = document_of(path)
+        return _column(records.rows, where, records.faults)
+    if kind == "json":
+        document = json_document.load(path, _HYPOTHESES_REMEDY)
         items = list(document.values()) if isinstance(document, dict) else document
         if not isinstance(items, list):
             raise DataError(Fault(where, 1, f"is {kind_of(document)}", _HYPOTHESES_REMEDY))
-        column = _column(numbered(items), where)
-    elif kind == "txt":
-        return separated(read_lines(path), eos)
-    else:
-        remedy = "give lines with a separator between hypotheses, .json or .jsonl"
-        raise DataError(Fault(where, None, f"a .{kind} file does not hold hypotheses", remedy))
-    return column
+        return _column(enumerate(items, 1), where)
+    remedy = "give lines with a separator between hypotheses, .json or .jsonl"
+    raise DataError(Fault(where, None, f"a .{kind} file does not hold hypotheses", remedy))
 
 
 def separated(lines: TextColumn, eos: str) -> RaggedColumn:
@@ -138,7 +140,7 @@ def separated(lines: TextColumn, eos: str) -> RaggedColumn:
         token = b""
     if not token:
         raise SettingError("the separator of hypotheses is not a text; give the token that stands between them")
-    places = _occurrences(lines.data, token)
+    places = occurrences(lines.data, token)
     rows = np.searchsorted(lines.starts, places, side="right") - 1
     inside = (rows >= 0) & (places + len(token) <= lines.ends[rows])
     places, rows = places[inside], rows[inside]
@@ -154,19 +156,6 @@ def separated(lines: TextColumn, eos: str) -> RaggedColumn:
     return RaggedColumn(TextColumn(lines.data, starts, ends), offsets)
 
 
-def _occurrences(data: Bytes, token: bytes) -> Ints:
-    """Where a token stands in some bytes, overlapping ones included."""
-    found = []
-    for start in range(0, len(data), _SEARCHED_BYTES):
-        part = data[start : start + _SEARCHED_BYTES + len(token) - 1]
-        places = np.flatnonzero(part[: max(len(part) - len(token) + 1, 0)] == token[0])
-        for at, byte in enumerate(token[1:], 1):
-            places = places[part[places + at] == byte]
-        found.append(places + start)
-        release(part)
-    return np.concatenate(found) if found else np.zeros(0, np.int64)
-
-
 def _apart(places: Sequence[int], width: int) -> list[int]:
     """Which occurrences are met when the search goes on after each."""
     kept, end = [], 0
@@ -180,7 +169,7 @@ def _apart(places: Sequence[int], width: int) -> list[int]:
 def _column(rows: Iterable[tuple[int, object]], where: str, faults: list[Fault] | None = None) -> RaggedColumn:
     """The hypotheses of rows that hold lists of texts; `faults` grows while rows are read."""
     faults = [] if faults is None else faults
-    found = []
+    hypotheses = []
     for line, row in rows:
         if isinstance(row, dict):
             row = next((row[field] for field in FIELDS if field in row), row)
@@ -190,12 +179,12 @@ def _column(rows: Iterable[tuple[int, object]], where: str, faults: list[Fault] 
             what = f"has none of the fields {', '.join(FIELDS)}" if isinstance(row, dict) else f"is {kind_of(row)}"
             faults.append(Fault(where, line, what, _HYPOTHESES_REMEDY))
             continue
-        found.append([text_of(text, where, line, "a hypothesis", faults) for text in row])
-    if not found and not faults:
+        hypotheses.append([text_of(text, where, line, "a hypothesis", faults) for text in row])
+    if not hypotheses and not faults:
         faults.append(Fault(where, None, "holds no hypotheses", _HYPOTHESES_REMEDY))
     if faults:
         raise DataError(faults)
-    return RaggedColumn.from_lists(found, where)
+    return RaggedColumn.from_lists(hypotheses, where)
 
 
 def text_of(text: object, where: str, line: int | None, what: str, faults: list[Fault]) -> str:
@@ -218,21 +207,3 @@ def words_of(text: Sequence[str], what: str) -> list[str]:
         remedy = "make it a string, or a list of words"
         raise DataError(Fault("words", None, f"{what} holds {kind_of(odd)} where a word is expected", remedy))
     return words
-
-
-def _cut(line: str, eos: str) -> list[str]:
-    if not eos:
-        raise SettingError("the separator of hypotheses is empty; give the token that stands between them")
-    return line.split(eos)
-
-
-def document_of(path: PathSource) -> Any:
-    """The parsed content of a JSON file."""
-    import orjson
-
-    data, where = without_mark(read_bytes(path)), os.fspath(path)
-    try:
-        return orjson.loads(data.data)
-    except orjson.JSONDecodeError as error:
-        faults = encoding_faults(split(data), where)
-        raise DataError(faults or Fault(where, error.lineno, f"not JSON ({error.msg})", "correct it there")) from None

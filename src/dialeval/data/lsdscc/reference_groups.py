@@ -15,32 +15,33 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any, overload
+from typing import Any
 
 from dialeval.core.columns import GroupedColumn, TextColumn
 from dialeval.core.errors import DataError, Fault
 from dialeval.core.needs import Need
+from dialeval.data.formats import json_document
 from dialeval.data.formats.opening import PathSource
-from dialeval.data.lsdscc.hypotheses import document_of, text_of, words_of
-from dialeval.data.rows.fields import LISTS, kind_of, numbered
+from dialeval.data.formats.records import LISTS, kind_of
+from dialeval.data.lsdscc.hypotheses import TextSet, text_of, words_of
 from dialeval.data.rows.system import Rows
 
 _GROUPS_REMEDY = "give an object of group id -> list of references per query, a list of such lists, or a list"
 
 
-class ReferenceSet(Sequence[list[list[str]]]):
+class ReferenceSet(TextSet[list[list[str]]]):
     """The references of one query in groups, each a list of words; a string is split at white space."""
 
     def __init__(
         self, groups: Iterable[Sequence[Sequence[str]]], query: str | None = None, names: Sequence[str] | None = None
     ) -> None:
-        self._groups = [[words_of(text, "a reference") for text in group] for group in groups]
+        self._items = [[words_of(text, "a reference") for text in group] for group in groups]
         self.query = query
         """What the references answer, if it is known."""
-        self.names = list(names) if names is not None else [str(group) for group in range(len(self._groups))]
+        self.names = list(names) if names is not None else [str(group) for group in range(len(self._items))]
         """The ids of the groups, in order."""
-        if len(self.names) != len(self._groups):
-            what = f"{len(self._groups)} groups have {len(self.names)} names"
+        if len(self.names) != len(self._items):
+            what = f"{len(self._items)} groups have {len(self.names)} names"
             raise DataError(Fault("reference set", None, what, "name every group once"))
 
     @classmethod
@@ -66,29 +67,10 @@ class ReferenceSet(Sequence[list[list[str]]]):
     @property
     def n_references(self) -> int:
         """Number of references in all groups together."""
-        return sum(map(len, self._groups))
-
-    @overload
-    def __getitem__(self, index: int) -> list[list[str]]: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> list[list[list[str]]]: ...
-
-    def __getitem__(self, index: int | slice) -> list[list[str]] | list[list[list[str]]]:
-        return self._groups[index]
-
-    def __len__(self) -> int:
-        return len(self._groups)
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, ReferenceSet):
-            return NotImplemented
-        return (self._groups, self.query, self.names) == (other._groups, other.query, other.names)
-
-    __hash__ = None  # type: ignore[assignment]
+        return sum(map(len, self._items))
 
     def __repr__(self) -> str:
-        return f"ReferenceSet({self._groups!r}, query={self.query!r}, names={self.names!r})"
+        return f"ReferenceSet({self._items!r}, query={self.query!r}, names={self.names!r})"
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -105,7 +87,7 @@ def read_groups(source: Any) -> Groups:
     """Reference groups: the path of a JSON file, a mapping of queries to groups, or a list of groups per query."""
     where = Need.REFERENCE_GROUPS.argument
     if isinstance(source, str | os.PathLike):
-        where, source = os.fspath(source), document_of(source)
+        where, source = os.fspath(source), json_document.load(source, _GROUPS_REMEDY)
     named = isinstance(source, Mapping)
     if not named and not isinstance(source, LISTS):
         raise DataError(Fault(where, None, f"is {kind_of(source)}", "give an object of query -> groups, or a list"))
@@ -114,7 +96,7 @@ def read_groups(source: Any) -> Groups:
     texts: list[str] = []
     sizes: list[int] = []
     names: list[Sequence[str]] = []
-    for number, row in numbered(source.values() if named else source):
+    for number, row in enumerate(source.values() if named else source, 1):
         ids, groups = _groups_of(row, where, queries[number - 1] or number, faults)
         for group in groups:
             texts += group

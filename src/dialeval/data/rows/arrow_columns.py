@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 import numpy.typing as npt
 
-from dialeval.core.arrays import Ints
+from dialeval.core.arrays import Ints, offsets_of
 from dialeval.core.columns import Column, RaggedColumn, TextColumn
 from dialeval.core.errors import DataError, Fault
 from dialeval.core.needs import Need
-from dialeval.data.rows.fields import FieldNames, Records, numbered
-from dialeval.data.rows.gathering import gather_rows, gather_texts, named_dialogues, offsets_of, text_field
+from dialeval.data.formats.records import FieldNames, Records
+from dialeval.data.rows.gathering import gather_rows, gather_texts, named_dialogues, text_field
 from dialeval.data.rows.system import NO_TURN, Rows, by_system
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ def _columnwise(columns: dict[str, pa.Array], where: str, names: FieldNames, sys
 
 def _records(table: pa.Table, where: str) -> Records:
     batches = (row for batch in table.to_batches(1024) for row in batch.to_pylist())
-    return Records(where, numbered(batches), header=tuple(table.column_names))
+    return Records(where, enumerate(batches, 1), header=tuple(table.column_names))
 
 
 def _whole(column: pa.ChunkedArray) -> pa.Array:

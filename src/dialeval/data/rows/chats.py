@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from dialeval.data.rows.fields import LISTS, FieldReader, RowObject, kind_of, listed
+from dialeval.data.formats.records import LISTS, RowObject, kind_of, listed
+from dialeval.data.rows.fields import FieldReader
 
 ROLES = ("system", "developer", "user", "assistant", "tool", "function")
 _CALLS = ("tool_calls", "function_call")

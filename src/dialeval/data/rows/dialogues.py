@@ -3,31 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 
-from dialeval.core.errors import DataError, Fault
 from dialeval.data.formats import jsonl
 from dialeval.data.formats.opening import PathSource
-from dialeval.data.rows.fields import FieldNames, FieldReader, kind_of
+from dialeval.data.formats.records import FieldNames, all_of, kind_of
+from dialeval.data.rows.fields import FieldReader
 
 
 def read_dialogues(paths: Iterable[PathSource]) -> list[list[str]]:
     """The turns of every dialogue in files, in order; the faults of all files if there are any."""
-    found: list[list[str]] = []
-    faults: list[Fault] = []
-    for path in paths:
-        try:
-            records = jsonl.read(path)
-        except DataError as error:
-            faults += error.faults
-            continue
-        reader = FieldReader(records.where, FieldNames(), records.faults)
-        for reader.line, row in records.rows:
-            turns = row.get("turns", row.get("messages")) if isinstance(row, dict) else None
-            if turns is None:
-                reader.fault(f"is {kind_of(row)} without turns", "give a list of texts as `turns`, or `messages`")
-                continue
-            found.append(reader.texts(turns, "turns", turns=True))
-        faults += records.faults
-    if faults:
-        raise DataError(faults)
-    return found
+    files = all_of(partial(_file_dialogues, path) for path in paths)
+    return [turns for dialogues in files for turns in dialogues]
+
+
+def _file_dialogues(path: PathSource) -> list[list[str]]:
+    records = jsonl.read(path)
+    reader = FieldReader(records.where, FieldNames(), records.faults)
+    dialogues = []
+    for reader.line, row in records.rows:
+        turns = row.get("turns", row.get("messages")) if isinstance(row, dict) else None
+        if turns is None:
+            reader.fault(f"is {kind_of(row)} without turns", "give a list of texts as `turns`, or `messages`")
+        else:
+            dialogues.append(reader.texts(turns, "turns", turns=True))
+    records.raise_faults()
+    return dialogues

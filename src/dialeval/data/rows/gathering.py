@@ -6,21 +6,22 @@ own. Both go through all rows, collect the faults of all of them, and then eithe
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dialeval.core.arrays import Ints
+from dialeval.core.arrays import offsets_of
 from dialeval.core.columns import Column, RaggedColumn, TextColumn
 from dialeval.core.errors import DataError, Fault
 from dialeval.core.needs import Need
+from dialeval.data.formats.records import FieldNames, Records, kind_of
 from dialeval.data.rows.chats import chat_responses, dialogue_name
-from dialeval.data.rows.fields import FieldNames, FieldReader, Records, kind_of, missing_field
+from dialeval.data.rows.fields import FieldReader, missing_field
 from dialeval.data.rows.system import NO_TURN, Rows, by_system
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+_RowParts = tuple[str, Sequence[str], Sequence[str], str | None, str | None, int | None]
+"""Response, references, context, system, dialogue and turn of a row."""
 
 
 class _RaggedLists:
@@ -40,65 +41,53 @@ class _RaggedLists:
         return RaggedColumn(TextColumn.from_strings(self.values), offsets_of(self.counts))
 
 
-class _GrowingRows:
-    """The columns of all systems of a file while it is read."""
-
-    def __init__(self, default: str) -> None:
-        self.default = default
-        self.responses: list[str] = []
-        self.references = _RaggedLists()
-        self.contexts = _RaggedLists()
-        self.codes: list[int] = []
-        self.systems: dict[str, int] = {}
-        self.dialogues: list[str | None] = []
-        self.turns: list[int] = []
-
-    def add(
-        self,
-        response: str,
-        references: Sequence[str] = (),
-        context: Sequence[str] = (),
-        system: str | None = None,
-        dialogue: str | None = None,
-        turn: int | None = None,
-    ) -> None:
-        self.responses.append(response)
-        self.references.add(references)
-        self.contexts.add(context)
-        self.codes.append(self.systems.setdefault(system or self.default, len(self.systems)))
-        self.dialogues.append(dialogue)
-        self.turns.append(NO_TURN if turn is None else turn)
-
-    def finish(self, where: str) -> list[Rows]:
-        columns: dict[Need, Column] = {Need.RESPONSE: TextColumn.from_strings(self.responses)}
-        for need, lists in ((Need.REFERENCE, self.references), (Need.CONTEXT, self.contexts)):
-            if lists.values:
-                columns[need] = lists.column()
-        turns = np.array(self.turns, np.int64)
-        given = turns if (turns != NO_TURN).any() else None
-        rows = Rows(self.default, columns, named_dialogues(self.dialogues), given, where)
-        return by_system(rows, list(self.systems), np.array(self.codes, np.int64))
-
-
 def gather_rows(records: Records, names: FieldNames, system: str, part: bool = False) -> list[Rows]:
     """The rows of each system in order of appearance; `system` is the name of those that give none.
 
     A part of an input may be without a row; a whole input may not.
     """
     _require_response(records, names)
+    responses: list[str] = []
+    references, contexts = _RaggedLists(), _RaggedLists()
+    systems: dict[str, int] = {}
+    codes: list[int] = []
+    dialogues: list[str | None] = []
+    turns: list[int] = []
+    for response, own_references, context, own_system, dialogue, turn in _row_parts(records, names):
+        responses.append(response)
+        references.add(own_references)
+        contexts.add(context)
+        codes.append(systems.setdefault(own_system or system, len(systems)))
+        dialogues.append(dialogue)
+        turns.append(NO_TURN if turn is None else turn)
+    if not records.faults and not responses and not part:
+        records.faults.append(no_rows(records.where))
+    records.raise_faults()
+    if not responses:
+        return []
+    columns: dict[Need, Column] = {Need.RESPONSE: TextColumn.from_strings(responses)}
+    for need, lists in ((Need.REFERENCE, references), (Need.CONTEXT, contexts)):
+        if lists.values:
+            columns[need] = lists.column()
+    turn_column = np.array(turns, np.int64) if any(turn != NO_TURN for turn in turns) else None
+    rows = Rows(system, columns, named_dialogues(dialogues), turn_column, records.where)
+    return by_system(rows, list(systems), np.array(codes, np.int64))
+
+
+def _row_parts(records: Records, names: FieldNames) -> Iterator[_RowParts]:
+    """What each row holds; a chat is several rows, and what cannot be read is a fault."""
     reader = FieldReader(records.where, names, records.faults)
-    growing = _GrowingRows(system)
     for reader.line, row in records.rows:
         if isinstance(row, str):
-            growing.add(reader.text(row, "the row"))
+            yield reader.text(row, "the row"), (), (), None, None, None
         elif not isinstance(row, dict):
             reader.fault(f"the row is {kind_of(row)}", "make it an object with a response, or a string")
         elif row.get(names.messages) is not None:
-            name, dialogue = reader.system(row), dialogue_name(reader, row)
+            system, dialogue = reader.system(row), dialogue_name(reader, row)
             for turn, text, context, references in chat_responses(reader, row):
-                growing.add(text, references, context, name, dialogue, turn)
+                yield text, references, context, system, dialogue, turn
         else:
-            growing.add(
+            yield (
                 reader.response(row),
                 reader.references(row),
                 reader.context(row),
@@ -106,10 +95,6 @@ def gather_rows(records: Records, names: FieldNames, system: str, part: bool = F
                 reader.dialogue(row),
                 reader.turn(row),
             )
-    if not records.faults and not growing.responses and not part:
-        records.faults.append(no_rows(records.where))
-    records.raise_faults()
-    return growing.finish(records.where) if growing.responses else []
 
 
 def gather_texts(records: Records, names: FieldNames, need: Need) -> RaggedColumn:
@@ -155,12 +140,6 @@ def text_field(there: Sequence[str], names: FieldNames, need: Need) -> str | Non
         if name in there:
             return name
     return there[0] if len(there) == 1 else None
-
-
-def offsets_of(counts: Iterable[int] | Ints) -> Ints:
-    """Row offsets from the number of texts in each row."""
-    ends = np.cumsum(np.asarray(counts, np.int64))
-    return np.concatenate((np.zeros(1, np.int64), ends))
 
 
 def named_dialogues(names: Sequence[str | None]) -> TextColumn | None:

@@ -1,6 +1,6 @@
 """Ratings: replies with what people said about them, as columns, one row per rated reply.
 
-A rated row is a row (see `row_fields`) with `scores`, and where known `scale`, `dataset` and `level`:
+A rated row is a row (see `fields`) with `scores`, and where known `scale`, `dataset` and `level`:
 
 - `scores`: an object of quality -> number, or list with one value per annotator (null: that one did not answer); or
   directly a number or a list, which is then the quality `overall`. In a table it may be JSON in a cell, or columns
@@ -15,11 +15,12 @@ has NaN there. Every fault of every file is found before one is raised.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain
 from os import PathLike, fspath
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -27,9 +28,11 @@ import numpy.typing as npt
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.errors import DataError, Fault, SettingError
 from dialeval.core.needs import Need
-from dialeval.data.formats import delimited, json_document, jsonl, parquet
-from dialeval.data.formats.opening import PathSource, format_of, stem_of
-from dialeval.data.rows.fields import LISTS, FieldNames, FieldReader, Records, RowObject, kind_of, listed, numbered
+from dialeval.data.formats import parquet
+from dialeval.data.formats.opening import LINES, PathSource, format_of, stem_of
+from dialeval.data.formats.records import LISTS, FieldNames, Records, RowObject, all_of, kind_of, listed
+from dialeval.data.rows.fields import FieldReader
+from dialeval.data.rows.reading import file_records
 
 OVERALL = "overall"
 """The quality that every rated set is expected to have."""
@@ -39,7 +42,8 @@ DIALOGUE = "dialog"
 
 _OWN = ("scores", "scale", "dataset", "level")
 _PLAIN = (OVERALL, "score", "rating")
-_DELIMITERS = {"csv": ",", "tsv": "\t"}
+_LISTED = ("datasets", "dialogues", "systems", "contexts", "responses", "references", "levels")
+"""The columns of `Ratings` that are plain lists."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -67,23 +71,11 @@ class Ratings:
 
     def take(self, rows: Ints | npt.NDArray[np.bool_]) -> Ratings:
         """The given rows, by number or by mask, in order."""
-        chosen = np.arange(len(self))[rows]
-
-        def some(column: Sequence[Any]) -> list[Any]:
-            return [column[row] for row in chosen.tolist()]
-
-        return Ratings(
-            some(self.datasets),
-            some(self.dialogues),
-            some(self.systems),
-            some(self.contexts),
-            some(self.responses),
-            some(self.references),
-            some(self.levels),
-            self.scales[chosen],
-            {quality: some(column) for quality, column in self.annotations.items()},
-            {quality: column[chosen] for quality, column in self.values.items()},
-        )
+        chosen: list[int] = np.arange(len(self))[rows].tolist()
+        columns = {name: [getattr(self, name)[row] for row in chosen] for name in _LISTED}
+        annotations = {quality: [column[row] for row in chosen] for quality, column in self.annotations.items()}
+        values = {quality: column[chosen] for quality, column in self.values.items()}
+        return Ratings(**columns, scales=self.scales[chosen], annotations=annotations, values=values)
 
 
 def read_ratings(
@@ -94,107 +86,81 @@ def read_ratings(
     given = dict(fields or {})
     own = {name: given.pop(name, name) for name in _OWN}
     names = FieldNames.of(given)
-    growing = _Growing(names, own)
-    faults: list[Fault] = []
-    for name, found in _sources(paths, names):
-        try:
-            for records in found():
-                growing.add(records, name)
-        except DataError as error:
-            faults += error.faults
-    if faults:
-        raise DataError(faults)
-    if not growing.responses:
-        raise SettingError("no ratings were given; name at least one file of rated rows")
-    return growing.finish()
-
-
-def _sources(
-    given: PathSource | Iterable[PathSource] | Sequence[RowObject], names: FieldNames
-) -> Iterator[tuple[str, Callable[[], Iterable[Records]]]]:
-    """What is given, each with the name of the data set that it is unless its rows say otherwise."""
-    if isinstance(given, list) and given and all(isinstance(row, dict) for row in given):
-        yield "ratings", lambda: [Records("ratings", numbered(given))]
-        return
-    for path in [given] if isinstance(given, str | PathLike) else given:
-        yield stem_of(path), partial(_records, path, names)  # type: ignore[arg-type]
-
-
-def _records(path: PathSource, names: FieldNames) -> Iterator[Records]:
-    kind = format_of(path)
-    if kind == "jsonl":
-        yield jsonl.read(path)
-    elif kind == "json":
-        yield from json_document.read(path).values()
-    elif kind in _DELIMITERS:
-        yield delimited.read(path, names, _DELIMITERS[kind])
-    elif kind in {"parquet", "arrow"}:
-        yield Records(fspath(path), numbered(parquet.read(path, None, Need.RESPONSE).to_pylist()))
+    if isinstance(paths, list) and paths and all(isinstance(row, dict) for row in paths):
+        rows = _rated_rows(Records("ratings", enumerate(paths, 1)), "ratings", names, own)
     else:
+        files = [paths] if isinstance(paths, str | PathLike) else paths
+        found = all_of(partial(_file_rows, path, names, own) for path in files)  # type: ignore[arg-type]
+        rows = list(chain.from_iterable(found))
+    if not rows:
+        raise SettingError("no ratings were given; name at least one file of rated rows")
+    *columns, scales, scores = zip(*rows, strict=True)
+    annotations = {
+        quality: [row.get(quality, np.empty(0)) for row in scores]
+        for quality in dict.fromkeys(quality for row in scores for quality in row)
+    }
+    values = {quality: np.array([_mean(row) for row in column]) for quality, column in annotations.items()}
+    lists = dict(zip(_LISTED, map(list, columns), strict=True))
+    return Ratings(**lists, scales=np.array(scales, np.float64), annotations=annotations, values=values)
+
+
+def _file_rows(path: PathSource, names: FieldNames, own: Mapping[str, str]) -> list[_Rated]:
+    kind = format_of(path)
+    if kind == LINES:
         remedy = "give .jsonl, .json, .csv, .tsv or .parquet"
         raise DataError(Fault(fspath(path), None, "plain lines hold no ratings", remedy))
+    lists: Iterable[Records]
+    if kind in {"parquet", "arrow"}:
+        lists = [Records(fspath(path), enumerate(parquet.read(path, None, Need.RESPONSE).to_pylist(), 1))]
+    else:
+        lists = file_records(path, names).values()
+    rows = all_of(partial(_rated_rows, records, stem_of(path), names, own) for records in lists)
+    return list(chain.from_iterable(rows))
 
 
-class _Growing:
-    """The columns while files are read."""
+class _Rated(NamedTuple):
+    """A rated row: its entries of the columns in `_LISTED`, its scale, and the annotators' values of each quality."""
 
-    def __init__(self, names: FieldNames, own: Mapping[str, str]) -> None:
-        self.names, self.own = names, own
-        self.datasets: list[str] = []
-        self.dialogues: list[str] = []
-        self.systems: list[str | None] = []
-        self.contexts: list[list[str]] = []
-        self.responses: list[str] = []
-        self.references: list[list[str]] = []
-        self.levels: list[str] = []
-        self.scales: list[tuple[float, float]] = []
-        self.scores: list[dict[str, Floats]] = []
+    dataset: str
+    dialogue: str
+    system: str | None
+    context: list[str]
+    response: str
+    references: list[str]
+    level: str
+    scale: tuple[float, float]
+    scores: dict[str, Floats]
 
-    def add(self, records: Records, name: str) -> None:
-        """Take the rows of one file in, or raise all its faults."""
-        reader = FieldReader(records.where, self.names, records.faults)
-        before, rated = len(self.responses), False
-        for reader.line, row in records.rows:
-            if not isinstance(row, dict):
-                reader.fault(f"the row is {kind_of(row)}", "make it an object with a response and scores")
-                continue
-            dataset = reader.identifier(row, self.own["dataset"]) or name
-            dialogue = reader.dialogue(row)
-            self.datasets.append(dataset)
-            self.dialogues.append(f"{dataset}/{dialogue}" if dialogue else f"{dataset}/row {reader.line}")
-            self.systems.append(reader.system(row))
-            self.contexts.append(reader.context(row))
-            self.responses.append(reader.response(row))
-            self.references.append(reader.references(row))
-            self.levels.append(reader.identifier(row, self.own["level"]) or "turn")
-            self.scales.append(_scale(reader, row.get(self.own["scale"]), self.own["scale"]))
-            found = _scores(reader, row, self.own["scores"])
-            rated = rated or bool(found)
-            self.scores.append(found)
-        if not records.faults and len(self.responses) == before:
-            records.faults.append(Fault(records.where, None, "holds no rows", "give at least one rated reply"))
-        elif not records.faults and not rated:
-            what = f"no row has {self.own['scores']}, {', '.join(_PLAIN)}"
-            remedy = "give each row scores, or map the name they have: --field scores=NAME"
-            records.faults.append(Fault(records.where, None, what, remedy))
-        records.raise_faults()
 
-    def finish(self) -> Ratings:
-        qualities = dict.fromkeys(quality for scores in self.scores for quality in scores)
-        nothing = np.empty(0)
-        annotations = {quality: [scores.get(quality, nothing) for scores in self.scores] for quality in qualities}
-        return Ratings(
-            self.datasets,
-            self.dialogues,
-            self.systems,
-            self.contexts,
-            self.responses,
-            self.references,
-            self.levels,
-            np.array(self.scales, np.float64).reshape(-1, 2),
-            annotations,
-            {quality: np.array([_mean(row) for row in rows], np.float64) for quality, rows in annotations.items()},
+def _rated_rows(records: Records, name: str, names: FieldNames, own: Mapping[str, str]) -> list[_Rated]:
+    """The rows of one list, or all its faults; `name` is the data set of those that name none."""
+    reader = FieldReader(records.where, names, records.faults)
+    rows = []
+    for reader.line, row in records.rows:
+        if not isinstance(row, dict):
+            reader.fault(f"the row is {kind_of(row)}", "make it an object with a response and scores")
+            continue
+        dataset = reader.identifier(row, own["dataset"]) or name
+        rated = _Rated(
+            dataset,
+            f"{dataset}/{reader.dialogue(row) or f'row {reader.line}'}",
+            reader.system(row),
+            reader.context(row),
+            reader.response(row),
+            reader.references(row),
+            reader.identifier(row, own["level"]) or "turn",
+            _scale(reader, row.get(own["scale"]), own["scale"]),
+            _scores(reader, row, own["scores"]),
         )
+        rows.append(rated)
+    if not records.faults and not rows:
+        records.faults.append(Fault(records.where, None, "holds no rows", "give at least one rated reply"))
+    elif not records.faults and not any(row.scores for row in rows):
+        what = f"no row has {own['scores']}, {', '.join(_PLAIN)}"
+        remedy = "give each row scores, or map the name they have: --field scores=NAME"
+        records.faults.append(Fault(records.where, None, what, remedy))
+    records.raise_faults()
+    return rows
 
 
 def _scores(reader: FieldReader, row: RowObject, name: str) -> dict[str, Floats]:

@@ -12,27 +12,33 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from dialeval.core.arrays import offsets_of
 from dialeval.core.columns import RaggedColumn, TextColumn
 from dialeval.core.errors import DataError, Fault
 from dialeval.core.needs import Need
 from dialeval.data.formats import delimited, json_document, jsonl, parquet
 from dialeval.data.formats.lines import read_lines
-from dialeval.data.formats.opening import PathSource, format_of, stem_of
+from dialeval.data.formats.opening import LINES, PathSource, format_of, stem_of
+from dialeval.data.formats.records import LISTS, FieldNames, Records, all_of, kind_of
 from dialeval.data.formats.tables import as_table
 from dialeval.data.rows import arrow_columns
-from dialeval.data.rows.fields import FieldNames, Records, kind_of, numbered
-from dialeval.data.rows.gathering import gather_rows, gather_texts, offsets_of
+from dialeval.data.rows.gathering import gather_rows, gather_texts
 from dialeval.data.rows.system import Rows
 
-T = TypeVar("T")
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 UNNAMED = "system"
 """The system of responses that come without a name."""
+
+_Content: TypeAlias = "TextColumn | dict[str | None, Records] | pa.Table"
+"""What a source holds: lines, lists of rows by name (None: it has none), or a table."""
 
 _DELIMITERS = {"csv": ",", "tsv": "\t"}
 _NO_RESPONSES = re.compile(
@@ -47,17 +53,13 @@ def read_responses(source: Any, fields: Mapping[str, str] | None = None, name: s
 
     With `name`, a single system is called that, and several are called `name/system`.
     """
-    found = _responses(source, FieldNames.of(fields), name)
-    _refuse_equal_names(found)
-    return found
+    return _with_different_names(_responses(source, FieldNames.of(fields), name))
 
 
 def read_files(paths: Iterable[PathSource], fields: Mapping[str, str] | None = None) -> list[Rows]:
     """The rows of every system in files and folders; a system must not stand in two of them."""
     names = FieldNames.of(fields)
-    found = _joined(partial(_path_responses, path, names, None) for path in paths)
-    _refuse_equal_names(found)
-    return found
+    return _with_different_names(_joined(partial(_responses, path, names, None) for path in paths))
 
 
 def read_texts(source: Any, need: Need, fields: Mapping[str, str] | None = None) -> RaggedColumn:
@@ -86,10 +88,10 @@ def files_in(folder: PathSource) -> list[Path]:
     except OSError as error:
         what = f"cannot be listed ({error.strerror})"
         raise DataError(Fault(os.fspath(folder), None, what, "give yourself permission to read it")) from None
-    found = [entry for entry in entries if _holds_responses(entry)]
-    if not found:
+    files = [entry for entry in entries if _holds_responses(entry)]
+    if not files:
         raise DataError(Fault(os.fspath(folder), None, "holds no file of responses", "put one file per system into it"))
-    return found
+    return files
 
 
 def _holds_responses(file: Path) -> bool:
@@ -102,75 +104,75 @@ def is_folder(source: PathSource) -> bool:
 
 
 def _responses(source: Any, names: FieldNames, name: str | None) -> list[Rows]:
-    if isinstance(source, str | os.PathLike):
-        return _path_responses(source, names, name)
+    """The rows of every system in a source; those of a named source are called by its name."""
     if isinstance(source, Mapping):
         if not source:
             raise DataError(Fault(name or "responses", None, "is an empty mapping", "name at least one system"))
-        found = _joined(partial(_responses, value, names, str(key)) for key, value in source.items())
-        return _renamed(found, name)
-    where = name or "responses"
-    items = _items(source)
-    if items is not None:
-        return _renamed(gather_rows(Records(where, numbered(items)), names, name or UNNAMED), name)
-    table = as_table(source, where, names, Need.RESPONSE)
-    if table is None:
-        raise DataError(_not_a_source(source, where))
-    return _renamed(arrow_columns.rows_of(table, where, names, name or UNNAMED), name)
-
-
-def _path_responses(path: PathSource, names: FieldNames, name: str | None) -> list[Rows]:
-    if is_folder(path):
-        return _renamed(_joined(partial(_path_responses, file, names, None) for file in files_in(path)), name)
-    return _renamed(file_responses(path, names, name or stem_of(path)), name)
+        systems = _joined(partial(_responses, value, names, str(key)) for key, value in source.items())
+    elif not isinstance(source, str | os.PathLike):
+        systems = _rows_of(_content(source, name or "responses", names), name or "responses", names, name or UNNAMED)
+    elif is_folder(source):
+        systems = _joined(partial(_responses, file, names, None) for file in files_in(source))
+    else:
+        systems = file_responses(source, names, name or stem_of(source))
+    if name is None:
+        return systems
+    if len(systems) == 1:
+        return [replace(systems[0], system=name)]
+    return [replace(rows, system=f"{name}/{rows.system}") for rows in systems]
 
 
 def file_responses(path: PathSource, names: FieldNames, system: str) -> list[Rows]:
     """The rows of every system in a file; `system` is the name of those that give none."""
-    kind, where = format_of(path), os.fspath(path)
-    if kind == "txt":
-        return [Rows(system, {Need.RESPONSE: read_lines(path)}, where=where)]
-    if kind in {"parquet", "arrow"}:
-        return arrow_columns.rows_of(parquet.read(path, names, Need.RESPONSE), where, names, system)
-    lists = _records(path, names)
-    readers = (partial(gather_rows, records, names, inner or system) for inner, records in lists.items())
-    return _joined(readers)
+    return _rows_of(_content(path, os.fspath(path), names), os.fspath(path), names, system)
 
 
-def _records(path: PathSource, names: FieldNames) -> dict[str | None, Records]:
-    """The parsed rows of a file, one list or several named ones."""
-    kind = format_of(path)
-    if kind == "json":
-        return json_document.read(path)
-    if kind == "jsonl":
-        return {None: jsonl.read(path)}
-    return {None: delimited.read(path, names, _DELIMITERS[kind])}
+def _rows_of(content: _Content, where: str, names: FieldNames, system: str) -> list[Rows]:
+    if isinstance(content, TextColumn):
+        return [Rows(system, {Need.RESPONSE: content}, where=where)]
+    if isinstance(content, dict):
+        return _joined(partial(gather_rows, records, names, inner or system) for inner, records in content.items())
+    return arrow_columns.rows_of(content, where, names, system)
 
 
 def _texts(source: Any, need: Need, names: FieldNames, where: str) -> RaggedColumn:
-    if isinstance(source, str | os.PathLike):
-        return _file_texts(source, need, names)
     if isinstance(source, Mapping):
-        found = _all_of(partial(_texts, value, need, names, f"{where} {key!r}") for key, value in source.items())
-        return side_by_side(dict(zip(map(str, source), found, strict=True)), where)
-    items = _items(source)
-    if items is not None:
-        return gather_texts(Records(where, numbered(items)), names, need)
+        sets = all_of(partial(_texts, value, need, names, f"{where} {key!r}") for key, value in source.items())
+        return side_by_side(dict(zip(map(str, source), sets, strict=True)), where)
+    where = os.fspath(source) if isinstance(source, str | os.PathLike) else where
+    content = _content(source, where, names, need)
+    if isinstance(content, TextColumn):
+        return RaggedColumn.single(content)
+    if isinstance(content, dict):
+        sets = all_of(partial(gather_texts, records, names, need) for records in content.values())
+        return side_by_side(dict(zip(map(str, content), sets, strict=True)), where)
+    return arrow_columns.texts_of(content, where, names, need)
+
+
+def _content(source: Any, where: str, names: FieldNames, need: Need = Need.RESPONSE) -> _Content:
+    """What a file or an object holds."""
+    if isinstance(source, str | os.PathLike):
+        kind = format_of(source)
+        if kind == LINES:
+            return read_lines(source)
+        return parquet.read(source, names, need) if kind in {"parquet", "arrow"} else file_records(source, names)
+    if isinstance(source, np.ndarray) and source.ndim == 1:
+        source = source.tolist()
+    if isinstance(source, LISTS):
+        return {None: Records(where, enumerate(source, 1))}
     table = as_table(source, where, names, need)
     if table is None:
-        raise DataError(_not_a_source(source, where))
-    return arrow_columns.texts_of(table, where, names, need)
+        remedy = "pass a path, a list of strings, a list of rows, a mapping of these, or a table"
+        raise DataError(Fault(where, None, f"cannot read rows from {kind_of(source)}", remedy))
+    return table
 
 
-def _file_texts(path: PathSource, need: Need, names: FieldNames) -> RaggedColumn:
-    kind, where = format_of(path), os.fspath(path)
-    if kind == "txt":
-        return RaggedColumn.single(read_lines(path))
-    if kind in {"parquet", "arrow"}:
-        return arrow_columns.texts_of(parquet.read(path, names, need), where, names, need)
-    lists = _records(path, names)
-    found = _all_of(partial(gather_texts, records, names, need) for records in lists.values())
-    return side_by_side(dict(zip(map(str, lists), found, strict=True)), where)
+def file_records(path: PathSource, names: FieldNames) -> dict[str | None, Records]:
+    """The parsed rows of a JSON, JSONL, CSV or TSV file: one list or, in a JSON document, several named ones."""
+    kind = format_of(path)
+    if kind == "json":
+        return json_document.read(path)
+    return {None: jsonl.read(path) if kind == "jsonl" else delimited.read(path, names, _DELIMITERS[kind])}
 
 
 def side_by_side(sets: Mapping[str, RaggedColumn], where: str) -> RaggedColumn:
@@ -200,49 +202,15 @@ def _stacked(columns: Sequence[TextColumn]) -> TextColumn:
     )
 
 
-def _items(source: Any) -> Sequence[object] | None:
-    """What a list, a tuple or a flat NumPy array holds; None for anything else."""
-    if isinstance(source, np.ndarray) and source.ndim == 1:
-        items: list[object] = source.tolist()
-        return items
-    return source if isinstance(source, list | tuple) else None
-
-
-def _not_a_source(source: object, where: str) -> Fault:
-    remedy = "pass a path, a list of strings, a list of rows, a mapping of these, or a table"
-    return Fault(where, None, f"cannot read rows from {kind_of(source)}", remedy)
-
-
 def _joined(readers: Iterable[Callable[[], list[Rows]]]) -> list[Rows]:
-    return [rows for found in _all_of(readers) for rows in found]
+    return list(chain.from_iterable(all_of(readers)))
 
 
-def _all_of(readers: Iterable[Callable[[], T]]) -> list[T]:
-    """What every reader finds, or the faults of all."""
-    found: list[T] = []
-    faults: list[Fault] = []
-    for read in readers:
-        try:
-            found.append(read())
-        except DataError as error:
-            faults += error.faults
-    if faults:
-        raise DataError(faults)
-    return found
-
-
-def _renamed(found: list[Rows], name: str | None) -> list[Rows]:
-    if name is None:
-        return found
-    if len(found) == 1:
-        return [replace(found[0], system=name)]
-    return [replace(rows, system=f"{name}/{rows.system}") for rows in found]
-
-
-def _refuse_equal_names(found: Sequence[Rows]) -> None:
+def _with_different_names(systems: list[Rows]) -> list[Rows]:
+    """The same systems, no two of which may have the same name."""
     first: dict[str, str] = {}
     faults = []
-    for rows in found:
+    for rows in systems:
         if rows.system in first:
             what = f"the system {rows.system!r} is also in {first[rows.system]}"
             remedy = "rename one, or name them: NAME=PATH on the command line, {name: path} in Python"
@@ -250,3 +218,4 @@ def _refuse_equal_names(found: Sequence[Rows]) -> None:
         first.setdefault(rows.system, rows.where)
     if faults:
         raise DataError(faults)
+    return systems

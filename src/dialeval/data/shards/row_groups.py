@@ -70,7 +70,7 @@ class _Dialogues:
             yield before, held
 
     def _own_rows(self) -> Iterator[tuple[int, pa.Table]]:
-        """The rows of the groups, and how many were skipped before each table: rows of a dialogue that began earlier."""
+        """Tables of the groups, each with the number of rows skipped before it, whose dialogue began earlier."""
         open_dialogue = self._last_before()
         for table in _batches(self._file, range(self._span.start, self._span.stop), self._names, self._rows):
             skipped = _run_length(self._ids(table), open_dialogue)

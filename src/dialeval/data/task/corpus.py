@@ -14,21 +14,43 @@ fault of every file is reported at once, with its path inside the JSON.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from dialeval.core.columns import DIGEST_LENGTH
 from dialeval.core.errors import DataError, Fault, SettingError
+from dialeval.data.formats import json_document
 from dialeval.data.formats.opening import PACKINGS, read_bytes, stem_of, without_mark
-from dialeval.data.rows.fields import kind_of
+from dialeval.data.task.shapes import Shape, shape_faults
 
 MAIN_REFERENCES = "mwz22"
 """The reference set that comes first where it is there."""
 DEFAULT_SPLIT = "test"
 
-_Check = Callable[[Any, str], Iterator[tuple[str, str]]]
+_FORM = "docs/task-dialogues.md shows the form"
+_TEXT = Shape((str,), "a text", _FORM)
+_TEXTS = Shape((list,), "a list of texts", _FORM, _TEXT)
+_SLOTS = Shape((dict,), "an object of slot -> value", _FORM, _TEXT)
+_BOOKING = replace(_SLOTS, or_nothing=True)  # MultiWOZ has empty lists there
+_WISHES = Shape(
+    (dict,),
+    "an object with informable and requestable",
+    _FORM,
+    {"informable": _SLOTS, "requestable": _TEXTS, "booking": _BOOKING},
+)
+_GOAL = Shape((dict,), "an object of domain -> wishes", _FORM, _WISHES)
+_GOALS = Shape((dict,), "an object of dialogue id -> goal", _FORM, _GOAL)
+_STATE = Shape((dict,), "an object of domain -> slots", _FORM, _SLOTS)
+_IDS = Shape((list,), "a list of texts", "add the pack again", _TEXT)
+_SPLITS = Shape((dict,), "an object of split -> list of dialogue ids", _IDS.remedy, _IDS)
+
+
+def _per_turn(turn: Shape) -> Shape:
+    """A document with something for each turn of each dialogue."""
+    turns = Shape((list,), "a list of turns", _FORM, turn)
+    return Shape((dict,), "an object of dialogue id -> list of turns", _FORM, turns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +111,7 @@ def read_task(folder: Path, split: str | None = None) -> TaskFiles:
     faults: list[Fault] = []
     shas: dict[str, str] = {}
 
-    def load(name: str, check: _Check) -> Any:
+    def load(name: str, shape: Shape) -> Any:
         path = _existing(folder / name)
         if path is None:
             return None
@@ -98,18 +120,17 @@ def read_task(folder: Path, split: str | None = None) -> TaskFiles:
         except DataError as error:
             faults.extend(error.faults)
             return None
-        remedy = "docs/task-dialogues.md shows the form"
-        found = [Fault(f"{path}: {place}", None, what, remedy) for place, what in check(document, "")]
-        faults.extend(found)
-        return None if found else document
+        wrong = shape_faults(document, shape, str(path))
+        faults.extend(wrong)
+        return None if wrong else document
 
-    goals = load("goals.json", _check_goals)
+    goals = load("goals.json", _GOALS)
     if goals is None and not faults:
         faults.append(Fault(str(folder), None, "holds no goals.json", "name a folder with the files of a task"))
-    booked = load("booked_domains.json", _check_turns(_check_texts))
-    states = load("gold_states.json", _check_turns(_check_state))
+    booked = load("booked_domains.json", _per_turn(_TEXTS))
+    states = load("gold_states.json", _per_turn(_STATE))
     names = sorted(_reference_names(folder), key=lambda name: (name != MAIN_REFERENCES, name))
-    sets = {name: load(f"references/{name}.json", _check_turns(_check_text)) for name in names}
+    sets = {name: load(f"references/{name}.json", _per_turn(_TEXT)) for name in names}
     if faults:
         raise DataError(faults)
     turns = _turn_counts(folder, list(goals), {"booked_domains": booked, "gold_states": states, **sets})
@@ -140,13 +161,8 @@ def _existing(path: Path) -> Path | None:
 
 
 def _document(path: Path) -> tuple[Any, str]:
-    import orjson
-
-    data = without_mark(read_bytes(path)).tobytes()
-    try:
-        return orjson.loads(data), hashlib.sha256(data).hexdigest()
-    except orjson.JSONDecodeError as error:
-        raise DataError(Fault(str(path), error.lineno, f"not JSON ({error.msg})", "correct it there")) from None
+    data = without_mark(read_bytes(path))
+    return json_document.parsed(data, str(path)), hashlib.sha256(data.data).hexdigest()
 
 
 def _digest(shas: Mapping[str, str], *names: str) -> str:
@@ -167,8 +183,7 @@ def _split(folder: Path, asked: str | None) -> tuple[str | None, dict[str, str]]
             raise SettingError(f"the data in {folder} has no splits, so there is no split {asked!r}")
         return None, {}
     splits, _ = _document(path)
-    faults = [Fault(f"{path}: {at}", None, what, "add the pack again") for at, what in _check_splits(splits, "")]
-    if faults:
+    if faults := shape_faults(splits, _SPLITS, str(path)):
         raise DataError(faults)
     name = asked or DEFAULT_SPLIT
     if name not in splits:
@@ -193,74 +208,3 @@ def _turn_counts(folder: Path, dialogues: Sequence[str], files: Mapping[str, Any
     if faults:
         raise DataError(faults)
     return turns
-
-
-def _check_goals(document: Any, _at: str) -> Iterator[tuple[str, str]]:
-    if not isinstance(document, dict):
-        yield "(top)", f"is {kind_of(document)}, not an object of dialogue id -> goal"
-        return
-    for dialogue, goal in document.items():
-        if not isinstance(goal, dict):
-            yield dialogue, f"is {kind_of(goal)}, not an object of domain -> wishes"
-            continue
-        for domain, wishes in goal.items():
-            yield from _check_wishes(wishes, f"{dialogue}.{domain}")
-
-
-def _check_wishes(wishes: Any, at: str) -> Iterator[tuple[str, str]]:
-    if not isinstance(wishes, dict):
-        yield at, f"is {kind_of(wishes)}, not an object with informable and requestable"
-        return
-    yield from _check_slots(wishes.get("informable", {}), f"{at}.informable")
-    yield from _check_texts(wishes.get("requestable", []), f"{at}.requestable")
-    yield from _check_slots(wishes.get("booking") or {}, f"{at}.booking")
-
-
-def _check_turns(check: _Check) -> _Check:
-    def checked(document: Any, _at: str) -> Iterator[tuple[str, str]]:
-        if not isinstance(document, dict):
-            yield "(top)", f"is {kind_of(document)}, not an object of dialogue id -> list of turns"
-            return
-        for dialogue, turns in document.items():
-            if not isinstance(turns, list):
-                yield dialogue, f"is {kind_of(turns)}, not a list of turns"
-                continue
-            for at, turn in enumerate(turns):
-                yield from check(turn, f"{dialogue}[{at}]")
-
-    return checked
-
-
-def _check_state(state: Any, at: str) -> Iterator[tuple[str, str]]:
-    if not isinstance(state, dict):
-        yield at, f"is {kind_of(state)}, not an object of domain -> slots"
-        return
-    for domain, slots in state.items():
-        yield from _check_slots(slots, f"{at}.{domain}")
-
-
-def _check_slots(slots: Any, at: str) -> Iterator[tuple[str, str]]:
-    if not isinstance(slots, dict):
-        yield at, f"is {kind_of(slots)}, not an object of slot -> value"
-        return
-    for slot, value in slots.items():
-        if not isinstance(value, str):
-            yield f"{at}.{slot}", f"is {kind_of(value)}, not a text"
-
-
-def _check_texts(texts: Any, at: str) -> Iterator[tuple[str, str]]:
-    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
-        yield at, "is not a list of texts"
-
-
-def _check_text(text: Any, at: str) -> Iterator[tuple[str, str]]:
-    if not isinstance(text, str):
-        yield at, f"is {kind_of(text)}, not a text"
-
-
-def _check_splits(document: Any, _at: str) -> Iterator[tuple[str, str]]:
-    if not isinstance(document, dict):
-        yield "(top)", f"is {kind_of(document)}, not an object of split -> list of dialogue ids"
-        return
-    for name, ids in document.items():
-        yield from _check_texts(ids, name)

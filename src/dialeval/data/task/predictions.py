@@ -13,7 +13,8 @@ Every fault is reported at once, each with its path inside the JSON, such as `pm
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -24,11 +25,13 @@ import numpy as np
 from dialeval.core.columns import ObjectColumn, TextColumn
 from dialeval.core.errors import DataError, Fault
 from dialeval.core.needs import Need
-from dialeval.data.formats.opening import PathSource, read_bytes, stem_of, without_mark
-from dialeval.data.rows.fields import kind_of
+from dialeval.data.formats import json_document
+from dialeval.data.formats.opening import PathSource, stem_of
+from dialeval.data.formats.records import LISTS, all_of
 from dialeval.data.rows.reading import files_in, is_folder
 from dialeval.data.rows.system import Rows
 from dialeval.data.task.corpus import TaskFiles
+from dialeval.data.task.shapes import OBJECT, Shape, shape_faults
 
 UNNAMED = "predictions"
 """The system of predictions that come without a name."""
@@ -36,8 +39,22 @@ SHOWN_UNKNOWN = 20
 """Unknown dialogue ids are named one by one up to this number, and then counted."""
 
 _FORM = "give an object of dialogue id -> list of turns, each an object with a response"
-_Found = Iterator[tuple[str, str, str]]
-"""Path, what is wrong, what to do."""
+_VALUE = Shape((str,), "a text", "give the value as a text")
+_SLOTS = Shape(OBJECT, "an object of slot -> value", "give slots with their values", _VALUE)
+_DOMAIN = Shape((str,), "a text", "give the domain's name")
+_RESPONSE = Shape((str,), "a text", "give every turn one; an empty one if the system said nothing", required=True)
+_TURN = Shape(
+    OBJECT,
+    "an object with a response",
+    _FORM,
+    {
+        "response": _RESPONSE,
+        "state": Shape(OBJECT, "an object of domain -> slots", "leave it out where there is none", _SLOTS),
+        "active_domains": Shape(LISTS, "a list of domain names", 'leave it out, or give it so: ["hotel"]', _DOMAIN),
+    },
+)
+_TURNS = Shape(LISTS, "a list of turns", _FORM, _TURN)
+_PREDICTIONS = Shape(OBJECT, "an object of dialogue id -> list of turns", _FORM, _TURNS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,19 +85,17 @@ def read_predictions(source: Any, task: TaskFiles) -> list[Predictions]:
     """
     if isinstance(source, list) and source and all(isinstance(each, Predictions) for each in source):
         return source
-    found: list[Predictions] = []
-    faults: list[Fault] = []
-    for system, where, read in _documents(source):
-        try:
-            found.append(predictions_of(read(), task, system, where))
-        except DataError as error:
-            faults += error.faults
-    names = [prediction.rows.system for prediction in found]
-    for name in sorted({name for name in names if names.count(name) > 1}):
-        faults.append(Fault(name, None, "two systems have this name", "rename a file, or write NAME=FILE"))
+    documents = list(_documents(source))
+    names = Counter(system for system, _, _ in documents)
+    remedy = "rename a file, or write NAME=FILE"
+    faults = [Fault(name, None, "two systems have this name", remedy) for name, count in names.items() if count > 1]
     if faults:
         raise DataError(faults)
-    return found
+    return all_of(partial(_read, read, task, system, where) for system, where, read in documents)
+
+
+def _read(read: Callable[[], Any], task: TaskFiles, system: str, where: str) -> Predictions:
+    return predictions_of(read(), task, system, where)
 
 
 def _documents(source: Any) -> Iterator[tuple[str, str, Any]]:
@@ -88,7 +103,7 @@ def _documents(source: Any) -> Iterator[tuple[str, str, Any]]:
     if isinstance(source, str | os.PathLike):
         paths: Sequence[PathSource] = files_in(source) if is_folder(source) else [source]
         for path in paths:
-            yield stem_of(path), os.fspath(path), partial(_document, path)
+            yield stem_of(path), os.fspath(path), partial(json_document.load, path, _FORM)
     elif isinstance(source, Mapping) and source and all(_names_a_system(value) for value in source.values()):
         for name, value in source.items():
             is_path = isinstance(value, str | os.PathLike)
@@ -104,37 +119,18 @@ def _names_a_system(value: object) -> bool:
     return isinstance(value, str | os.PathLike | Mapping)
 
 
-def _document(path: PathSource) -> Any:
-    import orjson
-
-    where = os.fspath(path)
-    data = without_mark(read_bytes(path))
-    if not len(data):
-        raise DataError(Fault(where, None, "is empty", _FORM))
-    try:
-        return orjson.loads(data.data)
-    except orjson.JSONDecodeError as error:
-        raise DataError(Fault(where, error.lineno, f"not JSON ({error.msg})", "correct it there")) from None
-
-
 def read_document(path: PathSource) -> dict[str, Any]:
     """The predictions in a file as they stand, checked for their form but not against any data."""
-    document = _document(path)
+    document = json_document.load(path, _FORM)
     where = os.fspath(path)
-    faults = [_placed(where, *found) for found in _form_faults(document)]
-    if faults:
+    if faults := _form_faults(document, where):
         raise DataError(faults)
     return dict(document)
 
 
-def _placed(where: str, path: str, what: str, remedy: str) -> Fault:
-    return Fault(f"{where}: {path}" if path else where, None, what, remedy)
-
-
 def predictions_of(document: Any, task: TaskFiles, system: str, where: str) -> Predictions:
     """The predictions of one document."""
-    faults = [_placed(where, *found) for found in (*_form_faults(document), *_data_faults(document, task))]
-    if faults:
+    if faults := [*_form_faults(document, where), *_data_faults(document, task, where)]:
         raise DataError(faults)
     position = 0
     given: dict[str, list[dict[str, Any]]] = {}
@@ -190,40 +186,28 @@ def missing_turn(dialogue: str, turn: int) -> dict[str, Any]:
     }
 
 
-def _form_faults(document: Any) -> _Found:
+def _form_faults(document: Any, where: str) -> list[Fault]:
     """What is wrong with a document by itself."""
-    if not isinstance(document, Mapping) or not document:
-        empty = isinstance(document, Mapping)
-        yield "", "is an empty object" if empty else f"is {kind_of(document)}", _FORM
-        return
-    for dialogue, turns in document.items():
-        if not isinstance(turns, list | tuple):
-            yield str(dialogue), f"is {kind_of(turns)}, not a list of turns", _FORM
-            continue
-        for at, turn in enumerate(turns):
-            if not _is_sound(turn):
-                yield from _turn_faults(turn, dialogue, at)
+    if isinstance(document, Mapping) and not document:
+        return [Fault(where, None, "is an empty object", _FORM)]
+    return shape_faults(document, _PREDICTIONS, where)
 
 
-def _data_faults(document: Any, task: TaskFiles) -> _Found:
+def _data_faults(document: Any, task: TaskFiles, where: str) -> Iterator[Fault]:
     """What in a document does not fit the data."""
     if not isinstance(document, Mapping):
         return
     unknown = [dialogue for dialogue in document if dialogue not in task.turns]
     for dialogue in unknown[:SHOWN_UNKNOWN]:
-        yield str(dialogue), *_unknown(str(dialogue), task)
+        yield Fault(f"{where}: {dialogue}", None, *_unknown(str(dialogue), task))
     if len(unknown) > SHOWN_UNKNOWN:
-        more = len(unknown) - SHOWN_UNKNOWN
-        yield (
-            "",
-            f"and {more} more dialogue ids that the data does not have",
-            "check that file and data belong together",
-        )
+        what = f"and {len(unknown) - SHOWN_UNKNOWN} more dialogue ids that the data does not have"
+        yield Fault(where, None, what, "check that file and data belong together")
     for dialogue, turns in document.items():
         most = task.turns.get(dialogue)
         if most is not None and isinstance(turns, list | tuple) and len(turns) > most:
             what = f"one turn too many: the dialogue has {most} system turns in the data, and {len(turns)} here"
-            yield f"{dialogue}[{most}]", what, "give one response per system turn"
+            yield Fault(f"{where}: {dialogue}[{most}]", None, what, "give one response per system turn")
 
 
 def _unknown(dialogue: str, task: TaskFiles) -> tuple[str, str]:
@@ -233,51 +217,3 @@ def _unknown(dialogue: str, task: TaskFiles) -> tuple[str, str]:
     plain = Path(dialogue.lower()).name.removesuffix(".json")
     hint = f"write {plain!r}" if plain in task.turns else "leave it out, or check that file and data belong together"
     return "the data has no such dialogue", hint
-
-
-def _is_sound(turn: Any) -> bool:
-    """Whether nothing is wrong with a turn, for the many with which nothing is: told quickly."""
-    if type(turn) is not dict or type(turn.get("response")) is not str:
-        return False
-    state = turn.get("state", {})
-    if type(state) is not dict:
-        return False
-    for slots in state.values():
-        if type(slots) is not dict or any(type(value) is not str for value in slots.values()):
-            return False
-    domains = turn.get("active_domains", [])
-    return type(domains) is list and all(type(domain) is str for domain in domains)
-
-
-def _turn_faults(turn: Any, dialogue: str, turn_at: int) -> _Found:
-    at = f"{dialogue}[{turn_at}]"
-    if not isinstance(turn, Mapping):
-        yield at, f"is {kind_of(turn)}, not an object with a response", _FORM
-        return
-    if "response" not in turn:
-        yield at, "has no response", "give every turn one; an empty text if the system said nothing"
-    elif not isinstance(turn["response"], str):
-        remedy = "give a text; an empty one if the system said nothing"
-        yield f"{at}.response", f"is {kind_of(turn['response'])}, not a text", remedy
-    if "state" in turn:
-        yield from _state_faults(turn["state"], f"{at}.state")
-    domains = turn.get("active_domains", [])
-    if not isinstance(domains, list | tuple) or not all(isinstance(domain, str) for domain in domains):
-        yield f"{at}.active_domains", "is not a list of domain names", 'give such a list, or leave it out: ["hotel"]'
-
-
-def _state_faults(state: Any, at: str) -> _Found:
-    if not isinstance(state, Mapping):
-        yield at, f"is {kind_of(state)}, not an object of domain -> slots", "leave it out where there is none"
-        return
-    for domain, slots in state.items():
-        if not isinstance(slots, Mapping):
-            yield (
-                f"{at}.{domain}",
-                f"is {kind_of(slots)}, not an object of slot -> value",
-                "give slots with their values",
-            )
-            continue
-        for slot, value in slots.items():
-            if not isinstance(value, str):
-                yield f"{at}.{domain}.{slot}", f"is {kind_of(value)}, not a text", "give the value as a text"

@@ -1,0 +1,123 @@
+"""Parsed rows on their way from a file to columns, what their fields are called, and words for what they hold."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields, replace
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
+
+from dialeval.core.errors import DataError, Fault, SettingError
+from dialeval.core.needs import Need
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+T = TypeVar("T")
+RowObject: TypeAlias = dict[str, object]
+
+LISTS = (list, tuple)
+"""A list, from a file or from Python; as a tuple, since building a union type on every check costs time."""
+
+_SHOWN_NAMES = 12
+
+
+@dataclass(frozen=True, slots=True)
+class FieldNames:
+    """What each field of a row is called in the input."""
+
+    dialog_id: str = "dialog_id"
+    turn: str = "turn"
+    system: str = "system"
+    context: str = "context"
+    response: str = "response"
+    reference: str = "reference"
+    response_is_reference: str = "response_is_reference"
+    messages: str = "messages"
+
+    @classmethod
+    def of(cls, names: Mapping[str, str] | None) -> FieldNames:
+        """The usual names, except for those mapped as in `{"response": "answer"}`."""
+        known = [each.name for each in fields(cls)]
+        for name, actual in (names or {}).items():
+            if name not in known:
+                raise SettingError(f"there is no field {name!r} to map; a row has {', '.join(known)}")
+            if not isinstance(actual, str) or not actual:
+                raise SettingError(f"field {name!r} is mapped to {actual!r}; map it to the name it has in the input")
+        return cls(**(names or {}))
+
+    def chosen(self, there: Sequence[str], need: Need) -> list[str]:
+        """The columns of a table that can matter; all where it lacks the main one, so that a fault can name them."""
+        main = {self.name(need), self.response, *([self.messages] if need is Need.RESPONSE else [])}
+        known = {*(getattr(self, each.name) for each in fields(self)), "id"}  # a chat may be called by its id
+        return [name for name in there if name in known] if main.intersection(there) else list(there)
+
+    def name(self, need: Need) -> str:
+        """The field that brings a need."""
+        return str(getattr(self, need.value))
+
+
+@dataclass(slots=True)
+class Records:
+    """Parsed rows with the line each stands on, read while a consumer asks for them.
+
+    `faults` grows with what does not parse, and the consumer adds its own, so that the list is in file order.
+    `header` holds the columns of a table, which every row then has. Where rows are only numbered, as in a list, the
+    number stands for the line; in a JSON document `lines` finds the lines afterwards, if there is a fault to place.
+    """
+
+    where: str
+    rows: Iterable[tuple[int, object]]
+    faults: list[Fault] = field(default_factory=list)
+    header: tuple[str, ...] | None = None
+    lines: Callable[[], Sequence[int]] | None = None
+
+    def raise_faults(self) -> None:
+        """Raise if anything is wrong."""
+        if self.faults and self.lines is not None:
+            lines = self.lines()
+            self.faults = [replace(fault, line=_line(lines, fault.line)) for fault in self.faults]
+        if self.faults:
+            raise DataError(self.faults)
+
+
+def all_of(readers: Iterable[Callable[[], T]]) -> list[T]:
+    """What every reader returns, or the faults of all of them."""
+    results: list[T] = []
+    faults: list[Fault] = []
+    for read in readers:
+        try:
+            results.append(read())
+        except DataError as error:
+            faults += error.faults
+    if faults:
+        raise DataError(faults)
+    return results
+
+
+def _line(lines: Sequence[int], number: int | None) -> int | None:
+    return lines[number - 1] if number is not None and number <= len(lines) else None
+
+
+def kind_of(value: object) -> str:
+    """What a value is, in words for people."""
+    if isinstance(value, bool):
+        return "true or false"
+    for kinds, words in _KINDS:
+        if isinstance(value, kinds):
+            return words
+    return f"a Python {type(value).__name__}"
+
+
+_KINDS: list[tuple[type | tuple[type, ...], str]] = [
+    (type(None), "null"),
+    (str, "a string"),
+    ((int, float), "a number"),
+    (LISTS, "a list"),
+    (dict, "an object"),
+]
+
+
+def listed(names: Iterable[object]) -> str:
+    """Names for a message, cut short where they are many."""
+    found = [str(name) for name in names]
+    more = ["..."] if len(found) > _SHOWN_NAMES else []
+    return ", ".join(found[:_SHOWN_NAMES] + more) or "nothing"

@@ -1,0 +1,36 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dialeval.data.task.shapes import OBJECT, Shape, shape_faults
+
+TEXT = Shape((str,), "a text", "write one")
+NAME = Shape((str,), "a name", "name it", required=True)
+NOTES = Shape((list,), "a list of texts", "list them", TEXT, or_nothing=True)
+PLACE = Shape(OBJECT, "a place", "give a name and notes", {"name": NAME, "notes": NOTES})
+PLACES = Shape(OBJECT, "an object of places", "give places", Shape((list,), "a list of places", "list them", PLACE))
+
+
+@pytest.mark.parametrize(
+    ("document", "expected"),
+    [
+        ({"town": [{"name": "inn", "notes": ["x"], "more": 5}], "hill": []}, []),
+        ({"town": [{"name": "inn", "notes": None}, {"name": "", "notes": {}}]}, []),
+        (7, ["FILE: is a number, not an object of places; give places"]),
+        ({"town": {}}, ["FILE: town: is an object, not a list of places; list them"]),
+        ({"town": [{}]}, ["FILE: town[0]: has no name; name it"]),
+        (
+            {"town": [{"name": "x"}, {"name": None, "notes": ["a", 1, True]}], "hill": "y"},
+            [
+                "FILE: town[1].name: is null, not a name; name it",
+                "FILE: town[1].notes[1]: is a number, not a text; write one",
+                "FILE: town[1].notes[2]: is true or false, not a text; write one",
+                "FILE: hill: is a string, not a list of places; list them",
+            ],
+        ),
+    ],
+)
+def test_every_mismatch_with_its_path(document: Any, expected: list[str]) -> None:
+    assert [str(fault) for fault in shape_faults(document, PLACES, "FILE")] == expected
