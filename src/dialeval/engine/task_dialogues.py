@@ -28,11 +28,11 @@ from dialeval.engine.local import Local
 from dialeval.metrics.task.bleu import TaskBleu
 from dialeval.metrics.task.explain import Explanation, explain
 from dialeval.metrics.task.inform import Inform
-from dialeval.metrics.task.offers import World
+from dialeval.metrics.task.offers import Criteria
 from dialeval.metrics.task.richness import Richness
 from dialeval.metrics.task.success import Success
+from dialeval.metrics.task.tracking import Tracking
 from dialeval.metrics.task.turns import Fallback, WhatIsGiven, dialogue_turns
-from dialeval.metrics.tracking import Tracking
 from dialeval.resources.task import Task
 from dialeval.text.delexicalised import unknown_placeholders
 from dialeval.text.similarity import Ratio
@@ -246,7 +246,7 @@ def explanations(
         plain = dialogue.lower().removesuffix(".json")
         hint = f"did you mean {plain!r}?" if plain in task.files.turns else "check the id"
         raise SettingError(f"the data has no dialogue {dialogue!r}; {hint}")
-    world = World(task.files.goals, task.ontology, task.venues, choices.ratio)
+    world = Criteria(task.files.goals, task.ontology, task.venues, choices.ratio)
     return {
         system.rows.system: [
             explain(name, turns, world)

@@ -22,7 +22,7 @@ from dialeval.core.batch import Batch
 from dialeval.core.columns import TextColumn, TokenColumn
 from dialeval.core.fold import Reduction
 from dialeval.core.needs import Need
-from dialeval.text.tokenise import Oov, tokenise, tokens
+from dialeval.text.tokenise import Oov, Tokeniser, tokenise, tokens
 from dialeval.text.vocabulary import Vocabulary
 
 Counts: TypeAlias = npt.NDArray[np.int32 | np.int64]
@@ -310,7 +310,7 @@ def _values_of(places: NgramCounts, values: Floats) -> NgramValues:
 
 
 def count_texts(
-    texts: TextColumn, vocabulary: Vocabulary, n: int, tokeniser: str, unified: Callable[[Ids], Ids] | None
+    texts: TextColumn, vocabulary: Vocabulary, n: int, tokeniser: Tokeniser, unified: Callable[[Ids], Ids] | None
 ) -> NgramCounts:
     """The n-gram counts of texts of any number, a part at a time; `unified` maps word ids before they are counted."""
     sums = Reduction(NgramCounts.merge, lambda: NgramCounts.empty(n))
@@ -323,13 +323,13 @@ def count_texts(
     return sums.result()
 
 
-def ngrams(batch: Batch, need: Need, n: int, tokeniser: str, oov: Oov = "self") -> NgramColumn:
+def ngrams(batch: Batch, need: Need, n: int, tokeniser: Tokeniser, oov: Oov = "self") -> NgramColumn:
     """The n-grams of a batch's texts; computed once for all metrics of the batch."""
     words = tokens(batch, need, tokeniser, oov)
     return batch.derived(("ngrams", need, n, tokeniser, oov), lambda: NgramColumn.of(words, n))
 
 
-def ngram_counts(batch: Batch, need: Need, n: int, tokeniser: str, oov: Oov = "self") -> NgramCounts:
+def ngram_counts(batch: Batch, need: Need, n: int, tokeniser: Tokeniser, oov: Oov = "self") -> NgramCounts:
     """The n-gram counts of a batch; computed once for all metrics of the batch."""
     column = ngrams(batch, need, n, tokeniser, oov)
     vocabulary = cast(Vocabulary, batch.vocabulary)

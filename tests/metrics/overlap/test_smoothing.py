@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from nltk.translate.bleu_score import SmoothingFunction, sentence_bleu
 
 from dialeval.core.columns import RaggedColumn, TextColumn
+from dialeval.metrics.overlap.bleu_counts import BleuCounts
 from dialeval.metrics.overlap.smoothing import METHODS, NIST, log_precisions, sacre_bleu, weighted_bleu
-from dialeval.metrics.overlap.statistics import BleuStatistics
 from dialeval.text.tokenise import tokenise
 from dialeval.text.vocabulary import Vocabulary
 
@@ -45,11 +45,11 @@ def similar(draw: st.DrawFn) -> Row:
 rows = st.lists(st.one_of(similar(), st.tuples(words, st.lists(words, min_size=1, max_size=3))), min_size=1, max_size=5)
 
 
-def statistics_of(pairs: Sequence[Row]) -> BleuStatistics:
+def statistics_of(pairs: Sequence[Row]) -> BleuCounts:
     vocabulary = Vocabulary()
     responses = tokenise(TextColumn.from_strings([" ".join(response) for response, _ in pairs]), vocabulary)
     lists = RaggedColumn.from_lists([[" ".join(text) for text in references] for _, references in pairs])
-    return BleuStatistics.of(responses, tokenise(lists.values, vocabulary), lists.offsets)
+    return BleuCounts.of(responses, tokenise(lists.values, vocabulary), lists.offsets)
 
 
 def by_nltk(response: list[str], references: list[list[str]], weights: Sequence[float], method: int) -> float:

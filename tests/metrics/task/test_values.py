@@ -11,9 +11,9 @@ import sacrebleu
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dialeval.metrics.overlap.statistics import NO_REFERENCE
+from dialeval.metrics.overlap.bleu_counts import NO_REFERENCE
 from dialeval.metrics.task import bleu
-from dialeval.metrics.task.bleu import BleuState, TaskBleu, corpus_bleu, statistics_of
+from dialeval.metrics.task.bleu import TaskBleu, corpus_bleu, counts_of
 from dialeval.metrics.task.richness import segment_ratio, words_of
 from dialeval.metrics.task.turns import estimated_domains
 from dialeval.text.mteval import tokens_13a
@@ -37,22 +37,16 @@ def test_bleu_is_that_of_sacrebleu(both: list[tuple[str, str]], bits: int) -> No
     half = len(responses)
     keys, bleu._KEY_BITS = bleu._KEY_BITS, bits  # few bits: the way for large vocabularies
     try:
-        counts = statistics_of(ids[:half], ids[half:], words)
+        counts = counts_of(ids[:half], ids[half:], words)
     finally:
         bleu._KEY_BITS = keys
-    state = BleuState(
-        half,
-        half,
-        tuple(counts.matches.sum(axis=0).tolist()),
-        tuple(counts.totals.sum(axis=0).tolist()),
-        int(counts.response_lengths.sum()),
-        int(counts.reference_lengths.sum()),
-    )
-    assert corpus_bleu(state) == pytest.approx(sacrebleu.corpus_bleu(responses, [references]).score, abs=1e-6)
+    columns = (counts.matches, counts.totals, counts.response_lengths, counts.reference_lengths)
+    totals = np.column_stack(columns).sum(axis=0).tolist()
+    assert corpus_bleu(*totals) == pytest.approx(sacrebleu.corpus_bleu(responses, [references]).score, abs=1e-6)
 
 
 def test_a_missing_turn_has_no_counts() -> None:
-    counts = statistics_of([None, [0]], [None, [0]], 1)
+    counts = counts_of([None, [0]], [None, [0]], 1)
     assert counts.reference_lengths.tolist() == [NO_REFERENCE, 1]
     assert counts.matches[0].tolist() == [0, 0, 0, 0]
 

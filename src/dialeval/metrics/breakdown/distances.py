@@ -23,7 +23,6 @@ import numpy as np
 
 from dialeval.core.arrays import Floats
 from dialeval.core.batch import Batch
-from dialeval.core.errors import SettingError
 from dialeval.core.fold import RowMetric
 from dialeval.core.needs import Need
 from dialeval.metrics.breakdown.reference import O, T, X, shares_of
@@ -52,10 +51,6 @@ class BreakdownDistance(RowMetric):
 
     measure: Literal["jsd", "mse"] = "jsd"
     grouping: Grouping = "o-t-x"
-
-    def __post_init__(self) -> None:
-        if self.measure not in ("jsd", "mse") or self.grouping not in _GROUPS:
-            raise SettingError(f"there is jsd and mse over {', '.join(_GROUPS)}, not {self.measure}-{self.grouping}")
 
     def score(self, batch: Batch) -> Floats:
         share, probabilities = shares_of(batch), batch.numbers(Need.LABELS)[:, 1:]

@@ -40,16 +40,14 @@ class Tables:
     @property
     def x(self) -> DetectionCounts:
         """What precision and recall of X are made of."""
-        return DetectionCounts(
-            self.turns, self.scored, self.hard[X][X], sum(self.hard[X]), sum(row[X] for row in self.hard)
-        )
+        return DetectionCounts(self.hard[X][X], sum(self.hard[X]), sum(row[X] for row in self.hard))
 
     @property
     def tx(self) -> DetectionCounts:
         """What precision and recall of T and X together are made of."""
         labelled = self.lenient[T], self.lenient[X]
         found, real = sum(row[1] for row in labelled), sum(row[1] for row in self.lenient)
-        return DetectionCounts(self.turns, self.scored, found, sum(map(sum, labelled)), real)
+        return DetectionCounts(found, sum(map(sum, labelled)), real)
 
     def to_dict(self) -> dict[str, Any]:
         """The tables for JSON."""

@@ -43,7 +43,7 @@ Aligner = Callable[[Sequence[str], Sequence[Sequence[str]]], float]
 
 AlignerName = Literal["bleu", "nltk-bleu", "nltk-nist", "sacre", "embedding"]
 ALIGNERS: tuple[str, ...] = get_args(AlignerName)
-DEFAULT_N = 4
+DEFAULT_N: Literal[4] = 4
 
 
 class PairAligner(ABC):

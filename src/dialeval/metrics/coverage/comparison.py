@@ -17,7 +17,7 @@ from dialeval.core.arrays import Ints
 from dialeval.core.batch import Batch
 from dialeval.core.columns import GroupedColumn, TextColumn, TokenColumn
 from dialeval.core.needs import Need
-from dialeval.text.tokenise import tokens
+from dialeval.text.tokenise import Tokeniser, tokens
 from dialeval.text.vocabulary import Vocabulary
 
 PART_PAIRS = 1 << 16
@@ -113,7 +113,7 @@ class Comparison:
         return Comparison(self.hypotheses, self.lists, taken(self.references, order), groups, group_lists)
 
 
-def comparison(batch: Batch, tokeniser: str) -> Comparison:
+def comparison(batch: Batch, tokeniser: Tokeniser) -> Comparison:
     """The hypotheses and reference groups of a batch; made once for all metrics of the batch."""
     hypotheses = tokens(batch, Need.HYPOTHESES, tokeniser)
     lists = batch.lists(Need.HYPOTHESES).offsets

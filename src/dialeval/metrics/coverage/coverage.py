@@ -45,21 +45,19 @@ from dialeval.core.fold import RowMetric
 from dialeval.core.needs import Need
 from dialeval.core.signature import Signature
 from dialeval.metrics.coverage.aligners import (
-    ALIGNERS,
     DEFAULT_N,
     AlignerName,
     PairAligner,
     PreparedEmbedding,
-    check_order,
     named_aligner,
 )
 from dialeval.metrics.coverage.alignment import Alignment, align
 from dialeval.metrics.coverage.comparison import comparison
 from dialeval.metrics.coverage.similarity import WordValues
 from dialeval.metrics.embedding.vectors import SIF_WEIGHT
-from dialeval.metrics.overlap.smoothing import METHODS
+from dialeval.metrics.overlap.smoothing import Method
 from dialeval.resources.words import KnownWords, TrainText, VectorTable
-from dialeval.text.tokenise import DEFAULT, check_tokeniser
+from dialeval.text.tokenise import DEFAULT, Tokeniser
 
 
 @dataclass(frozen=True)
@@ -73,24 +71,17 @@ class Coverage(RowMetric):
 
     by: Literal["mds", "pds", "max-bleu"] = "mds"
     aligner: AlignerName = "bleu"
-    n: int = DEFAULT_N
-    smooth: int = 0
+    n: Literal[1, 2, 3, 4, 5] = DEFAULT_N
+    smooth: Method = 0
     threshold: float = 0.0
-    tokeniser: str = DEFAULT
+    tokeniser: Tokeniser = DEFAULT
 
     def __post_init__(self) -> None:
-        if self.by not in self.presets:
-            raise SettingError(f"coverage is measured by {', '.join(self.presets)}, not by {self.by!r}")
-        if self.aligner not in ALIGNERS:
-            raise SettingError(f"there are the aligners {', '.join(ALIGNERS)}, not {self.aligner!r}")
-        if self.smooth not in range(len(METHODS)):
-            raise SettingError(f"coverage has the smoothing methods 0 to {len(METHODS) - 1}, not {self.smooth}")
+        super().__post_init__()
         if not (math.isfinite(self.threshold) and self.threshold >= 0):
             raise SettingError(f"a threshold is 0 (groups as given) or above, not {self.threshold}")
-        check_order(self.n)
         if self.aligner != "embedding":
-            named_aligner(self.aligner, self.n, self.smooth)
-        check_tokeniser(self.tokeniser)
+            named_aligner(self.aligner, self.n, self.smooth)  # refuses an n that the aligner does not count
 
     @property
     def needs(self) -> frozenset[Need]:

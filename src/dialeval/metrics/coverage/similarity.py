@@ -36,14 +36,14 @@ from dialeval.core.arrays import Floats, Ints
 from dialeval.core.columns import TokenColumn
 from dialeval.metrics.coverage.comparison import Comparison, offsets, taken
 from dialeval.metrics.embedding.vectors import SIF_WEIGHT
+from dialeval.metrics.overlap.bleu_counts import BleuCounts, match_long
 from dialeval.metrics.overlap.smoothing import METHODS, NIST, log_precisions, sacre_bleu
-from dialeval.metrics.overlap.statistics import BleuStatistics, match_long
 
 ORDERS = 5
 """The longest n-grams that can be counted."""
 
 
-def bleu_pairs(comparison: Comparison) -> BleuStatistics:
+def bleu_pairs(comparison: Comparison) -> BleuCounts:
     """The BLEU counts of every pair."""
     from dialeval.metrics.coverage import coverage_kernel as kernel
     from dialeval.metrics.overlap.bleu_kernel import SHORT
@@ -57,7 +57,7 @@ def bleu_pairs(comparison: Comparison) -> BleuStatistics:
         _match_long(comparison, rest[:left], matches)
     lengths = comparison.hypotheses.lengths[comparison.pair_hypotheses]
     totals = np.maximum(lengths[:, None] - np.arange(ORDERS), 0)
-    return BleuStatistics(matches, totals, lengths, closest)
+    return BleuCounts(matches, totals, lengths, closest)
 
 
 def _flat(comparison: Comparison) -> tuple[npt.NDArray[np.integer], ...]:

@@ -39,7 +39,7 @@ from dialeval.core.signature import Signature
 from dialeval.metrics.diversity.hyperloglog import ERROR, DistinctSketch
 from dialeval.text.ngrams import NgramCounts, ngram_counts, ngrams
 from dialeval.text.resampled import ngram_totals
-from dialeval.text.tokenise import DEFAULT, Oov, check_tokeniser, tokens
+from dialeval.text.tokenise import DEFAULT, Oov, Tokeniser, tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,17 +63,13 @@ class Distinct(Metric[DistinctState]):
     n: int = 2
     per: Literal["corpus", "response"] = "corpus"
     oov: Oov = "unk"
-    tokeniser: str = DEFAULT
+    tokeniser: Tokeniser = DEFAULT
     count: Literal["exact", "approx"] = "exact"
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.n < 1:
             raise SettingError(f"distinct counts n-grams of at least one word; n={self.n} is not possible")
-        if self.per not in ("corpus", "response"):
-            raise SettingError(f"distinct is computed per corpus or per response, not per {self.per!r}")
-        if self.count not in ("exact", "approx"):
-            raise SettingError(f"distinct counts n-grams exactly or approximately (exact, approx), not {self.count!r}")
-        check_tokeniser(self.tokeniser)
 
     @property
     def wants(self) -> frozenset[Need]:

@@ -22,12 +22,11 @@ import numpy as np
 
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.batch import Batch
-from dialeval.core.errors import SettingError
 from dialeval.core.fold import RowMetric
 from dialeval.core.needs import Need
 from dialeval.core.signature import Signature
 from dialeval.metrics.embedding.vectors import SIF_WEIGHT, TextVectors, average_vectors, cosines
-from dialeval.text.tokenise import DEFAULT, check_tokeniser
+from dialeval.text.tokenise import DEFAULT, Tokeniser
 
 
 @dataclass(frozen=True)
@@ -40,12 +39,7 @@ class Coherence(RowMetric):
     better = "higher"
 
     turns: Literal["last", "all"] = "last"
-    tokeniser: str = DEFAULT
-
-    def __post_init__(self) -> None:
-        if self.turns not in ("last", "all"):
-            raise SettingError(f"coherence takes the last turn or all turns of the context, not {self.turns!r}")
-        check_tokeniser(self.tokeniser)
+    tokeniser: Tokeniser = DEFAULT
 
     @property
     def wants(self) -> frozenset[Need]:

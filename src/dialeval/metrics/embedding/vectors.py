@@ -19,7 +19,7 @@ from dialeval.core.batch import Batch
 from dialeval.core.columns import TokenColumn
 from dialeval.core.needs import Need
 from dialeval.resources.words import KnownWords, Mask, TrainText, VectorTable
-from dialeval.text.tokenise import tokens
+from dialeval.text.tokenise import Tokeniser, tokens
 
 SIF_WEIGHT = 0.001
 """Frequent words weigh less: Arora et al. 2017, "A Simple but Tough-to-Beat Baseline for Sentence Embeddings", ICLR."""
@@ -39,13 +39,13 @@ class TextVectors:
         return TextVectors(self.vectors[texts], self.counted[texts])
 
 
-def average_vectors(batch: Batch, need: Need, tokeniser: str) -> TextVectors:
+def average_vectors(batch: Batch, need: Need, tokeniser: Tokeniser) -> TextVectors:
     """The weighted averages of a batch's texts; computed once for all metrics of the batch."""
     words = tokens(batch, need, tokeniser)
     return batch.derived(("average vectors", need, tokeniser), lambda: _averages(batch, words, tokeniser))
 
 
-def extrema_vectors(batch: Batch, need: Need, tokeniser: str) -> TextVectors:
+def extrema_vectors(batch: Batch, need: Need, tokeniser: Tokeniser) -> TextVectors:
     """The extrema of a batch's texts; computed once for all metrics of the batch."""
     words = tokens(batch, need, tokeniser)
     return batch.derived(("extrema vectors", need, tokeniser), lambda: _extrema(batch, words))
@@ -61,7 +61,7 @@ def cosines(left: TextVectors, right: TextVectors, owners: Ints) -> Floats:
     return result
 
 
-def greedy_matches(batch: Batch, owners: Ints, tokeniser: str) -> Floats:
+def greedy_matches(batch: Batch, owners: Ints, tokeniser: Tokeniser) -> Floats:
     """The greedy matching of each reference text `j` and the response of row `owners[j]`."""
     from dialeval.metrics.embedding import embedding_kernel as kernel
 
@@ -75,7 +75,7 @@ def greedy_matches(batch: Batch, owners: Ints, tokeniser: str) -> Floats:
     return result
 
 
-def _averages(batch: Batch, words: TokenColumn, tokeniser: str) -> TextVectors:
+def _averages(batch: Batch, words: TokenColumn, tokeniser: Tokeniser) -> TextVectors:
     from dialeval.metrics.embedding import embedding_kernel as kernel
 
     train: TrainText = batch.resource(Need.TRAIN)

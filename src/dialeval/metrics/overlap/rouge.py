@@ -28,7 +28,7 @@ from dialeval.core.columns import TokenColumn
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import RowMetric
 from dialeval.core.needs import Need
-from dialeval.text.tokenise import DEFAULT, check_tokeniser, tokens
+from dialeval.text.tokenise import DEFAULT, Tokeniser, tokens
 
 
 @dataclass(frozen=True)
@@ -41,12 +41,12 @@ class RougeL(RowMetric):
     better = "higher"
 
     beta: float = 1.2
-    tokeniser: str = DEFAULT
+    tokeniser: Tokeniser = DEFAULT
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if not 0 <= self.beta < np.inf:
             raise SettingError(f"rouge weighs recall beta times as much as precision; beta={self.beta} is not possible")
-        check_tokeniser(self.tokeniser)
 
     def score(self, batch: Batch) -> Floats:
         responses = tokens(batch, Need.RESPONSE, self.tokeniser)

@@ -25,7 +25,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dialeval.metrics.task.offers import Step, Verdict, World, goal_venues, last_offers, steps, verdict
+from dialeval.metrics.task.offers import Criteria, Step, Verdict, goal_venues, last_offers, steps, verdict
 from dialeval.metrics.task.turns import Turn
 from dialeval.resources.venues import NONE
 
@@ -59,7 +59,7 @@ class Explanation:
     done: Sequence[Step]
     verdict: Verdict
     causes: Sequence[Cause]
-    world: World
+    criteria: Criteria
 
     def __str__(self) -> str:
         return "\n".join(self.lines())
@@ -90,56 +90,58 @@ class Explanation:
         for step in self.done:
             if step.turn is turn:
                 yield from self._step(step)
-        for domain, words in _inactive(turn, self.goal, self.world):
+        for domain, words in _inactive(turn, self.goal, self.criteria):
             yield f"    {domain} is not active: {', '.join(words)} does not count"
 
     def _step(self, step: Step) -> Iterator[str]:
         if step.offer is not None:
-            yield f"    {step.domain}: offers {_venues(step.domain, step.offer, self.world)}"
+            yield f"    {step.domain}: offers {_venues(step.domain, step.offer, self.criteria)}"
         if step.told:
             yield f"    {step.domain}: tells {', '.join(sorted(step.told))}"
         if step.early:
             yield f"    {step.domain}: tells {', '.join(sorted(step.early))} before the booking, which does not count"
 
 
-def explain(dialogue: str, turns: Sequence[Turn], world: World) -> Explanation:
+def explain(dialogue: str, turns: Sequence[Turn], criteria: Criteria) -> Explanation:
     """The explanation of one dialogue."""
-    goal = world.goals.goals[dialogue]
-    done = list(steps(turns, dialogue, goal, world))
-    found = verdict(done, goal, world)
-    causes = list(_causes(turns, done, goal, found, world))
-    return Explanation(dialogue, goal, turns, done, found, causes, world)
+    goal = criteria.goals.goals[dialogue]
+    done = list(steps(turns, dialogue, goal, criteria))
+    found = verdict(done, goal, criteria)
+    causes = list(_causes(turns, done, goal, found, criteria))
+    return Explanation(dialogue, goal, turns, done, found, causes, criteria)
 
 
 def _causes(
-    turns: Sequence[Turn], done: Sequence[Step], goal: Mapping[str, Any], found: Verdict, world: World
+    turns: Sequence[Turn], done: Sequence[Step], goal: Mapping[str, Any], found: Verdict, criteria: Criteria
 ) -> Iterator[Cause]:
     if not found.inform:
         for domain, matched in found.matched.items():
             if not matched:
                 mine = [step for step in done if step.domain == domain]
-                yield Cause("inform", domain, *_lost_offer(turns, mine, domain, goal, world))
+                yield Cause("inform", domain, *_lost_offer(turns, mine, domain, goal, criteria))
         return
     for domain, complete in found.complete.items():
         if not complete:
             mine = [step for step in done if step.domain == domain]
             for word in goal[domain]["requestable"]:
                 if word not in found.told[domain]:
-                    yield Cause("success", domain, *_lost_word(turns, mine, domain, word, _takers(word, goal, world)))
+                    yield Cause(
+                        "success", domain, *_lost_word(turns, mine, domain, word, _takers(word, goal, criteria))
+                    )
 
 
 def _lost_offer(
-    turns: Sequence[Turn], mine: Sequence[Step], domain: str, goal: Mapping[str, Any], world: World
+    turns: Sequence[Turn], mine: Sequence[Step], domain: str, goal: Mapping[str, Any], criteria: Criteria
 ) -> tuple[str, str]:
     offering = [step for step in mine if step.offer is not None]
-    word = world.ontology.domains[domain].offer
+    word = criteria.ontology.domains[domain].offer
     if not offering:
-        return _never(turns, word, domain, NEVER_INFORMED, _takers(word, goal, world, offers=True))
+        return _never(turns, word, domain, NEVER_INFORMED, _takers(word, goal, criteria, offers=True))
     offer = last_offers(mine)[domain]
     last = next(step for step in reversed(offering) if step.offer == offer)
     if offer == NONE:
-        return NO_OFFER, f"turn {last.turn.at}: {_nothing_found(last, domain, world)}"
-    return WRONG_VENUE, f"turn {last.turn.at}: {_wrong(last, offer, domain, goal[domain], world)}"
+        return NO_OFFER, f"turn {last.turn.at}: {_nothing_found(last, domain, criteria)}"
+    return WRONG_VENUE, f"turn {last.turn.at}: {_wrong(last, offer, domain, goal[domain], criteria)}"
 
 
 def _lost_word(
@@ -151,10 +153,12 @@ def _lost_word(
     return _never(turns, word, domain, f"missing {word}", takers)
 
 
-def _takers(word: str, goal: Mapping[str, Any], world: World, *, offers: bool = False) -> frozenset[str]:
+def _takers(word: str, goal: Mapping[str, Any], criteria: Criteria, *, offers: bool = False) -> frozenset[str]:
     """The domains of the goal that have a use for a word."""
     if offers:
-        return frozenset(name for name in goal if name in world.venues and world.ontology.domains[name].offer == word)
+        return frozenset(
+            name for name in goal if name in criteria.venues and criteria.ontology.domains[name].offer == word
+        )
     return frozenset(name for name, wishes in goal.items() if word in wishes["requestable"])
 
 
@@ -173,57 +177,57 @@ def _never(turns: Sequence[Turn], word: str, domain: str, otherwise: str, takers
     return otherwise, f"no response has {word}"
 
 
-def _nothing_found(step: Step, domain: str, world: World) -> str:
+def _nothing_found(step: Step, domain: str, criteria: Criteria) -> str:
     slots = step.turn.state.get(domain)
     if not slots:
         return f"the state has nothing about {domain}"
-    table = world.venues[domain]
-    alone = [slot for slot, value in slots.items() if table.matching(slot, value, world.ratio) == NONE]
+    table = criteria.venues[domain]
+    alone = [slot for slot, value in slots.items() if table.matching(slot, value, criteria.ratio) == NONE]
     if alone:
         return f"no venue has {_slots({slot: slots[slot] for slot in alone})}"
     freeing = [
         slot
         for slot in slots
-        if table.query({other: value for other, value in slots.items() if other != slot}, world.ratio)
+        if table.query({other: value for other, value in slots.items() if other != slot}, criteria.ratio)
     ]
     hint = f"; without {' or '.join(freeing)} there would be some" if freeing else ""
     return f"no venue meets {_slots(slots)}{hint}"
 
 
-def _wrong(step: Step, offer: int, domain: str, wishes: Mapping[str, Any], world: World) -> str:
+def _wrong(step: Step, offer: int, domain: str, wishes: Mapping[str, Any], criteria: Criteria) -> str:
     """What is wrong with an offer: the constraints of the goal that exclude some of its venues."""
-    table = world.venues[domain]
-    outside = offer & ~goal_venues(domain, wishes, world)
-    wanted = world.ontology.states.domain(wishes["informable"])
+    table = criteria.venues[domain]
+    outside = offer & ~goal_venues(domain, wishes, criteria)
+    wanted = criteria.ontology.states.domain(wishes["informable"])
     state = step.turn.state.get(domain, {})
     reasons = []
     for slot, value in wanted.items():
-        excluded = _count(outside & ~table.query({slot: value}, world.ratio))
+        excluded = _count(outside & ~table.query({slot: value}, criteria.ratio))
         if excluded:
             has = f"the state has {state[slot]!r}" if slot in state else "the state lacks it"
             reasons.append(f"{slot} {value!r} excludes {excluded} ({has})")
-    if not goal_venues(domain, wishes, world):
+    if not goal_venues(domain, wishes, criteria):
         reasons.append("no venue at all meets the goal")
-    return f"{_venues(domain, offer, world)} on offer, {_count(outside)} of them wrong: {'; '.join(reasons)}"
+    return f"{_venues(domain, offer, criteria)} on offer, {_count(outside)} of them wrong: {'; '.join(reasons)}"
 
 
-def _inactive(turn: Turn, goal: Mapping[str, Any], world: World) -> Iterator[tuple[str, list[str]]]:
+def _inactive(turn: Turn, goal: Mapping[str, Any], criteria: Criteria) -> Iterator[tuple[str, list[str]]]:
     """The words of a turn that would count for a domain of the goal if it were active."""
     for domain, wishes in goal.items():
-        about = world.ontology.domains.get(domain)
+        about = criteria.ontology.domains.get(domain)
         if domain in turn.domains or about is None:
             continue
-        offer = [about.offer] if domain in world.venues else []
+        offer = [about.offer] if domain in criteria.venues else []
         words = [word for word in dict.fromkeys([*offer, *wishes["requestable"]]) if word in turn.response]
         if words:
             yield domain, words
 
 
-def _venues(domain: str, offer: int, world: World) -> str:
+def _venues(domain: str, offer: int, criteria: Criteria) -> str:
     count = _count(offer)
     if not count:
         return "no venue"
-    names = ", ".join(world.venues[domain].labels(offer, SHOWN_VENUES))
+    names = ", ".join(criteria.venues[domain].labels(offer, SHOWN_VENUES))
     more = ", ..." if count > SHOWN_VENUES else ""
     return f"{count} {'venue' if count == 1 else 'venues'} ({names}{more})"
 

@@ -12,33 +12,26 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Literal
 
 import numpy as np
 
 from dialeval.core.batch import Batch
-from dialeval.core.errors import SettingError
 from dialeval.core.exact import Moments
 from dialeval.core.fold import Estimate, Fact, Level, Metric, Partial
 from dialeval.core.needs import Need
 from dialeval.data.task.corpus import Goals
 from dialeval.metrics.task.offers import Verdict, verdicts
-from dialeval.metrics.task.turns import Fallback, Given, WhatIsGiven
+from dialeval.metrics.task.turns import Fallback, Given, Missing, WhatIsGiven
 from dialeval.text.similarity import Ratio
 
-Missing = Literal["ignored", "failed"]
-
 HELD, FAILED = 100.0, 0.0
-
-NOTHING = Moments()
-"""The moments of no rows."""
 
 
 @dataclass(frozen=True, slots=True)
 class RateState:
     """The moments of all dialogues, and of each domain's."""
 
-    total: Moments = NOTHING
+    total: Moments = field(default_factory=Moments)
     domains: Mapping[str, Moments] = field(default_factory=dict)
 
 
@@ -54,15 +47,6 @@ class Rate(Metric[RateState]):
     fallback: Fallback = "file"
     missing: Missing = "ignored"
     ratio: Ratio = "historical"
-
-    def __post_init__(self) -> None:
-        for name, choices in {
-            "fallback": ("file", "turn"),
-            "missing": ("ignored", "failed"),
-            "ratio": ("historical", "exact"),
-        }.items():
-            if getattr(self, name) not in choices:
-                raise SettingError(f"{self.family} has {name}={'|'.join(choices)}, not {getattr(self, name)!r}")
 
     @property
     def wants(self) -> frozenset[Need]:

@@ -36,7 +36,6 @@ import numpy as np
 from dialeval.core.arrays import Floats, Ids
 from dialeval.core.batch import Batch
 from dialeval.core.contributions import BatchContributions, Resamples, RowSums, RowWords
-from dialeval.core.errors import SettingError
 from dialeval.core.exact import Moments
 from dialeval.core.fold import Better, Estimate, Metric, Partial
 from dialeval.core.needs import Need
@@ -66,15 +65,12 @@ _FIRST = str.maketrans("", "", "'.,?!)(%/-_")
 _LAST = str.maketrans("", "", ":;")
 _BLANKS = re.compile(r"\s+")
 
-NOTHING = Moments()
-"""The moments of no rows."""
-
 
 @dataclass(frozen=True, slots=True)
 class RichnessState:
     """Lengths of responses, counts of n-grams by order, and responses with their places where the order matters."""
 
-    lengths: Moments = NOTHING
+    lengths: Moments = field(default_factory=Moments)
     counts: Mapping[int, Counter[Gram]] = field(default_factory=dict)
     placed: tuple[tuple[int, Gram], ...] = ()
 
@@ -90,10 +86,6 @@ class Richness(Metric[RichnessState]):
     counts_kinds = True
 
     of: Of = "entropy"
-
-    def __post_init__(self) -> None:
-        if self.of not in _ORDERS:
-            raise SettingError(f"richness has of={'|'.join(_ORDERS)}, not {self.of!r}")
 
     @property
     def better(self) -> Better | None:

@@ -29,6 +29,8 @@ from dialeval.text.delexicalised import Normaliser
 from dialeval.text.slot_values import State
 
 Fallback = Literal["file", "turn"]
+Missing = Literal["ignored", "failed"]
+"""What becomes of turns that the system does not give."""
 
 
 @dataclass(frozen=True, slots=True)
