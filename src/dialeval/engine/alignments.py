@@ -14,7 +14,7 @@ from dialeval.core.result import Run
 from dialeval.data.lsdscc.reference_groups import Groups
 from dialeval.data.rows.system import Rows
 from dialeval.engine.plan import make_plan
-from dialeval.metrics.coverage.coverage import Coverage, alignment
+from dialeval.metrics.coverage.coverage import Coverage
 from dialeval.metrics.coverage.guard import short_hypotheses
 from dialeval.text.vocabulary import Vocabulary
 
@@ -62,7 +62,7 @@ def alignment_table(
 ) -> list[dict[str, Any]]:
     """Per query: its figures, the group and score of every hypothesis, the groups, and those that nobody reached."""
     batch = Batch(len(rows), rows.columns, vocabulary, rows.dialogue_offsets(), resources)
-    found = alignment(batch.only(metric.needs | metric.wants), metric).table()
+    found = metric.alignment(batch.only(metric.needs | metric.wants)).table()
     texts = batch.lists(Need.HYPOTHESES)
     table = []
     for number, (query, said) in enumerate(zip(found, texts, strict=True)):

@@ -26,7 +26,7 @@ from dialeval.data.task.predictions import Predictions, read_predictions
 from dialeval.engine.evaluate import run_systems
 from dialeval.engine.local import Local
 from dialeval.metrics.task.bleu import TaskBleu
-from dialeval.metrics.task.explain import Explanation, explain
+from dialeval.metrics.task.explain import Explanation
 from dialeval.metrics.task.inform import Inform
 from dialeval.metrics.task.offers import Criteria
 from dialeval.metrics.task.richness import Richness
@@ -246,10 +246,10 @@ def explanations(
         plain = dialogue.lower().removesuffix(".json")
         hint = f"did you mean {plain!r}?" if plain in task.files.turns else "check the id"
         raise SettingError(f"the data has no dialogue {dialogue!r}; {hint}")
-    world = Criteria(task.files.goals, task.ontology, task.venues, choices.ratio)
+    criteria = Criteria(task.files.goals, task.ontology, task.venues, choices.ratio)
     return {
         system.rows.system: [
-            explain(name, turns, world)
+            Explanation(name, turns, criteria)
             for name, turns in _turns(system, task, choices)
             if turns and dialogue in (None, name)
         ]

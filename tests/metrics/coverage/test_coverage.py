@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import dialeval
 from dialeval.core.errors import DataError, NeedError, SettingError
 from dialeval.core.fold import RowMetric
-from dialeval.metrics.coverage.coverage import Coverage, alignment
+from dialeval.metrics.coverage.coverage import Coverage
 from dialeval.metrics.coverage.guard import floors, short_hypotheses
 from dialeval.metrics.registry import registry
 from laws.coverage import WORLD, Row
@@ -50,7 +50,7 @@ def test_names_read_back(metric: Coverage) -> None:
 def test_three_figures_share_one_alignment() -> None:
     batch = Place(WORLD).batch(WORLD.rich)
     metrics = [Coverage("mds"), Coverage("pds"), Coverage("max-bleu")]
-    found = {id(alignment(batch.only(metric.needs), metric)) for metric in metrics}
+    found = {id(metric.alignment(batch.only(metric.needs))) for metric in metrics}
     assert len(found) == 1
 
 

@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, ClassVar, Literal, cast, get_args
+from typing import Any, ClassVar, Literal, cast
 
 import numpy as np
 
@@ -33,6 +33,7 @@ from dialeval.core.arrays import Floats
 from dialeval.core.errors import SettingError
 from dialeval.metrics.coverage import similarity
 from dialeval.metrics.coverage.comparison import Comparison, Group, Words
+from dialeval.metrics.embedding.vectors import WordValues
 from dialeval.metrics.overlap.smoothing import ALPHA, EPSILON, METHODS, K
 from dialeval.resources.embeddings import WordVectors, load_embeddings
 from dialeval.resources.words import VectorTable
@@ -42,7 +43,6 @@ Aligner = Callable[[Sequence[str], Sequence[Sequence[str]]], float]
 """A hypothesis and a group of references in, their similarity out."""
 
 AlignerName = Literal["bleu", "nltk-bleu", "nltk-nist", "sacre", "embedding"]
-ALIGNERS: tuple[str, ...] = get_args(AlignerName)
 DEFAULT_N: Literal[4] = 4
 
 
@@ -61,10 +61,10 @@ class PairAligner(ABC):
         return float(self.scores(Comparison.of_words([[hypothesis]], [[group]], Vocabulary()))[0])
 
 
-def check_order(n: int) -> None:
-    """Raise a SettingError for n-grams that are not counted."""
-    if n not in range(1, similarity.ORDERS + 1):
-        raise SettingError(f"n-grams of up to {similarity.ORDERS} words are counted; n={n} is not possible")
+def _check_order(aligner: PairAligner, n: int, largest: int) -> None:
+    if n not in range(1, largest + 1):
+        kind = type(aligner).__name__
+        raise SettingError(f"{kind} counts n-grams of up to 1 to {largest} words; n={n} is not possible")
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class BleuAligner(PairAligner):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "n", self.n or DEFAULT_N)
-        check_order(self.n)
+        _check_order(self, self.n, similarity.ORDERS)
 
     def scores(self, comparison: Comparison) -> Floats:
         return similarity.add_one_scores(comparison, self.n)
@@ -89,7 +89,7 @@ class NLTKNistAligner(PairAligner):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "n", self.n or DEFAULT_N)
-        check_order(self.n)
+        _check_order(self, self.n, similarity.ORDERS)
 
     def scores(self, comparison: Comparison) -> Floats:
         return similarity.nist_scores(comparison, self.n)
@@ -104,10 +104,7 @@ class SacreAligner(PairAligner):
     n: int = DEFAULT_N
 
     def __post_init__(self) -> None:
-        if self.n not in range(1, DEFAULT_N + 1):
-            raise SettingError(
-                f"the sacre aligner counts n-grams of up to 1, 2, 3 or 4 words; n={self.n} is not possible"
-            )
+        _check_order(self, self.n, DEFAULT_N)
 
     def scores(self, comparison: Comparison) -> Floats:
         return similarity.sacre_scores(comparison, self.n)
@@ -129,10 +126,7 @@ class NLTKBleuAligner(PairAligner):
     n: int = DEFAULT_N
 
     def __post_init__(self) -> None:
-        if self.n not in range(1, DEFAULT_N + 1):
-            raise SettingError(
-                f"nltk's BLEU counts n-grams of up to 1, 2, 3 or 4 words here; n={self.n} is not possible"
-            )
+        _check_order(self, self.n, DEFAULT_N)
         given = self.smooth_function
         if isinstance(given, int) and given not in range(len(METHODS)):
             raise SettingError(f"BLEU has the smoothing methods 0 to {len(METHODS) - 1}, not {given}")
@@ -210,8 +204,7 @@ class EmbeddingAligner(PairAligner):
 
     def scores(self, comparison: Comparison) -> Floats:
         table = VectorTable(cast(Vocabulary, comparison.hypotheses.vocabulary), self._vectors)
-        rows, matrix = table.arrays()
-        return similarity.cosine_scores(comparison, similarity.WordValues.of(rows >= 0, rows, matrix))
+        return similarity.cosine_scores(comparison, WordValues.of(table, None, None))
 
 
 @dataclass(frozen=True, eq=False)
@@ -220,7 +213,7 @@ class PreparedEmbedding(PairAligner):
 
     lands = False
 
-    values: similarity.WordValues
+    values: WordValues
 
     def scores(self, comparison: Comparison) -> Floats:
         return similarity.cosine_scores(comparison, self.values)
@@ -248,15 +241,12 @@ def as_aligner(given: Any) -> PairAligner:
     return CallAligner(given)
 
 
-def named_aligner(name: str, n: int, smooth: int) -> PairAligner:
+def named_aligner(name: Literal["bleu", "nltk-bleu", "nltk-nist", "sacre"], n: int, smooth: int) -> PairAligner:
     """The aligner of a name; `embedding` is not among them, since it needs vectors."""
     if name == "nltk-bleu":
         return NLTKBleuAligner(smooth, n)
-    kinds: dict[str, type[BleuAligner | NLTKNistAligner | SacreAligner]] = {
-        "bleu": BleuAligner,
-        "nltk-nist": NLTKNistAligner,
-        "sacre": SacreAligner,
-    }
+    kinds: dict[str, type[BleuAligner | NLTKNistAligner | SacreAligner]]
+    kinds = {"bleu": BleuAligner, "nltk-nist": NLTKNistAligner, "sacre": SacreAligner}
     return kinds[name](n)
 
 

@@ -63,7 +63,17 @@ class Comparison:
     @cached_property
     def group_counts(self) -> Ints:
         """Number of groups that each hypothesis is compared with."""
-        return np.repeat(np.diff(self.group_lists), np.diff(self.lists))
+        return np.diff(self.group_lists)[self.hypothesis_queries]
+
+    @cached_property
+    def hypothesis_queries(self) -> Ints:
+        """The query of each hypothesis."""
+        return np.repeat(np.arange(self.queries), np.diff(self.lists))
+
+    @cached_property
+    def group_queries(self) -> Ints:
+        """The query of each group."""
+        return np.repeat(np.arange(self.queries), np.diff(self.group_lists))
 
     @property
     def pair_hypotheses(self) -> Ints:
@@ -73,25 +83,24 @@ class Comparison:
     @property
     def pair_groups(self) -> Ints:
         """The group of each pair."""
-        first = np.repeat(self.group_lists[:-1], np.diff(self.lists))
-        starts = offsets(self.group_counts)[:-1]
-        return np.arange(self.pairs[-1]) + np.repeat(first - starts, self.group_counts)
+        first = self.group_lists[self.hypothesis_queries] - offsets(self.group_counts)[:-1]
+        return np.arange(self.pairs[-1]) + np.repeat(first, self.group_counts)
 
     @property
     def queries(self) -> int:
         """Number of queries."""
         return len(self.lists) - 1
 
-    def parts(self) -> Iterator[tuple[int, int]]:
-        """Ranges of queries with about `PART_PAIRS` pairs each."""
+    def parts(self) -> Iterator[tuple[int, Comparison]]:
+        """Consecutive queries with about `PART_PAIRS` pairs, and the number of the first hypothesis among all."""
         first = 0
         while first < self.queries:
             full = int(np.searchsorted(self.pairs, self.pairs[first] + PART_PAIRS, side="right")) - 1
             last = max(full, first + 1)
-            yield first, last
+            yield int(self.lists[first]), self._slice(first, last)
             first = last
 
-    def slice(self, first: int, last: int) -> Comparison:
+    def _slice(self, first: int, last: int) -> Comparison:
         """The queries `first` to `last`, over the same words."""
         lists, group_lists = self.lists[first : last + 1], self.group_lists[first : last + 1]
         groups = self.groups[group_lists[0] : group_lists[-1] + 1]
@@ -110,7 +119,7 @@ class Comparison:
 
     def regrouped(self, order: Ints, groups: Ints, group_lists: Ints) -> Comparison:
         """The same hypotheses with the references in another order and in other groups."""
-        return Comparison(self.hypotheses, self.lists, taken(self.references, order), groups, group_lists)
+        return Comparison(self.hypotheses, self.lists, self.references.take(order), groups, group_lists)
 
 
 def comparison(batch: Batch, tokeniser: Tokeniser) -> Comparison:
@@ -128,14 +137,6 @@ def offsets(counts: object) -> Ints:
     """Where each of some runs of the given lengths starts, and the end."""
     lengths = np.fromiter(counts, np.int64)  # type: ignore[call-overload]
     return np.concatenate((np.zeros(1, np.int64), np.cumsum(lengths)))
-
-
-def taken(column: TokenColumn, texts: Ints) -> TokenColumn:
-    """The given texts in the given order."""
-    lengths = column.lengths[texts]
-    starts = offsets(lengths)
-    place = np.arange(starts[-1]) + np.repeat(column.offsets[texts] - starts[:-1], lengths)
-    return TokenColumn(column.ids[place], starts, column.vocabulary)
 
 
 def _sliced(column: TokenColumn, first: int, last: int) -> TokenColumn:
