@@ -131,7 +131,8 @@ class TrainText:
             if key not in self._shares:
                 unified = self._known.unified if oov == "unk" else None
                 counts = count_texts(self.texts, self._vocabulary, n, tokeniser, unified)
-                self._shares[key] = NgramValues(counts.keys[:, 0], counts.counts / max(counts.total, 1))
+                shares = counts.counts / max(counts.total, 1)
+                self._shares[key] = NgramValues(counts.keys[:, 0], shares, n, self._vocabulary)
             return self._shares[key]
 
 

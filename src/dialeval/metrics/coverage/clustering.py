@@ -24,8 +24,9 @@ from __future__ import annotations
 import numpy as np
 
 from dialeval.core.arrays import Floats, Ints
+from dialeval.core.ragged import offsets_of
 from dialeval.metrics.coverage.aligners import PairAligner
-from dialeval.metrics.coverage.comparison import Comparison, offsets
+from dialeval.metrics.coverage.comparison import Comparison
 
 
 def grouped(comparison: Comparison, aligner: PairAligner, threshold: float) -> Comparison:
@@ -42,7 +43,7 @@ def grouped(comparison: Comparison, aligner: PairAligner, threshold: float) -> C
             order += [base + text for cluster in found for text in cluster]
             sizes += [len(cluster) for cluster in found]
             counts.append(len(found))
-    return comparison.regrouped(np.array(order, np.int64), offsets(sizes), offsets(counts))
+    return comparison.regrouped(np.array(order, np.int64), offsets_of(sizes), offsets_of(counts))
 
 
 def clusters(similarity: Floats, threshold: float) -> list[list[int]]:

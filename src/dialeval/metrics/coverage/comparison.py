@@ -17,6 +17,7 @@ from dialeval.core.arrays import Ints
 from dialeval.core.batch import Batch
 from dialeval.core.columns import GroupedColumn, TextColumn, TokenColumn
 from dialeval.core.needs import Need
+from dialeval.core.ragged import offsets_of, ranges, row_numbers
 from dialeval.text.tokenise import Tokeniser, tokens
 from dialeval.text.vocabulary import Vocabulary
 
@@ -49,16 +50,16 @@ class Comparison:
         grouped = [group for row in references for group in row]
         return cls(
             _token_column([words for row in hypotheses for words in row], vocabulary),
-            offsets(map(len, hypotheses)),
+            offsets_of(map(len, hypotheses)),
             _token_column([words for group in grouped for words in group], vocabulary),
-            offsets(map(len, grouped)),
-            offsets(map(len, references)),
+            offsets_of(map(len, grouped)),
+            offsets_of(map(len, references)),
         )
 
     @cached_property
     def pairs(self) -> Ints:
         """Where the pairs of each query start, and the end."""
-        return offsets(np.diff(self.lists) * np.diff(self.group_lists))
+        return offsets_of(np.diff(self.lists) * np.diff(self.group_lists))
 
     @cached_property
     def group_counts(self) -> Ints:
@@ -68,12 +69,12 @@ class Comparison:
     @cached_property
     def hypothesis_queries(self) -> Ints:
         """The query of each hypothesis."""
-        return np.repeat(np.arange(self.queries), np.diff(self.lists))
+        return row_numbers(self.lists)
 
     @cached_property
     def group_queries(self) -> Ints:
         """The query of each group."""
-        return np.repeat(np.arange(self.queries), np.diff(self.group_lists))
+        return row_numbers(self.group_lists)
 
     @property
     def pair_hypotheses(self) -> Ints:
@@ -83,8 +84,7 @@ class Comparison:
     @property
     def pair_groups(self) -> Ints:
         """The group of each pair."""
-        first = self.group_lists[self.hypothesis_queries] - offsets(self.group_counts)[:-1]
-        return np.arange(self.pairs[-1]) + np.repeat(first, self.group_counts)
+        return ranges(self.group_lists[self.hypothesis_queries], self.group_counts)
 
     @property
     def queries(self) -> int:
@@ -133,12 +133,6 @@ def comparison(batch: Batch, tokeniser: Tokeniser) -> Comparison:
     )
 
 
-def offsets(counts: object) -> Ints:
-    """Where each of some runs of the given lengths starts, and the end."""
-    lengths = np.fromiter(counts, np.int64)  # type: ignore[call-overload]
-    return np.concatenate((np.zeros(1, np.int64), np.cumsum(lengths)))
-
-
 def _sliced(column: TokenColumn, first: int, last: int) -> TokenColumn:
     bounds = column.offsets[first : last + 1]
     return TokenColumn(column.ids[bounds[0] : bounds[-1]], bounds - bounds[0], column.vocabulary)
@@ -147,4 +141,4 @@ def _sliced(column: TokenColumn, first: int, last: int) -> TokenColumn:
 def _token_column(texts: Sequence[Words], vocabulary: Vocabulary) -> TokenColumn:
     words = [word for text in texts for word in text]
     ids = vocabulary.add(TextColumn.from_strings(words, "words"))
-    return TokenColumn(ids, offsets(map(len, texts)), vocabulary)
+    return TokenColumn(ids, offsets_of(map(len, texts)), vocabulary)

@@ -31,7 +31,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dialeval.core.arrays import Floats, Ints
-from dialeval.metrics.coverage.comparison import Comparison, offsets
+from dialeval.core.ragged import offsets_of, ranges
+from dialeval.metrics.coverage.comparison import Comparison
 from dialeval.metrics.embedding.vectors import WordValues
 from dialeval.metrics.overlap.bleu_counts import BleuCounts, match_long
 from dialeval.metrics.overlap.smoothing import METHODS, NIST, log_precisions, sacre_bleu
@@ -68,11 +69,10 @@ def _match_long(comparison: Comparison, pairs: Ints, matches: Ints) -> None:
     """Fill `matches` of pairs with a long text by the kernel for responses and their references."""
     groups = comparison.pair_groups[pairs]
     counts = np.diff(comparison.groups)[groups]
-    lists = offsets(counts)
-    texts = np.arange(lists[-1]) + np.repeat(comparison.groups[groups] - lists[:-1], counts)
+    texts = ranges(comparison.groups[groups], counts)
     hypotheses = comparison.hypotheses.take(comparison.pair_hypotheses[pairs])
     long = np.empty((len(pairs), ORDERS), np.int64, order="F")
-    match_long(np.arange(len(pairs)), hypotheses, comparison.references.take(texts), lists, long)
+    match_long(np.arange(len(pairs)), hypotheses, comparison.references.take(texts), offsets_of(counts), long)
     matches[pairs] = long
 
 

@@ -29,6 +29,7 @@ from dialeval.core.arrays import Floats
 from dialeval.core.batch import Batch
 from dialeval.core.fold import RowMetric
 from dialeval.core.needs import Need
+from dialeval.core.ragged import row_numbers
 from dialeval.core.signature import Signature
 from dialeval.metrics.embedding.vectors import SIF_WEIGHT, average_vectors, cosines, extrema_vectors, greedy_matches
 from dialeval.text.tokenise import DEFAULT, Tokeniser
@@ -63,8 +64,7 @@ class Embedding(RowMetric):
         return plain.with_fields(weight=SIF_WEIGHT) if self.by == "average" else plain
 
     def score(self, batch: Batch) -> Floats:
-        lists = batch.lists(Need.REFERENCE).offsets
-        owners = np.repeat(np.arange(len(batch)), np.diff(lists))
+        owners = row_numbers(batch.lists(Need.REFERENCE).offsets)
         if self.by == "greedy":
             values = greedy_matches(batch, owners, self.tokeniser)
         else:

@@ -32,6 +32,7 @@ from dialeval.core.batch import Batch
 from dialeval.core.columns import TextColumn, TokenColumn
 from dialeval.core.errors import SettingError
 from dialeval.core.needs import Need
+from dialeval.core.ragged import offsets_of, row_numbers
 from dialeval.metrics.counting import CountMetric, Flags, Per
 from dialeval.metrics.overlap.bleu_counts import match_long
 from dialeval.text.characters import characters
@@ -83,7 +84,7 @@ class Chrf(CountMetric):
             parts.append(_pair_counts(here, there, lists, self.words))
         pairs = np.concatenate(parts, axis=2).reshape(len(parts[0]), self.width)
         counts = np.zeros((len(batch), self.width), np.int64)
-        rows = np.repeat(np.arange(len(batch)), np.diff(lists))
+        rows = row_numbers(lists)
         best = _first_best(self.formula(pairs), rows)
         counts[rows[best]] = pairs[best]
         return counts, np.diff(lists) > 0
@@ -105,7 +106,7 @@ class Chrf(CountMetric):
 
 def _pair_counts(responses: TokenColumn, references: TokenColumn, lists: Ints, orders: int) -> Ints:
     """Per pair of response and reference: n-grams of the response, of the reference, and matches; each by order."""
-    rows = np.repeat(np.arange(len(responses)), np.diff(lists))
+    rows = row_numbers(lists)
     paired = responses if np.array_equal(rows, np.arange(len(responses))) else responses.take(rows)
     matches = np.empty((len(rows), orders), np.int64)
     match_long(np.arange(len(rows)), paired, references, np.arange(len(rows) + 1), matches)
@@ -133,9 +134,8 @@ def _cut(split: TokenColumn, vocabulary: Vocabulary) -> TokenColumn:
     cut = [_without_punctuation(word) for word in vocabulary.words(words)]
     sizes = np.array([len(pieces) for pieces in cut], np.int64)
     ids = vocabulary.add(TextColumn.from_strings([piece for pieces in cut for piece in pieces]))
-    column = TokenColumn(ids, np.concatenate((np.zeros(1, np.int64), np.cumsum(sizes))), vocabulary)
-    ends = np.concatenate((np.zeros(1, np.int64), np.cumsum(sizes[number])))
-    return TokenColumn(column.take(number).ids, ends[split.offsets], vocabulary)
+    pieces = TokenColumn(ids, offsets_of(sizes), vocabulary).take(number)
+    return TokenColumn(pieces.ids, pieces.offsets[split.offsets], vocabulary)
 
 
 def _without_punctuation(word: str) -> list[str]:

@@ -28,6 +28,7 @@ from dialeval.core.columns import TokenColumn
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import RowMetric
 from dialeval.core.needs import Need
+from dialeval.core.ragged import row_numbers
 from dialeval.text.tokenise import DEFAULT, Tokeniser, tokens
 
 
@@ -53,7 +54,7 @@ class RougeL(RowMetric):
         references = tokens(batch, Need.REFERENCE, self.tokeniser)
         lists = batch.lists(Need.REFERENCE).offsets
         common = longest_common(responses, references, lists)
-        rows = np.repeat(np.arange(len(responses)), np.diff(lists))
+        rows = row_numbers(lists)
         precision = _best(common / np.maximum(responses.lengths[rows], 1), rows, len(responses))
         recall = _best(common / np.maximum(references.lengths, 1), rows, len(responses))
         weight = self.beta**2

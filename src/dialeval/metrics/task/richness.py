@@ -39,6 +39,7 @@ from dialeval.core.contributions import BatchContributions, Resamples, RowSums, 
 from dialeval.core.exact import Moments
 from dialeval.core.fold import Better, Estimate, Metric, Partial
 from dialeval.core.needs import Need
+from dialeval.core.ragged import offsets_of
 from dialeval.metrics.task.turns import normalised_responses
 from dialeval.text.resampled import cluster_grams, ngram_totals, segment_kinds
 
@@ -189,7 +190,7 @@ def _word_rows(responses: Sequence[Gram | None]) -> RowWords:
     numbers: dict[str, int] = {}
     said = [words or () for words in responses]
     ids = np.array([numbers.setdefault(word, len(numbers)) for words in said for word in words], np.int32)
-    return RowWords(ids, np.cumsum([0, *map(len, said)]), list(numbers))
+    return RowWords(ids, offsets_of(map(len, said)), list(numbers))
 
 
 def _bits(counts: Ids, inside: Ids) -> Floats:
