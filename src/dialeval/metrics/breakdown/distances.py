@@ -56,9 +56,9 @@ class BreakdownDistance(RowMetric):
         share, probabilities = shares_of(batch), batch.numbers(Need.LABELS)[:, 1:]
         distance = jensen_shannon if self.measure == "jsd" else squared_error
         with np.errstate(all="ignore"):  # what cannot be scored is sorted out below
-            found = distance(grouped(probabilities, self.grouping), grouped(share, self.grouping))
-            usable = ((probabilities >= 0) & (probabilities <= LARGEST)).all(axis=1) & np.isfinite(found)
-        return np.where(usable, found, np.nan)
+            values = distance(grouped(probabilities, self.grouping), grouped(share, self.grouping))
+            usable = ((probabilities >= 0) & (probabilities <= LARGEST)).all(axis=1) & np.isfinite(values)
+        return np.where(usable, values, np.nan)
 
 
 def grouped(distribution: Floats, grouping: Grouping) -> list[Floats]:

@@ -8,15 +8,13 @@ numbers of labels, which the original adds up from the first table, need not add
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from dialeval.core.arrays import Floats, Ints
 from dialeval.metrics.breakdown.labels import DetectionCounts
 from dialeval.metrics.breakdown.reference import LABELS, OTHER, O, T, X, hard_reference, lenient_reference, shares
-
-if TYPE_CHECKING:
-    from dialeval.core.arrays import Floats, Ints
 
 
 @dataclass(frozen=True)

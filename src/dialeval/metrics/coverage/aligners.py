@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, ClassVar, Literal, cast
+from typing import Any, ClassVar, Literal, cast, get_args
 
 import numpy as np
 
@@ -34,7 +34,7 @@ from dialeval.core.errors import SettingError
 from dialeval.metrics.coverage import similarity
 from dialeval.metrics.coverage.comparison import Comparison, Group, Words
 from dialeval.metrics.embedding.vectors import WordValues
-from dialeval.metrics.overlap.smoothing import ALPHA, EPSILON, METHODS, K
+from dialeval.metrics.overlap.smoothing import ALPHA, EPSILON, K, Method
 from dialeval.resources.embeddings import WordVectors, load_embeddings
 from dialeval.resources.words import VectorTable
 from dialeval.text.vocabulary import Vocabulary
@@ -128,8 +128,8 @@ class NLTKBleuAligner(PairAligner):
     def __post_init__(self) -> None:
         _check_order(self, self.n, DEFAULT_N)
         given = self.smooth_function
-        if isinstance(given, int) and given not in range(len(METHODS)):
-            raise SettingError(f"BLEU has the smoothing methods 0 to {len(METHODS) - 1}, not {given}")
+        if isinstance(given, int) and given not in get_args(Method):
+            raise SettingError(f"BLEU has the smoothing methods {', '.join(map(str, get_args(Method)))}, not {given}")
         if not (given is None or isinstance(given, int) or callable(given)):
             raise SettingError(f"a smoothing function is the number of a method or can be called; {given!r} is neither")
 
@@ -185,8 +185,7 @@ def _nltk_method(function: SmoothFunction) -> int | None:
         return None
     if (owner.epsilon, owner.alpha, owner.k) != (EPSILON, ALPHA, K):  # type: ignore[union-attr]
         return None
-    number = name.removeprefix("method")
-    return int(number) if number.isdigit() and int(number) < len(METHODS) else None
+    return next((method for method in get_args(Method) if name == f"method{method}"), None)
 
 
 @dataclass(frozen=True, eq=False)

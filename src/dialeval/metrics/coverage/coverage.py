@@ -94,8 +94,8 @@ class Coverage(RowMetric):
         return plain.with_fields(weight=SIF_WEIGHT) if self.aligner == "embedding" else plain
 
     def score(self, batch: Batch) -> Floats:
-        found = self.alignment(batch)
-        return {"mds": found.mds, "pds": found.pds, "max-bleu": found.max_bleu}[self.by]
+        aligned = self.alignment(batch)
+        return {"mds": aligned.mds, "pds": aligned.pds, "max-bleu": aligned.max_bleu}[self.by]
 
     def alignment(self, batch: Batch) -> Alignment:
         """The alignment of a batch; made once for all metrics of the batch that agree on it."""

@@ -35,7 +35,7 @@ from dialeval.core.ragged import offsets_of, ranges
 from dialeval.metrics.coverage.comparison import Comparison
 from dialeval.metrics.embedding.vectors import WordValues
 from dialeval.metrics.overlap.bleu_counts import BleuCounts, match_long
-from dialeval.metrics.overlap.smoothing import METHODS, NIST, log_precisions, sacre_bleu
+from dialeval.metrics.overlap.smoothing import NIST, log_precisions, sacre_bleu, smoothed_precisions
 
 ORDERS = 5
 """The longest n-grams that can be counted."""
@@ -92,7 +92,7 @@ def nltk_scores(comparison: Comparison, method: int, n: int) -> Floats:
     from dialeval.metrics.coverage import coverage_kernel as kernel
 
     counts = bleu_pairs(comparison)
-    smoothed = METHODS[method](counts, n)
+    smoothed = smoothed_precisions(counts, method, n)
     scores, (terms, partials) = np.empty(len(counts)), np.empty((2, ORDERS))
     lengths, pairs = comparison.hypotheses.lengths, comparison.group_counts
     kernel.weighted(smoothed, counts.matches, lengths, pairs, counts.reference_lengths, terms, partials, scores)

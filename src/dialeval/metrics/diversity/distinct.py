@@ -88,9 +88,9 @@ class Distinct(Metric[DistinctState]):
             items = column.distinct() / np.diff(column.offsets)
         counts = ngram_counts(batch, Need.RESPONSE, self.n, self.tokeniser, self.oov)
         words = tokens(batch, Need.RESPONSE, self.tokeniser, self.oov)
-        brought = {self._words: words} if self.per == "corpus" and self.count == "exact" else {}
-        state = counts if self.count == "exact" else DistinctSketch.of(counts)
-        return Partial(DistinctState(state, Moments.of(items)), {self.name: items}, brought)
+        contributions = {self._words: words} if self.per == "corpus" and self.count == "exact" else {}
+        different = counts if self.count == "exact" else DistinctSketch.of(counts)
+        return Partial(DistinctState(different, Moments.of(items)), {self.name: items}, contributions)
 
     @property
     def _words(self) -> str:
@@ -98,10 +98,10 @@ class Distinct(Metric[DistinctState]):
         return f"words/{self.tokeniser}/{self.oov}"
 
     def resampled(self, sample: Resamples) -> Floats:
-        found = ngram_totals(sample, self._words, self.n)
-        different: Ints = np.count_nonzero(found, axis=0)
+        totals = ngram_totals(sample, self._words, self.n)
+        different: Ints = np.count_nonzero(totals, axis=0)
         with np.errstate(invalid="ignore"):  # 0 / 0: a resample without an n-gram has no value
-            shares: Floats = different / found.sum(axis=0, dtype=np.int64)
+            shares: Floats = different / totals.sum(axis=0, dtype=np.int64)
         return shares
 
     def merge(self, left: DistinctState, right: DistinctState) -> DistinctState:

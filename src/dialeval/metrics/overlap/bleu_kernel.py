@@ -90,7 +90,10 @@ def _ending_here(one, two, three, four, here):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True)
 def rank_ngrams(ids, start, length, words, ranks):  # type: ignore[no-untyped-def]
-    """Fill `ranks`: the n-grams that end in a word occur for the so many-th time in the text, a byte an order."""
+    """Fill `ranks`: per word which occurrence in the text its n-grams are (1 for the first), one byte for each order.
+
+    The n-grams of a word are those that end in it.
+    """
     for i in range(length):
         words[i] = ids[start + i]
     one = two = three = four = five = uint64(0)
@@ -116,7 +119,7 @@ def closest_length(length, offsets, first, last):  # type: ignore[no-untyped-def
 
 @njit(nogil=True)
 def clipped_matches(ids, start, length, reference_ids, reference_offsets, first, last, words, ranks, hits):  # type: ignore[no-untyped-def]
-    """The clipped matches of a short text and short references, from the ranks of its n-grams, a byte an order."""
+    """The clipped matches of a short text and short references, from the ranks of its n-grams, one byte an order."""
     for i in range(length):
         hits[i] = 0
     for reference in range(first, last):
@@ -183,7 +186,7 @@ def match_long(rows, ids, offsets, reference_ids, reference_offsets, lists, gram
     four arrays (n-grams, their counts in the response and in a reference, their matches), as long as a power of two
     that is at least twice the number of words of a response.
     """
-    keys, counts, found, matched = table
+    keys, counts, in_reference, matched = table
     for number in range(rows.shape[0]):
         row = rows[number]
         start = offsets[row]
@@ -196,7 +199,7 @@ def match_long(rows, ids, offsets, reference_ids, reference_offsets, lists, gram
         for order in range(matches.shape[1]):
             for place in range(1 << bits):
                 keys[place] = -1
-                counts[place] = found[place] = matched[place] = 0
+                counts[place] = in_reference[place] = matched[place] = 0
             for i in range(length - order):
                 before = grams[i] if order > 0 else 0
                 key = before << WORD_BITS | ids[start + i + order]
@@ -213,11 +216,11 @@ def match_long(rows, ids, offsets, reference_ids, reference_offsets, lists, gram
                     if before >= 0:  # what the response lacks it also lacks with one more word
                         slot = slot_of(keys, shift, before << WORD_BITS | reference_ids[j + order])
                         reference_grams[j - base] = slot if counts[slot] > 0 else -1
-                        found[slot] += 1
-                        if matched[slot] < found[slot] and matched[slot] < counts[slot]:
+                        in_reference[slot] += 1
+                        if matched[slot] < in_reference[slot] and matched[slot] < counts[slot]:
                             matched[slot] += 1
                             total += 1
                 for j in range(first, last):  # the next reference counts from zero again
                     if reference_grams[j - base] >= 0:
-                        found[reference_grams[j - base]] = 0
+                        in_reference[reference_grams[j - base]] = 0
             matches[row, order] = total

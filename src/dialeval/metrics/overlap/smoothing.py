@@ -26,7 +26,7 @@ an error there, here the value is NaN. A row without a reference is NaN.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
@@ -52,12 +52,38 @@ NIST: Method = 3
 """The method that sacreBLEU uses too."""
 
 
-def log_precisions(counts: BleuCounts, method: int, orders: int = ORDERS) -> Floats:
-    """Logarithms of the smoothed precisions of the first orders, one row each; 0 for a precision of 0.
+def smoothed_precisions(counts: BleuCounts, method: int, orders: int = ORDERS) -> Floats:
+    """The precisions of the first orders under a smoothing method, one row each.
 
     `orders` matters to methods 5, 6 and 7 beyond the orders it leaves out: it is the number of weights given to nltk.
     """
-    smoothed = METHODS[method](counts, orders)
+    matches = counts.matches[:, :orders]
+    ngrams = np.maximum(counts.totals[:, :orders], 1).astype(np.float64)
+    smoothed: Floats
+    if method == 0:
+        smoothed = np.maximum(matches / ngrams, SMALLEST)
+    elif method == 1:
+        smoothed = np.where(matches == 0, EPSILON, matches) / ngrams
+    elif method == 2:
+        more = np.minimum(np.arange(orders), 1)
+        smoothed = (matches + more) / (ngrams + more)
+    elif method == 5:
+        smoothed = _with_neighbours(counts, matches / ngrams)
+    elif method == 6:
+        smoothed = _with_prior(counts, matches / ngrams)
+    else:
+        halved = np.where(matches == 0, np.exp2(-np.cumsum(matches == 0, axis=1)), matches)
+        if method == NIST:
+            return halved / ngrams
+        scale = np.log(np.maximum(counts.response_lengths, 1)) / K  # 0 for one word: the precision stays 0
+        smoothed = halved * np.where(matches == 0, scale[:, None], 1.0) / ngrams
+        smoothed = _with_neighbours(counts, smoothed) if method == 7 else smoothed
+    return smoothed
+
+
+def log_precisions(counts: BleuCounts, method: int, orders: int = ORDERS) -> Floats:
+    """Logarithms of the smoothed precisions of the first orders, one row each; 0 for a precision of 0."""
+    smoothed = smoothed_precisions(counts, method, orders)
     logs: Floats = np.log(np.where(smoothed == 0, 1.0, smoothed))
     return logs
 
@@ -75,8 +101,8 @@ def sacre_bleu(counts: BleuCounts, logs: Floats, n: int) -> Floats:
 
     The mean goes over the orders of which the response has an n-gram (sacreBLEU's effective order). From 0 to 1.
     """
-    there = counts.totals[:, :n] > 0
-    exponent = np.where(there, logs[:, :n], 0.0).sum(axis=1) / np.maximum(there.sum(axis=1), 1)
+    has_ngrams = counts.totals[:, :n] > 0
+    exponent = np.where(has_ngrams, logs[:, :n], 0.0).sum(axis=1) / np.maximum(has_ngrams.sum(axis=1), 1)
     return _finished(counts, exponent)
 
 
@@ -88,48 +114,10 @@ def _finished(counts: BleuCounts, exponent: Floats) -> Floats:
     return scores
 
 
-def _denominators(counts: BleuCounts, orders: int) -> Floats:
-    return np.maximum(counts.totals[:, :orders], 1).astype(np.float64)
-
-
-def _plain(counts: BleuCounts, orders: int) -> Floats:
-    return counts.matches[:, :orders] / _denominators(counts, orders)
-
-
-def _none(counts: BleuCounts, orders: int) -> Floats:
-    return np.maximum(_plain(counts, orders), SMALLEST)
-
-
-def _epsilon(counts: BleuCounts, orders: int) -> Floats:
-    matches = counts.matches[:, :orders]
-    return np.where(matches == 0, EPSILON, matches) / _denominators(counts, orders)
-
-
-def _add_one(counts: BleuCounts, orders: int) -> Floats:
-    more = np.minimum(np.arange(orders), 1)
-    added: Floats = (counts.matches[:, :orders] + more) / (_denominators(counts, orders) + more)
-    return added
-
-
-def _halving(counts: BleuCounts, orders: int) -> Floats:
-    """Matches where there are any, 1/2, 1/4, ... in the orders without."""
-    matches = counts.matches[:, :orders]
-    return np.where(matches == 0, np.exp2(-np.cumsum(matches == 0, axis=1)), matches)
-
-
-def _nist(counts: BleuCounts, orders: int) -> Floats:
-    return _halving(counts, orders) / _denominators(counts, orders)
-
-
-def _by_length(counts: BleuCounts, orders: int) -> Floats:
-    scale = np.log(np.maximum(counts.response_lengths, 1)) / K  # 0 for one word: the precision stays 0
-    scales = np.where(counts.matches[:, :orders] == 0, scale[:, None], 1.0)
-    scaled: Floats = _halving(counts, orders) * scales / _denominators(counts, orders)
-    return scaled
-
-
-def _averaged(counts: BleuCounts, precisions: Floats) -> Floats:
-    following = np.hstack((precisions[:, 1:], _plain(counts, ORDERS + 1)[:, ORDERS:]))
+def _with_neighbours(counts: BleuCounts, precisions: Floats) -> Floats:
+    """Method 5 upon some precisions."""
+    fifth = counts.matches[:, ORDERS:] / np.maximum(counts.totals[:, ORDERS:], 1)
+    following = np.hstack((precisions[:, 1:], fifth))
     smoothed = np.empty_like(precisions)
     before = precisions[:, 0] + 1
     for order in range(precisions.shape[1]):
@@ -138,33 +126,13 @@ def _averaged(counts: BleuCounts, precisions: Floats) -> Floats:
     return smoothed
 
 
-def _neighbours(counts: BleuCounts, orders: int) -> Floats:
-    return _averaged(counts, _plain(counts, orders))
-
-
-def _prior(counts: BleuCounts, orders: int) -> Floats:
+def _with_prior(counts: BleuCounts, precisions: Floats) -> Floats:
+    """Method 6."""
+    orders = precisions.shape[1]
     # NaN before the arithmetic: what is left has a match of the first three orders, so that no divisor is 0.
     possible = (counts.matches[:, 2:3] > 0) & (orders > 2)
-    smoothed = np.where(possible, _plain(counts, orders), np.nan)
+    smoothed = np.where(possible, precisions, np.nan)
     for order in range(2, orders):
         prior = smoothed[:, order - 1] ** 2 / smoothed[:, order - 2]
-        interpolated = (counts.matches[:, order] + ALPHA * prior) / (counts.totals[:, order] + ALPHA)
-        smoothed[:, order] = interpolated
+        smoothed[:, order] = (counts.matches[:, order] + ALPHA * prior) / (counts.totals[:, order] + ALPHA)
     return smoothed
-
-
-def _by_length_and_neighbours(counts: BleuCounts, orders: int) -> Floats:
-    return _averaged(counts, _by_length(counts, orders))
-
-
-METHODS: Sequence[Callable[[BleuCounts, int], Floats]] = (
-    _none,
-    _epsilon,
-    _add_one,
-    _nist,
-    _by_length,
-    _neighbours,
-    _prior,
-    _by_length_and_neighbours,
-)
-"""The smoothed precisions of the first orders, by number."""

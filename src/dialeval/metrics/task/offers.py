@@ -1,4 +1,4 @@
-"""Offers: which venues a system stands by at the end of a dialogue, and what it has told about each domain.
+"""Offers: which venues are on offer at the end of a dialogue, and what the system has told about each domain.
 
 In every turn, for every domain of the goal that is active in the turn:
 
@@ -79,7 +79,7 @@ def steps(turns: Sequence[Turn], dialogue: str, goal: Mapping[str, Any], criteri
     """What each turn did for each active domain of the goal."""
     ontology = criteria.ontology
     for turn in turns:
-        said = [word for word in ontology.requested if word in turn.response]
+        said = frozenset(word for word in ontology.requested if word in turn.response)
         for domain in goal:
             if domain not in turn.domains:
                 continue
@@ -88,12 +88,10 @@ def steps(turns: Sequence[Turn], dialogue: str, goal: Mapping[str, Any], criteri
             if about is not None and domain in criteria.venues and about.offer in turn.response:
                 slots = turn.state.get(domain)
                 offer = NONE if not slots else criteria.venues[domain].query(slots, criteria.ratio)
-            early = [
-                word
-                for word in said
-                if word in ontology.when_booked and not criteria.goals.is_booked(dialogue, turn.at, domain)
-            ]
-            yield Step(turn, domain, offer, frozenset(said).difference(early), frozenset(early))
+            early = said & ontology.when_booked
+            if early and criteria.goals.is_booked(dialogue, turn.at, domain):
+                early = frozenset()
+            yield Step(turn, domain, offer, said - early, early)
 
 
 def last_offers(done: Sequence[Step]) -> dict[str, int]:
@@ -141,11 +139,11 @@ def verdicts(batch: Batch, fallback: Fallback, ratio: Ratio) -> list[Verdict | N
     criteria = Criteria.of_batch(batch, ratio)
     dialogues = dialogue_turns(batch, fallback)
 
-    def make() -> list[Verdict | None]:
-        found: list[Verdict | None] = []
-        for dialogue, turns in dialogues:
-            goal = criteria.goals.goals[dialogue]
-            found.append(verdict(list(steps(turns, dialogue, goal, criteria)), goal, criteria) if turns else None)
-        return found
+    def judged(dialogue: str, turns: Sequence[Turn]) -> Verdict:
+        goal = criteria.goals.goals[dialogue]
+        return verdict(list(steps(turns, dialogue, goal, criteria)), goal, criteria)
 
-    return batch.derived(("task verdicts", fallback, ratio), make)
+    return batch.derived(
+        ("task verdicts", fallback, ratio),
+        lambda: [judged(dialogue, turns) if turns else None for dialogue, turns in dialogues],
+    )

@@ -64,14 +64,14 @@ class Rate(Metric[RateState]):
         return RateState()
 
     def partial(self, batch: Batch) -> Partial[RateState]:
-        found = verdicts(batch, self.fallback, self.ratio)
+        ended = verdicts(batch, self.fallback, self.ratio)
         goals: Goals = batch.resource(Need.GOALS)
         rows = batch.objects(Need.TASK_TURNS)
         names = [rows[at]["dialogue"] for at in batch.dialogues[:-1].tolist()]
         own = self.name
         keys: dict[str | None, str] = {None: own, **{domain: f"{own}/{domain}" for domain in goals.domains}}
-        columns = {key: np.full(len(found), np.nan) for key in keys.values()}
-        for at, (name, verdict) in enumerate(zip(names, found, strict=True)):
+        columns = {key: np.full(len(ended), np.nan) for key in keys.values()}
+        for at, (name, verdict) in enumerate(zip(names, ended, strict=True)):
             if verdict is None and self.missing == "ignored":
                 continue
             for domain in (None, *goals.goals[name]):
@@ -81,8 +81,8 @@ class Rate(Metric[RateState]):
         return Partial(RateState(total, {key: part for key, part in moments.items() if part.scored}), columns)
 
     def merge(self, left: RateState, right: RateState) -> RateState:
-        keys = sorted({*left.domains, *right.domains})
         nothing = Moments()
+        keys = sorted({*left.domains, *right.domains})
         domains = {key: left.domains.get(key, nothing) + right.domains.get(key, nothing) for key in keys}
         return RateState(left.total + right.total, domains)
 

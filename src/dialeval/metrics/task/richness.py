@@ -45,7 +45,7 @@ from dialeval.text.resampled import cluster_grams, ngram_totals, segment_kinds
 
 Of = Literal["entropy", "cond-entropy", "avg-lengths", "msttr", "num-unigrams", "num-bigrams", "num-trigrams"]
 WORDS, PLACES = "task-words", "task-places"
-"""Names of what single responses bring: their words, and their place in the file."""
+"""Names of the contributions of single responses: their words, and their place in the file."""
 
 SEGMENT = 50
 """Words of a segment of msttr."""
@@ -109,11 +109,12 @@ class Richness(Metric[RichnessState]):
         state = RichnessState(moments, counts, tuple(placed))
         if self.of == "avg-lengths":
             return Partial(state, {self.name: lengths})
-        brought: dict[str, BatchContributions] = {WORDS: batch.derived("rows of words", lambda: _word_rows(words))}
+        rows_of_words = batch.derived("rows of words", lambda: _word_rows(words))
+        contributions: dict[str, BatchContributions] = {WORDS: rows_of_words}
         if self.of == "msttr":
             places = [-1 if row["position"] is None else row["position"] for row in rows]
-            brought[PLACES] = RowSums(np.array(places, np.float64).reshape(-1, 1))
-        return Partial(state, {}, brought)
+            contributions[PLACES] = RowSums(np.array(places, np.float64).reshape(-1, 1))
+        return Partial(state, {}, contributions)
 
     def resampled(self, sample: Resamples) -> Floats:
         if self.of == "avg-lengths":
