@@ -1,9 +1,8 @@
-"""BLEU, richness and the estimate of active domains against what one writes first."""
+"""BLEU of task dialogues against sacreBLEU."""
 
 from __future__ import annotations
 
 import math
-from collections import Counter
 
 import numpy as np
 import pytest
@@ -14,8 +13,6 @@ from hypothesis import strategies as st
 from dialeval.metrics.overlap.bleu_counts import NO_REFERENCE
 from dialeval.metrics.task import bleu
 from dialeval.metrics.task.bleu import TaskBleu, corpus_bleu, counts_of
-from dialeval.metrics.task.richness import segment_ratio, words_of
-from dialeval.metrics.task.turns import estimated_domains
 from dialeval.text.mteval import tokens_13a
 from laws.task import WORLD, Row
 from laws.worlds import Place
@@ -69,54 +66,3 @@ def test_missing_turns_may_count_as_empty() -> None:
     assert loose.mean == pytest.approx(100)
     assert strict.mean < loose.mean
     assert (loose.scored, strict.scored) == (1, 2)
-
-
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("NAME isn't nice.", ["name", "isnt", "nice"]),
-        ("", [""]),
-        ("- yes", ["", "yes"]),
-        ("a , b", ["a", "b"]),
-        ("10: 00 #", ["10", "00", "#"]),
-    ],
-)
-def test_words(text: str, words: list[str]) -> None:
-    assert list(words_of(text)) == words
-
-
-@given(st.lists(st.sampled_from("abcdef"), min_size=1, max_size=160))
-def test_segments(words: list[str]) -> None:
-    cut = [words[start : start + 50] for start in range(0, len(words), 50)]
-    whole = [part for part in cut if len(part) == 50] if len(words) > 50 else [words]
-    assert segment_ratio(words) == pytest.approx(np.mean([len(set(part)) / len(part) for part in whole]))
-
-
-def test_richness_by_hand() -> None:
-    from dialeval.metrics.task.richness import conditional_entropy, entropy
-
-    words: Counter[tuple[str, ...]] = Counter({("a",): 2, ("b",): 1, ("c",): 1})
-    pairs: Counter[tuple[str, ...]] = Counter({("a", "b"): 1, ("a", "c"): 1})
-    assert entropy(words) == 1.5
-    assert conditional_entropy(words, pairs) == 0.5
-
-
-@pytest.mark.parametrize(
-    ("states", "domains"),
-    [
-        ([{}, {}], [[], []]),
-        ([{}, {"inn": {"area": "hill"}}, {"inn": {"area": "hill"}}], [[], ["inn"], ["inn"]]),
-        # Of two that change, the current one stays; then the other has its turn.
-        (
-            [{"inn": {"a": "1"}}, {"inn": {"a": "2"}, "cart": {"b": "1"}}, {"inn": {"a": "2"}, "cart": {"b": "1"}}],
-            [["inn"], ["inn"], ["cart"]],
-        ),
-        # A new one with most slots; the first on ties.
-        ([{"inn": {"a": "1"}, "cart": {"a": "1", "b": "2"}}], [["cart"]]),
-        ([{"inn": {"a": "1"}, "cart": {"b": "2"}}], [["inn"]]),
-        # What is removed is no change.
-        ([{"inn": {"a": "1", "b": "1"}}, {"cart": {"a": "1"}}, {"inn": {"a": "1"}}], [["inn"], ["cart"], ["inn"]]),
-    ],
-)
-def test_estimated_domains(states: list[dict[str, dict[str, str]]], domains: list[list[str]]) -> None:
-    assert list(estimated_domains(states)) == domains
