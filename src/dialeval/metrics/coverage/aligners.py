@@ -142,7 +142,7 @@ class NLTKBleuAligner(PairAligner):
     def scores(self, comparison: Comparison) -> Floats:
         if self.method is not None:
             return similarity.nltk_scores(comparison, self.method, self.n)
-        return _called(comparison, self._by_function)
+        return CallAligner(self._by_function).scores(comparison)
 
     def _by_function(self, hypothesis: Words, group: Group) -> float:
         """BLEU with the precisions that the function gives back."""
@@ -225,7 +225,11 @@ class CallAligner(PairAligner):
     function: Aligner
 
     def scores(self, comparison: Comparison) -> Floats:
-        return _called(comparison, self.function)
+        hypotheses, references = comparison.hypotheses.words(), comparison.references.words()
+        groups = [references[start:stop] for start, stop in pairwise(comparison.groups.tolist())]
+        pairs = zip(comparison.pair_hypotheses.tolist(), comparison.pair_groups.tolist(), strict=True)
+        texts = ((hypotheses[text], groups[group]) for text, group in pairs)
+        return np.array([float(self.function(*pair)) if pair[1] else math.nan for pair in texts], np.float64)
 
 
 def as_aligner(given: Any) -> PairAligner:
@@ -247,12 +251,3 @@ def named_aligner(name: Literal["bleu", "nltk-bleu", "nltk-nist", "sacre"], n: i
     kinds: dict[str, type[BleuAligner | NLTKNistAligner | SacreAligner]]
     kinds = {"bleu": BleuAligner, "nltk-nist": NLTKNistAligner, "sacre": SacreAligner}
     return kinds[name](n)
-
-
-def _called(comparison: Comparison, function: Aligner) -> Floats:
-    hypotheses, references = comparison.hypotheses.words(), comparison.references.words()
-    bounds = comparison.groups.tolist()
-    groups = [references[start:stop] for start, stop in pairwise(bounds)]
-    pairs = zip(comparison.pair_hypotheses.tolist(), comparison.pair_groups.tolist(), strict=True)
-    scores = [float(function(hypotheses[text], groups[group])) if groups[group] else math.nan for text, group in pairs]
-    return np.array(scores, np.float64)

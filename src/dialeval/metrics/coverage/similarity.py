@@ -34,7 +34,7 @@ from dialeval.core.arrays import Floats, Ints
 from dialeval.core.ragged import offsets_of, ranges
 from dialeval.metrics.coverage.comparison import Comparison
 from dialeval.metrics.embedding.vectors import WordValues
-from dialeval.metrics.overlap.bleu_counts import BleuCounts, match_long
+from dialeval.metrics.overlap.bleu_counts import BleuCounts, match_long, match_short
 from dialeval.metrics.overlap.smoothing import NIST, log_precisions, sacre_bleu, smoothed_precisions
 
 ORDERS = 5
@@ -43,16 +43,10 @@ ORDERS = 5
 
 def bleu_pairs(comparison: Comparison) -> BleuCounts:
     """The BLEU counts of every pair."""
-    from dialeval.metrics.coverage import coverage_kernel as kernel
-    from dialeval.metrics.overlap.bleu_kernel import SHORT
-
-    size = int(comparison.pairs[-1])
-    matches = np.empty((size, ORDERS), np.int64)
-    closest, rest = np.empty(size, np.int64), np.empty(size, np.int64)
-    words, ranks, hits = (np.empty(SHORT, kind) for kind in (np.int32, np.uint64, np.uint64))
-    left = kernel.match_groups(_flat(comparison), words, ranks, hits, matches, closest, rest)
-    if left:
-        _match_long(comparison, rest[:left], matches)
+    matches = np.empty((int(comparison.pairs[-1]), ORDERS), np.int64)
+    closest, long = match_short(_flat(comparison), matches)
+    if len(long):
+        _match_long(comparison, long, matches)
     lengths = comparison.hypotheses.lengths[comparison.pair_hypotheses]
     totals = np.maximum(lengths[:, None] - np.arange(ORDERS), 0)
     return BleuCounts(matches, totals, lengths, closest)
@@ -71,9 +65,9 @@ def _match_long(comparison: Comparison, pairs: Ints, matches: Ints) -> None:
     counts = np.diff(comparison.groups)[groups]
     texts = ranges(comparison.groups[groups], counts)
     hypotheses = comparison.hypotheses.take(comparison.pair_hypotheses[pairs])
-    long = np.empty((len(pairs), ORDERS), np.int64, order="F")
-    match_long(np.arange(len(pairs)), hypotheses, comparison.references.take(texts), offsets_of(counts), long)
-    matches[pairs] = long
+    counted = np.empty((len(pairs), ORDERS), np.int64, order="F")
+    match_long(np.arange(len(pairs)), hypotheses, comparison.references.take(texts), offsets_of(counts), counted)
+    matches[pairs] = counted
 
 
 def add_one_scores(comparison: Comparison, n: int) -> Floats:

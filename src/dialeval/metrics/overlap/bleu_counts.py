@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from dialeval.core.arrays import Ints
 from dialeval.core.batch import Batch
@@ -45,21 +46,30 @@ class BleuCounts:
         """The counts of responses; the references of row `i` are the texts `lists[i]` to `lists[i + 1]`."""
         from dialeval.metrics.overlap import bleu_kernel as kernel
 
-        rows = len(responses)
+        rows = np.arange(len(responses) + 1)  # each row is a query of one response and one group of references
         # Column-major: the formulas then work on one contiguous array per order.
-        matches = np.empty((rows, kernel.ORDERS), np.int64, order="F")
-        closest, rest = np.empty(rows, np.int64), np.empty(rows, np.int64)
-        texts = (responses.ids, responses.offsets, references.ids, references.offsets, lists)
-        words, ranks, hits = (np.empty(kernel.SHORT, kind) for kind in (np.int32, np.uint64, np.uint64))
-        left = kernel.match_short(*texts, words, ranks, hits, matches, closest, rest)
-        if left:
-            match_long(rest[:left], responses, references, lists, matches)
+        matches = np.empty((len(responses), kernel.ORDERS), np.int64, order="F")
+        texts = (responses.ids, responses.offsets, rows, references.ids, references.offsets, lists, rows)
+        closest, long = match_short(texts, matches)
+        if len(long):
+            match_long(long, responses, references, lists, matches)
         lengths = responses.lengths
         totals = np.maximum(np.subtract.outer(-np.arange(kernel.ORDERS), -lengths).T, 0)
         return cls(matches, totals, lengths, closest)
 
     def __len__(self) -> int:
         return len(self.response_lengths)
+
+
+def match_short(texts: tuple[npt.NDArray[np.integer], ...], matches: Ints) -> tuple[Ints, Ints]:
+    """Fill `matches` of pairs of short texts (laid out as the kernel says); the closest reference length of all pairs,
+    and the numbers of pairs with a longer text."""
+    from dialeval.metrics.overlap import bleu_kernel as kernel
+
+    closest, rest = np.empty(len(matches), np.int64), np.empty(len(matches), np.int64)
+    words, ranks, hits = (np.empty(kernel.SHORT, kind) for kind in (np.int32, np.uint64, np.uint64))
+    left = kernel.match_short(texts, words, ranks, hits, matches, closest, rest)
+    return closest, rest[:left]
 
 
 def match_long(rows: Ints, responses: TokenColumn, references: TokenColumn, lists: Ints, matches: Ints) -> None:

@@ -9,9 +9,9 @@ it occurs are those bits and the shifted ones of the n-gram before. The counts o
 bytes of another integer, so that one subtraction compares them. `match_long` takes any length in linear time: it
 numbers the n-grams of the response in an exact hash table, order by order.
 
-Rows: words `ids[offsets[row]:offsets[row + 1]]`; the references of a row are the texts `lists[row]` to
-`lists[row + 1]`, laid out the same way. Kernels allocate nothing (that would double their compile time); scratch comes
-from the caller.
+A text is the words `ids[offsets[text]:offsets[text + 1]]`. For `match_long` the references of a row are the texts
+`lists[row]` to `lists[row + 1]`, laid out the same way; `match_short` takes queries. Kernels allocate nothing (that
+would double their compile time); scratch comes from the caller.
 """
 
 from __future__ import annotations
@@ -140,30 +140,37 @@ def clipped_matches(ids, start, length, reference_ids, reference_offsets, first,
 
 
 @njit(nogil=True, cache=True)
-def match_short(  # type: ignore[no-untyped-def]
-    ids, offsets, reference_ids, reference_offsets, lists, words, ranks, hits, matches, closest, rest
-):
-    """Fill `matches` of rows of short texts, `closest` (reference length, -1 if there is none) of all rows.
+def match_short(texts, words, ranks, hits, matches, closest, rest):  # type: ignore[no-untyped-def]
+    """Fill `matches` of pairs of short texts, `closest` (reference length, -1 if there is none) of all pairs.
 
-    The numbers of the other rows go into `rest`; gives how many those are. `words`, `ranks` and `hits` are scratch for
-    `SHORT` words each.
+    `texts` lays out queries: query `q` has the texts `lists[q]` to `lists[q + 1]` and the groups of references
+    `group_lists[q]` to `group_lists[q + 1]`; each text and each group of a query are a pair. A response and its
+    references are a query with one text and one group. The numbers of pairs with a long text go into `rest`; gives how
+    many those are. `words`, `ranks` and `hits` are scratch for `SHORT` words each.
     """
+    ids, offsets, lists, reference_ids, reference_offsets, groups, group_lists = texts
     left = 0
-    for row in range(closest.shape[0]):
-        start = offsets[row]
-        length = offsets[row + 1] - start
-        best, longest = closest_length(length, reference_offsets, lists[row], lists[row + 1])
-        closest[row] = best
-        if longest > SHORT:
-            rest[left] = row
-            left += 1
-            continue
-
-        rank_ngrams(ids, start, length, words, ranks)
-        texts = (lists[row], lists[row + 1])
-        total = clipped_matches(ids, start, length, reference_ids, reference_offsets, *texts, words, ranks, hits)
-        for order in range(ORDERS):
-            matches[row, order] = (total >> uint64(8 * order)) & uint64(0xFF)
+    pair = 0
+    for query in range(lists.shape[0] - 1):
+        for text in range(lists[query], lists[query + 1]):
+            start = offsets[text]
+            length = offsets[text + 1] - start
+            if length <= SHORT:
+                rank_ngrams(ids, start, length, words, ranks)
+            for group in range(group_lists[query], group_lists[query + 1]):
+                first = groups[group]
+                last = groups[group + 1]
+                closest[pair], longest = closest_length(length, reference_offsets, first, last)
+                if longest > SHORT:
+                    rest[left] = pair
+                    left += 1
+                else:
+                    total = clipped_matches(
+                        ids, start, length, reference_ids, reference_offsets, first, last, words, ranks, hits
+                    )
+                    for order in range(ORDERS):
+                        matches[pair, order] = (total >> uint64(8 * order)) & uint64(0xFF)
+                pair += 1
     return left
 
 
