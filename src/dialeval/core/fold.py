@@ -17,11 +17,15 @@ first, in a pass of their own.
 from __future__ import annotations
 
 import math
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import MISSING, dataclass, field, fields, replace
 from enum import Enum
 from functools import cache
+from inspect import get_annotations
+from types import SimpleNamespace
 from typing import Any, ClassVar, Generic, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from dialeval.core.arrays import Floats
@@ -280,11 +284,13 @@ class RowMetric(Metric[Moments]):
 @cache
 def _choices(metric: type[Metric[Any]]) -> Mapping[str, tuple[object, ...]]:
     """The possible values of every setting that is annotated `Literal[...]`."""
-    try:
-        hints = get_type_hints(metric)
-    except NameError:  # a name that only type checkers, or the function that defines the class, can see
-        return {}
-    return {name: get_args(hints[name]) for name in metric.setting_names() if get_origin(hints[name]) is Literal}
+    settings, hints = set(metric.setting_names()), dict[str, Any]()
+    for kind in reversed(metric.__mro__):
+        # Only the annotations of settings are looked up: those of all class variables would take several times as long.
+        own = {name: hint for name, hint in get_annotations(kind).items() if name in settings}
+        with suppress(NameError):  # a name that only type checkers, or the function that defines the class, can see
+            hints |= get_type_hints(SimpleNamespace(__annotations__=own), vars(sys.modules[kind.__module__]))
+    return {name: get_args(hint) for name, hint in hints.items() if get_origin(hint) is Literal}
 
 
 def _show_setting(value: object) -> str:
