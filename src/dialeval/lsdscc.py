@@ -6,26 +6,36 @@
     references = ReferenceSet.load_json_corpus("groups.json")
     compute_score_on_corpus(hypotheses, references)     # Scores(mds=..., pds=..., max_bleu=...)
 
-A front door: everything lives elsewhere. `dialeval lsdscc` and `dialeval.evaluate(..., reference_groups=...)` give the
-same figures with intervals, signatures and one value per query.
+Hypothesis sets and reference sets are anything of the right shape: lists of lists of words, `HypothesisSet` and
+`ReferenceSet`, strings in place of lists of words. `metrics.coverage.alignment` defines the figures. `dialeval lsdscc`
+and `dialeval.evaluate(..., reference_groups=...)` give the same figures with intervals, signatures and one value per
+query.
 """
 
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dialeval.core.errors import DataError, Fault
+from dialeval.core.exact import Moments
 from dialeval.data.lsdscc.hypotheses import HypothesisSet
 from dialeval.data.lsdscc.reference_groups import ReferenceSet
 from dialeval.metrics.coverage.aligners import (
+    Aligner,
     BleuAligner,
     EmbeddingAligner,
     NLTKBleuAligner,
     NLTKNistAligner,
     SacreAligner,
+    as_aligner,
 )
-from dialeval.metrics.coverage.alignment import QueryAlignment
-from dialeval.metrics.coverage.scores import (
-    Scores,
-    align_corpus,
-    compute_score_on_corpus,
-    compute_score_on_hypothesis_set,
-)
+from dialeval.metrics.coverage.alignment import Alignment, QueryAlignment, align
+from dialeval.metrics.coverage.comparison import Comparison
+from dialeval.text.vocabulary import Vocabulary
 
 __all__ = [
     "BleuAligner",
@@ -41,3 +51,56 @@ __all__ = [
     "compute_score_on_corpus",
     "compute_score_on_hypothesis_set",
 ]
+
+_LOG = logging.getLogger(__name__)
+
+
+class Scores(NamedTuple):
+    """The three figures of a hypothesis set, or their means over a corpus; NaN where there is none."""
+
+    mds: float
+    pds: float
+    max_bleu: float
+
+
+def compute_score_on_hypothesis_set(hypothesis_set: Any, reference_set: Any, aligner: Aligner | None = None) -> Scores:
+    """The figures of one query; without an aligner it is `BleuAligner()`."""
+    found = _aligned([hypothesis_set], [reference_set], aligner)
+    return Scores(float(found.mds[0]), float(found.pds[0]), float(found.max_bleu[0]))
+
+
+def compute_score_on_corpus(
+    hypothesis_corpus: Sequence[Any], reference_corpus: Sequence[Any], aligner: Aligner | None = None
+) -> Scores:
+    """The means of the figures over all queries that can be scored; a log message counts the others."""
+    found = _aligned(hypothesis_corpus, reference_corpus, aligner)
+    unscored = int(np.isnan(found.mds).sum())
+    if unscored:
+        _LOG.warning("%d of %d queries cannot be scored and are left out of the means", unscored, len(found.mds))
+    return Scores(*(Moments.of(values).mean for values in (found.mds, found.pds, found.max_bleu)))
+
+
+def align_corpus(
+    hypothesis_corpus: Sequence[Any],
+    reference_corpus: Sequence[Any],
+    aligner: Aligner | None = None,
+    threshold: float = 0.0,
+) -> list[QueryAlignment]:
+    """The group of every hypothesis and the groups that nobody reached, query by query.
+
+    With a threshold above 0 the references are grouped by their similarity first, whatever groups they came in.
+    """
+    return _aligned(hypothesis_corpus, reference_corpus, aligner, threshold).table()
+
+
+def _aligned(
+    hypotheses: Sequence[Any], references: Sequence[Any], aligner: Aligner | None, threshold: float = 0.0
+) -> Alignment:
+    if len(hypotheses) != len(references):
+        what = f"{len(hypotheses)} hypothesis sets and {len(references)} reference sets"
+        raise DataError(Fault("corpus", None, what, "give one of each per query"))
+    if not len(hypotheses):
+        raise DataError(Fault("corpus", None, "holds no queries", "give at least one"))
+    left = [each if isinstance(each, HypothesisSet) else HypothesisSet(each) for each in hypotheses]
+    right = [each if isinstance(each, ReferenceSet) else ReferenceSet(each) for each in references]
+    return align(Comparison.of_words(left, right, Vocabulary()), as_aligner(aligner), threshold)

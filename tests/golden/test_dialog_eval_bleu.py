@@ -84,7 +84,7 @@ def test_every_smoothing_method_per_response(sets: Path, name: str, response: st
     golden = [row[f"method{method}"] for row in rows_of(sets, name, f"per-response-bleu/{response}.jsonl.gz")]
     expected = [[np.nan] * 4 if values == "AssertionError" else values for values in golden]
     assert len(expected) == len(batch)
-    found = np.transpose([Bleu(n=n, smooth=method).score(batch) for n in ORDERS])
+    found = np.transpose([Bleu(n=n, smooth=method).score(batch) for n in ORDERS])  # type: ignore[arg-type]
     np.testing.assert_allclose(found, expected, rtol=RELATIVE)
 
 
@@ -98,7 +98,7 @@ def test_every_smoothing_method_in_sum(sets: Path, name: str, response: str) -> 
             assert "bleu-4" in values
         for n in ORDERS:
             if f"bleu-{n}" in values:
-                found = summary(Bleu(n=n, smooth=method).score(batch))
+                found = summary(Bleu(n=n, smooth=method).score(batch))  # type: ignore[arg-type]
                 assert found == pytest.approx({key: values[f"bleu-{n}"][key] for key in found}, rel=RELATIVE, abs=1e-15)
 
 
@@ -106,7 +106,7 @@ def test_every_smoothing_method_in_sum(sets: Path, name: str, response: str) -> 
 def test_defaults_per_response(sets: Path, name: str, response: str) -> None:
     batch = batch_of(sets, name, response)
     golden = rows_of(sets, name, f"per-response/{response}.jsonl.gz")
-    found = np.transpose([Bleu(n=n).score(batch) for n in ORDERS])
+    found = np.transpose([Bleu(n=n).score(batch) for n in ORDERS])  # type: ignore[arg-type]
     np.testing.assert_allclose(found, [[row[f"bleu-{n}"] for n in ORDERS] for row in golden], rtol=RELATIVE)
 
 
@@ -115,5 +115,5 @@ def test_defaults_in_sum(sets: Path, name: str, response: str) -> None:
     batch = batch_of(sets, name, response)
     golden = load(sets, name, "golden.json")["responses"][response]["summary"]
     for n in ORDERS:
-        found = summary(Bleu(n=n).score(batch))
+        found = summary(Bleu(n=n).score(batch))  # type: ignore[arg-type]
         assert found == pytest.approx({key: golden[f"bleu-{n}"][key] for key in found}, rel=RELATIVE, abs=1e-15)

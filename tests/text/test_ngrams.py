@@ -90,7 +90,7 @@ def test_a_pickle_carries_only_the_words_it_uses() -> None:
 )
 def test_values_are_found_by_key(table: dict[int, float], others: list[int], many: bool) -> None:
     keys = np.array(sorted(table), np.int64)
-    values = NgramValues(keys, np.array([table[int(key)] for key in keys]))
+    values = NgramValues(keys, np.array([table[int(key)] for key in keys]), 2, Vocabulary())
     asked = [*others, *list(table)[::-1], *others]
     with pytest.MonkeyPatch.context() as patch:
         if many:

@@ -6,6 +6,7 @@ import pytest
 
 from dialeval.core.columns import TextColumn
 from dialeval.core.errors import SettingError
+from dialeval.metrics.words.length import Length
 from dialeval.text.tokenise import tokenise
 from dialeval.text.vocabulary import Vocabulary
 
@@ -19,6 +20,6 @@ def test_lower_words_do_not() -> None:
     assert tokens.words() == [["hello", "été"], ["i̇"]]
 
 
-def test_an_unknown_name_gets_a_hint() -> None:
-    with pytest.raises(SettingError, match=r"did you mean words\.1\?"):
-        tokenise(TextColumn.from_strings([]), Vocabulary(), "words")
+def test_metrics_refuse_another_name() -> None:
+    with pytest.raises(SettingError, match=r"length has tokeniser=words\.1\|lower-words\.1, not 'words'"):
+        Length(tokeniser="words")  # type: ignore[arg-type]

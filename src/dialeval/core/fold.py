@@ -17,16 +17,21 @@ first, in a pass of their own.
 from __future__ import annotations
 
 import math
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import MISSING, dataclass, field, fields, replace
 from enum import Enum
-from typing import Any, ClassVar, Generic, Literal, TypeVar
+from functools import cache
+from inspect import get_annotations
+from types import SimpleNamespace
+from typing import Any, ClassVar, Generic, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from dialeval.core.arrays import Floats
 from dialeval.core.batch import Batch
 from dialeval.core.contributions import BatchContributions, Resamples
-from dialeval.core.errors import NeedError
+from dialeval.core.errors import NeedError, SettingError
 from dialeval.core.exact import Moments
 from dialeval.core.needs import Need
 from dialeval.core.signature import Signature
@@ -138,12 +143,15 @@ class Metric(ABC, Generic[State]):
     `family` is its name with all settings open; `presets` gives short names to common settings (`distinct-2` is
     `distinct(n=2)`). `str(metric)` is the shortest such name and reads back through the registry. `definition` grows
     by one whenever the same settings would give another number than before.
+
+    A setting annotated `Literal[...]` takes one of the values listed there; a subclass that checks more in a
+    `__post_init__` of its own calls this one first.
     """
 
     family: ClassVar[str]
     presets: ClassVar[Mapping[str, Mapping[str, object]]]
     subject: ClassVar[Need] = Need.RESPONSE
-    """The column that is measured; where there is none, nobody misses the metric."""
+    """The column that is measured; a metric whose column is not given is left out without a warning."""
     level: ClassVar[Level] = Level.TURN
     definition: ClassVar[int] = 1
     counts_kinds: ClassVar[bool] = False
@@ -155,6 +163,12 @@ class Metric(ABC, Generic[State]):
     """Whether it takes longer than all others together; `all` leaves it out, and it is computed when it is named."""
     one_of: ClassVar[frozenset[Need]] = frozenset()
     """Of these wants at least one must be there; nothing can be scored without."""
+
+    def __post_init__(self) -> None:
+        for name, choices in _choices(type(self)).items():
+            if getattr(self, name) not in choices:
+                listed = "|".join(map(str, choices))
+                raise SettingError(f"{self.family} has {name}={listed}, not {getattr(self, name)!r}")
 
     def __str__(self) -> str:
         for preset, settings in self.presets.items():
@@ -265,6 +279,18 @@ class RowMetric(Metric[Moments]):
 
     def finish(self, state: Moments) -> Mapping[str, Estimate]:
         return {self.name: Estimate.of_moments(state)}
+
+
+@cache
+def _choices(metric: type[Metric[Any]]) -> Mapping[str, tuple[object, ...]]:
+    """The possible values of every setting that is annotated `Literal[...]`."""
+    settings, hints = set(metric.setting_names()), dict[str, Any]()
+    for kind in reversed(metric.__mro__):
+        # Only the annotations of settings are looked up: those of all class variables would take several times as long.
+        own = {name: hint for name, hint in get_annotations(kind).items() if name in settings}
+        with suppress(NameError):  # a name that only type checkers, or the function that defines the class, can see
+            hints |= get_type_hints(SimpleNamespace(__annotations__=own), vars(sys.modules[kind.__module__]))
+    return {name: get_args(hint) for name, hint in hints.items() if get_origin(hint) is Literal}
 
 
 def _show_setting(value: object) -> str:

@@ -18,7 +18,7 @@ from dialeval.engine.folding import Options, Planner, run_sources
 from dialeval.engine.plan import Plan
 from dialeval.engine.resources import Resources
 from dialeval.metrics.coverage.alignment import QueryAlignment
-from dialeval.metrics.coverage.coverage import Coverage, alignment
+from dialeval.metrics.coverage.coverage import Coverage
 from dialeval.metrics.coverage.guard import short_hypotheses
 
 ALIGNMENTS = "alignments"
@@ -43,7 +43,7 @@ class QueryAlignments(Fact[Aligned, Aligned]):
         return ()
 
     def gather(self, batch: Batch) -> Aligned:
-        queries = alignment(batch.only(self.metric.needs | self.metric.wants), self.metric).table()
+        queries = self.metric.alignment(batch.only(self.metric.needs | self.metric.wants)).table()
         return tuple(zip(queries, batch.lists(Need.HYPOTHESES), strict=True))
 
     def merge(self, left: Aligned, right: Aligned) -> Aligned:

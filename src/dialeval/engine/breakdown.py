@@ -28,9 +28,8 @@ from dialeval.data.rows.system import Rows
 from dialeval.data.shards.sources import memory_sources
 from dialeval.engine.folding import Options, Progress, run_sources
 from dialeval.engine.plan import Plan
-from dialeval.metrics.breakdown.agreement import annotators, oracle
+from dialeval.metrics.breakdown.anchors import annotators, floors, oracle
 from dialeval.metrics.breakdown.distances import BreakdownDistance
-from dialeval.metrics.breakdown.floors import floors
 from dialeval.metrics.breakdown.labels import BreakdownDetection, LabelAccuracy
 from dialeval.metrics.breakdown.reference import LABELS, hard_reference, lenient_reference, shares
 from dialeval.metrics.breakdown.tables import Tables, tables_of

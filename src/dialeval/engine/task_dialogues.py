@@ -25,13 +25,13 @@ from dialeval.engine.folding import Evaluation, Options, run_sources
 from dialeval.engine.plan import Plan
 from dialeval.engine.resources import Resources
 from dialeval.metrics.task.bleu import TaskBleu
-from dialeval.metrics.task.explain import Explanation, explain
+from dialeval.metrics.task.explain import Explanation
 from dialeval.metrics.task.inform import Inform
-from dialeval.metrics.task.offers import World
+from dialeval.metrics.task.offers import Criteria
 from dialeval.metrics.task.richness import Richness
 from dialeval.metrics.task.success import Success
+from dialeval.metrics.task.tracking import Tracking
 from dialeval.metrics.task.turns import Fallback, dialogue_turns
-from dialeval.metrics.tracking import Tracking
 from dialeval.resources.task import Task
 from dialeval.text.delexicalised import unknown_placeholders
 from dialeval.text.similarity import Ratio
@@ -95,10 +95,10 @@ class Explanations(Fact[tuple[Explanation, ...], tuple[Explanation, ...]]):
 
     def gather(self, batch: Batch) -> tuple[Explanation, ...]:
         goals, ontology, venues = (batch.resource(need) for need in (Need.GOALS, Need.ONTOLOGY, Need.VENUES))
-        world = World(goals, ontology, venues, self.choices.ratio)
+        criteria = Criteria(goals, ontology, venues, self.choices.ratio)
         dialogues = dialogue_turns(batch, self.choices.fallback)
         return tuple(
-            explain(name, turns, world) for name, turns in dialogues if turns and self.dialogue in (None, name)
+            Explanation(name, turns, criteria) for name, turns in dialogues if turns and self.dialogue in (None, name)
         )
 
     def merge(self, left: tuple[Explanation, ...], right: tuple[Explanation, ...]) -> tuple[Explanation, ...]:

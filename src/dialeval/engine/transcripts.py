@@ -90,7 +90,7 @@ def _entry(explanation: Explanation, result: Result, number: int) -> dict[str, A
 def _step(step: Step, explanation: Explanation) -> dict[str, Any]:
     told: dict[str, Any] = {"domain": step.domain, "told": sorted(step.told), "early": sorted(step.early)}
     if step.offer is not None:
-        venues = explanation.world.venues[step.domain]
+        venues = explanation.criteria.venues[step.domain]
         told["offer"] = {"venues": step.offer.bit_count(), "names": venues.labels(step.offer, SHOWN_VENUES)}
     return told
 

@@ -24,9 +24,9 @@ ENTRY_POINT = "dialeval.metrics"
 
 _BUILT_IN: Mapping[Need, Sequence[str]] = {
     Need.RESPONSE: (
-        "dialeval.metrics.length:Length",
-        "dialeval.metrics.entropy:TrainEntropy",
-        "dialeval.metrics.divergence:KlDivergence",
+        "dialeval.metrics.words.length:Length",
+        "dialeval.metrics.words.entropy:TrainEntropy",
+        "dialeval.metrics.words.divergence:KlDivergence",
         "dialeval.metrics.embedding.embedding:Embedding",
         "dialeval.metrics.embedding.coherence:Coherence",
         "dialeval.metrics.diversity.distinct:Distinct",
@@ -43,7 +43,7 @@ _BUILT_IN: Mapping[Need, Sequence[str]] = {
         "dialeval.metrics.task.bleu:TaskBleu",
         "dialeval.metrics.task.richness:Richness",
     ),
-    Need.STATES: ("dialeval.metrics.tracking:Tracking",),
+    Need.STATES: ("dialeval.metrics.task.tracking:Tracking",),
     Need.LABELS: (
         "dialeval.metrics.breakdown.labels:LabelAccuracy",
         "dialeval.metrics.breakdown.labels:BreakdownDetection",
@@ -206,10 +206,7 @@ def _settings(metric: MetricClass, inside: str) -> Iterator[tuple[str, object]]:
 
 def _value(metric: MetricClass, name: str, text: str, hint: Any) -> object:
     if get_origin(hint) is Literal:
-        choices = {str(choice): choice for choice in get_args(hint)}
-        if text not in choices:
-            raise SettingError(f"{metric.family} has {name}={'|'.join(choices)}, not {text!r}")
-        return choices[text]
+        return {str(choice): choice for choice in get_args(hint)}.get(text, text)  # the metric refuses other values
     readers = {int: int, float: float, str: str, bool: {"true": True, "false": False}.__getitem__}
     try:
         return readers[hint](text)  # type: ignore[operator]

@@ -18,7 +18,7 @@ from dialeval.core.arrays import Floats, Ids, Ints
 from dialeval.core.columns import DIGEST_LENGTH, TextColumn
 from dialeval.resources.embeddings import WordVectors
 from dialeval.text.ngrams import COUNTED_TEXTS, NgramValues, count_texts
-from dialeval.text.tokenise import UNKNOWN, Oov
+from dialeval.text.tokenise import UNKNOWN, Oov, Tokeniser
 from dialeval.text.vocabulary import Vocabulary
 
 Mask = npt.NDArray[np.bool_]
@@ -124,14 +124,15 @@ class TrainText:
         """What the text is, for signatures."""
         return self.texts.digest
 
-    def shares(self, n: int, tokeniser: str, oov: Oov) -> NgramValues:
+    def shares(self, n: int, tokeniser: Tokeniser, oov: Oov) -> NgramValues:
         """The share of each n-gram of one or two words among all of them."""
         key = (n, tokeniser, oov)
         with self._lock:
             if key not in self._shares:
                 unified = self._known.unified if oov == "unk" else None
                 counts = count_texts(self.texts, self._vocabulary, n, tokeniser, unified)
-                self._shares[key] = NgramValues(counts.keys[:, 0], counts.counts / max(counts.total, 1))
+                shares = counts.counts / max(counts.total, 1)
+                self._shares[key] = NgramValues(counts.keys[:, 0], shares, n, self._vocabulary)
             return self._shares[key]
 
 

@@ -1,13 +1,12 @@
 """The tokens of mteval-v13a, which sacreBLEU counts by default: punctuation apart, but for signs inside numbers.
 
-The same as sacreBLEU's `13a`; a test compares both.
+The same as sacreBLEU's `13a`, which a test compares; written here so that scoring does not depend on that package, and
+so that a text can be split in parts (`parts_13a`), each of which is split once.
 """
 
 from __future__ import annotations
 
 import re
-
-NAME = "13a"
 
 _RULES = (
     (re.compile(r"([\{-\~\[-\` -\&\(-\+\:-\@\/])"), r" \1 "),  # symbols, but for the apostrophe and . , -

@@ -22,7 +22,8 @@ from dialeval.core.batch import Batch
 from dialeval.core.columns import TextColumn, TokenColumn
 from dialeval.core.fold import Reduction
 from dialeval.core.needs import Need
-from dialeval.text.tokenise import Oov, tokenise, tokens
+from dialeval.core.ragged import offsets_of, ranges, row_numbers
+from dialeval.text.tokenise import Oov, Tokeniser, tokenise, tokens
 from dialeval.text.vocabulary import Vocabulary
 
 Counts: TypeAlias = npt.NDArray[np.int32 | np.int64]
@@ -58,21 +59,19 @@ class NgramColumn:
         if n == 2:
             return cls.pairs(tokens, tokens)
         counts = np.maximum(tokens.lengths - (n - 1), 0)
-        offsets = np.concatenate((np.zeros(1, np.int64), np.cumsum(counts)))
-        last = np.repeat(tokens.offsets[:-1] - offsets[:-1], counts) + np.arange(offsets[-1]) + (n - 1)
         shorter = cls.of(tokens, n - 1)
         unique, number = np.unique(shorter.keys, return_inverse=True)
-        first = np.repeat(shorter.offsets[:-1] - offsets[:-1], counts) + np.arange(offsets[-1])
+        first, last = ranges(shorter.offsets[:-1], counts), ranges(tokens.offsets[:-1] + (n - 1), counts)
         keys = number[first].astype(np.int64) << _WORD_BITS | tokens.ids[last]
-        return cls(n, keys, offsets, shorter.decode(unique))
+        return cls(n, keys, offsets_of(counts), shorter.decode(unique))
 
     @classmethod
     def pairs(cls, first: TokenColumn, second: TokenColumn) -> NgramColumn:
         """All pairs of a word of `first` and the next word of `second`, two columns of the same texts."""
         counts = np.maximum(first.lengths - 1, 0)
-        offsets = np.concatenate((np.zeros(1, np.int64), np.cumsum(counts)))
-        place = np.repeat(first.offsets[:-1] - offsets[:-1], counts) + np.arange(offsets[-1])
-        return cls(2, first.ids[place].astype(np.int64) << _WORD_BITS | second.ids[place + 1], offsets, None)
+        place = ranges(first.offsets[:-1], counts)
+        keys = first.ids[place].astype(np.int64) << _WORD_BITS | second.ids[place + 1]
+        return cls(2, keys, offsets_of(counts), None)
 
     def decode(self, keys: Ints) -> Ids:
         """The word ids behind keys, one n-gram a row."""
@@ -128,8 +127,8 @@ class NgramCounts:
     @classmethod
     def of(cls, column: NgramColumn, vocabulary: Vocabulary) -> NgramCounts:
         """The counts of all rows of a column together."""
-        keys, found = column.counts()
-        counts = cast(Counts, found.astype(_counts_type(len(column.keys))))
+        keys, occurrences = column.counts()
+        counts = cast(Counts, occurrences.astype(_counts_type(len(column.keys))))
         if column.n <= 2:  # such keys are packed words already
             return cls(column.n, vocabulary, keys[:, None], counts)
         return cls._sorted(column.n, vocabulary, column.decode(keys), counts)
@@ -180,14 +179,14 @@ class NgramCounts:
     def shared(self, other: NgramCounts) -> tuple[Ints, Counts, Counts]:
         """The keys of the n-grams, of one or two words, that both have, and the counts on either side."""
         other = other.translated(self.vocabulary)
-        found = [(self.keys[:0, 0], self.counts[:0], self.counts[:0])]
+        parts = [(self.keys[:0, 0], self.counts[:0], self.counts[:0])]
         for start in range(0, self.types if other.types else 0, _COMPARED_KEYS):
             here = slice(start, start + _COMPARED_KEYS)
             place = np.minimum(np.searchsorted(other.keys[:, 0], self.keys[here, 0]), other.types - 1)
             both = other.keys[place, 0] == self.keys[here, 0]
-            found.append((self.keys[here, 0][both], self.counts[here][both], other.counts[place[both]]))
-        keys, mine, theirs = (np.concatenate(parts) for parts in zip(*found, strict=True))
-        return keys, mine, theirs
+            parts.append((self.keys[here, 0][both], self.counts[here][both], other.counts[place[both]]))
+        keys, own, others = (np.concatenate(column) for column in zip(*parts, strict=True))
+        return keys, own, others
 
     def translated(self, vocabulary: Vocabulary) -> NgramCounts:
         """The same counts in terms of another vocabulary, new words being added to it."""
@@ -262,31 +261,30 @@ def _packed(grams: Ids) -> Ints:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class NgramValues:
-    """A number for each of some n-grams of one or two words, found by binary search.
-
-    With the vocabulary of its keys it may leave the process, words and all.
-    """
+    """A number for each of some n-grams of one or two words, found by binary search; pickled with its words."""
 
     keys: Ints
     values: Floats
-    n: int = 1
-    vocabulary: Vocabulary | None = None
+    n: int
+    vocabulary: Vocabulary
+
+    @classmethod
+    def of(cls, places: NgramCounts, values: Floats) -> NgramValues:
+        """The values of n-grams; the count of each n-gram is the place of its value."""
+        return cls(places.keys[:, 0], values[places.counts], places.n, places.vocabulary)
 
     def translated(self, vocabulary: Vocabulary) -> NgramValues:
         """The same values in terms of another vocabulary, new words being added to it."""
-        if self.vocabulary is None or self.vocabulary is vocabulary:
+        if self.vocabulary is vocabulary:
             return self
-        moved = self._counts().translated(vocabulary)
-        return NgramValues(moved.keys[:, 0], self.values[moved.counts], self.n, vocabulary)
+        return NgramValues.of(self._places().translated(vocabulary), self.values)
 
-    def _counts(self) -> NgramCounts:
-        """The n-grams, with the place of its value for a count: what is sorted anew then tells what went where."""
-        if self.vocabulary is None:
-            raise TypeError("values over the words of a process stay in it; give them their vocabulary")
+    def _places(self) -> NgramCounts:
+        """The n-grams with the place of its value as the count of each: sorting them anew keeps the two together."""
         return NgramCounts(self.n, self.vocabulary, self.keys[:, None], np.arange(len(self.keys), dtype=np.int64))
 
     def __reduce__(self) -> tuple[object, tuple[NgramCounts, Floats]]:
-        return _values_of, (self._counts(), self.values)
+        return NgramValues.of, (self._places(), self.values)
 
     def of_keys(self, keys: Ints) -> Floats:
         """The value of every key of an `NgramColumn`; NaN for an n-gram without one."""
@@ -305,12 +303,8 @@ class NgramValues:
         return np.where(self.keys[place] == keys, self.values[place], np.nan)
 
 
-def _values_of(places: NgramCounts, values: Floats) -> NgramValues:
-    return NgramValues(places.keys[:, 0], values[places.counts], places.n, places.vocabulary)
-
-
 def count_texts(
-    texts: TextColumn, vocabulary: Vocabulary, n: int, tokeniser: str, unified: Callable[[Ids], Ids] | None
+    texts: TextColumn, vocabulary: Vocabulary, n: int, tokeniser: Tokeniser, unified: Callable[[Ids], Ids] | None
 ) -> NgramCounts:
     """The n-gram counts of texts of any number, a part at a time; `unified` maps word ids before they are counted."""
     sums = Reduction(NgramCounts.merge, lambda: NgramCounts.empty(n))
@@ -323,13 +317,13 @@ def count_texts(
     return sums.result()
 
 
-def ngrams(batch: Batch, need: Need, n: int, tokeniser: str, oov: Oov = "self") -> NgramColumn:
+def ngrams(batch: Batch, need: Need, n: int, tokeniser: Tokeniser, oov: Oov = "self") -> NgramColumn:
     """The n-grams of a batch's texts; computed once for all metrics of the batch."""
     words = tokens(batch, need, tokeniser, oov)
     return batch.derived(("ngrams", need, n, tokeniser, oov), lambda: NgramColumn.of(words, n))
 
 
-def ngram_counts(batch: Batch, need: Need, n: int, tokeniser: str, oov: Oov = "self") -> NgramCounts:
+def ngram_counts(batch: Batch, need: Need, n: int, tokeniser: Tokeniser, oov: Oov = "self") -> NgramCounts:
     """The n-gram counts of a batch; computed once for all metrics of the batch."""
     column = ngrams(batch, need, n, tokeniser, oov)
     vocabulary = cast(Vocabulary, batch.vocabulary)
@@ -338,7 +332,6 @@ def ngram_counts(batch: Batch, need: Need, n: int, tokeniser: str, oov: Oov = "s
 
 def row_sums(values: Floats, offsets: Ints) -> tuple[Floats, Ints]:
     """Per row the sum of the values that are not NaN, from left to right, and how many there are."""
-    rows = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
-    known = ~np.isnan(values)
+    rows, known = row_numbers(offsets), ~np.isnan(values)
     sums: Floats = np.bincount(rows[known], values[known], minlength=len(offsets) - 1).astype(np.float64)
     return sums, np.bincount(rows[known], minlength=len(offsets) - 1).astype(np.int64)

@@ -13,6 +13,7 @@ import numpy as np
 from dialeval.core.arrays import Ids, Ints
 from dialeval.core.columns import TokenColumn
 from dialeval.core.contributions import ClusteredRows, Resamples
+from dialeval.core.ragged import offsets_of, ranges, row_numbers
 from dialeval.text.ngrams import NgramColumn
 from dialeval.text.vocabulary import Vocabulary
 
@@ -37,8 +38,7 @@ class ClusterGrams:
         keys, numbers = np.unique(column.keys, return_inverse=True)
         count = max(len(words.words) if n == 1 else len(keys), 1)
         bounds = column.offsets[rows.offsets]
-        clusters = np.repeat(np.arange(len(bounds) - 1), np.diff(bounds))
-        pairs, times = np.unique(clusters * count + numbers[bounds[0] : bounds[-1]], return_counts=True)
+        pairs, times = np.unique(row_numbers(bounds) * count + numbers[bounds[0] : bounds[-1]], return_counts=True)
         offsets = np.searchsorted(pairs, np.arange(len(bounds)) * count)
         heads = (keys >> 32).astype(np.int32)
         return cls((pairs % count).astype(np.int32), times.astype(np.int32), offsets.astype(np.int64), count, heads)
@@ -91,15 +91,12 @@ def _in_order(rows: ClusteredRows, name: str, order: str) -> tuple[Ids, Ints, In
     words = rows.words(name)
     lengths = np.diff(words.offsets)
     place = np.where(lengths > 0, rows.sums(order)[:, 0], np.inf)
-    owners = np.repeat(np.arange(len(rows.offsets) - 1), np.diff(rows.offsets))
+    owners = row_numbers(rows.offsets)
     first = np.full(len(rows.offsets) - 1, np.inf)
     np.minimum.at(first, owners, place)
     clusters = np.argsort(first, kind="stable")
     rank = np.empty_like(clusters)
     rank[clusters] = np.arange(len(clusters))
     ordered = np.lexsort((place, rank[owners]))
-    starts = np.repeat(words.offsets[:-1][ordered], lengths[ordered])
-    ends = np.cumsum(lengths[ordered])
-    within = np.arange(int(lengths.sum())) - np.repeat(ends - lengths[ordered], lengths[ordered])
     sizes = np.bincount(rank[owners], lengths, minlength=len(clusters)).astype(np.int64)
-    return words.ids[starts + within], np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)]), clusters
+    return words.ids[ranges(words.offsets[:-1][ordered], lengths[ordered])], offsets_of(sizes), clusters

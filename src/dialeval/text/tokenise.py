@@ -13,12 +13,10 @@ Words that are not in the list of known words (`Need.VOCABULARY`), if there is s
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from difflib import get_close_matches
 from typing import Literal, cast
 
 from dialeval.core.batch import Batch
 from dialeval.core.columns import TextColumn, TokenColumn
-from dialeval.core.errors import SettingError
 from dialeval.core.needs import Need
 from dialeval.text.vocabulary import Vocabulary
 
@@ -28,10 +26,13 @@ def lowered(texts: TextColumn) -> TextColumn:
     return TextColumn.from_strings([text.lower() for text in texts])
 
 
-TOKENISERS: Mapping[str, Callable[[TextColumn], TextColumn] | None] = {"words.1": None, "lower-words.1": lowered}
-"""What each tokeniser does to a text before it is split at white space."""
+Tokeniser = Literal["words.1", "lower-words.1"]
+"""The name of a tokeniser, as metrics annotate the setting."""
 
-DEFAULT = "words.1"
+DEFAULT: Tokeniser = "words.1"
+
+_BEFORE_SPLITTING: Mapping[Tokeniser, Callable[[TextColumn], TextColumn]] = {"lower-words.1": lowered}
+"""What a tokeniser does to texts before they are split at white space."""
 
 Oov = Literal["self", "unk"]
 """What becomes of a word that is not in the vocabulary."""
@@ -39,22 +40,13 @@ Oov = Literal["self", "unk"]
 UNKNOWN = "<unk>"
 
 
-def check_tokeniser(name: str) -> None:
-    """Raise a SettingError for a name that is no tokeniser."""
-    if name not in TOKENISERS:
-        close = get_close_matches(name, TOKENISERS, n=1)
-        hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(TOKENISERS)}"
-        raise SettingError(f"no tokeniser is called {name!r}; {hint}")
-
-
-def tokenise(texts: TextColumn, vocabulary: Vocabulary, tokeniser: str = DEFAULT) -> TokenColumn:
+def tokenise(texts: TextColumn, vocabulary: Vocabulary, tokeniser: Tokeniser = DEFAULT) -> TokenColumn:
     """The tokens of texts over a vocabulary, new words being added to it."""
-    check_tokeniser(tokeniser)
-    normalise = TOKENISERS[tokeniser]
-    return vocabulary.split(normalise(texts) if normalise else texts)
+    prepare = _BEFORE_SPLITTING.get(tokeniser)
+    return vocabulary.split(prepare(texts) if prepare else texts)
 
 
-def tokens(batch: Batch, need: Need, tokeniser: str = DEFAULT, oov: Oov = "self") -> TokenColumn:
+def tokens(batch: Batch, need: Need, tokeniser: Tokeniser = DEFAULT, oov: Oov = "self") -> TokenColumn:
     """The tokens of a batch's texts, computed once for all metrics of the batch.
 
     Of a need with several texts per row it is the tokens of each text, one text a row (`Batch.lists` says whose).

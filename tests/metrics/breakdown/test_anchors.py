@@ -5,8 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dialeval.metrics.breakdown.agreement import annotators, oracle
-from dialeval.metrics.breakdown.floors import best_constant, constant, floors, mean_distribution
+from dialeval.metrics.breakdown.anchors import (
+    annotators,
+    best_constant,
+    constant,
+    floors,
+    mean_distribution,
+    oracle,
+)
 
 COUNTS = np.array([[4.0, 0.0, 0.0], [1.0, 3.0, 0.0], [0.0, 3.0, 1.0], [0.0, 0.0, 0.0]])
 

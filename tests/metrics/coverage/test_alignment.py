@@ -58,6 +58,9 @@ def test_queries_that_cannot_be_scored() -> None:
     unscored = [
         (["a b"], [["a"], []], BleuAligner()),
         (["a b"], [], BleuAligner()),
+        ([], [["a"], []], BleuAligner()),
+        ([], [[]], BleuAligner()),
+        ([], [], BleuAligner()),
         (["a b", "a"], groups, NLTKNistAligner(2)),
         (["a b"], [["a b"], [""]], NLTKNistAligner(2)),
     ]

@@ -18,8 +18,11 @@ from dialeval.core.arrays import Floats
 from dialeval.metrics.coverage import coverage_kernel as kernel
 from dialeval.metrics.coverage import similarity
 from dialeval.metrics.coverage.comparison import Comparison
+from dialeval.metrics.embedding.vectors import WordValues
+from dialeval.resources.words import VectorTable
 from dialeval.text.vocabulary import Vocabulary
 from metrics.coverage.twins import Group, Query, Words, add_one_bleu, queries
+from metrics.evaluated import Vectors
 
 few = settings(max_examples=60)
 corpora = st.lists(queries(), max_size=4)
@@ -105,14 +108,6 @@ def test_sums_are_rounded_once(terms: list[float]) -> None:
 VECTORS = {"w1": (1.0, 0.5, -0.25), "w2": (-0.5, 2.0, 0.1), "w3": (0.0, 0.0, 0.0), "w4": (0.3, -0.3, 0.9)}
 
 
-def values(vocabulary: Vocabulary) -> similarity.WordValues:
-    words = list(vocabulary.column())
-    known = np.array([word in VECTORS for word in words], np.bool_)
-    rows = np.cumsum(known) - 1
-    matrix: Floats = np.array([VECTORS[word] for word in words if word in VECTORS]).reshape(-1, 3)
-    return similarity.WordValues.of(known, np.where(known, rows, -1), matrix)
-
-
 @given(corpus=corpora)
 @few
 def test_cosines_of_averages(corpus: list[Query]) -> None:
@@ -131,7 +126,8 @@ def test_cosines_of_averages(corpus: list[Query]) -> None:
     comparison = compared(corpus)
     vocabulary = comparison.hypotheses.vocabulary
     assert isinstance(vocabulary, Vocabulary)
-    found = similarity.cosine_scores(comparison, values(vocabulary))
+    values = WordValues.of(VectorTable(vocabulary, Vectors(VECTORS)), None, None)
+    found = similarity.cosine_scores(comparison, values)
     np.testing.assert_allclose(found, [by_hand(*pair) for pair in pairs(corpus)], rtol=1e-9, atol=1e-12)
 
 

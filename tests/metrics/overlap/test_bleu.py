@@ -15,8 +15,8 @@ from dialeval.core.batch import Batch
 from dialeval.core.columns import Column, RaggedColumn, TextColumn
 from dialeval.core.errors import SettingError
 from dialeval.core.needs import Need
-from dialeval.metrics.overlap import statistics
 from dialeval.metrics.overlap.bleu import Bleu
+from dialeval.metrics.overlap.bleu_counts import BleuCounts
 from dialeval.metrics.registry import Registry
 from dialeval.text.vocabulary import Vocabulary
 
@@ -38,7 +38,7 @@ def test_presets_are_nltk_with_the_weights_of_dialog_eval() -> None:
     split = [reference.split() for reference in references]
     for n, weight in enumerate(weights, 1):
         expected = sentence_bleu(split, response.split(), weight, SmoothingFunction().method4)
-        assert Bleu(n=n).score(batch)[0] == pytest.approx(expected, rel=1e-14)
+        assert Bleu(n=n).score(batch)[0] == pytest.approx(expected, rel=1e-14)  # type: ignore[arg-type]
 
 
 def test_bleu_3_keeps_the_weights_of_the_original() -> None:
@@ -76,14 +76,14 @@ def test_the_tokeniser_decides_what_a_word_is() -> None:
 
 def test_the_presets_share_one_pass(monkeypatch: pytest.MonkeyPatch) -> None:
     made = 0
-    original = statistics.BleuStatistics.of
+    original = BleuCounts.of
 
-    def counted(*args: Any) -> statistics.BleuStatistics:
+    def counted(*args: Any) -> BleuCounts:
         nonlocal made
         made += 1
         return original(*args)
 
-    monkeypatch.setattr(statistics.BleuStatistics, "of", counted)
+    monkeypatch.setattr(BleuCounts, "of", counted)
     batch = batch_of(["a b c"], [["a b d"]])
     for metric in [*(Bleu(n=n) for n in (1, 2, 3, 4)), Bleu(smooth=7), Bleu(by="sacre")]:
         metric.score(batch.only(metric.needs))
@@ -124,10 +124,10 @@ def test_names_read_back(name: str, metric: Bleu) -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"n": 0}, "n=0"),
-        ({"n": 5}, "n=5"),
-        ({"smooth": -1}, "0 to 7"),
-        ({"smooth": 8}, "0 to 7"),
+        ({"n": 0}, r"n=1\|2\|3\|4, not 0"),
+        ({"n": 5}, r"n=1\|2\|3\|4, not 5"),
+        ({"smooth": -1}, r"smooth=0\|1\|2\|3\|4\|5\|6\|7, not -1"),
+        ({"smooth": 8}, "not 8"),
         ({"by": "moses"}, "'moses'"),
         ({"by": "sacre", "smooth": 3}, "leave out smooth=3"),
         ({"tokeniser": "word.1"}, "words.1"),

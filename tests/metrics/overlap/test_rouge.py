@@ -89,4 +89,4 @@ def test_names_and_settings() -> None:
     with pytest.raises(SettingError, match="beta=-1"):
         RougeL(beta=-1)
     with pytest.raises(SettingError, match="tokeniser"):
-        RougeL(tokeniser="none")
+        RougeL(tokeniser="none")  # type: ignore[arg-type]

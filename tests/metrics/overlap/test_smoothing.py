@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -13,8 +14,8 @@ from hypothesis import strategies as st
 from nltk.translate.bleu_score import SmoothingFunction, sentence_bleu
 
 from dialeval.core.columns import RaggedColumn, TextColumn
-from dialeval.metrics.overlap.smoothing import METHODS, NIST, log_precisions, sacre_bleu, weighted_bleu
-from dialeval.metrics.overlap.statistics import BleuStatistics
+from dialeval.metrics.overlap.bleu_counts import BleuCounts
+from dialeval.metrics.overlap.smoothing import NIST, Method, log_precisions, sacre_bleu, weighted_bleu
 from dialeval.text.tokenise import tokenise
 from dialeval.text.vocabulary import Vocabulary
 
@@ -45,11 +46,11 @@ def similar(draw: st.DrawFn) -> Row:
 rows = st.lists(st.one_of(similar(), st.tuples(words, st.lists(words, min_size=1, max_size=3))), min_size=1, max_size=5)
 
 
-def statistics_of(pairs: Sequence[Row]) -> BleuStatistics:
+def counts_of(pairs: Sequence[Row]) -> BleuCounts:
     vocabulary = Vocabulary()
     responses = tokenise(TextColumn.from_strings([" ".join(response) for response, _ in pairs]), vocabulary)
     lists = RaggedColumn.from_lists([[" ".join(text) for text in references] for _, references in pairs])
-    return BleuStatistics.of(responses, tokenise(lists.values, vocabulary), lists.offsets)
+    return BleuCounts.of(responses, tokenise(lists.values, vocabulary), lists.offsets)
 
 
 def by_nltk(response: list[str], references: list[list[str]], weights: Sequence[float], method: int) -> float:
@@ -61,12 +62,12 @@ def by_nltk(response: list[str], references: list[list[str]], weights: Sequence[
             return float("nan")
 
 
-@pytest.mark.parametrize("method", range(len(METHODS)))
+@pytest.mark.parametrize("method", get_args(Method))
 @given(pairs=rows, weights=st.sampled_from(WEIGHTS))
 @settings(max_examples=120)
 def test_every_method_scores_as_nltk(method: int, pairs: list[Row], weights: tuple[float, ...]) -> None:
-    statistics = statistics_of(pairs)
-    found = weighted_bleu(statistics, log_precisions(statistics, method, len(weights)), weights)
+    counts = counts_of(pairs)
+    found = weighted_bleu(counts, log_precisions(counts, method, len(weights)), weights)
     expected = [by_nltk(response, references, weights, method) for response, references in pairs]
     np.testing.assert_allclose(found, expected, rtol=1e-12, atol=0)
 
@@ -75,8 +76,8 @@ def test_every_method_scores_as_nltk(method: int, pairs: list[Row], weights: tup
 @given(pairs=rows)
 @settings(max_examples=80)
 def test_sacre_scores_as_sacrebleu(n: int, pairs: list[Row]) -> None:
-    statistics = statistics_of(pairs)
-    found = sacre_bleu(statistics, log_precisions(statistics, NIST), n)
+    counts = counts_of(pairs)
+    found = sacre_bleu(counts, log_precisions(counts, NIST), n)
     oracle = sacrebleu.BLEU(tokenize="none", effective_order=True, max_ngram_order=n)
     expected = []
     for response, references in pairs:
@@ -87,38 +88,36 @@ def test_sacre_scores_as_sacrebleu(n: int, pairs: list[Row]) -> None:
     np.testing.assert_allclose(found, expected, rtol=1e-12, atol=0)
 
 
-@pytest.mark.parametrize("method", range(len(METHODS)))
+@pytest.mark.parametrize("method", get_args(Method))
 def test_rows_of_every_kind(method: int) -> None:
-    statistics = statistics_of([([], [["a"]]), ([], [[]]), (["a"], [[]]), (["a"], [["b"]]), (["a"], []), ([], [])])
-    scores = weighted_bleu(statistics, log_precisions(statistics, method), (0.25,) * 4)
+    counts = counts_of([([], [["a"]]), ([], [[]]), (["a"], [[]]), (["a"], [["b"]]), (["a"], []), ([], [])])
+    scores = weighted_bleu(counts, log_precisions(counts, method), (0.25,) * 4)
     np.testing.assert_array_equal(scores, [0, 0, 0, 0, np.nan, np.nan])
 
 
 def test_method_6_is_nan_exactly_without_a_trigram_match() -> None:
-    statistics = statistics_of(
-        [(["a", "b", "c"], [["a", "b", "d"]]), (["a", "b", "c"], [["a", "b", "c"]]), (["a"], [["b"]])]
-    )
-    scores = weighted_bleu(statistics, log_precisions(statistics, 6), (1.0,))
+    counts = counts_of([(["a", "b", "c"], [["a", "b", "d"]]), (["a", "b", "c"], [["a", "b", "c"]]), (["a"], [["b"]])])
+    scores = weighted_bleu(counts, log_precisions(counts, 6), (1.0,))
     np.testing.assert_array_equal(np.isnan(scores), [True, False, False])
     assert scores[2] == 0
 
 
 def test_known_values() -> None:
     same = ["how", "are", "you", "today", "?"]
-    statistics = statistics_of([(["yes"], [["yes"]]), (same, [same])])
-    by_length = weighted_bleu(statistics, log_precisions(statistics, 4), (0.25,) * 4)
+    counts = counts_of([(["yes"], [["yes"]]), (same, [same])])
+    by_length = weighted_bleu(counts, log_precisions(counts, 4), (0.25,) * 4)
     assert by_length.tolist() == [1.0, 1.0]
-    neighbours = weighted_bleu(statistics, log_precisions(statistics, 5), (1.0,))
+    neighbours = weighted_bleu(counts, log_precisions(counts, 5), (1.0,))
     np.testing.assert_allclose(neighbours, [1.0, 4 / 3], rtol=1e-15)
 
 
 @given(rows)
 @settings(max_examples=30)
 def test_a_row_scores_the_same_alone(pairs: list[Row]) -> None:
-    for method in range(len(METHODS)):
-        statistics = statistics_of(pairs)
-        together = weighted_bleu(statistics, log_precisions(statistics, method), (0.25,) * 4)
+    for method in get_args(Method):
+        counts = counts_of(pairs)
+        together = weighted_bleu(counts, log_precisions(counts, method), (0.25,) * 4)
         for row, pair in enumerate(pairs):
-            one = statistics_of([pair])
+            one = counts_of([pair])
             alone = weighted_bleu(one, log_precisions(one, method), (0.25,) * 4)
             np.testing.assert_array_equal(alone, together[row : row + 1])

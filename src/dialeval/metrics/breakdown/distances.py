@@ -23,7 +23,6 @@ import numpy as np
 
 from dialeval.core.arrays import Floats
 from dialeval.core.batch import Batch
-from dialeval.core.errors import SettingError
 from dialeval.core.fold import RowMetric
 from dialeval.core.needs import Need
 from dialeval.metrics.breakdown.reference import O, T, X, shares_of
@@ -53,17 +52,13 @@ class BreakdownDistance(RowMetric):
     measure: Literal["jsd", "mse"] = "jsd"
     grouping: Grouping = "o-t-x"
 
-    def __post_init__(self) -> None:
-        if self.measure not in ("jsd", "mse") or self.grouping not in _GROUPS:
-            raise SettingError(f"there is jsd and mse over {', '.join(_GROUPS)}, not {self.measure}-{self.grouping}")
-
     def score(self, batch: Batch) -> Floats:
         share, probabilities = shares_of(batch), batch.numbers(Need.LABELS)[:, 1:]
         distance = jensen_shannon if self.measure == "jsd" else squared_error
         with np.errstate(all="ignore"):  # what cannot be scored is sorted out below
-            found = distance(grouped(probabilities, self.grouping), grouped(share, self.grouping))
-            usable = ((probabilities >= 0) & (probabilities <= LARGEST)).all(axis=1) & np.isfinite(found)
-        return np.where(usable, found, np.nan)
+            values = distance(grouped(probabilities, self.grouping), grouped(share, self.grouping))
+            usable = ((probabilities >= 0) & (probabilities <= LARGEST)).all(axis=1) & np.isfinite(values)
+        return np.where(usable, values, np.nan)
 
 
 def grouped(distribution: Floats, grouping: Grouping) -> list[Floats]:

@@ -18,19 +18,18 @@ original ends there.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
-from dialeval.core.arrays import Floats
+from dialeval.core.arrays import Floats, Ints
 from dialeval.core.batch import Batch
-from dialeval.core.contributions import Resamples, RowSums
 from dialeval.core.errors import SettingError
-from dialeval.core.fold import Estimate, Metric, Partial, RowMetric
+from dialeval.core.fold import RowMetric
 from dialeval.core.needs import Need
 from dialeval.metrics.breakdown.reference import OTHER, T, X, codes_of
+from dialeval.metrics.counting import CountMetric, Flags
 
 
 @dataclass(frozen=True)
@@ -53,24 +52,12 @@ class LabelAccuracy(RowMetric):
         return np.where(np.isnan(label) | np.isnan(reference), np.nan, (label == reference).astype(np.float64))
 
 
-@dataclass(frozen=True, slots=True)
-class DetectionCounts:
-    """Counts of turns: all, those that are scored, and of these the found, labelled and real breakdowns."""
+class DetectionCounts(NamedTuple):
+    """Numbers of turns: labelled breakdowns that are real ones (found), all labelled ones, all real ones."""
 
-    rows: int = 0
-    scored: int = 0
     found: int = 0
     labelled: int = 0
     real: int = 0
-
-    def __add__(self, other: DetectionCounts) -> DetectionCounts:
-        return DetectionCounts(
-            self.rows + other.rows,
-            self.scored + other.scored,
-            self.found + other.found,
-            self.labelled + other.labelled,
-            self.real + other.real,
-        )
 
     @property
     def precision(self) -> float:
@@ -90,7 +77,7 @@ class DetectionCounts:
 
 
 @dataclass(frozen=True)
-class BreakdownDetection(Metric[DetectionCounts]):
+class BreakdownDetection(CountMetric):
     """Precision, recall or F of the turns labelled as breakdowns."""
 
     family = "breakdown-detection"
@@ -100,14 +87,15 @@ class BreakdownDetection(Metric[DetectionCounts]):
     subject = Need.LABELS
     needs = frozenset({Need.LABELS, Need.ANNOTATIONS})
     better = "higher"
+    width = len(DetectionCounts._fields)
+    has_items = False
 
     figure: Literal["precision", "recall", "f1"] = "f1"
     of: Literal["x", "tx"] = "x"
     threshold: float = 0.0
 
     def __post_init__(self) -> None:
-        if self.figure not in ("precision", "recall", "f1") or self.of not in ("x", "tx"):
-            raise SettingError(f"there is precision, recall and f1 of x and of tx, not {self.figure} of {self.of}")
+        super().__post_init__()
         check_threshold(self.threshold)
 
     def __str__(self) -> str:
@@ -115,10 +103,11 @@ class BreakdownDetection(Metric[DetectionCounts]):
         settings = f"(threshold={self.threshold})" if self.threshold else ""
         return f"{self.figure}-{self.of}{settings}"
 
-    def empty(self) -> DetectionCounts:
-        return DetectionCounts()
+    @property
+    def contribution(self) -> str:
+        return f"breakdowns/{self.of}/{self.threshold}"
 
-    def partial(self, batch: Batch) -> Partial[DetectionCounts]:
+    def row_counts(self, batch: Batch) -> tuple[Ints, Flags]:
         label, hard, lenient = codes_of(batch, self.threshold)
         scored = ~(np.isnan(label) | np.isnan(hard))
         known = scored & (label != OTHER)
@@ -126,26 +115,10 @@ class BreakdownDetection(Metric[DetectionCounts]):
             labelled, real = known & (label == X), known & (hard == X)
         else:
             labelled, real = known & ((label == T) | (label == X)), known & (lenient == X)
-        turns = np.column_stack([scored, labelled & real, labelled, real])
-        counted = map(int, np.count_nonzero(turns, axis=0))
-        return Partial(DetectionCounts(len(batch), *counted), {}, {self._counts: RowSums(turns.astype(np.float64))})
+        return np.column_stack([labelled & real, labelled, real]).astype(np.int64), scored
 
-    @property
-    def _counts(self) -> str:
-        """The name of the counts of single turns."""
-        return f"breakdowns/{self.of}/{self.threshold}"
-
-    def resampled(self, sample: Resamples) -> Floats:
-        totals = sample.totals(self._counts).astype(np.int64).tolist()
-        values = [getattr(DetectionCounts(total[0], *total), self.figure) if total[0] else np.nan for total in totals]
-        return np.array(values, np.float64)
-
-    def merge(self, left: DetectionCounts, right: DetectionCounts) -> DetectionCounts:
-        return left + right
-
-    def finish(self, state: DetectionCounts) -> Mapping[str, Estimate]:
-        value = getattr(state, self.figure) if state.scored else np.nan
-        return {self.name: Estimate(value, 0.0, state.rows, state.scored, corpus=True)}
+    def formula(self, counts: Ints) -> Floats:
+        return np.array([getattr(DetectionCounts(*line), self.figure) for line in counts.tolist()], np.float64)
 
 
 def check_threshold(threshold: float) -> None:

@@ -14,15 +14,11 @@ detector's label (`O`, `T`, `X`, `OTHER` for anything else, NaN where there is n
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from dialeval.core.arrays import Floats
+from dialeval.core.batch import Batch
 from dialeval.core.needs import Need
-
-if TYPE_CHECKING:
-    from dialeval.core.arrays import Floats
-    from dialeval.core.batch import Batch
 
 LABELS = ("O", "T", "X")
 O, T, X = range(3)  # noqa: E741  (the challenge's own names)
@@ -39,16 +35,16 @@ def shares(counts: Floats) -> Floats:
 
 def hard_reference(share: Floats, threshold: float) -> Floats:
     """The code of the reference label per turn; NaN where there is none."""
-    found = np.argmax(share, axis=1).astype(np.float64)  # the first of equal ones
-    found[share.max(axis=1, initial=-np.inf) < threshold] = O
-    return np.where(np.isnan(share[:, O]), np.nan, found)
+    codes = np.argmax(share, axis=1).astype(np.float64)  # the first of equal ones
+    codes[share.max(axis=1, initial=-np.inf) < threshold] = O
+    return np.where(np.isnan(share[:, O]), np.nan, codes)
 
 
 def lenient_reference(share: Floats, threshold: float) -> Floats:
     """`O` or `X` per turn, T and X being taken together; NaN where there is no reference."""
     broken = share[:, T] + share[:, X]
-    found = np.where((share[:, O] < broken) & (broken >= threshold), float(X), float(O))
-    return np.where(np.isnan(share[:, O]), np.nan, found)
+    codes = np.where((share[:, O] < broken) & (broken >= threshold), float(X), float(O))
+    return np.where(np.isnan(share[:, O]), np.nan, codes)
 
 
 def shares_of(batch: Batch) -> Floats:
@@ -60,8 +56,7 @@ def shares_of(batch: Batch) -> Floats:
 def codes_of(batch: Batch, threshold: float) -> tuple[Floats, Floats, Floats]:
     """Codes of the label, the reference and the lenient reference per turn of a batch."""
     share, labels = shares_of(batch), batch.numbers(Need.LABELS)[:, 0]
-
-    def made() -> tuple[Floats, Floats, Floats]:
-        return labels, hard_reference(share, threshold), lenient_reference(share, threshold)
-
-    return batch.derived(("breakdown-codes", threshold), made)
+    return batch.derived(
+        ("breakdown-codes", threshold),
+        lambda: (labels, hard_reference(share, threshold), lenient_reference(share, threshold)),
+    )

@@ -8,15 +8,13 @@ numbers of labels, which the original adds up from the first table, need not add
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from dialeval.core.arrays import Floats, Ints
 from dialeval.metrics.breakdown.labels import DetectionCounts
 from dialeval.metrics.breakdown.reference import LABELS, OTHER, O, T, X, hard_reference, lenient_reference, shares
-
-if TYPE_CHECKING:
-    from dialeval.core.arrays import Floats, Ints
 
 
 @dataclass(frozen=True)
@@ -40,16 +38,14 @@ class Tables:
     @property
     def x(self) -> DetectionCounts:
         """What precision and recall of X are made of."""
-        return DetectionCounts(
-            self.turns, self.scored, self.hard[X][X], sum(self.hard[X]), sum(row[X] for row in self.hard)
-        )
+        return DetectionCounts(self.hard[X][X], sum(self.hard[X]), sum(row[X] for row in self.hard))
 
     @property
     def tx(self) -> DetectionCounts:
         """What precision and recall of T and X together are made of."""
         labelled = self.lenient[T], self.lenient[X]
         found, real = sum(row[1] for row in labelled), sum(row[1] for row in self.lenient)
-        return DetectionCounts(self.turns, self.scored, found, sum(map(sum, labelled)), real)
+        return DetectionCounts(found, sum(map(sum, labelled)), real)
 
     def to_dict(self) -> dict[str, Any]:
         """The tables for JSON."""

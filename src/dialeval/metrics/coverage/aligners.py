@@ -33,7 +33,8 @@ from dialeval.core.arrays import Floats
 from dialeval.core.errors import SettingError
 from dialeval.metrics.coverage import similarity
 from dialeval.metrics.coverage.comparison import Comparison, Group, Words
-from dialeval.metrics.overlap.smoothing import ALPHA, EPSILON, METHODS, K
+from dialeval.metrics.embedding.vectors import WordValues
+from dialeval.metrics.overlap.smoothing import ALPHA, EPSILON, K, Method
 from dialeval.resources.embeddings import WordVectors, load_embeddings
 from dialeval.resources.words import VectorTable
 from dialeval.text.vocabulary import Vocabulary
@@ -42,8 +43,7 @@ Aligner = Callable[[Sequence[str], Sequence[Sequence[str]]], float]
 """A hypothesis and a group of references in, their similarity out."""
 
 AlignerName = Literal["bleu", "nltk-bleu", "nltk-nist", "sacre", "embedding"]
-ALIGNERS: tuple[str, ...] = get_args(AlignerName)
-DEFAULT_N = 4
+DEFAULT_N: Literal[4] = 4
 
 
 class PairAligner(ABC):
@@ -61,10 +61,10 @@ class PairAligner(ABC):
         return float(self.scores(Comparison.of_words([[hypothesis]], [[group]], Vocabulary()))[0])
 
 
-def check_order(n: int) -> None:
-    """Raise a SettingError for n-grams that are not counted."""
-    if n not in range(1, similarity.ORDERS + 1):
-        raise SettingError(f"n-grams of up to {similarity.ORDERS} words are counted; n={n} is not possible")
+def _check_order(aligner: PairAligner, n: int, largest: int) -> None:
+    if n not in range(1, largest + 1):
+        kind = type(aligner).__name__
+        raise SettingError(f"{kind} counts n-grams of up to 1 to {largest} words; n={n} is not possible")
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class BleuAligner(PairAligner):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "n", self.n or DEFAULT_N)
-        check_order(self.n)
+        _check_order(self, self.n, similarity.ORDERS)
 
     def scores(self, comparison: Comparison) -> Floats:
         return similarity.add_one_scores(comparison, self.n)
@@ -89,7 +89,7 @@ class NLTKNistAligner(PairAligner):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "n", self.n or DEFAULT_N)
-        check_order(self.n)
+        _check_order(self, self.n, similarity.ORDERS)
 
     def scores(self, comparison: Comparison) -> Floats:
         return similarity.nist_scores(comparison, self.n)
@@ -104,10 +104,7 @@ class SacreAligner(PairAligner):
     n: int = DEFAULT_N
 
     def __post_init__(self) -> None:
-        if self.n not in range(1, DEFAULT_N + 1):
-            raise SettingError(
-                f"the sacre aligner counts n-grams of up to 1, 2, 3 or 4 words; n={self.n} is not possible"
-            )
+        _check_order(self, self.n, DEFAULT_N)
 
     def scores(self, comparison: Comparison) -> Floats:
         return similarity.sacre_scores(comparison, self.n)
@@ -129,13 +126,10 @@ class NLTKBleuAligner(PairAligner):
     n: int = DEFAULT_N
 
     def __post_init__(self) -> None:
-        if self.n not in range(1, DEFAULT_N + 1):
-            raise SettingError(
-                f"nltk's BLEU counts n-grams of up to 1, 2, 3 or 4 words here; n={self.n} is not possible"
-            )
+        _check_order(self, self.n, DEFAULT_N)
         given = self.smooth_function
-        if isinstance(given, int) and given not in range(len(METHODS)):
-            raise SettingError(f"BLEU has the smoothing methods 0 to {len(METHODS) - 1}, not {given}")
+        if isinstance(given, int) and given not in get_args(Method):
+            raise SettingError(f"BLEU has the smoothing methods {', '.join(map(str, get_args(Method)))}, not {given}")
         if not (given is None or isinstance(given, int) or callable(given)):
             raise SettingError(f"a smoothing function is the number of a method or can be called; {given!r} is neither")
 
@@ -148,7 +142,7 @@ class NLTKBleuAligner(PairAligner):
     def scores(self, comparison: Comparison) -> Floats:
         if self.method is not None:
             return similarity.nltk_scores(comparison, self.method, self.n)
-        return _called(comparison, self._by_function)
+        return CallAligner(self._by_function).scores(comparison)
 
     def _by_function(self, hypothesis: Words, group: Group) -> float:
         """BLEU with the precisions that the function gives back."""
@@ -191,8 +185,7 @@ def _nltk_method(function: SmoothFunction) -> int | None:
         return None
     if (owner.epsilon, owner.alpha, owner.k) != (EPSILON, ALPHA, K):  # type: ignore[union-attr]
         return None
-    number = name.removeprefix("method")
-    return int(number) if number.isdigit() and int(number) < len(METHODS) else None
+    return next((method for method in get_args(Method) if name == f"method{method}"), None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,8 +203,7 @@ class EmbeddingAligner(PairAligner):
 
     def scores(self, comparison: Comparison) -> Floats:
         table = VectorTable(cast(Vocabulary, comparison.hypotheses.vocabulary), self._vectors)
-        rows, matrix = table.arrays()
-        return similarity.cosine_scores(comparison, similarity.WordValues.of(rows >= 0, rows, matrix))
+        return similarity.cosine_scores(comparison, WordValues.of(table, None, None))
 
 
 @dataclass(frozen=True, eq=False)
@@ -220,7 +212,7 @@ class PreparedEmbedding(PairAligner):
 
     lands = False
 
-    values: similarity.WordValues
+    values: WordValues
 
     def scores(self, comparison: Comparison) -> Floats:
         return similarity.cosine_scores(comparison, self.values)
@@ -233,7 +225,11 @@ class CallAligner(PairAligner):
     function: Aligner
 
     def scores(self, comparison: Comparison) -> Floats:
-        return _called(comparison, self.function)
+        hypotheses, references = comparison.hypotheses.words(), comparison.references.words()
+        groups = [references[start:stop] for start, stop in pairwise(comparison.groups.tolist())]
+        pairs = zip(comparison.pair_hypotheses.tolist(), comparison.pair_groups.tolist(), strict=True)
+        texts = ((hypotheses[text], groups[group]) for text, group in pairs)
+        return np.array([float(self.function(*pair)) if pair[1] else math.nan for pair in texts], np.float64)
 
 
 def as_aligner(given: Any) -> PairAligner:
@@ -248,22 +244,10 @@ def as_aligner(given: Any) -> PairAligner:
     return CallAligner(given)
 
 
-def named_aligner(name: str, n: int, smooth: int) -> PairAligner:
+def named_aligner(name: Literal["bleu", "nltk-bleu", "nltk-nist", "sacre"], n: int, smooth: int) -> PairAligner:
     """The aligner of a name; `embedding` is not among them, since it needs vectors."""
     if name == "nltk-bleu":
         return NLTKBleuAligner(smooth, n)
-    kinds: dict[str, type[BleuAligner | NLTKNistAligner | SacreAligner]] = {
-        "bleu": BleuAligner,
-        "nltk-nist": NLTKNistAligner,
-        "sacre": SacreAligner,
-    }
+    kinds: dict[str, type[BleuAligner | NLTKNistAligner | SacreAligner]]
+    kinds = {"bleu": BleuAligner, "nltk-nist": NLTKNistAligner, "sacre": SacreAligner}
     return kinds[name](n)
-
-
-def _called(comparison: Comparison, function: Aligner) -> Floats:
-    hypotheses, references = comparison.hypotheses.words(), comparison.references.words()
-    bounds = comparison.groups.tolist()
-    groups = [references[start:stop] for start, stop in pairwise(bounds)]
-    pairs = zip(comparison.pair_hypotheses.tolist(), comparison.pair_groups.tolist(), strict=True)
-    scores = [float(function(hypotheses[text], groups[group])) if groups[group] else math.nan for text, group in pairs]
-    return np.array(scores, np.float64)

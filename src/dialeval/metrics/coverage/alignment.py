@@ -5,8 +5,9 @@
     PDS         = references in those groups / references
     MaxBLEU     = mean over the hypotheses of the score of their group
 
-A query in which some hypothesis cannot be compared with some group has none of the three (NaN). A query without
-hypotheses covers nothing: MDS and PDS are 0, and there is no MaxBLEU.
+A query without groups or with an empty group has none of the three (NaN), nor has one in which some hypothesis cannot
+be compared with some group. Any other query without hypotheses covers nothing: MDS and PDS are 0, and there is no
+MaxBLEU.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from dialeval.core.arrays import Floats, Ints
 from dialeval.metrics.coverage.aligners import PairAligner
@@ -72,23 +74,19 @@ class Alignment:
     scores: Floats
 
     @cached_property
-    def _owners(self) -> Ints:
-        """The query of each hypothesis."""
-        lists = self.comparison.lists
-        return np.repeat(np.arange(len(lists) - 1), np.diff(lists))
-
-    @cached_property
     def _scored(self) -> Floats:
         """1 for a query that can be scored, else NaN."""
-        undefined = np.bincount(self._owners[np.isnan(self.scores)], minlength=self.comparison.queries)
-        return np.where((undefined > 0) | (np.diff(self.comparison.group_lists) == 0), np.nan, 1.0)
+        pairs = self.comparison
+        undefined = self._per_query(pairs.hypothesis_queries, np.isnan(self.scores))
+        empty = self._per_query(pairs.group_queries, np.diff(pairs.groups) == 0)
+        return np.where((undefined > 0) | (empty > 0) | (np.diff(pairs.group_lists) == 0), np.nan, 1.0)
 
     @cached_property
     def _reached(self) -> Ints:
         """1 for a group in which a hypothesis landed, else 0."""
         reached = np.zeros(len(self.comparison.groups) - 1, np.int64)
         landed = self.best >= 0
-        reached[self.comparison.group_lists[self._owners[landed]] + self.best[landed]] = 1
+        reached[self.comparison.group_lists[self.comparison.hypothesis_queries[landed]] + self.best[landed]] = 1
         return reached
 
     @property
@@ -105,18 +103,19 @@ class Alignment:
     def max_bleu(self) -> Floats:
         """Mean of the best scores of every query."""
         counts = np.diff(self.comparison.lists)
-        sums = np.bincount(self._owners, np.nan_to_num(self.scores), minlength=self.comparison.queries)
+        sums = self._per_query(self.comparison.hypothesis_queries, np.nan_to_num(self.scores))
         means: Floats = self._scored * np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
         return means
 
     def _share(self, sizes: Ints) -> Floats:
         """Per query the share that the reached groups have in the sum of sizes."""
-        bounds = self.comparison.group_lists
-        hit, whole = (
-            np.diff(np.concatenate((np.zeros(1), np.cumsum(part)))[bounds]) for part in (sizes * self._reached, sizes)
-        )
-        shares: Floats = self._scored * np.where(whole > 0, hit / np.maximum(whole, 1), np.nan)
-        return shares
+        queries = self.comparison.group_queries
+        reached, whole = self._per_query(queries, sizes * self._reached), self._per_query(queries, sizes)
+        return self._scored * reached / np.maximum(whole, 1)
+
+    def _per_query(self, queries: Ints, values: npt.NDArray[Any]) -> Floats:
+        """The sum of the values of each query, from left to right."""
+        return np.bincount(queries, values, minlength=self.comparison.queries).astype(np.float64)
 
     def table(self) -> list[QueryAlignment]:
         """The alignment query by query, for people."""
@@ -143,8 +142,7 @@ def align(comparison: Comparison, aligner: PairAligner, threshold: float = 0.0) 
     if threshold > 0:
         comparison = grouped(comparison, aligner, threshold)
     best, scores = np.empty(len(comparison.hypotheses), np.int64), np.empty(len(comparison.hypotheses))
-    for first, last in comparison.parts():
-        part = comparison.slice(first, last)
-        here = slice(int(comparison.lists[first]), int(comparison.lists[last]))
+    for start, part in comparison.parts():
+        here = slice(start, start + len(part.hypotheses))
         kernel.best_groups(aligner.scores(part), part.group_counts, aligner.lands, best[here], scores[here])
     return Alignment(comparison, best, scores)

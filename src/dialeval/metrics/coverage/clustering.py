@@ -24,26 +24,26 @@ from __future__ import annotations
 import numpy as np
 
 from dialeval.core.arrays import Floats, Ints
+from dialeval.core.ragged import offsets_of
 from dialeval.metrics.coverage.aligners import PairAligner
-from dialeval.metrics.coverage.comparison import Comparison, offsets
+from dialeval.metrics.coverage.comparison import Comparison
 
 
 def grouped(comparison: Comparison, aligner: PairAligner, threshold: float) -> Comparison:
     """The comparison with its references in groups of their own making, whatever groups they came in."""
     pairwise = comparison.among_references()
     order, sizes, counts = [], [], []
-    for first, last in pairwise.parts():
-        part = pairwise.slice(first, last)
+    for start, part in pairwise.parts():
         scores = aligner.scores(part)
         for query in range(part.queries):
             texts = int(part.lists[query + 1] - part.lists[query])
             square = scores[part.pairs[query] : part.pairs[query + 1]].reshape(texts, texts)
             found = clusters((square + square.T) / 2, threshold)
-            base = int(pairwise.lists[first] + part.lists[query])
+            base = start + int(part.lists[query])
             order += [base + text for cluster in found for text in cluster]
             sizes += [len(cluster) for cluster in found]
             counts.append(len(found))
-    return comparison.regrouped(np.array(order, np.int64), offsets(sizes), offsets(counts))
+    return comparison.regrouped(np.array(order, np.int64), offsets_of(sizes), offsets_of(counts))
 
 
 def clusters(similarity: Floats, threshold: float) -> list[list[int]]:

@@ -17,7 +17,8 @@ from dialeval.core.arrays import Ints
 from dialeval.core.batch import Batch
 from dialeval.core.columns import GroupedColumn, TextColumn, TokenColumn
 from dialeval.core.needs import Need
-from dialeval.text.tokenise import tokens
+from dialeval.core.ragged import offsets_of, ranges, row_numbers
+from dialeval.text.tokenise import Tokeniser, tokens
 from dialeval.text.vocabulary import Vocabulary
 
 PART_PAIRS = 1 << 16
@@ -49,21 +50,31 @@ class Comparison:
         grouped = [group for row in references for group in row]
         return cls(
             _token_column([words for row in hypotheses for words in row], vocabulary),
-            offsets(map(len, hypotheses)),
+            offsets_of(map(len, hypotheses)),
             _token_column([words for group in grouped for words in group], vocabulary),
-            offsets(map(len, grouped)),
-            offsets(map(len, references)),
+            offsets_of(map(len, grouped)),
+            offsets_of(map(len, references)),
         )
 
     @cached_property
     def pairs(self) -> Ints:
         """Where the pairs of each query start, and the end."""
-        return offsets(np.diff(self.lists) * np.diff(self.group_lists))
+        return offsets_of(np.diff(self.lists) * np.diff(self.group_lists))
 
     @cached_property
     def group_counts(self) -> Ints:
         """Number of groups that each hypothesis is compared with."""
-        return np.repeat(np.diff(self.group_lists), np.diff(self.lists))
+        return np.diff(self.group_lists)[self.hypothesis_queries]
+
+    @cached_property
+    def hypothesis_queries(self) -> Ints:
+        """The query of each hypothesis."""
+        return row_numbers(self.lists)
+
+    @cached_property
+    def group_queries(self) -> Ints:
+        """The query of each group."""
+        return row_numbers(self.group_lists)
 
     @property
     def pair_hypotheses(self) -> Ints:
@@ -73,25 +84,23 @@ class Comparison:
     @property
     def pair_groups(self) -> Ints:
         """The group of each pair."""
-        first = np.repeat(self.group_lists[:-1], np.diff(self.lists))
-        starts = offsets(self.group_counts)[:-1]
-        return np.arange(self.pairs[-1]) + np.repeat(first - starts, self.group_counts)
+        return ranges(self.group_lists[self.hypothesis_queries], self.group_counts)
 
     @property
     def queries(self) -> int:
         """Number of queries."""
         return len(self.lists) - 1
 
-    def parts(self) -> Iterator[tuple[int, int]]:
-        """Ranges of queries with about `PART_PAIRS` pairs each."""
+    def parts(self) -> Iterator[tuple[int, Comparison]]:
+        """Consecutive queries with about `PART_PAIRS` pairs, and the number of the first hypothesis among all."""
         first = 0
         while first < self.queries:
             full = int(np.searchsorted(self.pairs, self.pairs[first] + PART_PAIRS, side="right")) - 1
             last = max(full, first + 1)
-            yield first, last
+            yield int(self.lists[first]), self._slice(first, last)
             first = last
 
-    def slice(self, first: int, last: int) -> Comparison:
+    def _slice(self, first: int, last: int) -> Comparison:
         """The queries `first` to `last`, over the same words."""
         lists, group_lists = self.lists[first : last + 1], self.group_lists[first : last + 1]
         groups = self.groups[group_lists[0] : group_lists[-1] + 1]
@@ -110,10 +119,10 @@ class Comparison:
 
     def regrouped(self, order: Ints, groups: Ints, group_lists: Ints) -> Comparison:
         """The same hypotheses with the references in another order and in other groups."""
-        return Comparison(self.hypotheses, self.lists, taken(self.references, order), groups, group_lists)
+        return Comparison(self.hypotheses, self.lists, self.references.take(order), groups, group_lists)
 
 
-def comparison(batch: Batch, tokeniser: str) -> Comparison:
+def comparison(batch: Batch, tokeniser: Tokeniser) -> Comparison:
     """The hypotheses and reference groups of a batch; made once for all metrics of the batch."""
     hypotheses = tokens(batch, Need.HYPOTHESES, tokeniser)
     lists = batch.lists(Need.HYPOTHESES).offsets
@@ -124,20 +133,6 @@ def comparison(batch: Batch, tokeniser: str) -> Comparison:
     )
 
 
-def offsets(counts: object) -> Ints:
-    """Where each of some runs of the given lengths starts, and the end."""
-    lengths = np.fromiter(counts, np.int64)  # type: ignore[call-overload]
-    return np.concatenate((np.zeros(1, np.int64), np.cumsum(lengths)))
-
-
-def taken(column: TokenColumn, texts: Ints) -> TokenColumn:
-    """The given texts in the given order."""
-    lengths = column.lengths[texts]
-    starts = offsets(lengths)
-    place = np.arange(starts[-1]) + np.repeat(column.offsets[texts] - starts[:-1], lengths)
-    return TokenColumn(column.ids[place], starts, column.vocabulary)
-
-
 def _sliced(column: TokenColumn, first: int, last: int) -> TokenColumn:
     bounds = column.offsets[first : last + 1]
     return TokenColumn(column.ids[bounds[0] : bounds[-1]], bounds - bounds[0], column.vocabulary)
@@ -146,4 +141,4 @@ def _sliced(column: TokenColumn, first: int, last: int) -> TokenColumn:
 def _token_column(texts: Sequence[Words], vocabulary: Vocabulary) -> TokenColumn:
     words = [word for text in texts for word in text]
     ids = vocabulary.add(TextColumn.from_strings(words, "words"))
-    return TokenColumn(ids, offsets(map(len, texts)), vocabulary)
+    return TokenColumn(ids, offsets_of(map(len, texts)), vocabulary)

@@ -36,8 +36,6 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-import numpy as np
-
 from dialeval.core.arrays import Floats
 from dialeval.core.batch import Batch
 from dialeval.core.errors import SettingError
@@ -45,21 +43,18 @@ from dialeval.core.fold import RowMetric
 from dialeval.core.needs import Need
 from dialeval.core.signature import Signature
 from dialeval.metrics.coverage.aligners import (
-    ALIGNERS,
     DEFAULT_N,
     AlignerName,
     PairAligner,
     PreparedEmbedding,
-    check_order,
     named_aligner,
 )
 from dialeval.metrics.coverage.alignment import Alignment, align
 from dialeval.metrics.coverage.comparison import comparison
-from dialeval.metrics.coverage.similarity import WordValues
-from dialeval.metrics.embedding.vectors import SIF_WEIGHT
-from dialeval.metrics.overlap.smoothing import METHODS
+from dialeval.metrics.embedding.vectors import SIF_WEIGHT, WordValues
+from dialeval.metrics.overlap.smoothing import Method
 from dialeval.resources.words import KnownWords, TrainText, VectorTable
-from dialeval.text.tokenise import DEFAULT, check_tokeniser
+from dialeval.text.tokenise import DEFAULT, Tokeniser
 
 
 @dataclass(frozen=True)
@@ -73,24 +68,17 @@ class Coverage(RowMetric):
 
     by: Literal["mds", "pds", "max-bleu"] = "mds"
     aligner: AlignerName = "bleu"
-    n: int = DEFAULT_N
-    smooth: int = 0
+    n: Literal[1, 2, 3, 4, 5] = DEFAULT_N
+    smooth: Method = 0
     threshold: float = 0.0
-    tokeniser: str = DEFAULT
+    tokeniser: Tokeniser = DEFAULT
 
     def __post_init__(self) -> None:
-        if self.by not in self.presets:
-            raise SettingError(f"coverage is measured by {', '.join(self.presets)}, not by {self.by!r}")
-        if self.aligner not in ALIGNERS:
-            raise SettingError(f"there are the aligners {', '.join(ALIGNERS)}, not {self.aligner!r}")
-        if self.smooth not in range(len(METHODS)):
-            raise SettingError(f"coverage has the smoothing methods 0 to {len(METHODS) - 1}, not {self.smooth}")
+        super().__post_init__()
         if not (math.isfinite(self.threshold) and self.threshold >= 0):
             raise SettingError(f"a threshold is 0 (groups as given) or above, not {self.threshold}")
-        check_order(self.n)
         if self.aligner != "embedding":
-            named_aligner(self.aligner, self.n, self.smooth)
-        check_tokeniser(self.tokeniser)
+            named_aligner(self.aligner, self.n, self.smooth)  # refuses an n that the aligner does not count
 
     @property
     def needs(self) -> frozenset[Need]:
@@ -106,27 +94,20 @@ class Coverage(RowMetric):
         return plain.with_fields(weight=SIF_WEIGHT) if self.aligner == "embedding" else plain
 
     def score(self, batch: Batch) -> Floats:
-        found = alignment(batch, self)
-        return {"mds": found.mds, "pds": found.pds, "max-bleu": found.max_bleu}[self.by]
+        aligned = self.alignment(batch)
+        return {"mds": aligned.mds, "pds": aligned.pds, "max-bleu": aligned.max_bleu}[self.by]
 
+    def alignment(self, batch: Batch) -> Alignment:
+        """The alignment of a batch; made once for all metrics of the batch that agree on it."""
+        pairs = comparison(batch, self.tokeniser)
+        key = ("alignment", self.aligner, self.n, self.smooth, self.threshold, self.tokeniser)
+        return batch.derived(key, lambda: align(pairs, self._aligner(batch), self.threshold))
 
-def alignment(batch: Batch, metric: Coverage) -> Alignment:
-    """The alignment that a metric looks at; made once for all metrics of the batch that agree on it."""
-    pairs = comparison(batch, metric.tokeniser)
-    key = ("alignment", metric.aligner, metric.n, metric.smooth, metric.threshold, metric.tokeniser)
-    return batch.derived(key, lambda: align(pairs, _aligner(batch, metric), metric.threshold))
-
-
-def _aligner(batch: Batch, metric: Coverage) -> PairAligner:
-    if metric.aligner != "embedding":
-        return named_aligner(metric.aligner, metric.n, metric.smooth)
-    vectors: VectorTable = batch.resource(Need.EMBEDDINGS)
-    rows, matrix = vectors.arrays()
-    mask, shares = rows >= 0, None
-    if batch.has(Need.VOCABULARY):
-        known: KnownWords = batch.resource(Need.VOCABULARY)
-        mask = known.mask()
-    if batch.has(Need.TRAIN):
-        train: TrainText = batch.resource(Need.TRAIN)
-        shares = train.shares(1, metric.tokeniser, "unk").of_keys(np.arange(len(rows)))
-    return PreparedEmbedding(WordValues.of(mask, rows, matrix, shares))
+    def _aligner(self, batch: Batch) -> PairAligner:
+        if self.aligner != "embedding":
+            return named_aligner(self.aligner, self.n, self.smooth)
+        vectors: VectorTable = batch.resource(Need.EMBEDDINGS)
+        known: KnownWords | None = batch.resource(Need.VOCABULARY) if batch.has(Need.VOCABULARY) else None
+        train: TrainText | None = batch.resource(Need.TRAIN) if batch.has(Need.TRAIN) else None
+        shares = None if train is None else train.shares(1, self.tokeniser, "unk")
+        return PreparedEmbedding(WordValues.of(vectors, known, shares))

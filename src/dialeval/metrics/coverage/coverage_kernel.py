@@ -1,8 +1,7 @@
 """Kernels: every hypothesis of a query against every group of its references.
 
-`match_groups` counts the clipped n-gram matches of all orders, as `overlap.bleu_kernel` does for one response and its
-references, with the part that concerns the hypothesis alone done once for all groups. `add_one`, `weighted` and
-`cosines` turn counts and vectors into scores, `best_groups` finds the group of each hypothesis.
+`add_one`, `weighted` and `cosines` turn counts and vectors into scores, `best_groups` finds the group of each
+hypothesis.
 
 Scores are made word for word as the originals make them: the same logarithms, added up in the same way. Two groups may
 be equally good on paper, 6 * 1 = 3 * 2 matches, and only the rounding says which one is taken.
@@ -15,9 +14,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit, uint64
-
-from dialeval.metrics.overlap.bleu_kernel import ORDERS, SHORT, clipped_matches, closest_length, rank_ngrams
+from numba import njit
 
 NO_GROUP = -1
 """The group of a hypothesis that landed in none."""
@@ -25,39 +22,6 @@ UNDEFINED = -2
 """The group of a hypothesis that could not be compared with every group."""
 
 _FREE_ORDER = {"reassoc", "contract"}
-
-
-@njit(nogil=True, cache=True)
-def match_groups(texts, words, ranks, hits, matches, closest, rest):  # type: ignore[no-untyped-def]
-    """Fill `matches` of pairs of short texts, `closest` (reference length, -1 if there is none) of all pairs.
-
-    The numbers of the other pairs go into `rest`; gives how many those are. `words`, `ranks` and `hits` are scratch for
-    `SHORT` words each.
-    """
-    ids, offsets, lists, reference_ids, reference_offsets, groups, group_lists = texts
-    left = 0
-    pair = 0
-    for query in range(lists.shape[0] - 1):
-        for text in range(lists[query], lists[query + 1]):
-            start = offsets[text]
-            length = offsets[text + 1] - start
-            if length <= SHORT:
-                rank_ngrams(ids, start, length, words, ranks)
-            for group in range(group_lists[query], group_lists[query + 1]):
-                first = groups[group]
-                last = groups[group + 1]
-                closest[pair], longest = closest_length(length, reference_offsets, first, last)
-                if longest > SHORT:
-                    rest[left] = pair
-                    left += 1
-                else:
-                    total = clipped_matches(
-                        ids, start, length, reference_ids, reference_offsets, first, last, words, ranks, hits
-                    )
-                    for order in range(ORDERS):
-                        matches[pair, order] = (total >> uint64(8 * order)) & uint64(0xFF)
-                pair += 1
-    return left
 
 
 @njit(nogil=True, cache=True)

@@ -3,7 +3,7 @@
 The n-grams of a group, all orders together, are numbered in an exact hash table: an n-gram is the number of its first
 n - 1 words and its last word in one key, so equal keys are equal n-grams. A group is numbered once for all hypotheses
 of its query. Information weights are added up in the order in which a hypothesis has its n-grams, as nltk does it, so
-that equally good groups are told apart by the same rounding.
+that the same rounding decides between equally good groups.
 
 Kernels allocate nothing; scratch comes from the caller.
 """

@@ -27,37 +27,29 @@ group of empty references; nltk divides by zero there. A text without a known wo
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 
 from dialeval.core.arrays import Floats, Ints
-from dialeval.core.columns import TokenColumn
-from dialeval.metrics.coverage.comparison import Comparison, offsets, taken
-from dialeval.metrics.embedding.vectors import SIF_WEIGHT
-from dialeval.metrics.overlap.smoothing import METHODS, NIST, log_precisions, sacre_bleu
-from dialeval.metrics.overlap.statistics import BleuStatistics, match_long
+from dialeval.core.ragged import offsets_of, ranges
+from dialeval.metrics.coverage.comparison import Comparison
+from dialeval.metrics.embedding.vectors import WordValues
+from dialeval.metrics.overlap.bleu_counts import BleuCounts, match_long, match_short
+from dialeval.metrics.overlap.smoothing import NIST, log_precisions, sacre_bleu, smoothed_precisions
 
 ORDERS = 5
 """The longest n-grams that can be counted."""
 
 
-def bleu_pairs(comparison: Comparison) -> BleuStatistics:
+def bleu_pairs(comparison: Comparison) -> BleuCounts:
     """The BLEU counts of every pair."""
-    from dialeval.metrics.coverage import coverage_kernel as kernel
-    from dialeval.metrics.overlap.bleu_kernel import SHORT
-
-    size = int(comparison.pairs[-1])
-    matches = np.empty((size, ORDERS), np.int64)
-    closest, rest = np.empty(size, np.int64), np.empty(size, np.int64)
-    words, ranks, hits = (np.empty(SHORT, kind) for kind in (np.int32, np.uint64, np.uint64))
-    left = kernel.match_groups(_flat(comparison), words, ranks, hits, matches, closest, rest)
-    if left:
-        _match_long(comparison, rest[:left], matches)
+    matches = np.empty((int(comparison.pairs[-1]), ORDERS), np.int64)
+    closest, long = match_short(_flat(comparison), matches)
+    if len(long):
+        _match_long(comparison, long, matches)
     lengths = comparison.hypotheses.lengths[comparison.pair_hypotheses]
     totals = np.maximum(lengths[:, None] - np.arange(ORDERS), 0)
-    return BleuStatistics(matches, totals, lengths, closest)
+    return BleuCounts(matches, totals, lengths, closest)
 
 
 def _flat(comparison: Comparison) -> tuple[npt.NDArray[np.integer], ...]:
@@ -71,12 +63,11 @@ def _match_long(comparison: Comparison, pairs: Ints, matches: Ints) -> None:
     """Fill `matches` of pairs with a long text by the kernel for responses and their references."""
     groups = comparison.pair_groups[pairs]
     counts = np.diff(comparison.groups)[groups]
-    lists = offsets(counts)
-    texts = np.arange(lists[-1]) + np.repeat(comparison.groups[groups] - lists[:-1], counts)
-    hypotheses = taken(comparison.hypotheses, comparison.pair_hypotheses[pairs])
-    found = np.empty((len(pairs), ORDERS), np.int64, order="F")
-    match_long(np.arange(len(pairs)), hypotheses, taken(comparison.references, texts), lists, found)
-    matches[pairs] = found
+    texts = ranges(comparison.groups[groups], counts)
+    hypotheses = comparison.hypotheses.take(comparison.pair_hypotheses[pairs])
+    counted = np.empty((len(pairs), ORDERS), np.int64, order="F")
+    match_long(np.arange(len(pairs)), hypotheses, comparison.references.take(texts), offsets_of(counts), counted)
+    matches[pairs] = counted
 
 
 def add_one_scores(comparison: Comparison, n: int) -> Floats:
@@ -95,7 +86,7 @@ def nltk_scores(comparison: Comparison, method: int, n: int) -> Floats:
     from dialeval.metrics.coverage import coverage_kernel as kernel
 
     counts = bleu_pairs(comparison)
-    smoothed = METHODS[method](counts, n)
+    smoothed = smoothed_precisions(counts, method, n)
     scores, (terms, partials) = np.empty(len(counts)), np.empty((2, ORDERS))
     lengths, pairs = comparison.hypotheses.lengths, comparison.group_counts
     kernel.weighted(smoothed, counts.matches, lengths, pairs, counts.reference_lengths, terms, partials, scores)
@@ -123,40 +114,18 @@ def nist_scores(comparison: Comparison, n: int) -> Floats:
     return scores
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class WordValues:
-    """What the average of a text is made of, by word id: whether a word counts, its vector's row, its weight."""
-
-    known: npt.NDArray[np.bool_]
-    rows: Ints
-    matrix: Floats
-    weights: Floats
-
-    @classmethod
-    def of(cls, known: npt.NDArray[np.bool_], rows: Ints, matrix: Floats, shares: Floats | None = None) -> WordValues:
-        """The values of words that are met; `shares` are those of the words in a training text, if there is one."""
-        size = min(len(known), len(rows))  # another thread may have met new words in between
-        shares = np.zeros(size) if shares is None else np.nan_to_num(shares[:size])
-        return cls(known[:size], rows[:size], matrix, SIF_WEIGHT / (SIF_WEIGHT + shares))
-
-
 def cosine_scores(comparison: Comparison, values: WordValues) -> Floats:
     """The largest cosine of hypothesis and reference, of every pair."""
     from dialeval.metrics.coverage import coverage_kernel as kernel
 
-    left, right = _averages(comparison.hypotheses, values), _averages(comparison.references, values)
+    left, right = (_units(values.averages(texts).vectors) for texts in (comparison.hypotheses, comparison.references))
     scores = np.empty(int(comparison.pairs[-1]))
     kernel.cosines(left, comparison.lists, right, comparison.groups, comparison.group_lists, scores)
     return scores
 
 
-def _averages(texts: TokenColumn, values: WordValues) -> Floats:
-    """The averages of texts as vectors of length 1; 0 where there is none."""
-    from dialeval.metrics.embedding import embedding_kernel as kernel
-
-    means, counted = np.empty((len(texts), values.matrix.shape[1])), np.empty(len(texts), np.int64)
-    known, rows, weights = values.known, values.rows, values.weights
-    kernel.weighted_means(texts.ids, texts.offsets, known, rows, weights, values.matrix, means, counted)
-    lengths = np.sqrt((means * means).sum(axis=1, keepdims=True))
-    units: Floats = np.divide(means, lengths, out=np.zeros_like(means), where=lengths > 0)
+def _units(vectors: Floats) -> Floats:
+    """The vectors with length 1; a zero vector stays as it is."""
+    lengths = np.sqrt((vectors * vectors).sum(axis=1, keepdims=True))
+    units: Floats = np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
     return units

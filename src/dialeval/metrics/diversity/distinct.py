@@ -39,7 +39,7 @@ from dialeval.core.signature import Signature
 from dialeval.metrics.diversity.hyperloglog import ERROR, DistinctSketch
 from dialeval.text.ngrams import NgramCounts, ngram_counts, ngrams
 from dialeval.text.resampled import ngram_totals
-from dialeval.text.tokenise import DEFAULT, Oov, check_tokeniser, tokens
+from dialeval.text.tokenise import DEFAULT, Oov, Tokeniser, tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,17 +63,13 @@ class Distinct(Metric[DistinctState]):
     n: int = 2
     per: Literal["corpus", "response"] = "corpus"
     oov: Oov = "unk"
-    tokeniser: str = DEFAULT
+    tokeniser: Tokeniser = DEFAULT
     count: Literal["exact", "approx"] = "exact"
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.n < 1:
             raise SettingError(f"distinct counts n-grams of at least one word; n={self.n} is not possible")
-        if self.per not in ("corpus", "response"):
-            raise SettingError(f"distinct is computed per corpus or per response, not per {self.per!r}")
-        if self.count not in ("exact", "approx"):
-            raise SettingError(f"distinct counts n-grams exactly or approximately (exact, approx), not {self.count!r}")
-        check_tokeniser(self.tokeniser)
 
     @property
     def wants(self) -> frozenset[Need]:
@@ -92,9 +88,9 @@ class Distinct(Metric[DistinctState]):
             items = column.distinct() / np.diff(column.offsets)
         counts = ngram_counts(batch, Need.RESPONSE, self.n, self.tokeniser, self.oov)
         words = tokens(batch, Need.RESPONSE, self.tokeniser, self.oov)
-        brought = {self._words: words} if self.per == "corpus" and self.count == "exact" else {}
-        state = counts if self.count == "exact" else DistinctSketch.of(counts)
-        return Partial(DistinctState(state, Moments.of(items)), {self.name: items}, brought)
+        contributions = {self._words: words} if self.per == "corpus" and self.count == "exact" else {}
+        different = counts if self.count == "exact" else DistinctSketch.of(counts)
+        return Partial(DistinctState(different, Moments.of(items)), {self.name: items}, contributions)
 
     @property
     def _words(self) -> str:
@@ -102,10 +98,10 @@ class Distinct(Metric[DistinctState]):
         return f"words/{self.tokeniser}/{self.oov}"
 
     def resampled(self, sample: Resamples) -> Floats:
-        found = ngram_totals(sample, self._words, self.n)
-        different: Ints = np.count_nonzero(found, axis=0)
+        totals = ngram_totals(sample, self._words, self.n)
+        different: Ints = np.count_nonzero(totals, axis=0)
         with np.errstate(invalid="ignore"):  # 0 / 0: a resample without an n-gram has no value
-            shares: Floats = different / found.sum(axis=0, dtype=np.int64)
+            shares: Floats = different / totals.sum(axis=0, dtype=np.int64)
         return shares
 
     def merge(self, left: DistinctState, right: DistinctState) -> DistinctState:

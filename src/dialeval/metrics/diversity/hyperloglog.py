@@ -9,6 +9,9 @@ which value follows the number of different n-grams, with a standard error of
 whatever the number; twice that is exceeded once in twenty times. The estimator is that of Ertl, which needs no table
 of corrections and no change of method for small numbers.
 
+Written by hand since the libraries for it (datasketch) hash one Python object at a time; here a kernel hashes whole
+columns.
+
 Papers: Flajolet et al. 2007, "HyperLogLog: the analysis of a near-optimal cardinality estimation algorithm", AofA; Ertl
 2017, "New cardinality estimation algorithms for HyperLogLog sketches", arXiv:1702.01284.
 """

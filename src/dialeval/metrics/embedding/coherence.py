@@ -22,12 +22,12 @@ import numpy as np
 
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.batch import Batch
-from dialeval.core.errors import SettingError
 from dialeval.core.fold import RowMetric
 from dialeval.core.needs import Need
+from dialeval.core.ragged import row_numbers
 from dialeval.core.signature import Signature
 from dialeval.metrics.embedding.vectors import SIF_WEIGHT, TextVectors, average_vectors, cosines
-from dialeval.text.tokenise import DEFAULT, check_tokeniser
+from dialeval.text.tokenise import DEFAULT, Tokeniser
 
 
 @dataclass(frozen=True)
@@ -40,12 +40,7 @@ class Coherence(RowMetric):
     better = "higher"
 
     turns: Literal["last", "all"] = "last"
-    tokeniser: str = DEFAULT
-
-    def __post_init__(self) -> None:
-        if self.turns not in ("last", "all"):
-            raise SettingError(f"coherence takes the last turn or all turns of the context, not {self.turns!r}")
-        check_tokeniser(self.tokeniser)
+    tokeniser: Tokeniser = DEFAULT
 
     @property
     def wants(self) -> frozenset[Need]:
@@ -68,7 +63,7 @@ class Coherence(RowMetric):
 
 def _together(turns: TextVectors, lists: Ints) -> TextVectors:
     """All texts of each row as one: averages weighted by the words they were made of."""
-    owners = np.repeat(np.arange(len(lists) - 1), np.diff(lists))
+    owners = row_numbers(lists)
     vectors = np.zeros((len(lists) - 1, turns.vectors.shape[1]))
     np.add.at(vectors, owners, turns.vectors * turns.counted[:, None])
     counted = np.bincount(owners, turns.counted, minlength=len(lists) - 1).astype(np.int64)

@@ -5,7 +5,7 @@
     embedding-greedy  = (m(response, reference) + m(reference, response)) / 2, where m(a, b) is the mean over the words
                         of a of the largest cosine with a word of b, at least 0
 
-How a text becomes a vector is told in `vectors`: only words of the vocabulary count, and words that are frequent in the
+`vectors` says how a text becomes a vector: only words of the vocabulary count, and words that are frequent in the
 training text weigh less in the average. With several references the best one counts.
 
 Papers: Liu et al. 2016, "How NOT To Evaluate Your Dialogue System", EMNLP; Forgues et al. 2014, "Bootstrapping Dialog
@@ -27,18 +27,12 @@ import numpy as np
 
 from dialeval.core.arrays import Floats
 from dialeval.core.batch import Batch
-from dialeval.core.errors import SettingError
 from dialeval.core.fold import RowMetric
 from dialeval.core.needs import Need
+from dialeval.core.ragged import row_numbers
 from dialeval.core.signature import Signature
-from dialeval.metrics.embedding.vectors import (
-    SIF_WEIGHT,
-    average_vectors,
-    cosines,
-    extrema_vectors,
-    greedy_matches,
-)
-from dialeval.text.tokenise import DEFAULT, check_tokeniser
+from dialeval.metrics.embedding.vectors import SIF_WEIGHT, average_vectors, cosines, extrema_vectors, greedy_matches
+from dialeval.text.tokenise import DEFAULT, Tokeniser
 
 
 @dataclass(frozen=True)
@@ -54,12 +48,7 @@ class Embedding(RowMetric):
     better = "higher"
 
     by: Literal["average", "extrema", "greedy"] = "average"
-    tokeniser: str = DEFAULT
-
-    def __post_init__(self) -> None:
-        if self.by not in ("average", "extrema", "greedy"):
-            raise SettingError(f"embedding compares by average, extrema or greedy, not by {self.by!r}")
-        check_tokeniser(self.tokeniser)
+    tokeniser: Tokeniser = DEFAULT
 
     @property
     def needs(self) -> frozenset[Need]:
@@ -75,8 +64,7 @@ class Embedding(RowMetric):
         return plain.with_fields(weight=SIF_WEIGHT) if self.by == "average" else plain
 
     def score(self, batch: Batch) -> Floats:
-        lists = batch.lists(Need.REFERENCE).offsets
-        owners = np.repeat(np.arange(len(batch)), np.diff(lists))
+        owners = row_numbers(batch.lists(Need.REFERENCE).offsets)
         if self.by == "greedy":
             values = greedy_matches(batch, owners, self.tokeniser)
         else:

@@ -18,8 +18,9 @@ from dialeval.core.arrays import Floats, Ints
 from dialeval.core.batch import Batch
 from dialeval.core.columns import TokenColumn
 from dialeval.core.needs import Need
-from dialeval.resources.words import KnownWords, Mask, TrainText, VectorTable
-from dialeval.text.tokenise import tokens
+from dialeval.resources.words import KnownWords, Mask, VectorTable
+from dialeval.text.ngrams import NgramValues
+from dialeval.text.tokenise import Tokeniser, tokens
 
 SIF_WEIGHT = 0.001
 """Frequent words weigh less: Arora et al. 2017, "A Simple but Tough-to-Beat Baseline for Sentence Embeddings", ICLR."""
@@ -39,16 +40,57 @@ class TextVectors:
         return TextVectors(self.vectors[texts], self.counted[texts])
 
 
-def average_vectors(batch: Batch, need: Need, tokeniser: str) -> TextVectors:
+@dataclass(frozen=True, eq=False, slots=True)
+class WordValues:
+    """What the vector of a text is made of, by word id: whether a word is known, its vector's row, its weight."""
+
+    known: Mask
+    rows: Ints
+    matrix: Floats
+    weights: Floats
+
+    @classmethod
+    def of(cls, vectors: VectorTable, known: KnownWords | None, shares: NgramValues | None) -> WordValues:
+        """The values of all words met so far; without `known` those with a vector are, `shares` are p."""
+        rows, matrix = vectors.arrays()
+        mask = rows >= 0 if known is None else known.mask()
+        size = min(len(rows), len(mask))  # another thread may have met new words in between
+        p = np.zeros(size) if shares is None else np.nan_to_num(shares.of_keys(np.arange(size)))
+        return cls(mask[:size], rows[:size], matrix, SIF_WEIGHT / (SIF_WEIGHT + p))
+
+    def averages(self, texts: TokenColumn) -> TextVectors:
+        """The weighted averages of texts."""
+        from dialeval.metrics.embedding import embedding_kernel as kernel
+
+        means, counted = np.empty((len(texts), self.matrix.shape[1])), np.empty(len(texts), np.int64)
+        words = (self.known, self.rows, self.weights, self.matrix)
+        kernel.weighted_means(texts.ids, texts.offsets, *words, means, counted)
+        return TextVectors(means, counted)
+
+    def extrema(self, texts: TokenColumn) -> TextVectors:
+        """The extrema of texts."""
+        from dialeval.metrics.embedding import embedding_kernel as kernel
+
+        ends, counted = np.empty((len(texts), self.matrix.shape[1])), np.empty(len(texts), np.int64)
+        kernel.extrema(texts.ids, texts.offsets, self.known, self.rows, self.matrix, ends, counted)
+        return TextVectors(ends, counted)
+
+
+def average_vectors(batch: Batch, need: Need, tokeniser: Tokeniser) -> TextVectors:
     """The weighted averages of a batch's texts; computed once for all metrics of the batch."""
     words = tokens(batch, need, tokeniser)
-    return batch.derived(("average vectors", need, tokeniser), lambda: _averages(batch, words, tokeniser))
+    table, known, train = (batch.resource(need) for need in (Need.EMBEDDINGS, Need.VOCABULARY, Need.TRAIN))
+    return batch.derived(
+        ("average vectors", need, tokeniser),
+        lambda: WordValues.of(table, known, train.shares(1, tokeniser, "unk")).averages(words),
+    )
 
 
-def extrema_vectors(batch: Batch, need: Need, tokeniser: str) -> TextVectors:
+def extrema_vectors(batch: Batch, need: Need, tokeniser: Tokeniser) -> TextVectors:
     """The extrema of a batch's texts; computed once for all metrics of the batch."""
     words = tokens(batch, need, tokeniser)
-    return batch.derived(("extrema vectors", need, tokeniser), lambda: _extrema(batch, words))
+    table, known = batch.resource(Need.EMBEDDINGS), batch.resource(Need.VOCABULARY)
+    return batch.derived(("extrema vectors", need, tokeniser), lambda: WordValues.of(table, known, None).extrema(words))
 
 
 def cosines(left: TextVectors, right: TextVectors, owners: Ints) -> Floats:
@@ -61,7 +103,7 @@ def cosines(left: TextVectors, right: TextVectors, owners: Ints) -> Floats:
     return result
 
 
-def greedy_matches(batch: Batch, owners: Ints, tokeniser: str) -> Floats:
+def greedy_matches(batch: Batch, owners: Ints, tokeniser: Tokeniser) -> Floats:
     """The greedy matching of each reference text `j` and the response of row `owners[j]`."""
     from dialeval.metrics.embedding import embedding_kernel as kernel
 
@@ -73,34 +115,3 @@ def greedy_matches(batch: Batch, owners: Ints, tokeniser: str) -> Floats:
     texts = (responses.ids, responses.offsets, owners, references.ids, references.offsets)
     kernel.greedy(*texts, rows, matrix, lengths, best, result)
     return result
-
-
-def _averages(batch: Batch, words: TokenColumn, tokeniser: str) -> TextVectors:
-    from dialeval.metrics.embedding import embedding_kernel as kernel
-
-    train: TrainText = batch.resource(Need.TRAIN)
-    known, rows, matrix = _word_arrays(batch)
-    shares = np.nan_to_num(train.shares(1, tokeniser, "unk").of_keys(np.arange(len(known))))
-    weights = SIF_WEIGHT / (SIF_WEIGHT + shares)
-    means, counted = np.empty((len(words), matrix.shape[1])), np.empty(len(words), np.int64)
-    kernel.weighted_means(words.ids, words.offsets, known, rows, weights, matrix, means, counted)
-    return TextVectors(means, counted)
-
-
-def _extrema(batch: Batch, words: TokenColumn) -> TextVectors:
-    from dialeval.metrics.embedding import embedding_kernel as kernel
-
-    known, rows, matrix = _word_arrays(batch)
-    ends, counted = np.empty((len(words), matrix.shape[1])), np.empty(len(words), np.int64)
-    kernel.extrema(words.ids, words.offsets, known, rows, matrix, ends, counted)
-    return TextVectors(ends, counted)
-
-
-def _word_arrays(batch: Batch) -> tuple[Mask, Ints, Floats]:
-    """Whether each word is known, its row, and the matrix of vectors."""
-    table: VectorTable = batch.resource(Need.EMBEDDINGS)
-    known: KnownWords = batch.resource(Need.VOCABULARY)
-    rows, matrix = table.arrays()
-    mask = known.mask()
-    shared = min(len(rows), len(mask))  # another thread may have met new words in between
-    return mask[:shared], rows[:shared], matrix

@@ -3,7 +3,7 @@
     bleu-n = BP * exp(sum over orders i <= n of w_i * log p_i)
 
 with clipped precisions p_i against all references of a row and the brevity penalty BP against the closest reference
-length; one value per response, then the mean. Counts are made in `statistics`, formulas and smoothing in `smoothing`.
+length; one value per response, then the mean. `bleu_counts` has the counts, `smoothing` the formulas.
 
 - `by=nltk` (the default): `sentence_bleu` of nltk as dialog-eval calls it, smoothing method `smooth`. All four orders
   are smoothed together and those above n have weight 0, which matters to methods 5 to 7. The weights are 1; 0.5 each;
@@ -30,14 +30,14 @@ from dialeval.core.batch import Batch
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import RowMetric
 from dialeval.core.needs import Need
-from dialeval.metrics.overlap.smoothing import METHODS, NIST, log_precisions, sacre_bleu, weighted_bleu
-from dialeval.metrics.overlap.statistics import bleu_statistics
-from dialeval.text.tokenise import DEFAULT, check_tokeniser
+from dialeval.metrics.overlap.bleu_counts import Order, bleu_counts
+from dialeval.metrics.overlap.smoothing import NIST, Method, log_precisions, sacre_bleu, weighted_bleu
+from dialeval.text.tokenise import DEFAULT, Tokeniser
 
 WEIGHTS = {1: (1.0,), 2: (0.5, 0.5), 3: (0.33, 0.33, 0.33), 4: (0.25, 0.25, 0.25, 0.25)}
 """What dialog-eval gives to nltk, without the zeros for the orders above n."""
 
-DEFAULT_SMOOTH = 4
+DEFAULT_SMOOTH: Method = 4
 
 
 @dataclass(frozen=True)
@@ -49,28 +49,22 @@ class Bleu(RowMetric):
     needs = frozenset({Need.RESPONSE, Need.REFERENCE})
     better = "higher"
 
-    n: int = 4
-    smooth: int = DEFAULT_SMOOTH
+    n: Order = 4
+    smooth: Method = DEFAULT_SMOOTH
     by: Literal["nltk", "sacre"] = "nltk"
-    tokeniser: str = DEFAULT
+    tokeniser: Tokeniser = DEFAULT
 
     def __post_init__(self) -> None:
-        if self.n not in WEIGHTS:
-            raise SettingError(f"bleu counts n-grams of up to 1, 2, 3 or 4 words; n={self.n} is not possible")
-        if self.smooth not in range(len(METHODS)):
-            raise SettingError(f"bleu has the smoothing methods 0 to {len(METHODS) - 1}, not {self.smooth}")
-        if self.by not in ("nltk", "sacre"):
-            raise SettingError(f"bleu is computed by nltk's or by sacre's definition, not by {self.by!r}")
+        super().__post_init__()
         if self.by == "sacre" and self.smooth != DEFAULT_SMOOTH:
             raise SettingError(
                 f"bleu by sacre has a smoothing of its own; leave out smooth={self.smooth}, or choose by=nltk"
             )
-        check_tokeniser(self.tokeniser)
 
     def score(self, batch: Batch) -> Floats:
-        statistics = bleu_statistics(batch, self.tokeniser)
+        counts = bleu_counts(batch, self.tokeniser)
         method = NIST if self.by == "sacre" else self.smooth
-        logs = batch.derived(("bleu logs", self.tokeniser, method), lambda: log_precisions(statistics, method))
+        logs = batch.derived(("bleu logs", self.tokeniser, method), lambda: log_precisions(counts, method))
         if self.by == "sacre":
-            return sacre_bleu(statistics, logs, self.n)
-        return weighted_bleu(statistics, logs, WEIGHTS[self.n])
+            return sacre_bleu(counts, logs, self.n)
+        return weighted_bleu(counts, logs, WEIGHTS[self.n])

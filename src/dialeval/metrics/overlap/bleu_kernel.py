@@ -9,9 +9,9 @@ it occurs are those bits and the shifted ones of the n-gram before. The counts o
 bytes of another integer, so that one subtraction compares them. `match_long` takes any length in linear time: it
 numbers the n-grams of the response in an exact hash table, order by order.
 
-Rows: words `ids[offsets[row]:offsets[row + 1]]`; the references of a row are the texts `lists[row]` to
-`lists[row + 1]`, laid out the same way. Kernels allocate nothing (that would double their compile time); scratch comes
-from the caller.
+A text is the words `ids[offsets[text]:offsets[text + 1]]`. For `match_long` the references of a row are the texts
+`lists[row]` to `lists[row + 1]`, laid out the same way; `match_short` takes queries. Kernels allocate nothing (that
+would double their compile time); scratch comes from the caller.
 """
 
 from __future__ import annotations
@@ -90,7 +90,10 @@ def _ending_here(one, two, three, four, here):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True)
 def rank_ngrams(ids, start, length, words, ranks):  # type: ignore[no-untyped-def]
-    """Fill `ranks`: the n-grams that end in a word occur for the so many-th time in the text, a byte an order."""
+    """Fill `ranks`: per word which occurrence in the text its n-grams are (1 for the first), one byte for each order.
+
+    The n-grams of a word are those that end in it.
+    """
     for i in range(length):
         words[i] = ids[start + i]
     one = two = three = four = five = uint64(0)
@@ -116,7 +119,7 @@ def closest_length(length, offsets, first, last):  # type: ignore[no-untyped-def
 
 @njit(nogil=True)
 def clipped_matches(ids, start, length, reference_ids, reference_offsets, first, last, words, ranks, hits):  # type: ignore[no-untyped-def]
-    """The clipped matches of a short text and short references, from the ranks of its n-grams, a byte an order."""
+    """The clipped matches of a short text and short references, from the ranks of its n-grams, one byte an order."""
     for i in range(length):
         hits[i] = 0
     for reference in range(first, last):
@@ -137,30 +140,37 @@ def clipped_matches(ids, start, length, reference_ids, reference_offsets, first,
 
 
 @njit(nogil=True, cache=True)
-def match_short(  # type: ignore[no-untyped-def]
-    ids, offsets, reference_ids, reference_offsets, lists, words, ranks, hits, matches, closest, rest
-):
-    """Fill `matches` of rows of short texts, `closest` (reference length, -1 if there is none) of all rows.
+def match_short(texts, words, ranks, hits, matches, closest, rest):  # type: ignore[no-untyped-def]
+    """Fill `matches` of pairs of short texts, `closest` (reference length, -1 if there is none) of all pairs.
 
-    The numbers of the other rows go into `rest`; gives how many those are. `words`, `ranks` and `hits` are scratch for
-    `SHORT` words each.
+    `texts` lays out queries: query `q` has the texts `lists[q]` to `lists[q + 1]` and the groups of references
+    `group_lists[q]` to `group_lists[q + 1]`; each text and each group of a query are a pair. A response and its
+    references are a query with one text and one group. The numbers of pairs with a long text go into `rest`; gives how
+    many those are. `words`, `ranks` and `hits` are scratch for `SHORT` words each.
     """
+    ids, offsets, lists, reference_ids, reference_offsets, groups, group_lists = texts
     left = 0
-    for row in range(closest.shape[0]):
-        start = offsets[row]
-        length = offsets[row + 1] - start
-        best, longest = closest_length(length, reference_offsets, lists[row], lists[row + 1])
-        closest[row] = best
-        if longest > SHORT:
-            rest[left] = row
-            left += 1
-            continue
-
-        rank_ngrams(ids, start, length, words, ranks)
-        texts = (lists[row], lists[row + 1])
-        total = clipped_matches(ids, start, length, reference_ids, reference_offsets, *texts, words, ranks, hits)
-        for order in range(ORDERS):
-            matches[row, order] = (total >> uint64(8 * order)) & uint64(0xFF)
+    pair = 0
+    for query in range(lists.shape[0] - 1):
+        for text in range(lists[query], lists[query + 1]):
+            start = offsets[text]
+            length = offsets[text + 1] - start
+            if length <= SHORT:
+                rank_ngrams(ids, start, length, words, ranks)
+            for group in range(group_lists[query], group_lists[query + 1]):
+                first = groups[group]
+                last = groups[group + 1]
+                closest[pair], longest = closest_length(length, reference_offsets, first, last)
+                if longest > SHORT:
+                    rest[left] = pair
+                    left += 1
+                else:
+                    total = clipped_matches(
+                        ids, start, length, reference_ids, reference_offsets, first, last, words, ranks, hits
+                    )
+                    for order in range(ORDERS):
+                        matches[pair, order] = (total >> uint64(8 * order)) & uint64(0xFF)
+                pair += 1
     return left
 
 
@@ -183,7 +193,7 @@ def match_long(rows, ids, offsets, reference_ids, reference_offsets, lists, gram
     four arrays (n-grams, their counts in the response and in a reference, their matches), as long as a power of two
     that is at least twice the number of words of a response.
     """
-    keys, counts, found, matched = table
+    keys, counts, in_reference, matched = table
     for number in range(rows.shape[0]):
         row = rows[number]
         start = offsets[row]
@@ -196,7 +206,7 @@ def match_long(rows, ids, offsets, reference_ids, reference_offsets, lists, gram
         for order in range(matches.shape[1]):
             for place in range(1 << bits):
                 keys[place] = -1
-                counts[place] = found[place] = matched[place] = 0
+                counts[place] = in_reference[place] = matched[place] = 0
             for i in range(length - order):
                 before = grams[i] if order > 0 else 0
                 key = before << WORD_BITS | ids[start + i + order]
@@ -213,11 +223,11 @@ def match_long(rows, ids, offsets, reference_ids, reference_offsets, lists, gram
                     if before >= 0:  # what the response lacks it also lacks with one more word
                         slot = slot_of(keys, shift, before << WORD_BITS | reference_ids[j + order])
                         reference_grams[j - base] = slot if counts[slot] > 0 else -1
-                        found[slot] += 1
-                        if matched[slot] < found[slot] and matched[slot] < counts[slot]:
+                        in_reference[slot] += 1
+                        if matched[slot] < in_reference[slot] and matched[slot] < counts[slot]:
                             matched[slot] += 1
                             total += 1
                 for j in range(first, last):  # the next reference counts from zero again
                     if reference_grams[j - base] >= 0:
-                        found[reference_grams[j - base]] = 0
+                        in_reference[reference_grams[j - base]] = 0
             matches[row, order] = total

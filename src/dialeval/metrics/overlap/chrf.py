@@ -32,8 +32,9 @@ from dialeval.core.batch import Batch
 from dialeval.core.columns import TextColumn, TokenColumn
 from dialeval.core.errors import SettingError
 from dialeval.core.needs import Need
-from dialeval.metrics.overlap.counting import CountMetric, Per
-from dialeval.metrics.overlap.statistics import match_long
+from dialeval.core.ragged import offsets_of, row_numbers
+from dialeval.metrics.counting import CountMetric, Flags, Per
+from dialeval.metrics.overlap.bleu_counts import match_long
 from dialeval.text.characters import characters
 from dialeval.text.tokenise import tokens
 from dialeval.text.vocabulary import Vocabulary
@@ -47,6 +48,7 @@ class Chrf(CountMetric):
 
     family = "chrf"
     presets = {"chrf": {}}
+    needs = frozenset({Need.RESPONSE, Need.REFERENCE})
     better = "higher"
 
     n: int = 6
@@ -56,12 +58,11 @@ class Chrf(CountMetric):
     lower: bool = False
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.n < 0 or self.words < 0 or not self.n + self.words:
             raise SettingError(f"chrf counts n-grams of some order; n={self.n} with words={self.words} is not possible")
         if not 0 <= self.beta < np.inf:
             raise SettingError(f"chrf weighs recall beta times as much as precision; beta={self.beta} is not possible")
-        if self.per not in ("corpus", "response"):
-            raise SettingError(f"chrf is computed per corpus or per response, not per {self.per!r}")
 
     @property
     def of_corpus(self) -> bool:
@@ -71,7 +72,7 @@ class Chrf(CountMetric):
     def width(self) -> int:
         return 3 * (self.n + self.words)
 
-    def counts(self, batch: Batch) -> Ints:
+    def row_counts(self, batch: Batch) -> tuple[Ints, Flags]:
         """Per row: n-grams of the response, n-grams of the best reference, matches; each by order."""
         lists = batch.lists(Need.REFERENCE).offsets
         parts = []
@@ -83,10 +84,10 @@ class Chrf(CountMetric):
             parts.append(_pair_counts(here, there, lists, self.words))
         pairs = np.concatenate(parts, axis=2).reshape(len(parts[0]), self.width)
         counts = np.zeros((len(batch), self.width), np.int64)
-        rows = np.repeat(np.arange(len(batch)), np.diff(lists))
+        rows = row_numbers(lists)
         best = _first_best(self.formula(pairs), rows)
         counts[rows[best]] = pairs[best]
-        return counts
+        return counts, np.diff(lists) > 0
 
     def formula(self, counts: Ints) -> Floats:
         responses, references, matches = np.split(counts, 3, axis=1)
@@ -105,7 +106,7 @@ class Chrf(CountMetric):
 
 def _pair_counts(responses: TokenColumn, references: TokenColumn, lists: Ints, orders: int) -> Ints:
     """Per pair of response and reference: n-grams of the response, of the reference, and matches; each by order."""
-    rows = np.repeat(np.arange(len(responses)), np.diff(lists))
+    rows = row_numbers(lists)
     paired = responses if np.array_equal(rows, np.arange(len(responses))) else responses.take(rows)
     matches = np.empty((len(rows), orders), np.int64)
     match_long(np.arange(len(rows)), paired, references, np.arange(len(rows) + 1), matches)
@@ -124,8 +125,7 @@ def _first_best(values: Floats, rows: Ints) -> Ints:
 
 def _pieces(batch: Batch, need: Need, lower: bool) -> TokenColumn:
     """The words of a batch's texts, punctuation at their end (else at their beginning) cut off."""
-    tokeniser = "lower-words.1" if lower else "words.1"
-    split = tokens(batch, need, tokeniser)
+    split = tokens(batch, need, "lower-words.1" if lower else "words.1")
     return batch.derived(("pieces", need, lower), lambda: _cut(split, cast(Vocabulary, batch.vocabulary)))
 
 
@@ -134,9 +134,8 @@ def _cut(split: TokenColumn, vocabulary: Vocabulary) -> TokenColumn:
     cut = [_without_punctuation(word) for word in vocabulary.words(words)]
     sizes = np.array([len(pieces) for pieces in cut], np.int64)
     ids = vocabulary.add(TextColumn.from_strings([piece for pieces in cut for piece in pieces]))
-    column = TokenColumn(ids, np.concatenate((np.zeros(1, np.int64), np.cumsum(sizes))), vocabulary)
-    ends = np.concatenate((np.zeros(1, np.int64), np.cumsum(sizes[number])))
-    return TokenColumn(column.take(number).ids, ends[split.offsets], vocabulary)
+    pieces = TokenColumn(ids, offsets_of(sizes), vocabulary).take(number)
+    return TokenColumn(pieces.ids, pieces.offsets[split.offsets], vocabulary)
 
 
 def _without_punctuation(word: str) -> list[str]:

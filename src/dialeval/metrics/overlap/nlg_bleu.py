@@ -23,20 +23,19 @@ not scored.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import get_args
 
 import numpy as np
 
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.batch import Batch
-from dialeval.core.errors import SettingError
-from dialeval.metrics.overlap.counting import CountMetric, Per
-from dialeval.metrics.overlap.statistics import bleu_statistics
-from dialeval.text.tokenise import DEFAULT, check_tokeniser
+from dialeval.core.needs import Need
+from dialeval.metrics.counting import CountMetric, Flags, Per
+from dialeval.metrics.overlap.bleu_counts import NO_REFERENCE, Order, bleu_counts
+from dialeval.text.tokenise import DEFAULT, Tokeniser
 
 TINY, SMALL = 1e-15, 1e-9
 """What coco-caption adds to matches and to n-grams, so that no precision is 0 or divided by 0."""
-
-LARGEST_ORDER = 4
 
 
 @dataclass(frozen=True)
@@ -44,19 +43,13 @@ class NlgBleu(CountMetric):
     """BLEU in the definition of nlg-eval and coco-caption."""
 
     family = "nlg-bleu"
-    presets = {f"nlg-bleu-{n}": {"n": n} for n in range(1, LARGEST_ORDER + 1)}
+    presets = {f"nlg-bleu-{n}": {"n": n} for n in get_args(Order)}
+    needs = frozenset({Need.RESPONSE, Need.REFERENCE})
     better = "higher"
 
-    n: int = 4
+    n: Order = 4
     per: Per = "response"
-    tokeniser: str = DEFAULT
-
-    def __post_init__(self) -> None:
-        if not 1 <= self.n <= LARGEST_ORDER:
-            raise SettingError(f"nlg-bleu counts n-grams of up to 1, 2, 3 or 4 words; n={self.n} is not possible")
-        if self.per not in ("corpus", "response"):
-            raise SettingError(f"nlg-bleu is computed per corpus or per response, not per {self.per!r}")
-        check_tokeniser(self.tokeniser)
+    tokeniser: Tokeniser = DEFAULT
 
     @property
     def of_corpus(self) -> bool:
@@ -66,14 +59,15 @@ class NlgBleu(CountMetric):
     def width(self) -> int:
         return 2 + 2 * self.n
 
-    def counts(self, batch: Batch) -> Ints:
-        found = bleu_statistics(batch, self.tokeniser)
-        lengths = (found.response_lengths, found.reference_lengths)
-        return np.column_stack((*lengths, found.matches[:, : self.n], found.totals[:, : self.n]))
+    def row_counts(self, batch: Batch) -> tuple[Ints, Flags]:
+        counts = bleu_counts(batch, self.tokeniser)
+        lengths = (counts.response_lengths, counts.reference_lengths)
+        columns = np.column_stack((*lengths, counts.matches[:, : self.n], counts.totals[:, : self.n]))
+        return columns, counts.reference_lengths != NO_REFERENCE
 
     def formula(self, counts: Ints) -> Floats:
         length, reference, matches, totals = np.split(counts, (1, 2, 2 + self.n), axis=1)
         product = ((matches + TINY) / (totals + SMALL)).prod(axis=1)
-        shortness = (np.maximum(reference[:, 0], 0) + SMALL) / (length[:, 0] + TINY)  # no reference: not scored anyway
+        shortness = (reference[:, 0] + SMALL) / (length[:, 0] + TINY)
         values: Floats = product ** (1 / self.n) * np.exp(np.minimum(1 - shortness, 0))
         return values

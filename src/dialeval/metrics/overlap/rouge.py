@@ -28,7 +28,8 @@ from dialeval.core.columns import TokenColumn
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import RowMetric
 from dialeval.core.needs import Need
-from dialeval.text.tokenise import DEFAULT, check_tokeniser, tokens
+from dialeval.core.ragged import row_numbers
+from dialeval.text.tokenise import DEFAULT, Tokeniser, tokens
 
 
 @dataclass(frozen=True)
@@ -41,19 +42,19 @@ class RougeL(RowMetric):
     better = "higher"
 
     beta: float = 1.2
-    tokeniser: str = DEFAULT
+    tokeniser: Tokeniser = DEFAULT
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if not 0 <= self.beta < np.inf:
             raise SettingError(f"rouge weighs recall beta times as much as precision; beta={self.beta} is not possible")
-        check_tokeniser(self.tokeniser)
 
     def score(self, batch: Batch) -> Floats:
         responses = tokens(batch, Need.RESPONSE, self.tokeniser)
         references = tokens(batch, Need.REFERENCE, self.tokeniser)
         lists = batch.lists(Need.REFERENCE).offsets
         common = longest_common(responses, references, lists)
-        rows = np.repeat(np.arange(len(responses)), np.diff(lists))
+        rows = row_numbers(lists)
         precision = _best(common / np.maximum(responses.lengths[rows], 1), rows, len(responses))
         recall = _best(common / np.maximum(references.lengths, 1), rows, len(responses))
         weight = self.beta**2

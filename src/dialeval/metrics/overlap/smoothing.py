@@ -26,12 +26,16 @@ an error there, here the value is NaN. A row without a reference is NaN.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
 
 from dialeval.core.arrays import Floats
-from dialeval.metrics.overlap.statistics import NO_REFERENCE, BleuStatistics
+from dialeval.metrics.overlap.bleu_counts import NO_REFERENCE, BleuCounts
+
+Method = Literal[0, 1, 2, 3, 4, 5, 6, 7]
+"""The number of a smoothing method."""
 
 ORDERS = 4
 """Orders that are smoothed together, also where the higher ones then have no weight."""
@@ -44,88 +48,76 @@ K = 5
 SMALLEST = sys.float_info.min
 """Stands for a precision of 0 under method 0, so that it has a logarithm."""
 
-NIST = 3
+NIST: Method = 3
 """The method that sacreBLEU uses too."""
 
 
-def log_precisions(statistics: BleuStatistics, method: int, orders: int = ORDERS) -> Floats:
-    """Logarithms of the smoothed precisions of the first orders, one row each; 0 for a precision of 0.
+def smoothed_precisions(counts: BleuCounts, method: int, orders: int = ORDERS) -> Floats:
+    """The precisions of the first orders under a smoothing method, one row each.
 
     `orders` matters to methods 5, 6 and 7 beyond the orders it leaves out: it is the number of weights given to nltk.
     """
-    smoothed = METHODS[method](statistics, orders)
+    matches = counts.matches[:, :orders]
+    ngrams = np.maximum(counts.totals[:, :orders], 1).astype(np.float64)
+    smoothed: Floats
+    if method == 0:
+        smoothed = np.maximum(matches / ngrams, SMALLEST)
+    elif method == 1:
+        smoothed = np.where(matches == 0, EPSILON, matches) / ngrams
+    elif method == 2:
+        more = np.minimum(np.arange(orders), 1)
+        smoothed = (matches + more) / (ngrams + more)
+    elif method == 5:
+        smoothed = _with_neighbours(counts, matches / ngrams)
+    elif method == 6:
+        smoothed = _with_prior(counts, matches / ngrams)
+    else:
+        halved = np.where(matches == 0, np.exp2(-np.cumsum(matches == 0, axis=1)), matches)
+        if method == NIST:
+            return halved / ngrams
+        scale = np.log(np.maximum(counts.response_lengths, 1)) / K  # 0 for one word: the precision stays 0
+        smoothed = halved * np.where(matches == 0, scale[:, None], 1.0) / ngrams
+        smoothed = _with_neighbours(counts, smoothed) if method == 7 else smoothed
+    return smoothed
+
+
+def log_precisions(counts: BleuCounts, method: int, orders: int = ORDERS) -> Floats:
+    """Logarithms of the smoothed precisions of the first orders, one row each; 0 for a precision of 0."""
+    smoothed = smoothed_precisions(counts, method, orders)
     logs: Floats = np.log(np.where(smoothed == 0, 1.0, smoothed))
     return logs
 
 
-def weighted_bleu(statistics: BleuStatistics, logs: Floats, weights: Sequence[float]) -> Floats:
+def weighted_bleu(counts: BleuCounts, logs: Floats, weights: Sequence[float]) -> Floats:
     """BLEU as nltk defines it, from the logarithms of precisions and a weight for each of the first orders."""
-    exponent = np.zeros(len(statistics))
+    exponent = np.zeros(len(counts))
     for order, weight in enumerate(weights):
         exponent += weight * logs[:, order]
-    return _finished(statistics, exponent)
+    return _finished(counts, exponent)
 
 
-def sacre_bleu(statistics: BleuStatistics, logs: Floats, n: int) -> Floats:
+def sacre_bleu(counts: BleuCounts, logs: Floats, n: int) -> Floats:
     """BLEU of sentences as sacreBLEU defines it, from the logarithms of NIST precisions.
 
     The mean goes over the orders of which the response has an n-gram (sacreBLEU's effective order). From 0 to 1.
     """
-    there = statistics.totals[:, :n] > 0
-    exponent = np.where(there, logs[:, :n], 0.0).sum(axis=1) / np.maximum(there.sum(axis=1), 1)
-    return _finished(statistics, exponent)
+    has_ngrams = counts.totals[:, :n] > 0
+    exponent = np.where(has_ngrams, logs[:, :n], 0.0).sum(axis=1) / np.maximum(has_ngrams.sum(axis=1), 1)
+    return _finished(counts, exponent)
 
 
-def _finished(statistics: BleuStatistics, exponent: Floats) -> Floats:
-    ratio = statistics.reference_lengths / np.maximum(statistics.response_lengths, 1)
+def _finished(counts: BleuCounts, exponent: Floats) -> Floats:
+    ratio = counts.reference_lengths / np.maximum(counts.response_lengths, 1)
     scores: Floats = np.exp(exponent + np.minimum(1 - ratio, 0))
-    scores[statistics.matches[:, 0] == 0] = 0
-    scores[statistics.reference_lengths == NO_REFERENCE] = np.nan
+    scores[counts.matches[:, 0] == 0] = 0
+    scores[counts.reference_lengths == NO_REFERENCE] = np.nan
     return scores
 
 
-def _denominators(statistics: BleuStatistics, orders: int) -> Floats:
-    return np.maximum(statistics.totals[:, :orders], 1).astype(np.float64)
-
-
-def _plain(statistics: BleuStatistics, orders: int) -> Floats:
-    return statistics.matches[:, :orders] / _denominators(statistics, orders)
-
-
-def _none(statistics: BleuStatistics, orders: int) -> Floats:
-    return np.maximum(_plain(statistics, orders), SMALLEST)
-
-
-def _epsilon(statistics: BleuStatistics, orders: int) -> Floats:
-    matches = statistics.matches[:, :orders]
-    return np.where(matches == 0, EPSILON, matches) / _denominators(statistics, orders)
-
-
-def _add_one(statistics: BleuStatistics, orders: int) -> Floats:
-    more = np.minimum(np.arange(orders), 1)
-    added: Floats = (statistics.matches[:, :orders] + more) / (_denominators(statistics, orders) + more)
-    return added
-
-
-def _halving(statistics: BleuStatistics, orders: int) -> Floats:
-    """Matches where there are any, 1/2, 1/4, ... in the orders without."""
-    matches = statistics.matches[:, :orders]
-    return np.where(matches == 0, np.exp2(-np.cumsum(matches == 0, axis=1)), matches)
-
-
-def _nist(statistics: BleuStatistics, orders: int) -> Floats:
-    return _halving(statistics, orders) / _denominators(statistics, orders)
-
-
-def _by_length(statistics: BleuStatistics, orders: int) -> Floats:
-    scale = np.log(np.maximum(statistics.response_lengths, 1)) / K  # 0 for one word: the precision stays 0
-    scales = np.where(statistics.matches[:, :orders] == 0, scale[:, None], 1.0)
-    scaled: Floats = _halving(statistics, orders) * scales / _denominators(statistics, orders)
-    return scaled
-
-
-def _averaged(statistics: BleuStatistics, precisions: Floats) -> Floats:
-    following = np.hstack((precisions[:, 1:], _plain(statistics, ORDERS + 1)[:, ORDERS:]))
+def _with_neighbours(counts: BleuCounts, precisions: Floats) -> Floats:
+    """Method 5 upon some precisions."""
+    fifth = counts.matches[:, ORDERS:] / np.maximum(counts.totals[:, ORDERS:], 1)
+    following = np.hstack((precisions[:, 1:], fifth))
     smoothed = np.empty_like(precisions)
     before = precisions[:, 0] + 1
     for order in range(precisions.shape[1]):
@@ -134,33 +126,13 @@ def _averaged(statistics: BleuStatistics, precisions: Floats) -> Floats:
     return smoothed
 
 
-def _neighbours(statistics: BleuStatistics, orders: int) -> Floats:
-    return _averaged(statistics, _plain(statistics, orders))
-
-
-def _prior(statistics: BleuStatistics, orders: int) -> Floats:
+def _with_prior(counts: BleuCounts, precisions: Floats) -> Floats:
+    """Method 6."""
+    orders = precisions.shape[1]
     # NaN before the arithmetic: what is left has a match of the first three orders, so that no divisor is 0.
-    possible = (statistics.matches[:, 2:3] > 0) & (orders > 2)
-    smoothed = np.where(possible, _plain(statistics, orders), np.nan)
+    possible = (counts.matches[:, 2:3] > 0) & (orders > 2)
+    smoothed = np.where(possible, precisions, np.nan)
     for order in range(2, orders):
         prior = smoothed[:, order - 1] ** 2 / smoothed[:, order - 2]
-        interpolated = (statistics.matches[:, order] + ALPHA * prior) / (statistics.totals[:, order] + ALPHA)
-        smoothed[:, order] = interpolated
+        smoothed[:, order] = (counts.matches[:, order] + ALPHA * prior) / (counts.totals[:, order] + ALPHA)
     return smoothed
-
-
-def _by_length_and_neighbours(statistics: BleuStatistics, orders: int) -> Floats:
-    return _averaged(statistics, _by_length(statistics, orders))
-
-
-METHODS: Sequence[Callable[[BleuStatistics, int], Floats]] = (
-    _none,
-    _epsilon,
-    _add_one,
-    _nist,
-    _by_length,
-    _neighbours,
-    _prior,
-    _by_length_and_neighbours,
-)
-"""The smoothed precisions of the first orders, by number."""

@@ -18,25 +18,22 @@ count as empty. More turns than references end the original; here the reader ref
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
-from typing import Any
 
 import numpy as np
 
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.batch import Batch
-from dialeval.core.contributions import Resamples, RowSums
 from dialeval.core.errors import NeedError
-from dialeval.core.fold import Estimate, Metric, Partial
 from dialeval.core.needs import Need
 from dialeval.data.task.corpus import MAIN_REFERENCES, ReferenceSets
+from dialeval.metrics.counting import CountMetric, Flags
+from dialeval.metrics.overlap.bleu_counts import NO_REFERENCE, BleuCounts
 from dialeval.metrics.overlap.smoothing import NIST, log_precisions, sacre_bleu
-from dialeval.metrics.overlap.statistics import NO_REFERENCE, BleuStatistics
-from dialeval.metrics.task.rates import Missing
-from dialeval.metrics.task.turns import normalised_responses
+from dialeval.metrics.task.turns import Missing, normalised_responses
 from dialeval.text.mteval import parts_13a, tokens_13a
 
 ORDERS = 4
@@ -44,20 +41,8 @@ _KEY_BITS = 62
 """Bits of a key that holds a row and an n-gram."""
 
 
-@dataclass(frozen=True, slots=True)
-class BleuState:
-    """Counts of all turns together."""
-
-    rows: int = 0
-    scored: int = 0
-    matches: tuple[int, ...] = (0,) * ORDERS
-    totals: tuple[int, ...] = (0,) * ORDERS
-    length: int = 0
-    reference_length: int = 0
-
-
 @dataclass(frozen=True)
-class TaskBleu(Metric[BleuState]):
+class TaskBleu(CountMetric):
     """Share of the n-grams of normalised responses that their references have too, from 0 to 100."""
 
     family = "task-bleu"
@@ -65,6 +50,7 @@ class TaskBleu(Metric[BleuState]):
     subject = Need.TASK_TURNS
     needs = frozenset({Need.TASK_TURNS, Need.ONTOLOGY, Need.REFERENCE_SETS})
     better = "higher"
+    width = 2 * ORDERS + 2
 
     references: str = MAIN_REFERENCES
     missing: Missing = "ignored"
@@ -74,33 +60,12 @@ class TaskBleu(Metric[BleuState]):
         """The key of its result: that of the preset under changed settings too."""
         return f"bleu/{self.references}"
 
-    def empty(self) -> BleuState:
-        return BleuState()
-
-    def partial(self, batch: Batch) -> Partial[BleuState]:
-        statistics = self._statistics(batch)
-        scored = statistics.reference_lengths != NO_REFERENCE
-        state = BleuState(
-            len(statistics),
-            int(scored.sum()),
-            tuple(statistics.matches[scored][:, :ORDERS].sum(axis=0).tolist()),
-            tuple(statistics.totals[scored][:, :ORDERS].sum(axis=0).tolist()),
-            int(statistics.response_lengths[scored].sum()),
-            int(statistics.reference_lengths[scored].sum()),
-        )
-        items = 100 * sacre_bleu(statistics, log_precisions(statistics, NIST), ORDERS)
-        return Partial(state, {self.name: items}, {self._counts: RowSums(_row_counts(statistics, scored))})
-
     @property
-    def _counts(self) -> str:
-        """The name of the counts of single turns."""
+    def contribution(self) -> str:
         return f"task-bleu/{self.references}/{self.missing}"
 
-    def resampled(self, sample: Resamples) -> Floats:
-        totals = sample.totals(self._counts).astype(np.int64).tolist()
-        return np.array([_bleu_of_totals(*total) for total in totals], np.float64)
-
-    def _statistics(self, batch: Batch) -> BleuStatistics:
+    def row_counts(self, batch: Batch) -> tuple[Ints, Flags]:
+        """Matches and n-grams by order, words of the response, words of the reference."""
         references: ReferenceSets = batch.resource(Need.REFERENCE_SETS)
         responses = normalised_responses(batch)
         if self.references not in references.sets:
@@ -112,44 +77,29 @@ class TaskBleu(Metric[BleuState]):
             None if text is None else texts[row["dialogue"]][row["turn"]] for row, text in zip(rows, here, strict=True)
         ]
         split = _Split()
-        return statistics_of([split(text) for text in here], [split(text) for text in there], len(split.ids))
+        counts = counts_of([split(text) for text in here], [split(text) for text in there], len(split.ids))
+        lengths = (counts.response_lengths, counts.reference_lengths)
+        return np.column_stack((counts.matches, counts.totals, *lengths)), counts.reference_lengths != NO_REFERENCE
 
-    def merge(self, left: BleuState, right: BleuState) -> BleuState:
-        return BleuState(
-            left.rows + right.rows,
-            left.scored + right.scored,
-            tuple(a + b for a, b in zip(left.matches, right.matches, strict=True)),
-            tuple(a + b for a, b in zip(left.totals, right.totals, strict=True)),
-            left.length + right.length,
-            left.reference_length + right.reference_length,
-        )
+    def formula(self, counts: Ints) -> Floats:
+        return np.array([corpus_bleu(*line) for line in counts.tolist()], np.float64)
 
-    def finish(self, state: BleuState) -> Mapping[str, Estimate]:
-        score = corpus_bleu(state) if state.scored else math.nan
-        return {self.name: Estimate(score, 0.0, state.rows, state.scored, corpus=True)}
+    def row_values(self, counts: Ints) -> Floats:
+        matches, totals, lengths = np.split(counts, (ORDERS, 2 * ORDERS), axis=1)
+        turns = BleuCounts(matches, totals, lengths[:, 0], lengths[:, 1])
+        return 100 * sacre_bleu(turns, log_precisions(turns, NIST), ORDERS)
 
 
-def _row_counts(statistics: BleuStatistics, scored: Any) -> Floats:
-    """Per turn whether it is scored, matches, totals and both lengths; all 0 where it is not."""
-    lengths = (statistics.response_lengths, statistics.reference_lengths)
-    counts = np.column_stack([scored, statistics.matches[:, :ORDERS], statistics.totals[:, :ORDERS], *lengths])
-    return np.where(scored[:, None], counts, 0).astype(np.float64)
-
-
-def _bleu_of_totals(scored: int, *counts: int) -> float:
-    matches, totals, lengths = counts[:ORDERS], counts[ORDERS : 2 * ORDERS], counts[2 * ORDERS :]
-    return corpus_bleu(BleuState(scored, scored, matches, totals, *lengths)) if scored else math.nan
-
-
-def corpus_bleu(state: BleuState) -> float:
-    """sacreBLEU's corpus BLEU of counts."""
-    if not any(state.matches) or not all(state.totals):
+def corpus_bleu(*counts: int) -> float:
+    """sacreBLEU's corpus BLEU of matches and n-grams by order, words of the responses, words of the references."""
+    matches, totals, (length, reference_length) = counts[:ORDERS], counts[ORDERS : 2 * ORDERS], counts[2 * ORDERS :]
+    if not any(matches) or not all(totals):
         return 0.0
     halved, logs = 1.0, []
-    for matches, total in zip(state.matches, state.totals, strict=True):
-        halved *= 1 if matches else 2
-        logs.append(math.log(100 * matches / total if matches else 100 / (halved * total)))
-    penalty = min(0.0, 1 - state.reference_length / state.length)
+    for matched, total in zip(matches, totals, strict=True):
+        halved *= 1 if matched else 2
+        logs.append(math.log(100 * matched / total if matched else 100 / (halved * total)))
+    penalty = min(0.0, 1 - reference_length / length)
     return math.exp(penalty) * math.exp(sum(logs) / ORDERS)
 
 
@@ -180,10 +130,13 @@ class _Split:
         return known
 
 
-def statistics_of(
+def counts_of(
     responses: Sequence[Sequence[int] | None], references: Sequence[Sequence[int] | None], words: int
-) -> BleuStatistics:
-    """The counts of each pair; a row without a response has no reference either."""
+) -> BleuCounts:
+    """The BLEU counts of each pair; a row without a response has no reference either.
+
+    By sorting with numpy and not by `bleu_kernel`, since loading numba takes longer than this whole metric.
+    """
     count = len(responses)
     both = [*responses, *references]
     lengths = np.fromiter((len(text or ()) for text in both), np.int64, 2 * count)
@@ -195,7 +148,7 @@ def statistics_of(
         matches[:, order - 1] = _matches(*_grams(ids, rows, order, max(words, 2)), count)
     totals = np.maximum(here[:, None] - np.arange(ORDERS), 0)
     missing = np.array([response is None for response in responses], np.bool_)
-    return BleuStatistics(matches, totals, here, np.where(missing, NO_REFERENCE, there))
+    return BleuCounts(matches, totals, here, np.where(missing, NO_REFERENCE, there))
 
 
 def _grams(ids: Ints, rows: Ints, order: int, words: int) -> tuple[Ints, Ints, int]:

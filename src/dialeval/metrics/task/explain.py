@@ -23,9 +23,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
-from dialeval.metrics.task.offers import Step, Verdict, World, goal_venues, last_offers, steps, verdict
+from dialeval.metrics.task.offers import Criteria, Step, Verdict, goal_venues, last_offers, steps, verdict
 from dialeval.metrics.task.turns import Turn
 from dialeval.resources.venues import NONE
 
@@ -54,20 +55,45 @@ class Explanation:
     """A dialogue turn by turn, and why it failed."""
 
     dialogue: str
-    goal: Mapping[str, Any]
     turns: Sequence[Turn]
-    done: Sequence[Step]
-    verdict: Verdict
-    causes: Sequence[Cause]
-    world: World
+    criteria: Criteria
+
+    @property
+    def goal(self) -> Mapping[str, Any]:
+        """What the user wants, by domain."""
+        goal: Mapping[str, Any] = self.criteria.goals.goals[self.dialogue]
+        return goal
+
+    @cached_property
+    def done(self) -> Sequence[Step]:
+        """What each turn did for each domain of the goal."""
+        return list(steps(self.turns, self.dialogue, self.goal, self.criteria))
+
+    @cached_property
+    def verdict(self) -> Verdict:
+        """How the dialogue ended."""
+        return verdict(self.done, self.goal, self.criteria)
+
+    @cached_property
+    def causes(self) -> Sequence[Cause]:
+        """Why it failed; empty if it did not."""
+        ended = self.verdict
+        if not ended.inform:
+            lost = [domain for domain, matched in ended.matched.items() if not matched]
+            return [Cause("inform", domain, *self._lost_offer(domain)) for domain in lost]
+        return [
+            Cause("success", domain, *self._lost_word(domain, word))
+            for domain, wishes in self.goal.items()
+            for word in wishes["requestable"]
+            if word not in ended.told[domain]
+        ]
 
     def __str__(self) -> str:
         return "\n".join(self.lines())
 
     def lines(self) -> Iterator[str]:
         """The explanation for people."""
-        verdict = self.verdict
-        yield f"{self.dialogue}: inform {_yes(verdict.inform)}, success {_yes(verdict.success)}"
+        yield f"{self.dialogue}: inform {_yes(self.verdict.inform)}, success {_yes(self.verdict.success)}"
         yield ""
         for domain, wishes in self.goal.items():
             asked = ", ".join(wishes["requestable"])
@@ -89,147 +115,104 @@ class Explanation:
         yield f"    {source}: {'; '.join(f'{name}: {_slots(slots)}' for name, slots in turn.state.items()) or 'empty'}"
         for step in self.done:
             if step.turn is turn:
-                yield from self._step(step)
-        for domain, words in _inactive(turn, self.goal, self.world):
-            yield f"    {domain} is not active: {', '.join(words)} does not count"
+                if step.offer is not None:
+                    yield f"    {step.domain}: offers {self._venues(step.domain, step.offer)}"
+                if step.told:
+                    yield f"    {step.domain}: tells {', '.join(sorted(step.told))}"
+                if step.early:
+                    early = ", ".join(sorted(step.early))
+                    yield f"    {step.domain}: tells {early} before the booking, which does not count"
+        for domain in self.goal:
+            words = [] if domain in turn.domains else self._useful_words(turn, domain)
+            if words:
+                yield f"    {domain} is not active: {', '.join(words)} does not count"
 
-    def _step(self, step: Step) -> Iterator[str]:
-        if step.offer is not None:
-            yield f"    {step.domain}: offers {_venues(step.domain, step.offer, self.world)}"
-        if step.told:
-            yield f"    {step.domain}: tells {', '.join(sorted(step.told))}"
-        if step.early:
-            yield f"    {step.domain}: tells {', '.join(sorted(step.early))} before the booking, which does not count"
+    def _useful_words(self, turn: Turn, domain: str) -> list[str]:
+        """The words of a turn that would count for a domain of the goal if it were active."""
+        about = self.criteria.ontology.domains.get(domain)
+        if about is None:
+            return []
+        offer = [about.offer] if domain in self.criteria.venues else []
+        words = dict.fromkeys([*offer, *self.goal[domain]["requestable"]])
+        return [word for word in words if word in turn.response]
 
+    def _lost_offer(self, domain: str) -> tuple[str, str]:
+        """Cause and detail of a domain that does not match."""
+        offering = [step for step in self.done if step.domain == domain and step.offer is not None]
+        domains, venues = self.criteria.ontology.domains, self.criteria.venues
+        if not offering:
+            word = domains[domain].offer
+            takers = {name for name in self.goal if name in venues and domains[name].offer == word}
+            return self._never_said(word, domain, takers, NEVER_INFORMED)
+        offer = last_offers(offering)[domain]
+        last = next(step for step in reversed(offering) if step.offer == offer)
+        if offer == NONE:
+            return NO_OFFER, f"turn {last.turn.at}: {self._nothing_found(last)}"
+        return WRONG_VENUE, f"turn {last.turn.at}: {self._wrong(last, offer)}"
 
-def explain(dialogue: str, turns: Sequence[Turn], world: World) -> Explanation:
-    """The explanation of one dialogue."""
-    goal = world.goals.goals[dialogue]
-    done = list(steps(turns, dialogue, goal, world))
-    found = verdict(done, goal, world)
-    causes = list(_causes(turns, done, goal, found, world))
-    return Explanation(dialogue, goal, turns, done, found, causes, world)
+    def _lost_word(self, domain: str, word: str) -> tuple[str, str]:
+        """Cause and detail of a requested word that was not told."""
+        early = [step.turn.at for step in self.done if step.domain == domain and word in step.early]
+        if early:
+            return EARLY, f"{word} was told in {_in_turns(early)}, before {domain} was booked"
+        takers = {name for name, wishes in self.goal.items() if word in wishes["requestable"]}
+        return self._never_said(word, domain, takers, f"missing {word}")
 
+    def _never_said(self, word: str, domain: str, takers: set[str], otherwise: str) -> tuple[str, str]:
+        """Cause and detail where a word was said in no turn in which the domain was active.
 
-def _causes(
-    turns: Sequence[Turn], done: Sequence[Step], goal: Mapping[str, Any], found: Verdict, world: World
-) -> Iterator[Cause]:
-    if not found.inform:
-        for domain, matched in found.matched.items():
-            if not matched:
-                mine = [step for step in done if step.domain == domain]
-                yield Cause("inform", domain, *_lost_offer(turns, mine, domain, goal, world))
-        return
-    for domain, complete in found.complete.items():
-        if not complete:
-            mine = [step for step in done if step.domain == domain]
-            for word in goal[domain]["requestable"]:
-                if word not in found.told[domain]:
-                    yield Cause("success", domain, *_lost_word(turns, mine, domain, word, _takers(word, goal, world)))
+        `takers` are the domains of the goal that have a use for the word.
+        """
+        said = [turn for turn in self.turns if word in turn.response]
+        stray = [turn for turn in said if not takers.intersection(turn.domains)]
+        if stray:
+            active = sorted({name for turn in stray for name in turn.domains}) or ["none"]
+            cause = DOMAIN_ESTIMATE if stray[0].estimated else NOT_ACTIVE
+            places = _in_turns([turn.at for turn in stray])
+            return cause, f"{word} was said in {places}, where {domain} was not active but {', '.join(active)}"
+        if said:
+            others = sorted({name for turn in said for name in turn.domains})
+            return otherwise, f"{word} was said only for {', '.join(others)}"
+        return otherwise, f"no response has {word}"
 
+    def _nothing_found(self, step: Step) -> str:
+        """Why the state of a turn finds no venue."""
+        slots = step.turn.state.get(step.domain)
+        if not slots:
+            return f"the state has nothing about {step.domain}"
+        table, ratio = self.criteria.venues[step.domain], self.criteria.ratio
+        alone = {slot: value for slot, value in slots.items() if table.matching(slot, value, ratio) == NONE}
+        if alone:
+            return f"no venue has {_slots(alone)}"
+        others = {slot: {name: value for name, value in slots.items() if name != slot} for slot in slots}
+        freeing = [slot for slot, rest in others.items() if table.query(rest, ratio)]
+        hint = f"; without {' or '.join(freeing)} there would be some" if freeing else ""
+        return f"no venue meets {_slots(slots)}{hint}"
 
-def _lost_offer(
-    turns: Sequence[Turn], mine: Sequence[Step], domain: str, goal: Mapping[str, Any], world: World
-) -> tuple[str, str]:
-    offering = [step for step in mine if step.offer is not None]
-    word = world.ontology.domains[domain].offer
-    if not offering:
-        return _never(turns, word, domain, NEVER_INFORMED, _takers(word, goal, world, offers=True))
-    offer = last_offers(mine)[domain]
-    last = next(step for step in reversed(offering) if step.offer == offer)
-    if offer == NONE:
-        return NO_OFFER, f"turn {last.turn.at}: {_nothing_found(last, domain, world)}"
-    return WRONG_VENUE, f"turn {last.turn.at}: {_wrong(last, offer, domain, goal[domain], world)}"
+    def _wrong(self, step: Step, offer: int) -> str:
+        """What is wrong with an offer: the constraints of the goal that exclude some of its venues."""
+        domain, criteria = step.domain, self.criteria
+        meeting = goal_venues(domain, self.goal[domain], criteria)
+        outside = offer & ~meeting
+        wanted = criteria.ontology.states.domain(self.goal[domain]["informable"])
+        state = step.turn.state.get(domain, {})
+        reasons = []
+        for slot, value in wanted.items():
+            excluded = (outside & ~criteria.venues[domain].query({slot: value}, criteria.ratio)).bit_count()
+            if excluded:
+                has = f"the state has {state[slot]!r}" if slot in state else "the state lacks it"
+                reasons.append(f"{slot} {value!r} excludes {excluded} ({has})")
+        if not meeting:
+            reasons.append("no venue at all meets the goal")
+        return f"{self._venues(domain, offer)} on offer, {outside.bit_count()} of them wrong: {'; '.join(reasons)}"
 
-
-def _lost_word(
-    turns: Sequence[Turn], mine: Sequence[Step], domain: str, word: str, takers: frozenset[str]
-) -> tuple[str, str]:
-    early = [step.turn.at for step in mine if word in step.early]
-    if early:
-        return EARLY, f"{word} was told in {_in_turns(early)}, before {domain} was booked"
-    return _never(turns, word, domain, f"missing {word}", takers)
-
-
-def _takers(word: str, goal: Mapping[str, Any], world: World, *, offers: bool = False) -> frozenset[str]:
-    """The domains of the goal that have a use for a word."""
-    if offers:
-        return frozenset(name for name in goal if name in world.venues and world.ontology.domains[name].offer == word)
-    return frozenset(name for name, wishes in goal.items() if word in wishes["requestable"])
-
-
-def _never(turns: Sequence[Turn], word: str, domain: str, otherwise: str, takers: frozenset[str]) -> tuple[str, str]:
-    """The cause where a word was said in no turn in which the domain was active."""
-    said = [turn for turn in turns if word in turn.response]
-    stray = [turn for turn in said if not takers.intersection(turn.domains)]
-    if stray:
-        active = sorted({name for turn in stray for name in turn.domains}) or ["none"]
-        cause = DOMAIN_ESTIMATE if stray[0].estimated else NOT_ACTIVE
-        places = _in_turns([turn.at for turn in stray])
-        return cause, f"{word} was said in {places}, where {domain} was not active but {', '.join(active)}"
-    if said:
-        others = sorted({name for turn in said for name in turn.domains})
-        return otherwise, f"{word} was said only for {', '.join(others)}"
-    return otherwise, f"no response has {word}"
-
-
-def _nothing_found(step: Step, domain: str, world: World) -> str:
-    slots = step.turn.state.get(domain)
-    if not slots:
-        return f"the state has nothing about {domain}"
-    table = world.venues[domain]
-    alone = [slot for slot, value in slots.items() if table.matching(slot, value, world.ratio) == NONE]
-    if alone:
-        return f"no venue has {_slots({slot: slots[slot] for slot in alone})}"
-    freeing = [
-        slot
-        for slot in slots
-        if table.query({other: value for other, value in slots.items() if other != slot}, world.ratio)
-    ]
-    hint = f"; without {' or '.join(freeing)} there would be some" if freeing else ""
-    return f"no venue meets {_slots(slots)}{hint}"
-
-
-def _wrong(step: Step, offer: int, domain: str, wishes: Mapping[str, Any], world: World) -> str:
-    """What is wrong with an offer: the constraints of the goal that exclude some of its venues."""
-    table = world.venues[domain]
-    outside = offer & ~goal_venues(domain, wishes, world)
-    wanted = world.ontology.states.domain(wishes["informable"])
-    state = step.turn.state.get(domain, {})
-    reasons = []
-    for slot, value in wanted.items():
-        excluded = _count(outside & ~table.query({slot: value}, world.ratio))
-        if excluded:
-            has = f"the state has {state[slot]!r}" if slot in state else "the state lacks it"
-            reasons.append(f"{slot} {value!r} excludes {excluded} ({has})")
-    if not goal_venues(domain, wishes, world):
-        reasons.append("no venue at all meets the goal")
-    return f"{_venues(domain, offer, world)} on offer, {_count(outside)} of them wrong: {'; '.join(reasons)}"
-
-
-def _inactive(turn: Turn, goal: Mapping[str, Any], world: World) -> Iterator[tuple[str, list[str]]]:
-    """The words of a turn that would count for a domain of the goal if it were active."""
-    for domain, wishes in goal.items():
-        about = world.ontology.domains.get(domain)
-        if domain in turn.domains or about is None:
-            continue
-        offer = [about.offer] if domain in world.venues else []
-        words = [word for word in dict.fromkeys([*offer, *wishes["requestable"]]) if word in turn.response]
-        if words:
-            yield domain, words
-
-
-def _venues(domain: str, offer: int, world: World) -> str:
-    count = _count(offer)
-    if not count:
-        return "no venue"
-    names = ", ".join(world.venues[domain].labels(offer, SHOWN_VENUES))
-    more = ", ..." if count > SHOWN_VENUES else ""
-    return f"{count} {'venue' if count == 1 else 'venues'} ({names}{more})"
-
-
-def _count(venues: int) -> int:
-    return venues.bit_count()
+    def _venues(self, domain: str, offer: int) -> str:
+        count = offer.bit_count()
+        if not count:
+            return "no venue"
+        names = ", ".join(self.criteria.venues[domain].labels(offer, SHOWN_VENUES))
+        more = ", ..." if count > SHOWN_VENUES else ""
+        return f"{count} {'venue' if count == 1 else 'venues'} ({names}{more})"
 
 
 def _slots(slots: Mapping[str, str]) -> str:

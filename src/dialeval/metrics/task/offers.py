@@ -1,4 +1,4 @@
-"""Offers: which venues a system stands by at the end of a dialogue, and what it has told about each domain.
+"""Offers: which venues are on offer at the end of a dialogue, and what the system has told about each domain.
 
 In every turn, for every domain of the goal that is active in the turn:
 
@@ -28,8 +28,8 @@ from dialeval.text.similarity import Ratio
 
 
 @dataclass(frozen=True, slots=True)
-class World:
-    """What a dialogue is judged by."""
+class Criteria:
+    """What dialogues are judged by; `ratio` is how venues are looked up by their names."""
 
     goals: Goals
     ontology: Ontology
@@ -37,7 +37,7 @@ class World:
     ratio: Ratio = "historical"
 
     @classmethod
-    def of_batch(cls, batch: Batch, ratio: Ratio) -> World:
+    def of_batch(cls, batch: Batch, ratio: Ratio) -> Criteria:
         """The resources of a batch."""
         return cls(batch.resource(Need.GOALS), batch.resource(Need.ONTOLOGY), batch.resource(Need.VENUES), ratio)
 
@@ -75,25 +75,23 @@ class Verdict:
         return self.inform and all(self.complete.values())
 
 
-def steps(turns: Sequence[Turn], dialogue: str, goal: Mapping[str, Any], world: World) -> Iterator[Step]:
+def steps(turns: Sequence[Turn], dialogue: str, goal: Mapping[str, Any], criteria: Criteria) -> Iterator[Step]:
     """What each turn did for each active domain of the goal."""
-    ontology = world.ontology
+    ontology = criteria.ontology
     for turn in turns:
-        said = [word for word in ontology.requested if word in turn.response]
+        said = frozenset(word for word in ontology.requested if word in turn.response)
         for domain in goal:
             if domain not in turn.domains:
                 continue
             about = ontology.domains.get(domain)
             offer = None
-            if about is not None and domain in world.venues and about.offer in turn.response:
+            if about is not None and domain in criteria.venues and about.offer in turn.response:
                 slots = turn.state.get(domain)
-                offer = NONE if not slots else world.venues[domain].query(slots, world.ratio)
-            early = [
-                word
-                for word in said
-                if word in ontology.when_booked and not world.goals.is_booked(dialogue, turn.at, domain)
-            ]
-            yield Step(turn, domain, offer, frozenset(said).difference(early), frozenset(early))
+                offer = NONE if not slots else criteria.venues[domain].query(slots, criteria.ratio)
+            early = said & ontology.when_booked
+            if early and criteria.goals.is_booked(dialogue, turn.at, domain):
+                early = frozenset()
+            yield Step(turn, domain, offer, said - early, early)
 
 
 def last_offers(done: Sequence[Step]) -> dict[str, int]:
@@ -107,30 +105,30 @@ def last_offers(done: Sequence[Step]) -> dict[str, int]:
     return offers
 
 
-def matches(domain: str, wishes: Mapping[str, Any], offer: int, world: World) -> bool:
+def matches(domain: str, wishes: Mapping[str, Any], offer: int, criteria: Criteria) -> bool:
     """Whether the last offer meets what the goal wants of a domain."""
-    about = world.ontology.domains.get(domain)
-    if about is None or domain not in world.venues or world.ontology.named_by in wishes["informable"]:
+    about = criteria.ontology.domains.get(domain)
+    if about is None or domain not in criteria.venues or criteria.ontology.named_by in wishes["informable"]:
         return True
     if about.optional and offer == NONE and about.offer not in wishes["requestable"]:
         return True
-    return offer != NONE and not offer & ~goal_venues(domain, wishes, world)
+    return offer != NONE and not offer & ~goal_venues(domain, wishes, criteria)
 
 
-def goal_venues(domain: str, wishes: Mapping[str, Any], world: World) -> int:
+def goal_venues(domain: str, wishes: Mapping[str, Any], criteria: Criteria) -> int:
     """The venues that meet the goal."""
-    slots = world.ontology.states.domain(wishes["informable"])
-    return world.venues[domain].query(slots, world.ratio)
+    slots = criteria.ontology.states.domain(wishes["informable"])
+    return criteria.venues[domain].query(slots, criteria.ratio)
 
 
-def verdict(done: Sequence[Step], goal: Mapping[str, Any], world: World) -> Verdict:
+def verdict(done: Sequence[Step], goal: Mapping[str, Any], criteria: Criteria) -> Verdict:
     """How a dialogue ended, from all its steps."""
     offers = last_offers(done)
     told: dict[str, frozenset[str]] = dict.fromkeys(goal, frozenset())
     for step in done:
         told[step.domain] |= step.told
     return Verdict(
-        {domain: matches(domain, wishes, offers.get(domain, NONE), world) for domain, wishes in goal.items()},
+        {domain: matches(domain, wishes, offers.get(domain, NONE), criteria) for domain, wishes in goal.items()},
         told,
         {domain: told[domain].issuperset(wishes["requestable"]) for domain, wishes in goal.items()},
     )
@@ -138,14 +136,14 @@ def verdict(done: Sequence[Step], goal: Mapping[str, Any], world: World) -> Verd
 
 def verdicts(batch: Batch, fallback: Fallback, ratio: Ratio) -> list[Verdict | None]:
     """The verdict of each dialogue of a batch, None where the system has no turn of it; once for all metrics."""
-    world = World.of_batch(batch, ratio)
+    criteria = Criteria.of_batch(batch, ratio)
     dialogues = dialogue_turns(batch, fallback)
 
-    def make() -> list[Verdict | None]:
-        found: list[Verdict | None] = []
-        for dialogue, turns in dialogues:
-            goal = world.goals.goals[dialogue]
-            found.append(verdict(list(steps(turns, dialogue, goal, world)), goal, world) if turns else None)
-        return found
+    def judged(dialogue: str, turns: Sequence[Turn]) -> Verdict:
+        goal = criteria.goals.goals[dialogue]
+        return verdict(list(steps(turns, dialogue, goal, criteria)), goal, criteria)
 
-    return batch.derived(("task verdicts", fallback, ratio), make)
+    return batch.derived(
+        ("task verdicts", fallback, ratio),
+        lambda: [judged(dialogue, turns) if turns else None for dialogue, turns in dialogues],
+    )

@@ -12,33 +12,26 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Literal
 
 import numpy as np
 
 from dialeval.core.batch import Batch
-from dialeval.core.errors import SettingError
 from dialeval.core.exact import Moments
 from dialeval.core.fold import Estimate, Fact, Level, Metric, Partial
 from dialeval.core.needs import Need
 from dialeval.data.task.corpus import Goals
 from dialeval.metrics.task.offers import Verdict, verdicts
-from dialeval.metrics.task.turns import Fallback, Given, WhatIsGiven
+from dialeval.metrics.task.turns import Fallback, Given, Missing, WhatIsGiven
 from dialeval.text.similarity import Ratio
 
-Missing = Literal["ignored", "failed"]
-
 HELD, FAILED = 100.0, 0.0
-
-NOTHING = Moments()
-"""The moments of no rows."""
 
 
 @dataclass(frozen=True, slots=True)
 class RateState:
     """The moments of all dialogues, and of each domain's."""
 
-    total: Moments = NOTHING
+    total: Moments = field(default_factory=Moments)
     domains: Mapping[str, Moments] = field(default_factory=dict)
 
 
@@ -54,15 +47,6 @@ class Rate(Metric[RateState]):
     fallback: Fallback = "file"
     missing: Missing = "ignored"
     ratio: Ratio = "historical"
-
-    def __post_init__(self) -> None:
-        for name, choices in {
-            "fallback": ("file", "turn"),
-            "missing": ("ignored", "failed"),
-            "ratio": ("historical", "exact"),
-        }.items():
-            if getattr(self, name) not in choices:
-                raise SettingError(f"{self.family} has {name}={'|'.join(choices)}, not {getattr(self, name)!r}")
 
     @property
     def wants(self) -> frozenset[Need]:
@@ -80,14 +64,14 @@ class Rate(Metric[RateState]):
         return RateState()
 
     def partial(self, batch: Batch) -> Partial[RateState]:
-        found = verdicts(batch, self.fallback, self.ratio)
+        ended = verdicts(batch, self.fallback, self.ratio)
         goals: Goals = batch.resource(Need.GOALS)
         rows = batch.objects(Need.TASK_TURNS)
         names = [rows[at]["dialogue"] for at in batch.dialogues[:-1].tolist()]
         own = self.name
         keys: dict[str | None, str] = {None: own, **{domain: f"{own}/{domain}" for domain in goals.domains}}
-        columns = {key: np.full(len(found), np.nan) for key in keys.values()}
-        for at, (name, verdict) in enumerate(zip(names, found, strict=True)):
+        columns = {key: np.full(len(ended), np.nan) for key in keys.values()}
+        for at, (name, verdict) in enumerate(zip(names, ended, strict=True)):
             if verdict is None and self.missing == "ignored":
                 continue
             for domain in (None, *goals.goals[name]):
@@ -97,8 +81,8 @@ class Rate(Metric[RateState]):
         return Partial(RateState(total, {key: part for key, part in moments.items() if part.scored}), columns)
 
     def merge(self, left: RateState, right: RateState) -> RateState:
-        keys = sorted({*left.domains, *right.domains})
         nothing = Moments()
+        keys = sorted({*left.domains, *right.domains})
         domains = {key: left.domains.get(key, nothing) + right.domains.get(key, nothing) for key in keys}
         return RateState(left.total + right.total, domains)
 

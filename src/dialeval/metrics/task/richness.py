@@ -36,16 +36,16 @@ import numpy as np
 from dialeval.core.arrays import Floats, Ids
 from dialeval.core.batch import Batch
 from dialeval.core.contributions import BatchContributions, Resamples, RowSums, RowWords
-from dialeval.core.errors import SettingError
 from dialeval.core.exact import Moments
 from dialeval.core.fold import Better, Estimate, Metric, Partial
 from dialeval.core.needs import Need
+from dialeval.core.ragged import offsets_of
 from dialeval.metrics.task.turns import normalised_responses
 from dialeval.text.resampled import cluster_grams, ngram_totals, segment_kinds
 
 Of = Literal["entropy", "cond-entropy", "avg-lengths", "msttr", "num-unigrams", "num-bigrams", "num-trigrams"]
 WORDS, PLACES = "task-words", "task-places"
-"""Names of what single responses bring: their words, and their place in the file."""
+"""Names of the contributions of single responses: their words, and their place in the file."""
 
 SEGMENT = 50
 """Words of a segment of msttr."""
@@ -66,15 +66,12 @@ _FIRST = str.maketrans("", "", "'.,?!)(%/-_")
 _LAST = str.maketrans("", "", ":;")
 _BLANKS = re.compile(r"\s+")
 
-NOTHING = Moments()
-"""The moments of no rows."""
-
 
 @dataclass(frozen=True, slots=True)
 class RichnessState:
     """Lengths of responses, counts of n-grams by order, and responses with their places where the order matters."""
 
-    lengths: Moments = NOTHING
+    lengths: Moments = field(default_factory=Moments)
     counts: Mapping[int, Counter[Gram]] = field(default_factory=dict)
     placed: tuple[tuple[int, Gram], ...] = ()
 
@@ -90,10 +87,6 @@ class Richness(Metric[RichnessState]):
     counts_kinds = True
 
     of: Of = "entropy"
-
-    def __post_init__(self) -> None:
-        if self.of not in _ORDERS:
-            raise SettingError(f"richness has of={'|'.join(_ORDERS)}, not {self.of!r}")
 
     @property
     def better(self) -> Better | None:
@@ -116,11 +109,12 @@ class Richness(Metric[RichnessState]):
         state = RichnessState(moments, counts, tuple(placed))
         if self.of == "avg-lengths":
             return Partial(state, {self.name: lengths})
-        brought: dict[str, BatchContributions] = {WORDS: batch.derived("rows of words", lambda: _word_rows(words))}
+        rows_of_words = batch.derived("rows of words", lambda: _word_rows(words))
+        contributions: dict[str, BatchContributions] = {WORDS: rows_of_words}
         if self.of == "msttr":
             places = [-1 if row["position"] is None else row["position"] for row in rows]
-            brought[PLACES] = RowSums(np.array(places, np.float64).reshape(-1, 1))
-        return Partial(state, {}, brought)
+            contributions[PLACES] = RowSums(np.array(places, np.float64).reshape(-1, 1))
+        return Partial(state, {}, contributions)
 
     def resampled(self, sample: Resamples) -> Floats:
         if self.of == "avg-lengths":
@@ -197,7 +191,7 @@ def _word_rows(responses: Sequence[Gram | None]) -> RowWords:
     numbers: dict[str, int] = {}
     said = [words or () for words in responses]
     ids = np.array([numbers.setdefault(word, len(numbers)) for words in said for word in words], np.int32)
-    return RowWords(ids, np.cumsum([0, *map(len, said)]), list(numbers))
+    return RowWords(ids, offsets_of(map(len, said)), list(numbers))
 
 
 def _bits(counts: Ids, inside: Ids) -> Floats:

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Literal
 
 from dialeval.core.batch import Batch
@@ -29,6 +30,8 @@ from dialeval.text.delexicalised import Normaliser
 from dialeval.text.slot_values import State
 
 Fallback = Literal["file", "turn"]
+Missing = Literal["ignored", "failed"]
+"""What becomes of turns that the system does not give."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +78,6 @@ class Turn:
 
 def normalised_responses(batch: Batch) -> list[str | None]:
     """The normalised response of each row, None where it is missing; made once for all metrics of the batch."""
-
     ontology: Ontology = batch.resource(Need.ONTOLOGY)
     column = batch.objects(Need.TASK_TURNS)
 
@@ -95,12 +97,12 @@ def dialogue_turns(batch: Batch, fallback: Fallback) -> list[tuple[str, list[Tur
     rows = batch.objects(Need.TASK_TURNS)
 
     def make() -> list[tuple[str, list[Turn]]]:
-        found = []
-        for start, stop in zip(batch.dialogues[:-1].tolist(), batch.dialogues[1:].tolist(), strict=True):
-            there = [(rows[at], text) for at in range(start, stop) if (text := responses[at]) is not None]
-            turns = prepared(there, given, fallback, ontology, true_states)
-            found.append((rows[start]["dialogue"], turns))
-        return found
+        dialogues = []
+        for start, stop in pairwise(batch.dialogues.tolist()):
+            answered = [(rows[at], text) for at in range(start, stop) if (text := responses[at]) is not None]
+            turns = prepared(answered, given, fallback, ontology, true_states)
+            dialogues.append((rows[start]["dialogue"], turns))
+        return dialogues
 
     return batch.derived(("task turns", fallback), make)
 

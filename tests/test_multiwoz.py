@@ -1,4 +1,4 @@
-"""The invented town: every cause of failure, every option, without any data from outside."""
+"""The interface of the MultiWOZ evaluation, on the invented town: every option, without any data from outside."""
 
 from __future__ import annotations
 
@@ -48,46 +48,6 @@ def test_the_input_is_left_as_it_was(task: Task) -> None:
     evaluator = Evaluator(dst=True, data=task)
     assert evaluator.evaluate(document) == evaluator.evaluate(document)
     assert document == before
-
-
-def test_every_cause(task: Task) -> None:
-    [found] = Evaluator(data=task).failures(predictions("hasty")).values()
-    causes = {each.dialogue: [(c.measure, c.domain, c.cause) for c in each.causes] for each in found}
-    assert causes == {
-        "town01": [("inform", "eatery", "wrong venue")],
-        "town02": [("success", "inn", "reference before booking")],
-        "town03": [("inform", "ferry", "no offer")],
-        "town04": [("inform", "eatery", "never informed")],
-        "town06": [("success", "inn", "missing PHONE")],
-        "town07": [("inform", "eatery", "domain estimate")],
-    }
-    details = {each.dialogue: each.causes[0].detail for each in found}
-    assert "price 'fair' excludes 1 (the state lacks it)" in details["town01"]
-    assert "no venue has from=town square" in details["town03"]
-
-
-def test_an_explanation_shows_the_turns(task: Task) -> None:
-    [[explanation]] = Evaluator(data=task).explain(predictions("hasty"), "town01").values()
-    text = str(explanation)
-    for part in (
-        "town01: inform no, success no",
-        "goal eatery: dish=fish, area=harbour, price=fair; asked for PHONE",
-        "[0] there are COUNT places with DISH. NAME is nice.",
-        "active: eatery (estimated)",
-        "eatery: offers 2 venues (the salt spoon, pier seven)",
-        "lost inform, eatery: wrong venue; turn 1",
-    ):
-        assert part in text
-    [[good]] = Evaluator(data=task).explain(predictions("patient"), "town01").values()
-    assert str(good).endswith("nothing was lost")
-    with pytest.raises(SettingError, match="did you mean 'town01'"):
-        Evaluator(data=task).explain(predictions("patient"), "TOWN01.json")
-
-
-def test_given_domains_that_are_wrong_are_no_estimate(task: Task) -> None:
-    document = {"town01": [{**turn, "active_domains": ["inn"]} for turn in predictions("patient")["town01"]]}
-    [[explanation]] = Evaluator(data=task).explain(document, "town01").values()
-    assert explanation.causes[0].cause == "domain not active"
 
 
 def test_missing_dialogues_cost_nothing_unless_strict(task: Task) -> None:

@@ -28,12 +28,11 @@ import numpy as np
 
 from dialeval.core.arrays import Floats
 from dialeval.core.batch import Batch
-from dialeval.core.errors import SettingError
 from dialeval.core.fold import RowMetric
 from dialeval.core.needs import Need
 from dialeval.resources.words import TrainText
 from dialeval.text.ngrams import ngrams, row_sums
-from dialeval.text.tokenise import DEFAULT, Oov, check_tokeniser
+from dialeval.text.tokenise import DEFAULT, Oov, Tokeniser
 
 
 @dataclass(frozen=True)
@@ -49,15 +48,10 @@ class TrainEntropy(RowMetric):
     }
     needs = frozenset({Need.RESPONSE, Need.TRAIN})
 
-    n: int = 1
+    n: Literal[1, 2] = 1
     per: Literal["word", "utterance"] = "word"
     oov: Oov = "unk"
-    tokeniser: str = DEFAULT
-
-    def __post_init__(self) -> None:
-        if self.n not in (1, 2):
-            raise SettingError(f"train-entropy is that of words or of pairs of words (n=1, n=2), not n={self.n}")
-        check_tokeniser(self.tokeniser)
+    tokeniser: Tokeniser = DEFAULT
 
     @property
     def wants(self) -> frozenset[Need]:

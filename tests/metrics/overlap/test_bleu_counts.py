@@ -17,10 +17,10 @@ from dialeval.core.columns import Column, RaggedColumn, TextColumn
 from dialeval.core.errors import NeedError
 from dialeval.core.needs import Need
 from dialeval.metrics.overlap import bleu_kernel as kernel
-from dialeval.metrics.overlap.statistics import (
+from dialeval.metrics.overlap.bleu_counts import (
     NO_REFERENCE,
-    BleuStatistics,
-    bleu_statistics,
+    BleuCounts,
+    bleu_counts,
     match_long,
 )
 from dialeval.text.tokenise import DEFAULT, tokens
@@ -85,28 +85,28 @@ def by_long(batch: Batch) -> list[list[int]]:
 @settings(max_examples=200)
 def test_both_kernels_count_like_the_naive_twin(pairs: list[Row]) -> None:
     batch = batch_of(pairs)
-    statistics = bleu_statistics(batch, DEFAULT)
+    counts = bleu_counts(batch, DEFAULT)
     expected = [naive_matches(*pair) for pair in pairs]
-    assert statistics.matches.tolist() == expected
+    assert counts.matches.tolist() == expected
     assert by_long(batch) == expected
-    assert statistics.response_lengths.tolist() == [len(response) for response, _ in pairs]
+    assert counts.response_lengths.tolist() == [len(response) for response, _ in pairs]
     totals = [[grams(response, n).total() for n in range(1, kernel.ORDERS + 1)] for response, _ in pairs]
-    assert statistics.totals.tolist() == totals
+    assert counts.totals.tolist() == totals
 
 
 @given(rows)
 @settings(max_examples=60)
 def test_counts_and_closest_lengths_are_those_of_nltk(pairs: list[Row]) -> None:
-    statistics = bleu_statistics(batch_of(pairs), DEFAULT)
+    counts = bleu_counts(batch_of(pairs), DEFAULT)
     for row, (response, references) in enumerate(pairs):
         if not references:
-            assert statistics.reference_lengths[row] == NO_REFERENCE
+            assert counts.reference_lengths[row] == NO_REFERENCE
             continue
-        assert statistics.reference_lengths[row] == closest_ref_length(references, len(response))
+        assert counts.reference_lengths[row] == closest_ref_length(references, len(response))
         for n in range(1, kernel.ORDERS + 1):
             precision = modified_precision(references, response, n)
-            assert statistics.matches[row, n - 1] == precision.numerator
-            assert max(1, statistics.totals[row, n - 1]) == precision.denominator
+            assert counts.matches[row, n - 1] == precision.numerator
+            assert max(1, counts.totals[row, n - 1]) == precision.denominator
 
 
 @pytest.mark.parametrize("size", [kernel.SHORT - 1, kernel.SHORT, kernel.SHORT + 1])
@@ -117,7 +117,7 @@ def test_every_side_of_the_switch(size: int, other: int, words: int) -> None:
     for response, reference in itertools.permutations(texts):
         batch = batch_of([(response, [reference, reference[: other // 2]])])
         expected = [naive_matches(response, [reference])]
-        assert bleu_statistics(batch, DEFAULT).matches.tolist() == expected == by_long(batch)
+        assert bleu_counts(batch, DEFAULT).matches.tolist() == expected == by_long(batch)
 
 
 def test_a_row_does_not_see_the_rows_before_it() -> None:
@@ -131,48 +131,48 @@ def test_a_row_does_not_see_the_rows_before_it() -> None:
         (["a"], [[]]),
     ]
     for order in itertools.permutations(pairs, 4):
-        statistics = bleu_statistics(batch_of(order), DEFAULT)
-        assert statistics.matches.tolist() == [naive_matches(*pair) for pair in order]
+        counts = bleu_counts(batch_of(order), DEFAULT)
+        assert counts.matches.tolist() == [naive_matches(*pair) for pair in order]
 
 
 def test_a_text_of_a_million_words_takes_linear_time() -> None:
     size = 1_000_000
     # Every second word is the same: all bigrams of one parity end in it, which a poor hash would pile up.
     response = ["the" if i % 2 else f"w{i}" for i in range(size)]
-    statistics = bleu_statistics(batch_of([(response, [response[: size // 2]])]), DEFAULT)
-    assert statistics.matches.tolist() == [[size // 2 - n for n in range(kernel.ORDERS)]]
+    counts = bleu_counts(batch_of([(response, [response[: size // 2]])]), DEFAULT)
+    assert counts.matches.tolist() == [[size // 2 - n for n in range(kernel.ORDERS)]]
 
 
 def test_the_closest_of_equally_near_lengths_is_the_shorter() -> None:
     response = ["a"] * 4
     lengths = itertools.permutations([["a"] * 5, ["a"] * 3, ["a"] * 8])
-    statistics = bleu_statistics(batch_of([(response, list(references)) for references in lengths]), DEFAULT)
-    assert set(statistics.reference_lengths.tolist()) == {3}
+    counts = bleu_counts(batch_of([(response, list(references)) for references in lengths]), DEFAULT)
+    assert set(counts.reference_lengths.tolist()) == {3}
 
 
 def test_statistics_are_made_once_per_batch_and_tokeniser() -> None:
     batch = batch_of([(["A", "b"], [["a", "b"]])])
-    assert bleu_statistics(batch, DEFAULT) is bleu_statistics(batch, DEFAULT)
-    assert bleu_statistics(batch, DEFAULT).matches[0].tolist() == [1, 0, 0, 0, 0]
-    assert bleu_statistics(batch, "lower-words.1").matches[0].tolist() == [2, 1, 0, 0, 0]
+    assert bleu_counts(batch, DEFAULT) is bleu_counts(batch, DEFAULT)
+    assert bleu_counts(batch, DEFAULT).matches[0].tolist() == [1, 0, 0, 0, 0]
+    assert bleu_counts(batch, "lower-words.1").matches[0].tolist() == [2, 1, 0, 0, 0]
 
 
 def test_a_plain_column_of_references_is_one_reference_a_row() -> None:
     texts = TextColumn.from_strings(["a b", "c"])
     batch = Batch(2, {Need.RESPONSE: texts, Need.REFERENCE: texts}, Vocabulary(), np.arange(3))
-    statistics = bleu_statistics(batch, DEFAULT)
-    assert statistics.matches[:, :2].tolist() == [[2, 1], [1, 0]]
-    assert statistics.reference_lengths.tolist() == [2, 1]
+    counts = bleu_counts(batch, DEFAULT)
+    assert counts.matches[:, :2].tolist() == [[2, 1], [1, 0]]
+    assert counts.reference_lengths.tolist() == [2, 1]
 
 
 def test_references_that_were_not_declared_are_not_read() -> None:
     batch = batch_of([(["a"], [["a"]])]).only(frozenset({Need.RESPONSE}))
     with pytest.raises(NeedError):
-        bleu_statistics(batch, DEFAULT)
+        bleu_counts(batch, DEFAULT)
 
 
 def test_no_rows() -> None:
-    statistics = bleu_statistics(batch_of([]), DEFAULT)
-    assert isinstance(statistics, BleuStatistics)
-    assert len(statistics) == 0
-    assert statistics.totals.shape == (0, kernel.ORDERS)
+    counts = bleu_counts(batch_of([]), DEFAULT)
+    assert isinstance(counts, BleuCounts)
+    assert len(counts) == 0
+    assert counts.totals.shape == (0, kernel.ORDERS)

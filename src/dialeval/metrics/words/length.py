@@ -18,7 +18,7 @@ from dialeval.core.arrays import Floats
 from dialeval.core.batch import Batch
 from dialeval.core.fold import RowMetric
 from dialeval.core.needs import Need
-from dialeval.text.tokenise import DEFAULT, check_tokeniser, tokens
+from dialeval.text.tokenise import DEFAULT, Tokeniser, tokens
 
 
 @dataclass(frozen=True)
@@ -29,10 +29,7 @@ class Length(RowMetric):
     presets = {"length": {}}
     needs = frozenset({Need.RESPONSE})
 
-    tokeniser: str = DEFAULT
-
-    def __post_init__(self) -> None:
-        check_tokeniser(self.tokeniser)
+    tokeniser: Tokeniser = DEFAULT
 
     def score(self, batch: Batch) -> Floats:
         return tokens(batch, Need.RESPONSE, self.tokeniser).lengths.astype(np.float64)

@@ -21,21 +21,18 @@ unless `missing=failed`: then they are empty states. A turn's item is the value 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.batch import Batch
-from dialeval.core.contributions import Resamples, RowSums
 from dialeval.core.errors import SettingError
-from dialeval.core.exact import Moments
-from dialeval.core.fold import Estimate, Metric, Partial
 from dialeval.core.needs import Need
 from dialeval.data.task.corpus import TrueStates
-from dialeval.metrics.task.rates import Missing
+from dialeval.metrics.counting import CountMetric, Flags
+from dialeval.metrics.task.turns import Missing
 from dialeval.resources.ontology import Ontology
 from dialeval.text.similarity import Ratio, partial_ratio
 from dialeval.text.slot_values import State
@@ -47,22 +44,9 @@ TINY = 1e-10
 
 Slots = dict[tuple[str, str], str]
 
-NOTHING = Moments()
-"""The moments of no rows."""
-
-
-@dataclass(frozen=True, slots=True)
-class TrackingState:
-    """The moments of joint accuracy, and slots that agree, that are wrong and that are missing."""
-
-    joint: Moments = NOTHING
-    agree: int = 0
-    wrong: int = 0
-    missing: int = 0
-
 
 @dataclass(frozen=True)
-class Tracking(Metric[TrackingState]):
+class Tracking(CountMetric):
     """How well predicted states agree with the true ones."""
 
     family = "state-tracking"
@@ -83,74 +67,52 @@ class Tracking(Metric[TrackingState]):
     threshold: float = 95.0
 
     def __post_init__(self) -> None:
-        for name, choices in {
-            "of": ("joint", "f1", "precision", "recall"),
-            "booking": ("apart", "unified"),
-            "missing": ("ignored", "failed"),
-            "ratio": ("historical", "exact"),
-        }.items():
-            if getattr(self, name) not in choices:
-                raise SettingError(f"state-tracking has {name}={'|'.join(choices)}, not {getattr(self, name)!r}")
+        super().__post_init__()
         if not 0 <= self.threshold <= 100:
             raise SettingError(f"a partial ratio lies between 0 and 100, so no threshold is {self.threshold}")
 
-    def empty(self) -> TrackingState:
-        return TrackingState()
+    @property
+    def of_corpus(self) -> bool:
+        return self.of != "joint"
 
-    def partial(self, batch: Batch) -> Partial[TrackingState]:
+    @property
+    def width(self) -> int:
+        return 3 if self.of_corpus else 1
+
+    @property
+    def contribution(self) -> str:
+        return f"slots/{self.booking}/{self.missing}/{self.ratio}/{self.threshold}"
+
+    def row_counts(self, batch: Batch) -> tuple[Ints, Flags]:
+        """Slots that agree, are wrong and are missing; for joint accuracy whether the whole turn is right."""
         true: TrueStates = batch.resource(Need.TRUE_STATES)
         ontology: Ontology = batch.resource(Need.ONTOLOGY)
         rows = batch.objects(Need.STATES)
 
         def make() -> Ints:
             compare = _Comparison(ontology, self.booking, self.ratio, self.threshold)
-            return np.array([self._counts(row, true, compare) for row in rows], np.int64).reshape(-1, 4)
+            counts = [
+                compare(row["state"] or {}, true.states[row["dialogue"]][row["turn"]])
+                if row["response"] is not None or self.missing == "failed"
+                else (-1, -1, -1)
+                for row in rows
+            ]
+            return np.array(counts, np.int64).reshape(-1, 3)
 
-        counts = batch.derived(("tracking", self.booking, self.missing, self.ratio, self.threshold), make)
-        there = counts[:, 0] >= 0
-        joint = np.where(there, 100.0 * counts[:, 0], np.nan)
-        agree, wrong, missing = counts[:, 1:].sum(axis=0).tolist()
-        items = joint if self.of == "joint" else np.where(there, self._values(*counts[:, 1:].T), np.nan)
-        brought = (
-            {} if self.of == "joint" else {self._slots: RowSums(np.column_stack([there, counts[:, 1:]]).astype(float))}
-        )
-        return Partial(TrackingState(Moments.of(joint), agree, wrong, missing), {self.name: items}, brought)
+        counts = batch.derived(("tracking", self.contribution), make)
+        scored = counts[:, 0] >= 0
+        right = (counts[:, 1:] == 0).all(axis=1, keepdims=True).astype(np.int64)
+        return counts if self.of_corpus else right, scored
 
-    @property
-    def _slots(self) -> str:
-        """The name of the counts of single turns."""
-        return f"slots/{self.booking}/{self.missing}/{self.ratio}/{self.threshold}"
-
-    def resampled(self, sample: Resamples) -> Floats:
+    def formula(self, counts: Ints) -> Floats:
         if self.of == "joint":
-            return super().resampled(sample)
-        scored, agree, wrong, missing = sample.totals(self._slots).T
-        return np.where(scored > 0, self._values(agree, wrong, missing), np.nan)
-
-    def _counts(self, row: Mapping[str, Any], true: TrueStates, compare: _Comparison) -> tuple[int, int, int, int]:
-        """Joint, agree, wrong, missing of one turn; -1 in the first place where it is not scored."""
-        if row["response"] is None and self.missing == "ignored":
-            return -1, 0, 0, 0
-        return compare(row["state"] or {}, true.states[row["dialogue"]][row["turn"]])
-
-    def _values(self, agree: Any, wrong: Any, missing: Any) -> Floats:
+            return 100 * counts[:, 0].astype(np.float64)
+        agree, wrong, missing = counts.T
         precision = agree / (agree + wrong + TINY)
         recall = agree / (agree + missing + TINY)
         f1 = 100 * 2 * precision * recall / (precision + recall + TINY)
         values: Floats = {"precision": precision, "recall": recall, "f1": f1}[self.of]
         return values
-
-    def merge(self, left: TrackingState, right: TrackingState) -> TrackingState:
-        return TrackingState(
-            left.joint + right.joint, left.agree + right.agree, left.wrong + right.wrong, left.missing + right.missing
-        )
-
-    def finish(self, state: TrackingState) -> Mapping[str, Estimate]:
-        joint = Estimate.of_moments(state.joint)
-        if self.of == "joint":
-            return {self.name: joint}
-        value = float(self._values(state.agree, state.wrong, state.missing)) if joint.scored else np.nan
-        return {self.name: Estimate(value, 0.0, joint.rows, joint.scored, corpus=True)}
 
 
 class _Comparison:
@@ -162,12 +124,11 @@ class _Comparison:
         self._ratio, self._threshold = ratio, threshold
         self._known: dict[tuple[str, str], bool] = {}
 
-    def __call__(self, state: State, true: State) -> tuple[int, int, int, int]:
-        """Whether all is right, and slots that agree, that are wrong and that are missing."""
+    def __call__(self, state: State, true: State) -> tuple[int, int, int]:
+        """Slots that agree, that are wrong and that are missing."""
         here, there = self._slots(self._normalise(state)), self._slots(true)
         agree = sum(slot in there and self._agree(value, there[slot]) for slot, value in here.items())
-        wrong, missing = len(here) - agree, len(there) - agree
-        return int(wrong == missing == 0), agree, wrong, missing
+        return agree, len(here) - agree, len(there) - agree
 
     def _slots(self, state: State) -> Slots:
         prefix = self._prefix

@@ -1,4 +1,4 @@
-"""What every BLEU is made of: per row the clipped n-gram matches, the n-grams, and two lengths.
+"""The counts that every BLEU is computed from: per row the clipped n-gram matches, the n-grams, and two lengths.
 
     matches[row, n - 1]  = sum over n-grams g of min(count of g in the response, largest count of g in a reference)
     totals[row, n - 1]   = max(0, words of the response - n + 1)
@@ -15,20 +15,25 @@ Edge cases: an empty reference is a reference of no words. A row without any ref
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from dialeval.core.arrays import Ints
 from dialeval.core.batch import Batch
 from dialeval.core.columns import TokenColumn
 from dialeval.core.needs import Need
-from dialeval.text.tokenise import tokens
+from dialeval.text.tokenise import Tokeniser, tokens
+
+Order = Literal[1, 2, 3, 4]
+"""The longest n-grams that a BLEU counts."""
 
 NO_REFERENCE = -1
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class BleuStatistics:
+class BleuCounts:
     """Counts per row, integers all of them: they add up over rows to the counts of a corpus."""
 
     matches: Ints
@@ -37,25 +42,34 @@ class BleuStatistics:
     reference_lengths: Ints
 
     @classmethod
-    def of(cls, responses: TokenColumn, references: TokenColumn, lists: Ints) -> BleuStatistics:
+    def of(cls, responses: TokenColumn, references: TokenColumn, lists: Ints) -> BleuCounts:
         """The counts of responses; the references of row `i` are the texts `lists[i]` to `lists[i + 1]`."""
         from dialeval.metrics.overlap import bleu_kernel as kernel
 
-        rows = len(responses)
+        rows = np.arange(len(responses) + 1)  # each row is a query of one response and one group of references
         # Column-major: the formulas then work on one contiguous array per order.
-        matches = np.empty((rows, kernel.ORDERS), np.int64, order="F")
-        closest, rest = np.empty(rows, np.int64), np.empty(rows, np.int64)
-        texts = (responses.ids, responses.offsets, references.ids, references.offsets, lists)
-        words, ranks, hits = (np.empty(kernel.SHORT, kind) for kind in (np.int32, np.uint64, np.uint64))
-        left = kernel.match_short(*texts, words, ranks, hits, matches, closest, rest)
-        if left:
-            match_long(rest[:left], responses, references, lists, matches)
+        matches = np.empty((len(responses), kernel.ORDERS), np.int64, order="F")
+        texts = (responses.ids, responses.offsets, rows, references.ids, references.offsets, lists, rows)
+        closest, long = match_short(texts, matches)
+        if len(long):
+            match_long(long, responses, references, lists, matches)
         lengths = responses.lengths
         totals = np.maximum(np.subtract.outer(-np.arange(kernel.ORDERS), -lengths).T, 0)
         return cls(matches, totals, lengths, closest)
 
     def __len__(self) -> int:
         return len(self.response_lengths)
+
+
+def match_short(texts: tuple[npt.NDArray[np.integer], ...], matches: Ints) -> tuple[Ints, Ints]:
+    """Fill `matches` of pairs of short texts (laid out as the kernel says); the closest reference length of all pairs,
+    and the numbers of pairs with a longer text."""
+    from dialeval.metrics.overlap import bleu_kernel as kernel
+
+    closest, rest = np.empty(len(matches), np.int64), np.empty(len(matches), np.int64)
+    words, ranks, hits = (np.empty(kernel.SHORT, kind) for kind in (np.int32, np.uint64, np.uint64))
+    left = kernel.match_short(texts, words, ranks, hits, matches, closest, rest)
+    return closest, rest[:left]
 
 
 def match_long(rows: Ints, responses: TokenColumn, references: TokenColumn, lists: Ints, matches: Ints) -> None:
@@ -70,9 +84,9 @@ def match_long(rows: Ints, responses: TokenColumn, references: TokenColumn, list
     kernel.match_long(rows, *texts, np.empty(longest, np.int64), np.empty(most, np.int64), table, matches)
 
 
-def bleu_statistics(batch: Batch, tokeniser: str) -> BleuStatistics:
+def bleu_counts(batch: Batch, tokeniser: Tokeniser) -> BleuCounts:
     """The counts of a batch's responses against their references; computed once for all metrics of the batch."""
     responses = tokens(batch, Need.RESPONSE, tokeniser)
     references = tokens(batch, Need.REFERENCE, tokeniser)
     lists = batch.lists(Need.REFERENCE).offsets
-    return batch.derived(("bleu statistics", tokeniser), lambda: BleuStatistics.of(responses, references, lists))
+    return batch.derived(("bleu counts", tokeniser), lambda: BleuCounts.of(responses, references, lists))

@@ -21,16 +21,16 @@ several references all of them count.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
 from dialeval.core.arrays import Floats
 from dialeval.core.batch import Batch
-from dialeval.core.errors import SettingError
 from dialeval.core.fold import Fact, RowMetric
 from dialeval.core.needs import Need
 from dialeval.text.ngrams import NgramColumn, NgramCounts, NgramValues, ngram_counts, row_sums
-from dialeval.text.tokenise import DEFAULT, Oov, check_tokeniser, tokens
+from dialeval.text.tokenise import DEFAULT, Oov, Tokeniser, tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class LogRatios(Fact[BothCounts, NgramValues]):
 
     n: int
     oov: Oov
-    tokeniser: str
+    tokeniser: Tokeniser
 
     def empty(self) -> BothCounts:
         return BothCounts(NgramCounts.empty(self.n), NgramCounts.empty(self.n))
@@ -77,14 +77,9 @@ class KlDivergence(RowMetric):
     needs = frozenset({Need.RESPONSE, Need.REFERENCE})
     better = "lower"
 
-    n: int = 1
+    n: Literal[1, 2] = 1
     oov: Oov = "unk"
-    tokeniser: str = DEFAULT
-
-    def __post_init__(self) -> None:
-        if self.n not in (1, 2):
-            raise SettingError(f"kl-div is that of words or of pairs of words (n=1, n=2), not n={self.n}")
-        check_tokeniser(self.tokeniser)
+    tokeniser: Tokeniser = DEFAULT
 
     @property
     def wants(self) -> frozenset[Need]:

@@ -1,0 +1,99 @@
+"""Metrics of counts: one formula over a few whole numbers, for a row and for all rows together.
+
+    value of a row      = formula(its counts)
+    value of the corpus = formula(sum of the counts of all scored rows)
+
+Counts are integers, so the corpus value is the same whatever the batches and the order. A row that cannot be scored
+adds nothing to the sums. A metric reports the corpus value, or the mean of the values of single rows (`of_corpus`); the
+items are the values of single rows in both cases.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from dialeval.core.arrays import Floats, Ints
+from dialeval.core.batch import Batch
+from dialeval.core.contributions import Resamples, RowSums
+from dialeval.core.exact import Moments
+from dialeval.core.fold import Estimate, Metric, Partial
+
+Per = Literal["corpus", "response"]
+Flags = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class SummedCounts:
+    """The counts of all scored rows, and the moments of the values of single rows."""
+
+    counts: tuple[int, ...]
+    moments: Moments
+
+
+@dataclass(frozen=True)
+class CountMetric(Metric[SummedCounts]):
+    """A metric that is a formula of counts; a subclass says what is counted, and the formula."""
+
+    has_items: ClassVar[bool] = True
+    """Whether the formula has a meaning for a single row."""
+
+    @property
+    def of_corpus(self) -> bool:
+        """Whether the value of all rows together is reported, and not the mean over rows."""
+        return True
+
+    @property
+    @abstractmethod
+    def width(self) -> int:
+        """How many counts a row has."""
+
+    @property
+    def contribution(self) -> str:
+        """The name under which a run keeps the counts of single rows; equal names mean equal counts."""
+        return self.name
+
+    @abstractmethod
+    def row_counts(self, batch: Batch) -> tuple[Ints, Flags]:
+        """The counts of every row, one line each, and which rows can be scored."""
+
+    @abstractmethod
+    def formula(self, counts: Ints) -> Floats:
+        """The value of each line of counts."""
+
+    def row_values(self, counts: Ints) -> Floats:
+        """The values of single rows, where they are not those of the formula."""
+        return self.formula(counts)
+
+    def empty(self) -> SummedCounts:
+        return SummedCounts((0,) * self.width, Moments())
+
+    def partial(self, batch: Batch) -> Partial[SummedCounts]:
+        counts, scored = self.row_counts(batch)
+        counts = np.where(scored[:, None], counts, 0)
+        items = np.where(scored, self.row_values(counts) if self.has_items else 0.0, np.nan)
+        state = SummedCounts(tuple(counts.sum(axis=0).tolist()), Moments.of(items))
+        rows = {self.contribution: RowSums(np.column_stack((scored, counts)).astype(np.float64))}
+        return Partial(state, {self.name: items} if self.has_items else {}, rows if self.of_corpus else {})
+
+    def resampled(self, sample: Resamples) -> Floats:
+        if not self.of_corpus:
+            return super().resampled(sample)
+        totals: Ints = sample.totals(self.contribution).astype(np.int64)
+        return np.where(totals[:, 0] > 0, self.formula(totals[:, 1:]), np.nan)
+
+    def merge(self, left: SummedCounts, right: SummedCounts) -> SummedCounts:
+        counts = tuple(a + b for a, b in zip(left.counts, right.counts, strict=True))
+        return SummedCounts(counts, left.moments + right.moments)
+
+    def finish(self, state: SummedCounts) -> Mapping[str, Estimate]:
+        rows = Estimate.of_moments(state.moments)
+        if not self.of_corpus:
+            return {self.name: rows}
+        value = float(self.formula(np.array([state.counts]))[0]) if rows.scored else np.nan
+        return {self.name: Estimate(value, 0.0, rows.rows, rows.scored, corpus=True)}

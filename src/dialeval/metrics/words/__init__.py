@@ -1,0 +1,1 @@
+"""Measures of which words responses use, and how many."""

@@ -1,0 +1,81 @@
+"""The fold: settings that are checked by their types."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, get_origin, get_type_hints
+
+import numpy as np
+import pytest
+
+from dialeval.core.arrays import Floats
+from dialeval.core.batch import Batch
+from dialeval.core.errors import SettingError
+from dialeval.core.fold import RowMetric
+from dialeval.core.needs import Need
+from dialeval.metrics.registry import registry
+
+if TYPE_CHECKING:
+    from nowhere import Unseen  # type: ignore[import-not-found]
+
+
+@dataclass(frozen=True)
+class Ends(RowMetric):
+    family = "ends"
+    presets = {"ends": {}}
+    needs = frozenset({Need.RESPONSE})
+
+    side: Literal["left", "right"] = "left"
+    width: Literal[1, 2] = 1
+
+    def score(self, batch: Batch) -> Floats:
+        return np.zeros(len(batch))
+
+
+@dataclass(frozen=True)
+class Checked(Ends):
+    limit: int = 0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.limit < 0:
+            raise SettingError("below 0")
+
+
+@dataclass(frozen=True)
+class Unresolved(Ends):
+    more: Unseen | None = None
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"side": "top"}, r"^ends has side=left\|right, not 'top'$"),
+        ({"width": 3}, r"^ends has width=1\|2, not 3$"),
+        ({"width": "1"}, r"^ends has width=1\|2, not '1'$"),
+    ],
+)
+def test_other_values_than_those_of_the_type_are_refused(settings: dict[str, Any], message: str) -> None:
+    for metric in (Ends, Checked):
+        with pytest.raises(SettingError, match=message):
+            metric(**settings)
+    assert Ends("right", 2).width == 2
+
+
+def test_a_subclass_may_check_more() -> None:
+    with pytest.raises(SettingError, match="below 0"):
+        Checked(limit=-1)
+
+
+def test_a_type_that_cannot_be_looked_up_is_no_error() -> None:
+    assert Unresolved().more is None
+
+
+@pytest.mark.parametrize("family", registry().families)
+def test_every_built_in_metric_checks_its_choices(family: str) -> None:
+    metric = registry().families[family]
+    hints = get_type_hints(metric)
+    for name in metric.setting_names():
+        if get_origin(hints[name]) is Literal:
+            with pytest.raises(SettingError, match=f"^{family} has {name}=.*, not 'nonsense'$"):
+                metric(**{name: "nonsense"})
