@@ -26,11 +26,11 @@ import torch
 from dialeval.core.arrays import Floats
 from dialeval.data.rows.ratings import Ratings, read_ratings
 from dialeval.metrics.learned.attack import attack
-from dialeval.metrics.learned.examples import examples_of
-from dialeval.metrics.learned.finetuning import FineTuning, Pairs, fine_tune, pairs_of
-from dialeval.metrics.learned.fitting import AdemSettings, fit_adem, fit_identity
 from dialeval.metrics.learned.judge import Judge
 from dialeval.metrics.learned.torch_encoder import TorchEncoder
+from dialeval.metrics.learned.training.examples import examples_of
+from dialeval.metrics.learned.training.finetuning import FineTuning, Pairs, fine_tune, pairs_of
+from dialeval.metrics.learned.training.fitting import AdemSettings, fit_adem, fit_identity
 from dialeval.resources.encoder_files import EncoderFiles, find_encoder
 from dialeval.resources.sentence_vectors import SentenceVectors
 
@@ -143,7 +143,7 @@ def quality(encoder: TorchEncoder, rated: Ratings) -> dict[str, Any]:
         if key not in fits:
             fits[key] = fit_identity(others), fit_adem(others, AdemSettings())
         for kind, weights in zip(("identity", "adem"), fits[key], strict=True):
-            scores = weights.score(test.context, test.reference, test.response, test.has_context, test.has_reference)
+            scores = weights.score(test)
             found[kind][name] = round(spearman(scores, test.scores), 4)
     for kind in ("identity", "adem"):
         found[kind]["mean"] = round(float(np.mean(list(found[kind].values()))), 4)
