@@ -33,7 +33,7 @@ from dialeval.metrics.task.richness import Richness
 from dialeval.metrics.task.success import Success
 from dialeval.metrics.task.turns import Fallback, WhatIsGiven, dialogue_turns
 from dialeval.metrics.tracking import Tracking
-from dialeval.resources.task import Task
+from dialeval.resources.task import TaskData
 from dialeval.text.delexicalised import unknown_placeholders
 from dialeval.text.similarity import Ratio
 from dialeval.text.vocabulary import Vocabulary
@@ -55,7 +55,7 @@ class Choices:
     unify_booking: bool = False
     ratio: Ratio = "historical"
 
-    def metrics(self, task: Task) -> list[Metric[Any]]:
+    def metrics(self, task: TaskData) -> list[Metric[Any]]:
         """The metrics that do not need states."""
         missing: Any = "failed" if self.strict else "ignored"
         found: list[Metric[Any]] = []
@@ -83,7 +83,7 @@ class Choices:
 
 def evaluate_task(
     predictions: Any,
-    task: Task,
+    task: TaskData,
     choices: Choices | None = None,
     *,
     t: float | None = None,
@@ -127,7 +127,7 @@ _NO_STATES = "needs a `state` in every turn: without, the true states would be c
 
 
 def _refuse_tracking(
-    systems: Sequence[Predictions], metrics: Sequence[Any], tracking: Sequence[Any], task: Task
+    systems: Sequence[Predictions], metrics: Sequence[Any], tracking: Sequence[Any], task: TaskData
 ) -> None:
     if not tracking:
         return
@@ -165,7 +165,7 @@ def _bare(name: str) -> str:
     return re.sub(r"\(.*\)$", "", name)
 
 
-def _warnings(system: Predictions, result: Result, task: Task, choices: Choices) -> Iterator[str]:
+def _warnings(system: Predictions, result: Result, task: TaskData, choices: Choices) -> Iterator[str]:
     name, files = system.rows.system, task.files
     dialogues, turns = len(files.turns), sum(files.turns.values())
     if system.dialogues < dialogues or system.short:
@@ -221,7 +221,7 @@ def _substitutes(system: Predictions, choices: Choices) -> Iterator[str]:
             )
 
 
-def _unknown_slots(system: Predictions, task: Task) -> dict[str, int]:
+def _unknown_slots(system: Predictions, task: TaskData) -> dict[str, int]:
     """Slots of states that nothing in the data knows, each with the number of turns that have it."""
     slot_name, known = task.ontology.states.slot, task.known_slots
     found: Counter[str] = Counter()
@@ -238,7 +238,7 @@ def _times(count: int) -> str:
 
 
 def explanations(
-    predictions: Any, task: Task, choices: Choices | None = None, dialogue: str | None = None
+    predictions: Any, task: TaskData, choices: Choices | None = None, dialogue: str | None = None
 ) -> dict[str, list[Explanation]]:
     """The explanation of one dialogue, or of all that a system gives, by system."""
     choices = choices or Choices()
@@ -257,7 +257,7 @@ def explanations(
     }
 
 
-def _turns(system: Predictions, task: Task, choices: Choices) -> list[Any]:
+def _turns(system: Predictions, task: TaskData, choices: Choices) -> list[Any]:
     """The turns of every dialogue, as Inform and Success see them."""
     metric = Inform(fallback=choices.fallback, ratio=choices.ratio)
     local = Local(system.rows, Vocabulary(), task.resources)
@@ -304,7 +304,7 @@ def _count(value: float, name: str) -> float:
     return int(value) if name.startswith("num-") else value
 
 
-def dialogue_rows(run: Run, task: Task) -> Iterator[dict[str, Any]]:
+def dialogue_rows(run: Run, task: TaskData) -> Iterator[dict[str, Any]]:
     """One row per system and dialogue that it gives: whether each domain matched, and whether it succeeded."""
     for system, result in run.items():
         for at, dialogue in enumerate(task.files.turns):

@@ -24,7 +24,8 @@ from urllib.parse import urlsplit, urlunsplit
 
 from dialeval.core.errors import DataError, Fault, SettingError
 from dialeval.core.files import write_bytes
-from dialeval.resources.cache import FULL, Progress, refusals_explained, sha256_of
+from dialeval.resources.cache import FULL, refusals_explained, sha256_of
+from dialeval.resources.progress import Progress
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -25,7 +25,7 @@ import numpy.typing as npt
 
 from dialeval.core.errors import DataError, Fault, SettingError
 from dialeval.resources import vector_binary, vector_text
-from dialeval.resources.packs import PACK_SOURCES, find_pack
+from dialeval.resources.packs import PACK_SOURCES, installed_pack
 from dialeval.resources.subwords import WORDLLAMA, Subwords
 from dialeval.resources.vectorstore import Entry, Matrix, Writer, entry_for
 
@@ -118,10 +118,8 @@ def load_embeddings(source: str | os.PathLike[str]) -> Embeddings | Subwords:
 
 
 def _from_pack(name: str, file_name: str) -> Embeddings:
-    pack = find_pack(name)
-    if pack is None:
-        raise SettingError(f"the data pack {name} is not installed; run: dialeval data add {name}")
-    file_name = file_name or PACK_SOURCES[name].main
+    pack = installed_pack(name)
+    file_name = file_name or PACK_SOURCES[name].files[0]
     if file_name not in pack.files:
         raise SettingError(f"the data pack {name} has no file {file_name!r}; it has {', '.join(pack.files)}")
     return _from_file(pack.path / file_name, f"{name}/{file_name}")

@@ -7,7 +7,7 @@ The official repository (a base address, or a folder with a copy of it) holds
     data/MultiWOZ_2.2/dialog_acts.json                where values stand in the texts
     db/DOMAIN_db.json                                 the venues
 
-and becomes the folder that `data/task_corpus.py` describes, one per split. A folder in that form already
+and becomes the folder that `data/task/corpus.py` describes, one per split. A folder in that form already
 (`goals.json`, `gold_states.json`, ...) is taken over as the split `test`.
 
 Goals: `informable` is `info` in the one spelling; `requestable` are phone, address, postcode, trainID and reference
@@ -28,8 +28,10 @@ from pathlib import Path
 from typing import Any
 
 from dialeval.core.errors import DataError, Fault
-from dialeval.resources.cache import Progress, cache_folder
+from dialeval.resources.cache import cache_folder
+from dialeval.resources.json_files import read_json
 from dialeval.resources.ontology import MULTIWOZ, Ontology, load_ontology
+from dialeval.resources.progress import Progress
 from dialeval.text.delexicalised import Normaliser
 
 DOMAINS = ("restaurant", "hotel", "attraction", "train")
@@ -42,6 +44,7 @@ ACTS = "data/MultiWOZ_2.2/dialog_acts.json"
 REFERENCES = "mwz22"
 FILES = ("goals.json", "booked_domains.json", "gold_states.json")
 _MOST_BYTES = 1 << 30
+_REMEDY = "get the whole repository"
 _WORDS = {"phone": "PHONE", "address": "ADDRESS", "postcode": "POST", "trainid": "TRAINID", "reference": "REFERENCE"}
 
 
@@ -105,52 +108,65 @@ def _take_over(source: Path, target: Path) -> tuple[str, ...]:
 
 
 def _build(source: Path, target: Path) -> tuple[str, ...]:
+    """Build all splits from a copy of the official repository."""
     ontology = load_ontology(MULTIWOZ)
     normalise = Normaliser(ontology.words)
-    corpus = _corpus(source)
-    acts = _by_id(_read(source / ACTS))
+    corpus, acts = _corpus(source), _by_id(source / ACTS)
     splits: dict[str, list[str]] = {}
     for split in SPLITS:
         files: dict[str, dict[str, Any]] = {name: {} for name in (*FILES, f"references/{REFERENCES}.json")}
         for dialogue in _dialogues(source, split):
             name = _id(dialogue["dialogue_id"])
-            if name not in corpus:
-                continue
-            with _explained(f"{source}: {name}"):
-                turns = list(_system_turns(dialogue))
-                files["goals.json"][name] = goal_of(corpus[name]["goal"], ontology)
-                files["booked_domains.json"][name] = booked_of(corpus[name]["log"], len(turns))
-                files["gold_states.json"][name] = [ontology.states(state_of(user)) for user, _ in turns]
-                texts = [delexicalised(system, acts.get(name, {})) for _, system in turns]
-                files[f"references/{REFERENCES}.json"][name] = [normalise(text) for text in texts]
-        for file, content in files.items():
-            _write(target / split / file, content)
+            if name in corpus:
+                with _faults_explained(f"{source}: {name}"):
+                    parts = _parts(dialogue, corpus[name], acts.get(name, {}), ontology, normalise)
+                    for file, part in zip(files.values(), parts, strict=True):
+                        file[name] = part
+        for file_name, content in files.items():
+            _write(target / split / file_name, content)
         splits[split] = list(files["goals.json"])
-    for file in venue_files():
-        _copy(source / file, target / "database" / Path(file).name)
+    for file_name in venue_files():
+        _copy(source / file_name, target / "database" / Path(file_name).name)
     _write(target / "splits.json", splits)
     return _files_in(target)
+
+
+def _parts(
+    dialogue: Mapping[str, Any],
+    entry: Mapping[str, Any],
+    acts: Mapping[str, Any],
+    ontology: Ontology,
+    normalise: Normaliser,
+) -> tuple[Any, ...]:
+    """What is written of a dialogue: goal, bookings, states and references; `entry` is that of 2.1."""
+    turns = list(_system_turns(dialogue))
+    return (
+        goal_of(entry["goal"], ontology),
+        booked_of(entry["log"], len(turns)),
+        [ontology.states(state_of(user)) for user, _ in turns],
+        [normalise(delexicalised(system, acts)) for _, system in turns],
+    )
 
 
 def _corpus(source: Path) -> dict[str, Any]:
     """The dialogues of 2.1 by id, from the folder or from its archive."""
     if (source / GOALS_FILE).is_file():
-        return _by_id(_read(source / GOALS_FILE))
+        return _by_id(source / GOALS_FILE)
     from dialeval.resources.archives import unpack
 
     archive = source / GOALS_ZIP
     if not archive.is_file():
-        raise DataError(Fault(str(source), None, f"does not hold {GOALS_ZIP}", "get the whole repository"))
+        raise DataError(Fault(str(source), None, f"does not hold {GOALS_ZIP}", _REMEDY))
     with tempfile.TemporaryDirectory(prefix="dialeval-") as folder:
         unpack(archive, ["data.json"], Path(folder), _MOST_BYTES, str(archive))
-        return _by_id(_read(Path(folder) / "data.json"))
+        return _by_id(Path(folder) / "data.json")
 
 
 def _dialogues(source: Path, split: str) -> Iterator[dict[str, Any]]:
     for name in dialogue_files(split):
-        document = _read(source / name)
+        document = read_json(source / name, _REMEDY)
         if not isinstance(document, list):
-            raise DataError(Fault(str(source / name), None, "is no list of dialogues", "get the file again"))
+            raise DataError(Fault(str(source / name), None, "is no list of dialogues", _REMEDY))
         yield from document
 
 
@@ -221,7 +237,9 @@ def delexicalised(turn: Mapping[str, Any], acts: Mapping[str, Any]) -> str:
     return "".join([*parts, text[end:]])
 
 
-def _by_id(document: Any) -> dict[str, Any]:
+def _by_id(path: Path) -> dict[str, Any]:
+    """The entries of an object in a file by the ids of their dialogues."""
+    document = read_json(path, _REMEDY)
     return {_id(name): entry for name, entry in document.items()} if isinstance(document, dict) else {}
 
 
@@ -230,26 +248,13 @@ def _id(name: str) -> str:
 
 
 @contextmanager
-def _explained(where: str) -> Iterator[None]:
-    """What a broken entry raises becomes a fault that names it."""
+def _faults_explained(where: str) -> Iterator[None]:
+    """Turn what a broken entry raises into a fault that names it."""
     try:
         yield
     except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
         what = f"is not in the official form ({type(error).__name__}: {error})"
         raise DataError(Fault(where, None, what, "get the data from the official address")) from None
-
-
-def _read(path: Path) -> Any:
-    import orjson
-
-    try:
-        return orjson.loads(path.read_bytes())
-    except OSError as error:
-        raise DataError(
-            Fault(str(path), None, f"cannot be read ({error.strerror})", "get the whole repository")
-        ) from None
-    except orjson.JSONDecodeError as error:
-        raise DataError(Fault(str(path), error.lineno, f"not JSON ({error.msg})", "get the file again")) from None
 
 
 def _write(path: Path, content: object) -> None:
@@ -264,8 +269,7 @@ def _copy(source: Path, target: Path) -> None:
     try:
         shutil.copyfile(source, target)
     except OSError as error:
-        remedy = "get the whole repository"
-        raise DataError(Fault(str(source), None, f"cannot be read ({error.strerror})", remedy)) from None
+        raise DataError(Fault(str(source), None, f"cannot be read ({error.strerror})", _REMEDY)) from None
 
 
 def _files_in(target: Path) -> tuple[str, ...]:
