@@ -10,26 +10,22 @@ The types of the numbers are kept; every number must be finite.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, BinaryIO
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 import numpy.typing as npt
 
 from dialeval.core.errors import DataError, Fault
 from dialeval.resources.vector_text import not_utf8, open_stream, read_chunk
-from dialeval.resources.vectorstore import Matrix
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from dialeval.resources.vectorstore import Matrix, WordRows
 
 _ROWS = 1 << 14
-"""Rows that are checked and handed over at a time."""
+"""Rows that are checked at a time."""
 _READ_BYTES = 1 << 24
 _LONGEST_WORD = 1 << 16
 _LARGEST_DIMENSION = 1 << 20
-
-Add = Callable[[list[bytes], Matrix], None]
 
 
 def vocabulary_beside(matrix: Path) -> Path:
@@ -55,8 +51,8 @@ def open_matrix(path: Path) -> Matrix:
     return matrix
 
 
-def read_matrix(path: Path, vocabulary: Path, add: Add) -> None:
-    """Hand over the rows of an `.npy` matrix with their words; DataError with every fault."""
+def read_matrix(path: Path, vocabulary: Path) -> Iterator[WordRows]:
+    """The rows of an `.npy` matrix with their words; DataError with every fault."""
     matrix = open_matrix(path)
     lines = vocabulary.read_bytes().removeprefix(b"\xef\xbb\xbf").removesuffix(b"\n").split(b"\n")
     words = [line.removesuffix(b"\r") for line in lines]
@@ -69,13 +65,13 @@ def read_matrix(path: Path, vocabulary: Path, add: Add) -> None:
         rows = matrix[start : start + _ROWS]
         faults.extend(_number_faults(rows, path, start))
         if not faults:
-            add(words[start : start + _ROWS], rows)
+            yield words[start : start + _ROWS], rows
     if faults:
         raise DataError(faults)
 
 
-def read_word2vec(path: Path, add: Add) -> None:
-    """Hand over the words and vectors of a word2vec binary file."""
+def read_word2vec(path: Path) -> Iterator[WordRows]:
+    """The words and vectors of a word2vec binary file."""
     with open_stream(path) as stream:
         source = _Buffered(stream, path)
         count, dimension = _header(source)
@@ -83,18 +79,18 @@ def read_word2vec(path: Path, add: Add) -> None:
             words, rows = _records(source, min(_ROWS, count - start), dimension)
             if faults := [*_word_faults(words, path, start), *_number_faults(rows, path, start)]:
                 raise DataError(faults)
-            add(words, rows)
+            yield words, rows
 
 
 class _Buffered:
-    """A stream from which pieces are taken off the front."""
+    """A stream that is read piece by piece."""
 
     def __init__(self, stream: BinaryIO, path: Path) -> None:
         self._stream, self.path = stream, path
         self._data, self._place = b"", 0
 
     def until(self, mark: bytes, limit: int) -> bytes:
-        """What stands before the next mark, which is taken off too."""
+        """What stands before the next mark; the mark is passed over."""
         end = self._data.find(mark, self._place)
         if end < 0:
             self._fill(limit)
