@@ -58,18 +58,19 @@ def venue_files() -> list[str]:
     return [f"db/{domain}_db.json" for domain in DOMAINS]
 
 
-def build_local(source: Path, target: Path) -> tuple[str, ...]:
-    """Build the pack from a folder; the files that it has then."""
+def build_local(source: Path, target: Path) -> None:
+    """Build the pack from a folder."""
     if (source / "goals.json").is_file():
-        return _take_over(source, target)
+        _take_over(source, target)
+        return
     if not (source / ACTS).is_file():
         what = f"holds neither goals.json nor {ACTS}"
         remedy = "name a copy of the official repository, or a folder with goals.json, gold_states.json and database/"
         raise DataError(Fault(str(source), None, what, remedy))
-    return _build(source, target)
+    _build(source, target)
 
 
-def build_remote(address: str, target: Path, progress: Progress | None) -> tuple[str, ...]:
+def build_remote(address: str, target: Path, progress: Progress | None) -> None:
     """Build the pack from a base address; what is downloaded already is not fetched again."""
     from dialeval.resources.download import check_address, download
 
@@ -82,12 +83,12 @@ def build_remote(address: str, target: Path, progress: Progress | None) -> tuple
             file.parent.mkdir(parents=True, exist_ok=True)
             download(f"{base}/{name}", file, None, progress)
     try:
-        return _build(place, target)
+        _build(place, target)
     finally:
         shutil.rmtree(place, ignore_errors=True)  # whole, it is in the pack; damaged, it has to come again
 
 
-def _take_over(source: Path, target: Path) -> tuple[str, ...]:
+def _take_over(source: Path, target: Path) -> None:
     """Copy a folder that has the form of a pack's split."""
     from dialeval.data.task.corpus import read_task
     from dialeval.resources.venues import load_venues
@@ -104,10 +105,9 @@ def _take_over(source: Path, target: Path) -> tuple[str, ...]:
     for domain in DOMAINS:
         _copy(database / f"{domain}_db.json", target / "database" / f"{domain}_db.json")
     _write(target / "splits.json", {"test": list(task.turns)})
-    return _files_in(target)
 
 
-def _build(source: Path, target: Path) -> tuple[str, ...]:
+def _build(source: Path, target: Path) -> None:
     """Build all splits from a copy of the official repository."""
     ontology = load_ontology(MULTIWOZ)
     normalise = Normaliser(ontology.words)
@@ -128,7 +128,6 @@ def _build(source: Path, target: Path) -> tuple[str, ...]:
     for file_name in venue_files():
         _copy(source / file_name, target / "database" / Path(file_name).name)
     _write(target / "splits.json", splits)
-    return _files_in(target)
 
 
 def _parts(
@@ -182,7 +181,7 @@ def _system_turns(dialogue: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, An
 
 def goal_of(goal: Mapping[str, Any], ontology: Ontology) -> dict[str, Any]:
     """A goal of 2.1 as it is judged."""
-    found: dict[str, Any] = {}
+    goals: dict[str, Any] = {}
     for domain in ontology.domains:
         part = goal.get(domain)
         if not part:
@@ -192,36 +191,36 @@ def goal_of(goal: Mapping[str, Any], ontology: Ontology) -> dict[str, Any]:
         book = part.get("book") or {}
         if "book" in part:
             asked.append("REFERENCE")
-        found[domain] = {
+        goals[domain] = {
             "informable": dict(ontology.states.domain(informable)),
             "requestable": list(dict.fromkeys(asked)),
             "booking": {slot: str(value) for slot, value in book.items() if slot not in ("invalid", "pre_invalid")},
         }
-    return found
+    return goals
 
 
 def booked_of(log: Sequence[Mapping[str, Any]], turns: int) -> list[list[str]]:
     """The domains that are booked by each system turn, which is every second one of a log of 2.1."""
     booked: list[str] = []
-    found: list[list[str]] = []
+    by_turn: list[list[str]] = []
     for turn in log[1::2]:
         for domain, part in (turn.get("metadata") or {}).items():
             if part.get("book", {}).get("booked") and domain not in booked:
                 booked.append(domain)
-        found.append(list(booked))
-    found += [list(booked)] * (turns - len(found))
-    return found[:turns]
+        by_turn.append(list(booked))
+    by_turn += [list(booked)] * (turns - len(by_turn))
+    return by_turn[:turns]
 
 
 def state_of(turn: Mapping[str, Any]) -> dict[str, dict[str, str]]:
     """The state after a user turn of 2.2."""
-    found: dict[str, dict[str, str]] = {}
+    state: dict[str, dict[str, str]] = {}
     for frame in turn.get("frames") or ():
         for name, values in ((frame.get("state") or {}).get("slot_values") or {}).items():
             domain, _, slot = name.partition("-")
             if values and values[0] != "dontcare":
-                found.setdefault(domain, {})[slot] = str(values[0])
-    return found
+                state.setdefault(domain, {})[slot] = str(values[0])
+    return state
 
 
 def delexicalised(turn: Mapping[str, Any], acts: Mapping[str, Any]) -> str:
@@ -270,8 +269,3 @@ def _copy(source: Path, target: Path) -> None:
         shutil.copyfile(source, target)
     except OSError as error:
         raise DataError(Fault(str(source), None, f"cannot be read ({error.strerror})", _REMEDY)) from None
-
-
-def _files_in(target: Path) -> tuple[str, ...]:
-    files = (file.relative_to(target).as_posix() for file in target.rglob("*") if file.is_file())
-    return tuple(sorted(files))

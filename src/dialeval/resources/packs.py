@@ -4,7 +4,7 @@ A pack is the folder `packs/NAME/VERSION` of the cache: the files, and `manifest
 each. `add_pack` builds it from the official address over HTTP, from another address (argument, or the environment
 variable `DIALEVAL_ADDRESS_NAME`, such as `DIALEVAL_ADDRESS_GLOVE_6B`), or from a local folder that holds the files or
 the archive. It is built under another name and renamed, so it is whole or absent. Where the digest of a download is not
-known beforehand, the manifest records what came.
+known beforehand, the manifest records that of what was downloaded.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -32,7 +32,7 @@ _GIB = 1 << 30
 
 @dataclass(frozen=True, slots=True)
 class PackSource:
-    """Where a pack officially comes from and what of it is kept."""
+    """Where a pack officially comes from and which files of it are kept."""
 
     name: str
     version: str
@@ -147,12 +147,13 @@ def add_pack(
         discard(target)
     with building(target) as folder:
         if from_folder is not None:
-            _write_manifest(source, folder, "local copy", *_from_folder(source, Path(from_folder), folder))
+            origin, digest = "local copy", _from_folder(source, Path(from_folder), folder)
         else:
             from dialeval.resources.download import shown
 
             address = address or os.environ.get(source.variable) or source.address
-            _write_manifest(source, folder, shown(address), *_from_address(source, address, folder, progress))
+            origin, digest = shown(address), _from_address(source, address, folder, progress)
+        _write_manifest(source, folder, origin, digest)
     pack = _read(target)
     if pack is None:
         raise DataError(Fault(str(target), None, "was removed while it was built", "run again"))
@@ -208,17 +209,15 @@ def installed_pack(name: str) -> Pack:
     return pack
 
 
-Built = tuple[Sequence[str], str | None]
-"""The files of a new pack, and the SHA-256 of what they were unpacked from."""
-
-
-def _from_address(source: PackSource, address: str, folder: Path, progress: Progress | None) -> Built:
+def _from_address(source: PackSource, address: str, folder: Path, progress: Progress | None) -> str | None:
+    """Download and unpack what is kept; the SHA-256 of the download, where it is one file."""
     # Imported here: whoever only looks a pack up need not wait for the network modules.
     from dialeval.resources.archives import unpack
     from dialeval.resources.download import check_address, download, shown
 
     if source.builder is not None:
-        return import_module(source.builder).build_remote(address, folder, progress), None
+        import_module(source.builder).build_remote(address, folder, progress)
+        return None
     name = hashlib.sha256(check_address(address).encode()).hexdigest()[:16]
     archive = cache_folder("downloads") / f"{source.name}-{name}"
     if not archive.exists():
@@ -231,20 +230,22 @@ def _from_address(source: PackSource, address: str, folder: Path, progress: Prog
         archive.unlink(missing_ok=True)  # it would be refused again
         raise
     archive.unlink(missing_ok=True)
-    return source.files, digest
+    return digest
 
 
-def _from_folder(source: PackSource, local: Path, folder: Path) -> Built:
+def _from_folder(source: PackSource, local: Path, folder: Path) -> str | None:
+    """Copy or unpack what is kept; the SHA-256 of the archive, where there is one."""
     from dialeval.resources.archives import unpack
 
     if source.builder is not None:
-        return import_module(source.builder).build_local(local, folder), None
+        import_module(source.builder).build_local(local, folder)
+        return None
     archive = local / source.address.rpartition("/")[2]
     missing = [name for name in source.files if not (local / name).is_file()]
     if not missing:
         for name in source.files:
             shutil.copyfile(local / name, folder / name)
-        return source.files, None
+        return None
     if not archive.is_file():
         remedy = f"put these files or {archive.name} there"
         raise DataError(Fault(str(local), None, f"does not hold {', '.join(missing)}", remedy))
@@ -253,19 +254,21 @@ def _from_folder(source: PackSource, local: Path, folder: Path) -> Built:
         what = f"SHA-256 {digest} instead of {source.sha256}"
         raise DataError(Fault(str(archive), None, what, "get the file again"))
     unpack(archive, source.files, folder, source.most_bytes, str(archive))
-    return source.files, digest
+    return digest
 
 
-def _write_manifest(
-    source: PackSource, folder: Path, origin: str, files: Sequence[str], download_sha256: str | None
-) -> None:
+def _write_manifest(source: PackSource, folder: Path, origin: str, download_sha256: str | None) -> None:
+    files = sorted(file for file in folder.rglob("*") if file.is_file())
     facts = {
         "name": source.name,
         "version": source.version,
         "licence": source.licence,
         "origin": origin,
         "download_sha256": download_sha256,
-        "files": {name: {"sha256": sha256_of(folder / name), "size": (folder / name).stat().st_size} for name in files},
+        "files": {
+            file.relative_to(folder).as_posix(): {"sha256": sha256_of(file), "size": file.stat().st_size}
+            for file in files
+        },
     }
     (folder / _MANIFEST).write_text(json.dumps(facts, indent=2) + "\n", "utf-8")
 

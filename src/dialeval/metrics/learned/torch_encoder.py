@@ -165,9 +165,9 @@ class TorchEncoder(TokenisedEncoder):
 def _batches(pieces: Sequence[Any], limit: int) -> list[list[int]]:
     """The numbers of the texts of each batch, longest first, each at most `limit` tokens with its padding."""
     order = sorted(range(len(pieces)), key=lambda text: -len(pieces[text]))
-    found, first = [], 0
+    batches, first = [], 0
     while first < len(order):
         many = max(1, limit // len(pieces[order[first]]))
-        found.append(order[first : first + many])
+        batches.append(order[first : first + many])
         first += many
-    return found
+    return batches

@@ -103,10 +103,7 @@ class HierarchicalEncoder(nn.Module):
         batch, turns, words = indices.shape
         flat = batch * turns, words
         vectors = self.utterance(indices.reshape(flat), mask.reshape(flat)).reshape(batch, turns, self.words.outputs)
-        there = mask.any(-1)
-        order = there.long().argsort(dim=1, descending=True, stable=True)
-        vectors = vectors.gather(1, order[:, :, None].expand_as(vectors))
-        return self.dropout(self.turns(vectors, there.sum(1)))  # type: ignore[no-any-return]
+        return self.dropout(self.turns(*_left(vectors, mask.any(-1))))  # type: ignore[no-any-return]
 
 
 class _Network(nn.Module):
@@ -287,7 +284,8 @@ class ADEMWithEncoder(Trainer):
         return cls(EncoderSettings(**settings.pop("encoder")), **settings, device=device)
 
 
-def _left(indices: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-    """Words moved to the front of their row, and how many there are."""
+def _left(rows: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+    """The words or turns that the mask has, moved to the front of their row, and how many there are."""
     order = mask.long().argsort(dim=1, descending=True, stable=True)
-    return indices.gather(1, order), mask.sum(1)
+    order = order.reshape(*order.shape, *[1] * (rows.ndim - 2)).expand_as(rows)
+    return rows.gather(1, order), mask.sum(1)

@@ -16,7 +16,7 @@ stops early; weights are saved as safetensors and JSON. Nothing is read from a p
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Literal, TypeVar
@@ -155,14 +155,14 @@ class Trainer:
         try:
             if document["format"] > FORMAT:
                 raise DataError(Fault(str(facts), None, f"layout {document['format']} is newer", "upgrade dialeval"))
-            state = load(weights.read_bytes())
             model = cls._made(dict(document["settings"]), device)
-            _fill(model.network, state)
+            model.network.load_state_dict(load(weights.read_bytes()))
             return model
         except OSError as error:
             raise DataError(Fault(str(weights), None, f"cannot be read ({error.strerror})", remedy)) from None
-        except (SafetensorError, KeyError, TypeError, ValueError) as error:
-            what = f"holds no model of the kind {cls.kind} ({type(error).__name__}: {error})"[:300]
+        except (SafetensorError, KeyError, TypeError, ValueError, RuntimeError) as error:
+            reason = " ".join(f"{type(error).__name__}: {error}".split())
+            what = f"holds no model of the kind {cls.kind} ({reason})"[:300]
             raise DataError(Fault(str(folder), None, what, remedy)) from None
 
     def _train(self, inputs: Inputs, human_score: Any) -> tuple[Floats, float]:
@@ -300,16 +300,6 @@ def as_tensor(values: Any, dtype: torch.dtype, device: str) -> Tensor:
     if not array.flags.writeable:
         array = array.copy()
     return torch.as_tensor(array).to(device, dtype)
-
-
-def _fill(network: nn.Module, state: Mapping[str, Tensor]) -> None:
-    """Put weights into a network that has exactly these."""
-    wanted = {name: tensor.shape for name, tensor in network.state_dict().items()}
-    given = {name: tensor.shape for name, tensor in state.items()}
-    if wanted != given:
-        names = sorted(name for name in {*wanted, *given} if wanted.get(name) != given.get(name))
-        raise ValueError(f"weights do not fit the settings: {', '.join(names)}")
-    network.load_state_dict(state)
 
 
 def _numbers(tensor: Tensor) -> Floats:
