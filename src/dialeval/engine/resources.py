@@ -43,6 +43,6 @@ def open_resources(
 
 
 def lacking(need: Need) -> str | None:
-    """For a resource that needs no argument but an installed package: what to install, or None if nothing is missing."""
+    """For a resource that needs a package but no argument: what to install, or None if nothing is missing."""
     command = shipped_lacks() if need is Need.JUDGE else None
     return None if command is None else f"needs the sentence encoder of the shipped judge; run: {command}"

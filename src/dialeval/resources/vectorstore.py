@@ -106,7 +106,9 @@ def entry_for(sources: Sequence[Path], dtype: npt.DTypeLike, rows: Iterable[Word
         target = _folder_of(sha256)
         with building(target) as folder:
             _write(folder, dtype, rows)
-            _refuse_change(sources, stamp)
+            if _stamp(sources) != stamp:
+                what, remedy = "the file changed while it was read", "run again when nothing writes to it"
+                raise DataError(Fault(str(sources[0]), None, what, remedy))
         entry = Entry.open(target)
     try:
         _write_note(note, sources[0], stamp, sha256, started)
@@ -166,13 +168,6 @@ def _write_note(note: Path, source: Path, stamp: list[list[int]], sha256: str, s
         "sha256": sha256,
     }
     write_bytes(note, json.dumps(facts).encode())
-
-
-def _refuse_change(sources: Sequence[Path], stamp: list[list[int]]) -> None:
-    for source, before, after in zip(sources, stamp, _stamp(sources), strict=True):
-        if before != after:
-            what, remedy = "the file changed while it was read", "run again when nothing writes to it"
-            raise DataError(Fault(str(source), None, what, remedy))
 
 
 def _drop_unused(sha256: str) -> None:
