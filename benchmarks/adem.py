@@ -16,7 +16,7 @@ import numpy as np
 from benchmarks.measure import cpu_seconds
 from dialeval import sample
 from dialeval.metrics.learned.judge import SHIPPED, Judge, open_vectors
-from dialeval.metrics.learned.weights import load
+from dialeval.metrics.learned.weights import Encoded, load
 from dialeval.resources.sentence_vectors import SentenceVectors
 
 REPLIES = 300
@@ -45,7 +45,7 @@ def step() -> float:
         dice.normal(0, 0.05, (ROWS, weights.dimension)).astype(np.float32) for _ in range(3)
     )
     there = np.ones(ROWS, np.bool_)
-    return ROWS / cpu_seconds(lambda: weights.score(context, reference, response, there, there))
+    return ROWS / cpu_seconds(lambda: weights.score(Encoded(context, reference, response, there, there)))
 
 
 def figures() -> Iterator[tuple[str, str]]:

@@ -27,7 +27,7 @@ from dialeval.metrics.task.bleu import _tokens
 from dialeval.metrics.task.richness import words_of
 from dialeval.metrics.task.turns import estimated_domains
 from dialeval.multiwoz import Evaluator
-from dialeval.resources.task import Task, load_task
+from dialeval.resources.task import TaskData, load_task
 from dialeval.text.delexicalised import PLACEHOLDER
 from dialeval.text.similarity import partial_ratio
 from dialeval.text.slot_values import minutes
@@ -38,7 +38,7 @@ SHARED = Path(__file__).parent.parent.parent / "shared" / "data" / "multiwoz"
 class Plain:
     """The evaluation response by response, turn by turn and venue by venue."""
 
-    def __init__(self, task: Task) -> None:
+    def __init__(self, task: TaskData) -> None:
         self.task, self.ontology = task, task.ontology
         self.split, self.join = MosesTokenizer("en"), MosesDetokenizer("en")
 

@@ -13,13 +13,13 @@ import pytest
 from dialeval import sample
 from dialeval.core.errors import DataError, NeedError, SettingError
 from dialeval.multiwoz import Evaluator, add_slot_domains, evaluate
-from dialeval.resources.task import Task, load_task
+from dialeval.resources.task import TaskData, load_task
 
 TOWN = sample.folder() / "town"
 
 
 @pytest.fixture(scope="module")
-def task() -> Task:
+def task() -> TaskData:
     return load_task("town")
 
 
@@ -28,7 +28,7 @@ def predictions(system: str) -> dict[str, Any]:
     return document
 
 
-def test_the_documented_output_and_nothing_else(task: Task) -> None:
+def test_the_documented_output_and_nothing_else(task: TaskData) -> None:
     output = Evaluator(data=task).evaluate(predictions("patient"))
     assert list(output) == ["bleu", "success", "richness"]
     assert list(output["bleu"]) == ["town"]
@@ -42,7 +42,7 @@ def test_the_documented_output_and_nothing_else(task: Task) -> None:
     assert list(bare["dst"]) == ["joint_accuracy", "slot_f1", "slot_precision", "slot_recall"]
 
 
-def test_the_input_is_left_as_it_was(task: Task) -> None:
+def test_the_input_is_left_as_it_was(task: TaskData) -> None:
     document = predictions("hasty")
     before = copy.deepcopy(document)
     evaluator = Evaluator(dst=True, data=task)
@@ -50,7 +50,7 @@ def test_the_input_is_left_as_it_was(task: Task) -> None:
     assert document == before
 
 
-def test_missing_dialogues_cost_nothing_unless_strict(task: Task) -> None:
+def test_missing_dialogues_cost_nothing_unless_strict(task: TaskData) -> None:
     loose, strict = (evaluate(predictions("hasty"), task, strict=flag) for flag in (False, True))
     here, there = loose["predictions"]["inform"], strict["predictions"]["inform"]
     assert (here.rows, here.scored, there.scored) == (8, 7, 8)
@@ -64,7 +64,7 @@ def test_missing_dialogues_cost_nothing_unless_strict(task: Task) -> None:
     assert {"goals", "venues", "ontology", "true-states"} <= set(here.signature)
 
 
-def test_one_turn_without_a_state_replaces_all_and_says_so(task: Task) -> None:
+def test_one_turn_without_a_state_replaces_all_and_says_so(task: TaskData) -> None:
     document = predictions("hasty")
     del document["town06"][3]["state"]
     without = {name: [{"response": turn["response"]} for turn in turns] for name, turns in document.items()}
@@ -78,7 +78,7 @@ def test_one_turn_without_a_state_replaces_all_and_says_so(task: Task) -> None:
     assert by_turn["predictions"]["inform"].signature["fallback"] == "turn"  # type: ignore[index]
 
 
-def test_state_tracking_is_refused_without_states(task: Task) -> None:
+def test_state_tracking_is_refused_without_states(task: TaskData) -> None:
     bare = {name: [{"response": turn["response"]} for turn in turns] for name, turns in predictions("patient").items()}
     with pytest.raises(NeedError, match=r"needs a `state` in every turn.*has one in 0 of 26 turns"):
         evaluate(bare, task, dst=True)
@@ -88,7 +88,7 @@ def test_state_tracking_is_refused_without_states(task: Task) -> None:
     assert "needs a `state`" in run["bare"].skipped["joint-accuracy"]
 
 
-def test_booking_slots_can_be_unified(task: Task) -> None:
+def test_booking_slots_can_be_unified(task: TaskData) -> None:
     apart, unified = (
         evaluate(predictions("patient"), task, dst=True, unify_booking=flag)["predictions"] for flag in (False, True)
     )
@@ -96,7 +96,7 @@ def test_booking_slots_can_be_unified(task: Task) -> None:
     assert unified["slot-f1"].signature["booking"] == "unified"  # type: ignore[index]
 
 
-def test_unknown_names_are_said_once_with_their_count(task: Task) -> None:
+def test_unknown_names_are_said_once_with_their_count(task: TaskData) -> None:
     document = predictions("patient")
     for turns in document.values():
         turns[0]["response"] += " [nowhere]"
@@ -106,7 +106,7 @@ def test_unknown_names_are_said_once_with_their_count(task: Task) -> None:
     assert [line for line in warnings if "inn.colour (8 times)" in line]
 
 
-def test_several_reference_sets(task: Task, tmp_path: Path) -> None:
+def test_several_reference_sets(task: TaskData, tmp_path: Path) -> None:
     folder = tmp_path / "town"
     shutil.copytree(TOWN, folder)
     (folder / "references" / "mwz22.json").write_bytes((folder / "references" / "town.json").read_bytes())
@@ -115,7 +115,7 @@ def test_several_reference_sets(task: Task, tmp_path: Path) -> None:
     assert output["bleu"]["mwz22"] == output["bleu"]["town"]
 
 
-def test_runs_can_be_saved_and_loaded(task: Task, tmp_path: Path) -> None:
+def test_runs_can_be_saved_and_loaded(task: TaskData, tmp_path: Path) -> None:
     from dialeval import load
 
     run = evaluate({name: predictions(name) for name in ("patient", "hasty")}, task, dst=True)
@@ -147,5 +147,5 @@ def test_goals_that_nobody_can_meet_are_refused(tmp_path: Path) -> None:
         load_task(folder)
     lines = [str(fault) for fault in caught.value.faults]
     assert len(lines) == 2
-    assert "town01.eatery.requestable: nobody can tell 'FAX'" in lines[0]
+    assert "town01.eatery.requestable: no system can give 'FAX'" in lines[0]
     assert "town02.zeppelin: the ontology has no such domain" in lines[1]

@@ -57,17 +57,17 @@ def main() -> None:
 
 
 def _make(ratings: Path, output: Path) -> None:
-    from dialeval.reports.judge_folder import make_judge
+    from dialeval.adem import train
 
-    made = make_judge(
+    card = train(
         [ratings / f"{name}.jsonl.gz" for name in TRAINED],
         [ratings / f"{name}.jsonl.gz" for name in TESTED],
         licences=TRAINED,
         command="python tools/make_checkpoint.py RATINGS_FOLDER",
         title="The judge of dialogue responses that ships with dialeval",
     )
-    made.save(output)
-    sys.stdout.write(made.card())
+    card.save(output)
+    sys.stdout.write(card.text())
 
 
 if __name__ == "__main__":

@@ -10,28 +10,46 @@
     judge.score([["hi", "how are you?"]], ["fine, and you?"], [["i am well"]])
     train(["ratings.jsonl"]).save("judge/")                                # another one; open_judge("judge/")
 
-A front door: everything lives elsewhere, and PyTorch is imported when one of its models is asked for.
+Everything is defined elsewhere; PyTorch is imported when one of its models is asked for.
 """
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from functools import wraps
+from typing import TYPE_CHECKING, Any, ParamSpec
 
+from dialeval.analysis.judges import MadeJudge, make_judge
 from dialeval.metrics.learned.attack import attack
 from dialeval.metrics.learned.judge import Judge, open_judge
-from dialeval.reports.judge_folder import make_judge as train
+from dialeval.reports.judge_card import JudgeCard
 
 if TYPE_CHECKING:
-    from dialeval.metrics.learned.finetuning import finetune
-    from dialeval.metrics.learned.hierarchical import ADEMWithEncoder, EncoderSettings
-    from dialeval.metrics.learned.model import ADEM
+    from dialeval.metrics.learned.training.finetuning import finetune
+    from dialeval.metrics.learned.training.hierarchical import ADEMWithEncoder, EncoderSettings
+    from dialeval.metrics.learned.training.model import ADEM
 
 __all__ = ["ADEM", "ADEMWithEncoder", "EncoderSettings", "Judge", "attack", "finetune", "open_judge", "train"]
 
 _MODELS = {
-    "ADEM": "dialeval.metrics.learned.model",
-    "ADEMWithEncoder": "dialeval.metrics.learned.hierarchical",
-    "EncoderSettings": "dialeval.metrics.learned.hierarchical",
-    "finetune": "dialeval.metrics.learned.finetuning",
+    "ADEM": "dialeval.metrics.learned.training.model",
+    "ADEMWithEncoder": "dialeval.metrics.learned.training.hierarchical",
+    "EncoderSettings": "dialeval.metrics.learned.training.hierarchical",
+    "finetune": "dialeval.metrics.learned.training.finetuning",
 }
+
+
+Options = ParamSpec("Options")
+
+
+def _with_card(make: Callable[Options, MadeJudge]) -> Callable[Options, JudgeCard]:
+    @wraps(make)
+    def train(*args: Options.args, **kwargs: Options.kwargs) -> JudgeCard:
+        return JudgeCard(make(*args, **kwargs))
+
+    return train
+
+
+train = _with_card(make_judge)
+"""`make_judge`, with the judge's card: what it returns has `save`, `tables` and `text`, and the judge as `judge`."""
 
 
 def __getattr__(name: str) -> Any:

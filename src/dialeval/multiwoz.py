@@ -1,4 +1,4 @@
-"""Task dialogues in the form of the MultiWOZ evaluation: front door to Inform, Success, BLEU, richness, tracking.
+"""TaskData dialogues in the form of the MultiWOZ evaluation: front door to Inform, Success, BLEU, richness, tracking.
 
     from dialeval.multiwoz import Evaluator
 
@@ -28,7 +28,7 @@ from dialeval.engine.task_dialogues import (
 )
 from dialeval.engine.transcripts import with_transcripts
 from dialeval.resources.ontology import MULTIWOZ, load_ontology
-from dialeval.resources.task import Task, load_task
+from dialeval.resources.task import TaskData, load_task
 from dialeval.text.delexicalised import slot_domains
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class Evaluator:
         richness: bool = True,
         dst: bool = False,
         *,
-        data: str | os.PathLike[str] | Task | None = None,
+        data: str | os.PathLike[str] | TaskData | None = None,
         split: str | None = None,
         fallback: Fallback = "file",
         strict: bool = False,
@@ -62,7 +62,7 @@ class Evaluator:
         ratio: Ratio = "historical",
     ) -> None:
         self.choices = Choices(bleu, success, richness, dst, fallback, strict, unify_booking, ratio)
-        self.task = data if isinstance(data, Task) else load_task(data, split)
+        self.task = data if isinstance(data, TaskData) else load_task(data, split)
         self.warnings: tuple[str, ...] = ()
 
     def read(self, predictions: Any) -> list[Predictions]:
@@ -96,7 +96,7 @@ class Evaluator:
         return {system: [each for each in found if each.causes] for system, found in every.items()}
 
 
-def evaluate(predictions: Any, data: str | os.PathLike[str] | Task | None = None, **options: Any) -> Run:
+def evaluate(predictions: Any, data: str | os.PathLike[str] | TaskData | None = None, **options: Any) -> Run:
     """Evaluate one or several systems; `options` are those of `Evaluator`."""
     return Evaluator(data=data, **options).run(predictions)
 

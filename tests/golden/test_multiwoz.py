@@ -12,7 +12,7 @@ import pytest
 
 from dialeval.core.result import Run
 from dialeval.multiwoz import Evaluator, add_slot_domains, dialogue_rows
-from dialeval.resources.task import Task, load_task
+from dialeval.resources.task import TaskData, load_task
 
 pytestmark = pytest.mark.golden
 
@@ -28,7 +28,7 @@ def folder(shared_data: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def task(folder: Path) -> Task:
+def task(folder: Path) -> TaskData:
     return load_task(folder)
 
 
@@ -62,7 +62,7 @@ def test_nothing_golden_is_left_out(golden: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(("name", "variant"), CASES)
-def test_every_figure(folder: Path, task: Task, golden: dict[str, Any], name: str, variant: str) -> None:
+def test_every_figure(folder: Path, task: TaskData, golden: dict[str, Any], name: str, variant: str) -> None:
     expected = golden[name]["outputs"][variant]
     evaluator = Evaluator(dst=name not in POLICY, data=task)
     found = evaluator.evaluate(predictions(folder, name, variant))
@@ -76,7 +76,7 @@ def test_every_figure(folder: Path, task: Task, golden: dict[str, Any], name: st
 
 @pytest.mark.parametrize(("name", "variant"), CASES)
 def test_every_dialogue(
-    folder: Path, task: Task, golden: dict[str, Any], verdicts: dict[Any, Any], name: str, variant: str
+    folder: Path, task: TaskData, golden: dict[str, Any], verdicts: dict[Any, Any], name: str, variant: str
 ) -> None:
     run = Evaluator(bleu=False, richness=False, data=task).run({name: predictions(folder, name, variant)})
     rows = {row["dialog_id"]: row for row in dialogue_rows(run, task)}
@@ -94,7 +94,7 @@ def test_every_dialogue(
             assert scored == counts["dialogues_per_domain"][domain]
 
 
-def test_the_exact_ratio_changes_three_dialogues(folder: Path, task: Task) -> None:
+def test_the_exact_ratio_changes_three_dialogues(folder: Path, task: TaskData) -> None:
     for name, expected in (("damd", {"pmul4440"}), ("pptod", {"sng0805", "mul2281"})):
         both: list[Run] = [
             Evaluator(bleu=False, richness=False, ratio=ratio, data=task).run({name: predictions(folder, name)})
@@ -104,7 +104,7 @@ def test_the_exact_ratio_changes_three_dialogues(folder: Path, task: Task) -> No
         assert {key for key in rows[0] if rows[0][key] != rows[1][key]} == expected
 
 
-def test_the_input_is_left_as_it_was_and_a_second_time_gives_the_same(folder: Path, task: Task) -> None:
+def test_the_input_is_left_as_it_was_and_a_second_time_gives_the_same(folder: Path, task: TaskData) -> None:
     document = predictions(folder, "damd")
     before = copy.deepcopy(document)
     evaluator = Evaluator(data=task)
@@ -112,7 +112,7 @@ def test_the_input_is_left_as_it_was_and_a_second_time_gives_the_same(folder: Pa
     assert document == before
 
 
-def test_what_is_missing_is_said_and_strict_counts_it(folder: Path, task: Task) -> None:
+def test_what_is_missing_is_said_and_strict_counts_it(folder: Path, task: TaskData) -> None:
     evaluator = Evaluator(bleu=False, richness=False, data=task)
     loose = evaluator.run({"damd": predictions(folder, "damd")})
     [warning] = [line for line in evaluator.warnings if "covers" in line]
@@ -137,7 +137,7 @@ def test_domains_out_of_slot_names_are_those_of_the_policy_systems(folder: Path)
                 assert set(turn["active_domains"]) == set(other["active_domains"])
 
 
-def test_every_failed_dialogue_has_a_cause(folder: Path, task: Task, verdicts: dict[Any, Any]) -> None:
+def test_every_failed_dialogue_has_a_cause(folder: Path, task: TaskData, verdicts: dict[Any, Any]) -> None:
     [failures] = Evaluator(data=task).failures(predictions(folder, "ubar")).values()
     lost = {
         dialogue
@@ -148,7 +148,7 @@ def test_every_failed_dialogue_has_a_cause(folder: Path, task: Task, verdicts: d
     assert all(each.causes for each in failures)
 
 
-def test_unified_booking_slots_raise_tracking(folder: Path, task: Task) -> None:
+def test_unified_booking_slots_raise_tracking(folder: Path, task: TaskData) -> None:
     apart, unified = (
         Evaluator(bleu=False, success=False, richness=False, dst=True, unify_booking=unify, data=task).evaluate(
             predictions(folder, "ubar")

@@ -6,6 +6,7 @@ import os
 import pickle
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -40,9 +41,9 @@ def parses(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     seen: list[Path] = []
     read = vector_text.read_text
 
-    def counted(path: Path, add: vector_text.Add) -> None:
+    def counted(path: Path) -> Iterator[vectorstore.WordRows]:
         seen.append(path)
-        read(path, add)
+        yield from read(path)
 
     monkeypatch.setattr(vector_text, "read_text", counted)
     return seen
@@ -193,8 +194,8 @@ def test_a_file_that_changes_meanwhile_is_refused(tmp_path: Path, monkeypatch: p
     path = settled(tmp_path / "v.txt", TEXT)
     read = vector_text.read_text
 
-    def meddle(source: Path, add: vector_text.Add) -> None:
-        read(source, add)
+    def meddle(source: Path) -> Iterator[vectorstore.WordRows]:
+        yield from read(source)
         settled(path, TEXT + "more 1 2\n", age=1)
 
     monkeypatch.setattr(vector_text, "read_text", meddle)

@@ -126,29 +126,3 @@ def test_every_fault_of_every_table_at_once(tmp_path: Path) -> None:
     assert "inns.json: [1].place: is no text or number" in text
     assert "inns.json: [2]: is no object" in text
     assert "carts.json: there is no such file" in text
-
-
-def test_every_fault_of_an_ontology_at_once(tmp_path: Path) -> None:
-    path = tmp_path / "ontology.toml"
-    path.write_text(
-        'fuzy = 1\nreferences = "x"\nfuzzy_ratio = 900\ndont_care = "any"\n[words]\nNAME = "name"\n'
-        '[domains.inn]\ntable = 3\ncolour = "red"\n'
-        '[domains.cart]\ntable = "x.json"\noffer = "CART"\n[[values]]\nslots = ["a"]\nrule = "guess"\n'
-    )
-    with pytest.raises(DataError) as caught:
-        load_ontology(path)
-    places = [fault.where.removeprefix(f"{path}: ") for fault in caught.value.faults]
-    assert set(places) == {
-        "fuzy",
-        "references",
-        "fuzzy_ratio",
-        "dont_care",
-        "words.NAME",
-        "domains.inn.table",
-        "domains.inn.colour",
-        "domains.cart.offer",
-        "values[0].rule",
-    }
-    path.write_text("not = toml = at all")
-    with pytest.raises(DataError, match="not TOML"):
-        load_ontology(path)

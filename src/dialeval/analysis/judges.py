@@ -1,262 +1,178 @@
-"""Training a judge, and finding out honestly how good it is.
-
-Validation leaves whole data sets out: a set is judged by weights that were fitted to the other training sets, without
-any row whose context occurs in it. Sets that were never meant for training (`tests`) are judged likewise. With a single
-set there is no other one to learn from; its contexts are then dealt into `FOLDS` parts, each judged by the others.
-
-Beside the judge stand what it has to beat: the untrained identity, the paper's recipe, overlap with the reference,
-averaged word vectors, and the mere length of the response. Correlations are with the mean human score, per set, and
-their mean over the sets that have references; intervals come from a bootstrap that draws contexts.
-"""
+"""Making a judge: read ratings, train, validate on what was left out, attack; and attacks on the rows of files."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from importlib.util import find_spec
+import math
+import os
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from dialeval.analysis.correlation import Points
-from dialeval.analysis.draws import DEFAULT_LEVEL, DEFAULT_RESAMPLES, DEFAULT_SEED, draws, percentiles
-from dialeval.analysis.matching import score_ratings
-from dialeval.core.arrays import Floats, Ints
-from dialeval.core.errors import SettingError
-from dialeval.data.rows.ratings import OVERALL, Ratings
-from dialeval.engine.resources import Resources
-from dialeval.metrics.learned.examples import TURNS, Examples, examples_of
-from dialeval.metrics.learned.fitting import AdemSettings, fit_adem, fit_identity
-from dialeval.metrics.learned.paper import PaperSettings, fit_paper
+from dialeval import sample
+from dialeval.analysis.judge_validation import Validation, validation
+from dialeval.core.needs import Need
+from dialeval.data.formats.opening import PathSource
+from dialeval.data.rows.ratings import Ratings, read_ratings
+from dialeval.data.rows.reading import attach, read_files, read_texts
+from dialeval.data.rows.system import Rows
+from dialeval.metrics.learned.attack import Attack, attack
+from dialeval.metrics.learned.judge import Judge, files_digest, open_judge, open_vectors
+from dialeval.metrics.learned.training.examples import examples_of
+from dialeval.metrics.learned.training.fitting import AdemSettings
+from dialeval.metrics.learned.training.recipe import Recipe
 from dialeval.metrics.learned.weights import Weights
-from dialeval.resources.sentence_vectors import SentenceVectors
+from dialeval.resources.encoder_files import MINILM
+from dialeval.resources.progress import Progress
 
-KINDS = ("identity", "adem", "paper")
-BASELINES = ("bleu-4", "rouge-l", "embedding-average", "length")
-FOLDS = 5
-_FEWEST_ROWS = 20
-
-Progress = Callable[[str, int, int], None]
-"""Told what is being done, of how many steps, and how many more are done."""
+ATTACKED_ROWS = 500
+"""Rated rows, drawn by a fixed seed, on which a new judge is attacked."""
 
 
-@dataclass(frozen=True)
-class Recipe:
-    """How a judge is made of ratings."""
+@dataclass(frozen=True, eq=False)
+class MadeJudge:
+    """A trained judge, and everything that its model card reports."""
 
-    kind: str = "adem"
-    adem: AdemSettings = field(default_factory=AdemSettings)
-    paper: PaperSettings = field(default_factory=PaperSettings)
-    turns: int = TURNS
-    quality: str = OVERALL
+    weights: Weights
+    validation: Validation | None
+    attacks: Sequence[Attack]
+    data: Sequence[Mapping[str, Any]]
+    settings: Mapping[str, Any]
+    command: str
+    title: str
 
-    def __post_init__(self) -> None:
-        if self.kind not in KINDS:
-            raise SettingError(f"a judge is one of {', '.join(KINDS)}, not {self.kind!r}")
-        if self.turns < 1:
-            raise SettingError("a context has at least one turn")
-
-    def fit(self, examples: Examples, kind: str | None = None) -> Weights:
-        """The judge of all examples."""
-        kind = kind or self.kind
-        if kind == "identity":
-            return fit_identity(examples)
-        return fit_adem(examples, self.adem) if kind == "adem" else fit_paper(examples, self.paper)
+    def save(self, folder: str | os.PathLike[str]) -> Path:
+        """Write `judge.safetensors` and `judge.json`, the latter with data, settings and results."""
+        facts: dict[str, Any] = {"data": [dict(each) for each in self.data], "settings": dict(self.settings)}
+        if self.validation is not None:
+            agreement = asdict(self.validation)
+            facts["validation"] = _plain({name: agreement[name] for name in ("sets", "mean", "resamples")})
+        facts["attacks"] = _plain([asdict(each) for each in self.attacks])
+        return replace(self.weights, facts=facts).save(folder)
 
 
-@dataclass(frozen=True)
-class Agreed:
-    """How far scores agree with people on one set, or on the mean of sets; each value with its interval."""
-
-    rows: int
-    pearson: float
-    spearman: float
-    pearson_interval: tuple[float, float]
-    spearman_interval: tuple[float, float]
-
-
-@dataclass(frozen=True)
-class Validation:
-    """Agreement by set and then by judge or baseline; `mean` is that over the sets with references."""
-
-    sets: Mapping[str, Mapping[str, Agreed]]
-    mean: Mapping[str, Agreed]
-    referenced: Sequence[str]
-    resamples: int = DEFAULT_RESAMPLES
-
-
-def train(
-    ratings: Ratings,
-    vectors: SentenceVectors,
-    recipe: Recipe | None = None,
-    tests: Ratings | None = None,
+def make_judge(
+    ratings: Sequence[PathSource],
+    tests: Sequence[PathSource] = (),
+    *,
+    encoder: str | os.PathLike[str] = MINILM,
+    kind: str = "adem",
+    strength: float | None = None,
+    response_strength: float | None = None,
+    rank: int | None = None,
+    turns: int = 3,
+    tokens: int | None = None,
+    quality: str = "overall",
+    licences: Mapping[str, str] | None = None,
     validate: bool = True,
+    device: str = "cpu",
+    fields: Mapping[str, str] | None = None,
     progress: Progress | None = None,
-) -> tuple[Weights, Validation | None]:
-    """The judge that ratings make, and what it is worth on the sets that were left out."""
-    recipe = recipe or Recipe()
-    trained = set(ratings.datasets)
-    every = ratings if tests is None else _joined(ratings, tests)
-    _told(progress, "encoding", len(every), 0)
-    examples = examples_of(every, vectors, recipe.turns, recipe.quality)
-    _told(progress, "encoding", len(every), len(every))
-    known = examples.of_sets([name for name in examples.names if name in trained])
-    weights = recipe.fit(known)
-    encoder = vectors.encoder
-    files = getattr(encoder, "files", None)
-    weights = replace(
-        weights,
-        encoder=encoder.name,
-        encoder_digest=encoder.digest if files is None else files.digest,
-        tokens=getattr(encoder, "tokens", 0),
-        turns=recipe.turns,
-    )
-    return weights, validation(every, examples, known, recipe, progress) if validate else None
+    command: str = "dialeval.adem.train(...)",
+    title: str = "A judge of dialogue responses",
+) -> MadeJudge:
+    """Train a judge on files of rated rows; `tests` are files to validate on only. See `dialeval adem train --help`.
 
-
-def validation(
-    ratings: Ratings, examples: Examples, known: Examples, recipe: Recipe, progress: Progress | None = None
-) -> Validation:
-    """Judges and baselines on every set; `known` are the examples that may be learned from."""
-    columns = {name: np.full(len(examples), np.nan) for name in _kinds(recipe)}
-    splits = list(_splits(examples, known))
-    fitted: dict[tuple[str, bytes], Weights] = {}
-    for name, test, others in splits:
-        for kind, values in columns.items():
-            key = kind, np.packbits(np.isin(known.rows, others.rows)).tobytes()
-            if key not in fitted:
-                fitted[key] = recipe.fit(others, kind)
-            mine = examples.take(test)
-            values[test] = fitted[key].score(
-                mine.context, mine.reference, mine.response, mine.has_context, mine.has_reference
-            )
-        _told(progress, f"validating on {name}", len(splits), 1)
-    columns |= {name: values[examples.rows] for name, values in _baselines(ratings, recipe.quality).items()}
-    return _compared(columns, examples)
-
-
-def _kinds(recipe: Recipe) -> list[str]:
-    """The judges to compare; the paper's needs PyTorch and is left out where there is none."""
-    kinds = ["identity", "adem"]
-    return [*kinds, "paper"] if recipe.kind == "paper" or find_spec("torch") is not None else kinds
-
-
-def _splits(examples: Examples, known: Examples) -> Iterator[tuple[str, Ints, Examples]]:
-    """By set: the rows to judge, and the examples to learn from."""
-    for number, name in enumerate(examples.names):
-        test: Ints = np.flatnonzero(examples.sets == number)
-        if len(test) < _FEWEST_ROWS:
-            continue
-        others = known.take(known.sets != number).without(examples.take(test))
-        if len(others) >= _FEWEST_ROWS and _differ(others):
-            yield name, test, others
-            continue
-        contexts = np.unique(examples.contexts[test])
-        dealt = dict(
-            zip(np.random.default_rng(DEFAULT_SEED).permutation(contexts).tolist(), range(len(contexts)), strict=True)
-        )
-        fold = np.array([dealt[context] % FOLDS for context in examples.contexts[test].tolist()])
-        for part in range(FOLDS):
-            held: Ints = test[fold == part]
-            rest = known.without(examples.take(held))
-            if len(held) and _differ(rest):
-                yield f"{name} ({part + 1}/{FOLDS})", held, rest
-
-
-def _differ(examples: Examples) -> bool:
-    """Whether there is anything to learn: some set holds ratings that are not all equal."""
-    return any(np.ptp(examples.scores[examples.sets == number]) > 0 for number in np.unique(examples.sets))
-
-
-def _baselines(ratings: Ratings, quality: str) -> dict[str, Floats]:
-    """What simple metrics give every rated row; those that cannot run here are left out."""
-    vectors = "wordllama" if find_spec("wordllama") and find_spec("tokenizers") else None
-    texts = [turn for context in ratings.contexts for turn in context] or list(ratings.responses)
-    resources = Resources(train=texts, embeddings=vectors)
-    there = [name for name in BASELINES if name != "embedding-average" or vectors is not None]
-    if not any(ratings.references):
-        there = ["length"]
-    found = score_ratings(ratings, quality, resources, there)
-    return {name: values for name, values in found.metrics.items() if name in BASELINES}
-
-
-def _compared(columns: Mapping[str, Floats], examples: Examples) -> Validation:
-    sets: dict[str, dict[str, Agreed]] = {}
-    referenced: list[str] = []
-    resampled: dict[str, list[Floats]] = {}
-    for number, name in enumerate(examples.names):
-        mine = examples.sets == number
-        if not (mine & ~np.isnan(columns["identity"])).any():
-            continue
-        sets[name] = {}
-        # A set counts as one with references where nearly all its rows have one, or those that have are judged apart.
-        rows = mine & examples.has_reference if examples.has_reference[mine].any() else mine
-        if examples.has_reference[mine].any():
-            referenced.append(name)
-        for judge, values in columns.items():
-            chosen = rows & ~np.isnan(values)
-            agreed, spread = _agreed(values[chosen], examples.scores[chosen], examples.contexts[chosen])
-            sets[name][judge] = agreed
-            if name in referenced:
-                resampled.setdefault(judge, []).append(spread)
-    mean = {judge: _mean([sets[name][judge] for name in referenced], parts) for judge, parts in resampled.items()}
-    return Validation(sets, mean, referenced)
-
-
-def _agreed(values: Floats, scores: Floats, contexts: Ints) -> tuple[Agreed, Floats]:
-    """Agreement on one set, and Pearson's and Spearman's coefficients of every resample."""
-    if len(values) < 3:
-        nothing = float("nan")
-        return Agreed(len(values), nothing, nothing, (nothing, nothing), (nothing, nothing)), np.full(
-            (DEFAULT_RESAMPLES, 2), np.nan
-        )
-    clusters = np.unique(contexts, return_inverse=True)[1].astype(np.int64)
-    points = Points(values, scores, clusters)
-    pearson, spearman = points.values()[:2].tolist()
-    spread = np.concatenate([points.resampled(counts)[:, :2] for counts in draws(int(clusters.max()) + 1)])
-    return Agreed(len(values), pearson, spearman, percentiles(spread[:, 0]), percentiles(spread[:, 1])), spread
-
-
-def _mean(sets: Sequence[Agreed], resampled: Sequence[Floats]) -> Agreed:
-    """The mean over sets; a set in which a judge is constant counts as 0, since it then says nothing."""
-    means = np.nan_to_num(np.stack(resampled)).mean(axis=0)
-    return Agreed(
-        sum(each.rows for each in sets),
-        float(np.mean(np.nan_to_num([each.pearson for each in sets]))),
-        float(np.mean(np.nan_to_num([each.spearman for each in sets]))),
-        percentiles(means[:, 0], DEFAULT_LEVEL),
-        percentiles(means[:, 1], DEFAULT_LEVEL),
-    )
-
-
-def _joined(first: Ratings, second: Ratings) -> Ratings:
-    """Both, one below the other."""
-    qualities = dict.fromkeys([*first.annotations, *second.annotations])
-    nothing: Floats = np.empty(0)
-
-    def values(quality: str) -> Floats:
-        return np.concatenate([part.values.get(quality, np.full(len(part), np.nan)) for part in (first, second)])
-
-    def annotations(quality: str) -> list[Any]:
-        return [row for part in (first, second) for row in part.annotations.get(quality, [nothing] * len(part))]
-
-    def both(name: str) -> list[Any]:
-        return [*getattr(first, name), *getattr(second, name)]
-
-    return Ratings(
-        datasets=both("datasets"),
-        dialogues=both("dialogues"),
-        systems=both("systems"),
-        contexts=both("contexts"),
-        responses=both("responses"),
-        references=both("references"),
-        levels=both("levels"),
-        scales=np.concatenate((first.scales, second.scales)),
-        annotations={quality: annotations(quality) for quality in qualities},
-        values={quality: values(quality) for quality in qualities},
-    )
-
-
-def _told(progress: Progress | None, what: str, of: int, more: int) -> None:
+    `progress` counts steps: the encoding of all texts, then each fit on what remains when some rows are left out.
+    """
+    given = {"strength": strength, "response_strength": response_strength, "rank": rank}
+    adem = AdemSettings(**{name: value for name, value in given.items() if value is not None})  # type: ignore[arg-type]
+    recipe = Recipe(kind, adem, turns=turns, quality=quality)
+    rated = read_ratings(ratings, fields)
+    every = read_ratings([*ratings, *tests], fields) if tests else rated
+    others = every.take(np.arange(len(rated), len(every))) if tests else rated
+    vectors = open_vectors(encoder, tokens, device)
     if progress is not None:
-        progress(what, of, more)
+        progress(0, None)
+    examples = examples_of(every, vectors, turns, quality)
+    trained = set(rated.datasets)
+    known = examples.of_sets([name for name in examples.names if name in trained])
+    weights = replace(
+        recipe.fit(known),
+        encoder=vectors.encoder.name,
+        encoder_digest=files_digest(vectors.encoder),
+        tokens=getattr(vectors.encoder, "tokens", 0),
+        turns=turns,
+    )
+    agreement = validation(every, examples, known, recipe, progress) if validate else None
+    tried = _some(others)
+    attacks = attack(Judge(weights, vectors), tried.contexts, tried.responses, tried.references)
+    data = _data(rated, licences or {})
+    return MadeJudge(weights, agreement, attacks, data, _settings(recipe, weights), command, title)
+
+
+def attack_files(
+    responses: Sequence[PathSource] | None = None,
+    references: PathSource | None = None,
+    contexts: PathSource | None = None,
+    judge: PathSource | None = None,
+    encoder: PathSource | None = None,
+    device: str = "cpu",
+    fields: Mapping[str, str] | None = None,
+) -> list[Attack]:
+    """Every attack on every row of files of responses, or of the shipped sample; see `metrics.learned.attack`."""
+    if responses is None:
+        folder = sample.folder()
+        responses = sorted((folder / "responses").iterdir())
+        references, contexts = folder / "references.txt", folder / "contexts.txt"
+    systems = read_files(responses, fields)
+    for need, source in ((Need.REFERENCE, references), (Need.CONTEXT, contexts)):
+        if source is not None:
+            column = read_texts(source, need, fields)
+            systems = [attach(rows, need, column, os.fspath(source)) for rows in systems]
+    texts = [text for rows in systems for text in rows.responses]
+    opened = open_judge(judge, encoder, device)
+    return attack(opened, _lists(systems, Need.CONTEXT), texts, _lists(systems, Need.REFERENCE))
+
+
+def _lists(systems: Sequence[Rows], need: Need) -> list[Sequence[str]]:
+    """The texts of a need, row by row over all systems; an empty list where a system has none."""
+    lists: list[Any] = []
+    for rows in systems:
+        lists += list(rows.columns[need]) if need in rows.columns else [()] * len(rows)
+    return lists
+
+
+def _some(ratings: Ratings) -> Ratings:
+    """Rows with a context and a reference, where there are such; not more than `ATTACKED_ROWS`."""
+    both = np.array([bool(c) and bool(r) for c, r in zip(ratings.contexts, ratings.references, strict=True)], np.bool_)
+    rows = np.flatnonzero(both) if both.any() else np.arange(len(ratings))
+    return ratings.take(np.sort(np.random.default_rng(0).permutation(rows)[:ATTACKED_ROWS]))
+
+
+def _data(ratings: Ratings, licences: Mapping[str, str]) -> list[dict[str, Any]]:
+    """By data set: its name, its rows and its licence."""
+    return [
+        {"name": name, "rows": rows, "licence": licences.get(name, "not stated")}
+        for name, rows in Counter(ratings.datasets).items()
+    ]
+
+
+def _settings(recipe: Recipe, weights: Weights) -> dict[str, Any]:
+    """The settings by the names that people read."""
+    settings: dict[str, Any] = {
+        "kind": recipe.kind,
+        "quality": recipe.quality,
+        "turns of the context": recipe.turns,
+        "encoder": weights.encoder,
+        "encoder digest": weights.encoder_digest,
+        "tokens of a text": weights.tokens,
+    }
+    if recipe.kind == "adem":
+        adem = recipe.adem
+        settings |= {"strength": adem.strength, "response strength": adem.response_strength, "rank": adem.rank}
+    return settings
+
+
+def _plain(value: Any) -> Any:
+    """Numbers rounded to what a resample can tell, so that the last bits of a machine do not change the file."""
+    if isinstance(value, Mapping):
+        return {name: _plain(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(part) for part in value]
+    if isinstance(value, float):
+        return None if math.isnan(value) else round(value, 4)
+    return value

@@ -129,18 +129,20 @@ def train(
     Rated rows are .jsonl, .json, .csv, .tsv or .parquet with `response`, `scores` (or `overall`, `score`, `rating`),
     and `context`, `reference` or both. The table that is printed stands in the card as well.
     """
+    from dialeval.analysis.judges import make_judge
     from dialeval.core.files import check_writable
-    from dialeval.reports.judge_card import NOT_VALIDATED
-    from dialeval.reports.judge_folder import make_judge
+    from dialeval.reports.judge_card import NOT_VALIDATED, JudgeCard, weaknesses
 
     check_writable(output)
     with progress_bar() as progress:
-        made = make_judge([*ratings, *more], tests, progress=progress, command=_command(), **options)
-    made.save(output)
-    _print(made.tables())
+        steps = _steps(progress, "validating")
+        made = make_judge([*ratings, *more], tests, progress=steps, command=_command(), **options)
+    card = JudgeCard(made)
+    card.save(output)
+    _print(card.tables())
     if made.validation is not None and not made.validation.sets:
         click.echo(f"warning: {NOT_VALIDATED}", err=True)
-    for line in made.weaknesses():
+    for line in weaknesses(made.attacks):
         click.echo(f"weakness: {line}", err=True)
     click.echo(f"saved in {output}", err=True)
 
@@ -182,9 +184,9 @@ def attack(
 
     Without RESPONSES the shipped sample is used.
     """
-    from dialeval.analysis.attacks import attack_rows
+    from dialeval.analysis.judges import attack_files
 
-    found = attack_rows(responses or None, references, contexts, judge, encoder, device, fields)
+    found = attack_files(responses or None, references, contexts, judge, encoder, device, fields)
     _show_attacks(found, format_)
 
 
@@ -219,10 +221,26 @@ def finetune(dialogues: tuple[str, ...], output: Path, encoder: str, device: str
 
     check_writable(output)
     with progress_bar() as progress:
-        losses = run(dialogues, output, encoder=encoder, device=device, progress=progress, **settings)
+        losses = run(
+            dialogues, output, encoder=encoder, device=device, progress=_steps(progress, "training"), **settings
+        )
     for epoch, loss in enumerate(losses, 1):
         click.echo(f"epoch {epoch}: loss {loss:.4f}", err=True)
     click.echo(f"saved in {output}", err=True)
+
+
+def _steps(progress: Callable[[str, int, int], None] | None, name: str) -> Callable[[int, int | None], None] | None:
+    """The bar as a function of what is done in all; the bar itself counts what is done more."""
+    if progress is None:
+        return None
+    before = 0
+
+    def step(done: int, total: int | None) -> None:
+        nonlocal before
+        progress(name, total or 1, done - before)
+        before = done
+
+    return step
 
 
 def _show_attacks(found: Sequence[Attack], format_: str) -> None:

@@ -1,4 +1,4 @@
-"""Task dialogues: read predictions, say what is missing in them, fold the metrics; and explain single dialogues.
+"""TaskData dialogues: read predictions, say what is missing in them, fold the metrics; and explain single dialogues.
 
 The defaults give the figures of the MultiWOZ evaluation. What that evaluation does without a word is said here: how
 much of the data a system covers and what the rest is worth, where true states stand in for a system's, which
@@ -32,7 +32,7 @@ from dialeval.metrics.task.richness import Richness
 from dialeval.metrics.task.success import Success
 from dialeval.metrics.task.tracking import Tracking
 from dialeval.metrics.task.turns import Fallback, dialogue_turns
-from dialeval.resources.task import Task
+from dialeval.resources.task import TaskData
 from dialeval.text.delexicalised import unknown_placeholders
 from dialeval.text.similarity import Ratio
 
@@ -56,7 +56,7 @@ class Choices:
         """The metric Inform."""
         return Inform(fallback=self.fallback, missing="failed" if self.strict else "ignored", ratio=self.ratio)
 
-    def metrics(self, task: Task) -> dict[str, Metric[Any]]:
+    def metrics(self, task: TaskData) -> dict[str, Metric[Any]]:
         """The metrics that do not need states, by the names that people know; settings stand in the signature."""
         missing: Any = "failed" if self.strict else "ignored"
         metrics: dict[str, Metric[Any]] = {}
@@ -108,7 +108,9 @@ class Explanations(Fact[tuple[Explanation, ...], tuple[Explanation, ...]]):
         return state
 
 
-def evaluate_task(predictions: Any, task: Task, choices: Choices | None = None, options: Options | None = None) -> Run:
+def evaluate_task(
+    predictions: Any, task: TaskData, choices: Choices | None = None, options: Options | None = None
+) -> Run:
     """Evaluate one or several systems; `predictions` may have been read before."""
     choices = choices or Choices()
     metrics, tracking = choices.metrics(task), choices.tracking()
@@ -129,7 +131,7 @@ def evaluate_task(predictions: Any, task: Task, choices: Choices | None = None, 
 
 
 def _evaluated(
-    systems: Sequence[Predictions], task: Task, plans: Sequence[Plan], options: Options | None = None
+    systems: Sequence[Predictions], task: TaskData, plans: Sequence[Plan], options: Options | None = None
 ) -> Evaluation:
     # One thread: these metrics are plain Python, and threads would only wait for each other.
     options = replace(options or Options(), threads=1)
@@ -154,7 +156,7 @@ _NO_STATES = "needs a `state` in every turn: without, the true states would be c
 
 
 def _refuse_tracking(
-    systems: Sequence[Predictions], metrics: Mapping[str, Any], tracking: Mapping[str, Any], task: Task
+    systems: Sequence[Predictions], metrics: Mapping[str, Any], tracking: Mapping[str, Any], task: TaskData
 ) -> None:
     if not tracking:
         return
@@ -169,7 +171,7 @@ def _refuse_tracking(
         )
 
 
-def _warnings(system: Predictions, result: Result, task: Task, choices: Choices) -> Iterator[str]:
+def _warnings(system: Predictions, result: Result, task: TaskData, choices: Choices) -> Iterator[str]:
     name, files = system.rows.system, task.files
     dialogues, turns = len(files.turns), sum(files.turns.values())
     if system.dialogues < dialogues or system.short:
@@ -225,7 +227,7 @@ def _substitutes(system: Predictions, choices: Choices) -> Iterator[str]:
             )
 
 
-def _unknown_slots(system: Predictions, task: Task) -> dict[str, int]:
+def _unknown_slots(system: Predictions, task: TaskData) -> dict[str, int]:
     """Slots of states that nothing in the data knows, each with the number of turns that have it."""
     slot_name, known = task.ontology.states.slot, task.known_slots
     found: Counter[str] = Counter()
@@ -242,7 +244,7 @@ def _times(count: int) -> str:
 
 
 def explanations(
-    predictions: Any, task: Task, choices: Choices | None = None, dialogue: str | None = None
+    predictions: Any, task: TaskData, choices: Choices | None = None, dialogue: str | None = None
 ) -> dict[str, list[Explanation]]:
     """The explanation of one dialogue, or of all that a system gives, by system."""
     choices = choices or Choices()
@@ -286,7 +288,7 @@ def _count(value: float, name: str) -> float:
     return int(value) if name.startswith("num-") else value
 
 
-def dialogue_rows(run: Run, task: Task) -> Iterator[dict[str, Any]]:
+def dialogue_rows(run: Run, task: TaskData) -> Iterator[dict[str, Any]]:
     """One row per system and dialogue that it gives: whether each domain matched, and whether it succeeded."""
     for system, result in run.items():
         for at, dialogue in enumerate(task.files.turns):

@@ -20,14 +20,16 @@ if TYPE_CHECKING:
     from dialeval.core.result import Result, Run
     from dialeval.metrics.task.explain import Explanation
     from dialeval.metrics.task.offers import Step
-    from dialeval.resources.task import Task
+    from dialeval.resources.task import TaskData
 
 TRANSCRIPTS = "transcripts"
 MOST = 200
 """Dialogues of all systems together: about a megabyte."""
 
 
-def with_transcripts(run: Run, predictions: Any, task: Task, choices: Choices | None = None, most: int = MOST) -> Run:
+def with_transcripts(
+    run: Run, predictions: Any, task: TaskData, choices: Choices | None = None, most: int = MOST
+) -> Run:
     """The run with transcripts of the dialogues of `predictions`, those from which it was made."""
     found = {
         system: {each.dialogue: each for each in explained}

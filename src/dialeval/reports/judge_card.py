@@ -7,13 +7,16 @@ people; `judge.json` beside it holds them in full.
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
-from typing import Any
+from dataclasses import dataclass
+from pathlib import Path
 
-from dialeval.analysis.judges import Agreed, Validation
-from dialeval.metrics.learned.attack import Attack
-from dialeval.metrics.learned.weights import Weights
+from dialeval.analysis.judge_validation import Agreed, Validation
+from dialeval.analysis.judges import MadeJudge
+from dialeval.core.files import write_bytes
+from dialeval.metrics.learned.attack import ATTACKS, Attack
+from dialeval.metrics.learned.weights import CARD_FILE
 
 Rows = list[list[str]]
 
@@ -35,39 +38,89 @@ _LIMITS = (
     "facts and safety are outside of what it has seen. It knows only what the encoder's vector keeps of a text: its "
     "subject more than its logic."
 )
-_ATTACKS = {
-    "reversed": "its words in reverse order",
-    "dull": '"i do not know ." instead',
-    "random": "the response to another context instead",
-    "context": "the last turn of the context repeated instead",
-    "reference": "the first reference instead",
-}
-
-
+_NAMES = {"dull": "A dull answer", "random": "A response to something else", "context": "Echoing the context"}
 NOT_VALIDATED = "too few rated rows or contexts to leave any out, so nothing is known of what this judge is worth."
+_MEAN = "mean of sets with references"
+
+
+@dataclass(frozen=True)
+class JudgeCard:
+    """A trained judge with its model card."""
+
+    judge: MadeJudge
+
+    def save(self, folder: str | os.PathLike[str]) -> Path:
+        """Write `judge.safetensors`, `judge.json` and the card."""
+        path = self.judge.save(folder)
+        write_bytes(path / CARD_FILE, self.text().encode())
+        return path
+
+    def tables(self) -> list[tuple[str, Rows]]:
+        """What the training command prints."""
+        validation = self.judge.validation
+        tables = [("Attacks", attack_rows(self.judge.attacks))]
+        if validation is not None and validation.sets:
+            tables.insert(0, ("Spearman's rho on sets left out", validation_rows(validation)))
+        return tables
+
+    def text(self) -> str:
+        """The card, in Markdown."""
+        judge, weights = self.judge, self.judge.weights
+        data = [[str(each[name]) for name in ("name", "rows", "licence")] for each in judge.data]
+        parts = [
+            f"# {judge.title}",
+            _PURPOSE,
+            "## Data",
+            _markdown([["data set", "rows", "licence"], *data]),
+            "Only weights fitted to vectors of these texts are stored; no text is.",
+            "## Settings",
+            "\n".join(f"- {name}: {value}" for name, value in judge.settings.items()),
+            f"Made by: `{judge.command}`",
+            *_results(judge.validation),
+            "## Weaknesses",
+        ]
+        if judge.attacks:
+            listed = "\n".join(f"- {line}" for line in weaknesses(judge.attacks))
+            parts += [listed, _markdown(attack_rows(judge.attacks))]
+        parts.append(_LIMITS)
+        parts.append(
+            f"Weights: {weights.kind}@{weights.digest}, for vectors of {weights.encoder} ({weights.encoder_digest})."
+        )
+        return "\n\n".join(parts) + "\n"
+
+
+def _results(validation: Validation | None) -> list[str]:
+    if validation is None:
+        return []
+    if not validation.sets:
+        return ["## Results", f"None: {NOT_VALIDATED}"]
+    how = _HOW.format(resamples=validation.resamples)
+    tables = _markdown(validation_rows(validation)), _markdown(pearson_rows(validation))
+    return ["## Results", how, tables[0], "Pearson's r:", tables[1]]
 
 
 def validation_rows(validation: Validation) -> Rows:
     """A header, a row per set and the mean: Spearman's rho with its interval, a column per judge or baseline."""
-    columns = list(dict.fromkeys(name for row in validation.sets.values() for name in row))
+    columns = _columns(validation)
     rows = [["data set", "rows", *columns]]
     for name, row in validation.sets.items():
         shown = name if name in validation.referenced else f"{name} (no references)"
-        rows.append([shown, str(max(each.rows for each in row.values())), *(_shown(row.get(c)) for c in columns)])
+        rows.append([shown, str(max(each.rows for each in row.values())), *(_spearman(row, c) for c in columns)])
     if validation.mean:
-        rows.append(["mean of sets with references", "", *(_shown(validation.mean.get(c)) for c in columns)])
+        rows.append([_MEAN, "", *(_spearman(validation.mean, c) for c in columns)])
     return rows
 
 
 def pearson_rows(validation: Validation) -> Rows:
     """The same with Pearson's r, without intervals."""
-    columns = list(dict.fromkeys(name for row in validation.sets.values() for name in row))
-    rows = [["data set", *columns]]
-    groups = {**validation.sets, **({"mean of sets with references": validation.mean} if validation.mean else {})}
-    return [
-        *rows,
-        *([name, *(_two(row[c].pearson) if c in row else "" for c in columns)] for name, row in groups.items()),
-    ]
+    columns = _columns(validation)
+    groups = {**validation.sets, **({_MEAN: validation.mean} if validation.mean else {})}
+    rows = [[name, *(_two(row[c].pearson) if c in row else "" for c in columns)] for name, row in groups.items()]
+    return [["data set", *columns], *rows]
+
+
+def _columns(validation: Validation) -> list[str]:
+    return list(dict.fromkeys(name for row in validation.sets.values() for name in row))
 
 
 def attack_rows(attacks: Sequence[Attack]) -> Rows:
@@ -81,115 +134,31 @@ def attack_rows(attacks: Sequence[Attack]) -> Rows:
 
 def weaknesses(attacks: Sequence[Attack]) -> list[str]:
     """What the attacks show, in plain words."""
-    found = {each.name: each for each in attacks}
-    said = []
-    if "reversed" in found:
-        each = found["reversed"]
+    return [_weakness(each) for each in attacks]
+
+
+def _weakness(each: Attack) -> str:
+    share = f"{100 * each.not_worse:.0f}% of cases"
+    if each.name == "reversed":
         kept = "hardly reads word order" if each.correlation > 0.8 else "reads word order only in part"
-        said.append(
+        return (
             f"It {kept}: the score of a response with its words reversed has a correlation of "
-            f"{_two(each.correlation)} with that of the real one, and is at least as high in "
-            f"{100 * each.not_worse:.0f}% of cases."
+            f"{_two(each.correlation)} with that of the real one, and is at least as high in {share}."
         )
-    for name, verb in (
-        ("dull", "A dull answer"),
-        ("random", "A response to something else"),
-        ("context", "Echoing the context"),
-    ):
-        if name in found:
-            each = found[name]
-            said.append(
-                f"{verb} ({_ATTACKS[name]}) gets {each.mean:.2f} on average where real responses get {each.real:.2f}, "
-                f"and at least as much as the real one in {100 * each.not_worse:.0f}% of cases."
-            )
-    if "reference" in found:
-        each = found["reference"]
-        said.append(
-            f"A person's own answer ({_ATTACKS['reference']}) gets {each.mean:.2f}; real responses get {each.real:.2f}."
-        )
-    return said
+    said = ATTACKS[each.name]
+    if each.name == "reference":
+        return f"A person's own answer ({said}) gets {each.mean:.2f}; real responses get {each.real:.2f}."
+    return (
+        f"{_NAMES[each.name]} ({said}) gets {each.mean:.2f} on average where real responses get {each.real:.2f}, "
+        f"and at least as much as the real one in {share}."
+    )
 
 
-def card(
-    weights: Weights,
-    data: Sequence[Mapping[str, Any]],
-    settings: Mapping[str, Any],
-    validation: Validation | None,
-    attacks: Sequence[Attack],
-    command: str,
-    title: str,
-) -> str:
-    """The card, in Markdown."""
-    parts = [
-        f"# {title}",
-        _PURPOSE,
-        "## Data",
-        _markdown(
-            [
-                ["data set", "rows", "licence"],
-                *([str(each["name"]), str(each["rows"]), str(each["licence"])] for each in data),
-            ]
-        ),
-        "Only weights fitted to vectors of these texts are stored; no text is.",
-        "## Settings",
-        "\n".join(f"- {name}: {value}" for name, value in settings.items()),
-        f"Made by: `{command}`",
-    ]
-    if validation is not None and not validation.sets:
-        parts += ["## Results", f"None: {NOT_VALIDATED}"]
-    elif validation is not None:
-        parts += [
-            "## Results",
-            _HOW.format(resamples=validation.resamples),
-            _markdown(validation_rows(validation)),
-            "Pearson's r:",
-            _markdown(pearson_rows(validation)),
-        ]
-    parts += ["## Weaknesses"]
-    if attacks:
-        parts += ["\n".join(f"- {line}" for line in weaknesses(attacks)), _markdown(attack_rows(attacks))]
-    origin = f"Weights: {weights.kind}@{weights.digest}, for vectors of {weights.encoder} ({weights.encoder_digest})."
-    return "\n\n".join([*parts, _LIMITS, origin]) + "\n"
-
-
-def facts(
-    data: Sequence[Mapping[str, Any]],
-    settings: Mapping[str, Any],
-    validation: Validation | None,
-    attacks: Sequence[Attack],
-) -> dict[str, Any]:
-    """What the card says, as plain data for `judge.json`."""
-    found: dict[str, Any] = {"data": [dict(each) for each in data], "settings": dict(settings)}
-    if validation is not None:
-        found["validation"] = {
-            "sets": {
-                name: {c: _plain(asdict(each)) for c, each in row.items()} for name, row in validation.sets.items()
-            },
-            "mean": {c: _plain(asdict(each)) for c, each in validation.mean.items()},
-            "resamples": validation.resamples,
-        }
-    found["attacks"] = [_plain(asdict(each)) for each in attacks]
-    return found
-
-
-def _plain(entry: Mapping[str, Any]) -> dict[str, Any]:
-    """Numbers rounded to what a resample can tell, so that the last bits of a machine do not change the file."""
-
-    def number(value: Any) -> Any:
-        if isinstance(value, list | tuple):
-            return [number(part) for part in value]
-        if isinstance(value, float):
-            return None if math.isnan(value) else round(value, 4)
-        return value
-
-    return {name: number(value) for name, value in entry.items()}
-
-
-def _shown(each: Agreed | None) -> str:
-    if each is None:
+def _spearman(row: Mapping[str, Agreed], column: str) -> str:
+    if column not in row:
         return ""
-    low, high = each.spearman_interval
-    return f"{_two(each.spearman)} [{_two(low)}, {_two(high)}]"
+    low, high = row[column].spearman_interval
+    return f"{_two(row[column].spearman)} [{_two(low)}, {_two(high)}]"
 
 
 def _two(value: float) -> str:

@@ -1,8 +1,8 @@
 """Unpacking archives from elsewhere without trusting them.
 
-Only the wanted files are taken out, by their last name. An archive is refused whole where any member could reach
-beyond the folder (an absolute path, `..`, a drive, a backslash), where one is a link or a device, where two are the
-same wanted file, or where it unpacks to more than it should: beyond a number of bytes, or so many times its own size.
+Only the wanted files are taken out, by their last name. An archive is refused where any member could reach beyond the
+folder (an absolute path, `..`, a drive, a backslash), where one is a link or a device, where two are the same wanted
+file, or where it unpacks to more than it should: beyond a number of bytes, or so many times its own size.
 """
 
 from __future__ import annotations
@@ -12,14 +12,12 @@ import stat
 import tarfile
 import zipfile
 import zlib
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
-from typing import IO, TYPE_CHECKING
+from typing import IO
 
 from dialeval.core.errors import DataError, Fault
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
 
 MOST_TIMES = 200
 """Text shrinks to a quarter or a tenth; what unpacks to more than this many times its size is a trap."""
@@ -28,61 +26,49 @@ _SMALL = 1 << 20
 _CHUNK = 1 << 20
 _GZIP = b"\x1f\x8b"
 
+_DAMAGED = (zipfile.BadZipFile, tarfile.TarError, gzip.BadGzipFile, zlib.error, EOFError, NotImplementedError)
+
 
 def unpack(archive: Path, wanted: Collection[str], folder: Path, most_bytes: int, where: str) -> None:
     """Take the wanted files out of a zip or tar.gz; a file that came under the wanted name is taken as it is."""
     limit = min(most_bytes, max(_SMALL, MOST_TIMES * archive.stat().st_size))
-    with archive.open("rb") as stream:
-        start = stream.read(len(_GZIP))
+    taken: set[str] = set()
     with _faults_explained(where):
-        if zipfile.is_zipfile(archive):
-            taken = _unpack_zip(archive, wanted, folder, limit, where)
-        elif start == _GZIP:
-            taken = _unpack_tar(archive, wanted, folder, limit, where)
-        elif (name := _last(where)) in wanted:
-            taken = {name}
-            with archive.open("rb") as source:
-                _copy(source, folder / name, most_bytes, where)
-        else:
-            raise _refused(where, "is neither a zip nor a tar.gz archive")
+        for name, source in _wanted_files(archive, wanted, limit, where):
+            if name in taken:
+                raise _refused(where, f"holds {name!r} twice")
+            taken.add(name)
+            limit -= _copy(source, folder / name, limit, where)
     if missing := sorted(set(wanted) - taken):
         raise _refused(where, f"does not hold {', '.join(missing)}")
 
 
-def _unpack_zip(archive: Path, wanted: Collection[str], folder: Path, limit: int, where: str) -> set[str]:
-    taken: set[str] = set()
-    with zipfile.ZipFile(archive) as opened:
-        members = opened.infolist()
-        for member in members:
-            # `orig_filename`: `filename` has been cut at a null byte and had its separators changed.
-            kind = stat.S_IFMT(member.external_attr >> 16)
-            _check(member.orig_filename, kind in (0, stat.S_IFREG, stat.S_IFDIR), where)
-        if sum(member.file_size for member in members if _last(member.filename) in wanted) > limit:
-            raise _too_large(where)
-        for member in members:
-            name = _last(member.filename)
-            if name in wanted and not member.is_dir():
-                _once(name, taken, where)
-                with opened.open(member) as source:
-                    limit -= _copy(source, folder / name, limit, where)
-    return taken
-
-
-def _unpack_tar(archive: Path, wanted: Collection[str], folder: Path, limit: int, where: str) -> set[str]:
-    taken: set[str] = set()
-    # Read as a stream, so that what is skipped counts too: every byte has to be unpacked to get past it.
-    with _Limited(archive, limit, where) as unpacked, tarfile.open(fileobj=unpacked, mode="r|") as opened:
-        for member in opened:
-            _check(member.name, member.isreg() or member.isdir(), where)
-            name = _last(member.name)
-            if name in wanted and member.isreg():
-                _once(name, taken, where)
-                source = opened.extractfile(member)
-                if source is None:
-                    raise _refused(where, f"holds {name!r} in a form that cannot be read")
-                with source:
-                    _copy(source, folder / name, limit, where)
-    return taken
+def _wanted_files(archive: Path, wanted: Collection[str], limit: int, where: str) -> Iterator[tuple[str, IO[bytes]]]:
+    """The last name and the content of each wanted file; each is to be read before the next is asked for."""
+    with archive.open("rb") as stream:
+        start = stream.read(len(_GZIP))
+    if zipfile.is_zipfile(archive):
+        with zipfile.ZipFile(archive) as opened:
+            for entry in opened.infolist():
+                # `orig_filename`: `filename` has been cut at a null byte and had its separators changed.
+                kind = stat.S_IFMT(entry.external_attr >> 16)
+                _check(entry.orig_filename, kind in (0, stat.S_IFREG, stat.S_IFDIR), where)
+            for entry in opened.infolist():
+                if (name := PurePosixPath(entry.filename).name) in wanted and not entry.is_dir():
+                    with opened.open(entry) as source:
+                        yield name, source
+    elif start == _GZIP:
+        # Read as a stream, so that what is skipped counts too: every byte has to be unpacked to get past it.
+        with _Limited(archive, limit, where) as unpacked, tarfile.open(fileobj=unpacked, mode="r|") as tar:
+            for member in tar:
+                _check(member.name, member.isreg() or member.isdir(), where)
+                if (name := PurePosixPath(member.name).name) in wanted and (content := tar.extractfile(member)):
+                    yield name, content
+    elif (name := PurePosixPath(where).name) in wanted:
+        with archive.open("rb") as stream:
+            yield name, stream
+    else:
+        raise _refused(where, "is neither a zip nor a tar.gz archive")
 
 
 class _Limited(gzip.GzipFile):
@@ -101,14 +87,15 @@ class _Limited(gzip.GzipFile):
 
 
 def _copy(source: IO[bytes], target: Path, limit: int, where: str) -> int:
-    """Copy a stream; sizes that an archive states are not believed."""
+    """Copy a stream and count its bytes; sizes that an archive states are not believed."""
     done = 0
     with target.open("xb") as out:
-        while chunk := source.read(_CHUNK):
+        while done <= limit and (chunk := source.read(_CHUNK)):
             done += len(chunk)
-            if done > limit:
-                raise _too_large(where)
             out.write(chunk)
+    if done > limit:
+        target.unlink()
+        raise _too_large(where)
     return done
 
 
@@ -118,16 +105,6 @@ def _check(name: str, plain: bool, where: str) -> None:
         raise _refused(where, f"holds {name!r}, which would be written outside its folder")
     if not plain:
         raise _refused(where, f"holds {name!r}, which is a link or a device")
-
-
-def _once(name: str, taken: set[str], where: str) -> None:
-    if name in taken:
-        raise _refused(where, f"holds {name!r} twice")
-    taken.add(name)
-
-
-def _last(name: str) -> str:
-    return PurePosixPath(name).name
 
 
 def _too_large(where: str) -> DataError:
@@ -140,10 +117,9 @@ def _refused(where: str, what: str) -> DataError:
 
 @contextmanager
 def _faults_explained(where: str) -> Iterator[None]:
-    damaged = (zipfile.BadZipFile, tarfile.TarError, gzip.BadGzipFile, zlib.error, EOFError, NotImplementedError)
     try:
         yield
-    except damaged as error:
+    except _DAMAGED as error:
         raise _refused(where, f"is damaged: {error}") from error
-    except RuntimeError as error:  # how zipfile speaks of a password
+    except RuntimeError as error:  # how zipfile reports a password
         raise _refused(where, f"cannot be unpacked: {error}") from error

@@ -1,10 +1,10 @@
 """The user's cache folder: where it is, and how something gets into it and out of it.
 
-The folder is `DIALEVAL_CACHE`; without it `XDG_CACHE_HOME/dialeval`; without that the platform's usual place
-(`~/.cache/dialeval`, `%LOCALAPPDATA%\\dialeval\\cache`). It is made on first use.
+The folder is `DIALEVAL_CACHE`; without it the platform's usual place (`XDG_CACHE_HOME/dialeval` or `~/.cache/dialeval`
+on Linux). It is made on first use.
 
 A folder in the cache is whole or absent: it is built under another name and renamed, so that neither a run beside this
-one nor a broken-off one ever shows half of it. What a killed process left behind is swept up a day later.
+one nor an interrupted one ever shows half of it. What a killed process left behind is removed a day later.
 """
 
 from __future__ import annotations
@@ -13,17 +13,13 @@ import errno
 import hashlib
 import os
 import shutil
-import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from dialeval.core.errors import SettingError
-
-Progress = Callable[[int, int | None], None]
-"""Called with the bytes done and the bytes there are, where that is known."""
 
 _UNFINISHED = ".unfinished-"
 _LEFT_BEHIND_SECONDS = 24 * 3600
@@ -43,21 +39,17 @@ def cache_folder(*parts: str) -> Path:
 def _root() -> Path:
     if own := os.environ.get("DIALEVAL_CACHE"):
         return Path(own).expanduser().absolute()
-    # The XDG specification has relative paths ignored.
-    xdg = Path(os.environ.get("XDG_CACHE_HOME", ""))
-    if xdg.is_absolute():
-        return xdg / "dialeval"
-    if sys.platform == "win32" and (local := os.environ.get("LOCALAPPDATA")):
-        return Path(local) / "dialeval" / "cache"
-    try:
-        return Path.home() / ".cache" / "dialeval"
-    except RuntimeError:
-        raise SettingError("there is no home folder to keep the cache in; set DIALEVAL_CACHE to a folder") from None
+    from platformdirs import user_cache_path
+
+    usual = user_cache_path("dialeval", appauthor=False)
+    if not usual.is_absolute():
+        raise SettingError("there is no home folder to keep the cache in; set DIALEVAL_CACHE to a folder")
+    return usual
 
 
 @contextmanager
 def building(target: Path) -> Iterator[Path]:
-    """A new folder to fill; it becomes `target` when the block ends well, else it vanishes.
+    """A new folder to fill; it becomes `target` when the block ends without an error, else it is removed.
 
     A target that is there already stays: whoever built it built the same thing.
     """
@@ -90,22 +82,17 @@ def discard(folder: Path) -> None:
             shutil.rmtree(doomed, ignore_errors=True)
 
 
-def sha256_of(*files: Path, progress: Progress | None = None) -> str:
+def sha256_of(*files: Path) -> str:
     """SHA-256 of a file in hexadecimal; of several files, that of their digests one after the other."""
-    digests = [_sha256(file, progress) for file in files]
+    digests = [_sha256(file) for file in files]
     return digests[0] if len(digests) == 1 else hashlib.sha256("".join(digests).encode()).hexdigest()
 
 
-def _sha256(file: Path, progress: Progress | None) -> str:
+def _sha256(file: Path) -> str:
     sha = hashlib.sha256()
     with file.open("rb") as stream:
-        size = os.fstat(stream.fileno()).st_size
-        done = 0
         while chunk := stream.read(_CHUNK):
             sha.update(chunk)
-            done += len(chunk)
-            if progress:
-                progress(done, size)
     return sha.hexdigest()
 
 
@@ -120,13 +107,11 @@ def _sweep(folder: Path) -> None:
 
 @contextmanager
 def refusals_explained(refusals: frozenset[int] = FULL | _CLOSED) -> Iterator[None]:
-    """A full or closed disk is the user's to mend: a SettingError that says so instead of a bare OSError."""
+    """Turn the OSError of a full or closed disk into a SettingError that says what the user can do."""
     try:
         yield
     except OSError as error:
         if error.errno not in refusals:
             raise
-        why = error.strerror
-        raise SettingError(
-            f"cannot write to the cache folder {_root()}: {why}; make room, or set DIALEVAL_CACHE to another folder"
-        ) from error
+        remedy = "make room, or set DIALEVAL_CACHE to another folder"
+        raise SettingError(f"cannot write to the cache folder {_root()}: {error.strerror}; {remedy}") from error

@@ -1,11 +1,11 @@
-"""Downloads over HTTP(S) that survive a broken line.
+"""Downloads over HTTP(S) that survive a broken connection.
 
-The bytes go to a `.part` file, with what the server said about them (`ETag`, `Last-Modified`, length) beside it. After
-a break the rest is asked for with `Range` and `If-Range`, so that a file that has changed meanwhile comes whole instead
-of half old and half new; a server that knows no ranges sends it whole too. A few tries follow each other after short
+The bytes go to a `.part` file, and what the server reported about them (`ETag`, `Last-Modified`, length) to a file
+beside it. After a break the rest is requested with `Range` and `If-Range`, so that a file that has changed meanwhile
+comes whole instead of half old and half new; a server without ranges sends it whole too. A few tries follow after short
 waits; then the error says that running the same command goes on where this one stopped.
 
-Only `http` and `https` are spoken, in redirections too, and never from `https` down to `http`.
+Only `http` and `https` are used, in redirections too, and never from `https` down to `http`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from urllib.parse import urlsplit, urlunsplit
 
 from dialeval.core.errors import DataError, Fault, SettingError
 from dialeval.core.files import write_bytes
-from dialeval.resources.cache import FULL, Progress, refusals_explained, sha256_of
+from dialeval.resources.cache import FULL, refusals_explained, sha256_of
+from dialeval.resources.progress import Progress
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,12 +41,12 @@ _CONTENT_RANGE = re.compile(r"bytes (\d+)-\d+/(\d+)")
 
 
 class _BrokenError(Exception):
-    """A try that failed for a reason that may pass."""
+    """An attempt that failed for a reason that may be temporary."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Facts:
-    """What the server said about the file that a part belongs to."""
+    """What the server reported about the file that a part belongs to."""
 
     address: str
     validator: str | None
@@ -69,16 +70,16 @@ def shown(address: str) -> str:
 
 
 def download(address: str, target: Path, sha256: str | None = None, progress: Progress | None = None) -> None:
-    """Download to `target`, going on from a part that an earlier call left; DataError where it cannot be had."""
+    """Download to `target`, going on from a part that an earlier call left; DataError where it cannot be downloaded."""
     check_address(address)
     part, record = target.with_name(f"{target.name}.part"), target.with_name(f"{target.name}.json")
     target.parent.mkdir(parents=True, exist_ok=True)
     with refusals_explained(FULL), _alone(target.with_name(f"{target.name}.lock"), address):
         _fetch(address, part, record, progress)
-        if sha256 is not None and (found := sha256_of(part)) != sha256:
+        if sha256 is not None and (digest := sha256_of(part)) != sha256:
             part.unlink()
             record.unlink(missing_ok=True)
-            what = f"the file has SHA-256 {found}, but {sha256} is expected"
+            what = f"the file has SHA-256 {digest}, but {sha256} is expected"
             raise _fault(address, what, "run again, or give another address; the file was thrown away")
         part.replace(target)
         record.unlink(missing_ok=True)
@@ -101,10 +102,11 @@ def _attempt(address: str, part: Path, record: Path, progress: Progress | None) 
     have = part.stat().st_size if part.exists() else 0
     if facts and facts.total is not None and have == facts.total:
         return
-    resume = have if facts and facts.validator and have else 0
+    validator = facts.validator if facts else None
+    resume = have if validator else 0
     headers = {"User-Agent": "dialeval", "Accept-Encoding": "identity"}
-    if resume and facts and facts.validator:
-        headers |= {"Range": f"bytes={resume}-", "If-Range": facts.validator}
+    if resume and validator:
+        headers |= {"Range": f"bytes={resume}-", "If-Range": validator}
     with _open(address, headers, part) as response:
         start, fresh = _start(response, address, resume, facts, part)
         write_bytes(record, json.dumps(asdict(fresh)).encode())
@@ -117,10 +119,11 @@ def _attempt(address: str, part: Path, record: Path, progress: Progress | None) 
 
 
 def _open(address: str, headers: dict[str, str], part: Path) -> http.client.HTTPResponse:
-    """The server's answer; what may pass is a _BrokenError, what will not is a DataError."""
+    """The server's answer; a failure that may be temporary is a _BrokenError, any other a DataError."""
     request = urllib.request.Request(address, headers=headers)  # noqa: S310 (check_address lets only http(s) through)
     try:
-        return cast("http.client.HTTPResponse", _opener().open(request, timeout=TIMEOUT_SECONDS))
+        opener = urllib.request.build_opener(_Redirects)
+        return cast("http.client.HTTPResponse", opener.open(request, timeout=TIMEOUT_SECONDS))
     except urllib.error.HTTPError as error:
         error.close()
         if error.code == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
@@ -194,22 +197,6 @@ class _Redirects(urllib.request.HTTPRedirectHandler):
         if req.type == "https" and urlsplit(target).scheme != "https":
             raise SettingError(f"{shown(req.full_url)} leads to an address without encryption; give another address")
         return super().redirect_request(req, *rest)
-
-
-def _opener() -> urllib.request.OpenerDirector:
-    """An opener that speaks HTTP(S) alone; the usual one also opens files and FTP."""
-    opener = urllib.request.OpenerDirector()
-    for handler in (
-        urllib.request.ProxyHandler,
-        urllib.request.UnknownHandler,
-        urllib.request.HTTPHandler,
-        urllib.request.HTTPSHandler,
-        urllib.request.HTTPDefaultErrorHandler,
-        urllib.request.HTTPErrorProcessor,
-        _Redirects,
-    ):
-        opener.add_handler(handler())
-    return opener
 
 
 @contextmanager

@@ -9,30 +9,27 @@
 
 A file is parsed once; what was parsed is kept in the cache and memory-mapped from then on (`vectorstore`). Numbers that
 come from text are float64, equal to what `float` makes of them; arrays keep their type. Either way vectors are handed
-out as float64. Two sources with the same words and numbers in the same order have the same digest.
+out as float64. The digest is that of the words and numbers in their order (see `vectorstore`).
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from dialeval.core.arrays import Floats, Ints
 from dialeval.core.errors import DataError, Fault, SettingError
 from dialeval.resources import vector_binary, vector_text
-from dialeval.resources.packs import PACK_SOURCES, find_pack
+from dialeval.resources.packs import PACK_SOURCES, installed_pack
 from dialeval.resources.subwords import WORDLLAMA, Subwords
-from dialeval.resources.vectorstore import Entry, Matrix, Writer, entry_for
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from dialeval.core.arrays import Floats, Ints
+from dialeval.resources.vectorstore import Entry, Matrix, WordRows, entry_for
 
 
 class WordVectors(Protocol):
@@ -118,10 +115,8 @@ def load_embeddings(source: str | os.PathLike[str]) -> Embeddings | Subwords:
 
 
 def _from_pack(name: str, file_name: str) -> Embeddings:
-    pack = find_pack(name)
-    if pack is None:
-        raise SettingError(f"the data pack {name} is not installed; run: dialeval data add {name}")
-    file_name = file_name or PACK_SOURCES[name].main
+    pack = installed_pack(name)
+    file_name = file_name or PACK_SOURCES[name].files[0]
     if file_name not in pack.files:
         raise SettingError(f"the data pack {name} has no file {file_name!r}; it has {', '.join(pack.files)}")
     return _from_file(pack.path / file_name, f"{name}/{file_name}")
@@ -135,28 +130,22 @@ def _unknown(name: str) -> str:
 
 
 def _from_file(path: Path, name: str) -> Embeddings:
-    sources, dtype, read = _reader(path)
-
-    def fill(folder: Path) -> None:
-        with Writer(folder, dtype) as writer:
-            read(writer.add)
-
     try:
-        return Embeddings(name, entry_for(sources, fill))
+        return Embeddings(name, entry_for(*_reader(path)))
     except PermissionError as error:
         raise DataError(Fault(str(path), None, "must not be read", "give yourself the right to read it")) from error
 
 
-def _reader(path: Path) -> tuple[list[Path], npt.DTypeLike, Callable[[Callable[[list[bytes], Matrix], None]], None]]:
-    """The files that make up a source, the type of its numbers, and what reads it."""
+def _reader(path: Path) -> tuple[list[Path], npt.DTypeLike, Iterator[WordRows]]:
+    """The files that make up a source, the type of its numbers, and a generator that reads it."""
     plain = path.with_suffix("") if path.suffix.lower() in vector_text.COMPRESSIONS else path
     if path.suffix.lower() == ".npy":
         vocabulary = vector_binary.vocabulary_beside(path)
         dtype = vector_binary.open_matrix(path).dtype
-        return [path, vocabulary], dtype, lambda add: vector_binary.read_matrix(path, vocabulary, add)
+        return [path, vocabulary], dtype, vector_binary.read_matrix(path, vocabulary)
     if plain.suffix.lower() == ".bin":
-        return [path], np.float32, lambda add: vector_binary.read_word2vec(path, add)
-    return [path], np.float64, lambda add: vector_text.read_text(path, add)
+        return [path], np.float32, vector_binary.read_word2vec(path)
+    return [path], np.float64, vector_text.read_text(path)
 
 
 def _reopened(name: str, folder: Path) -> Embeddings:

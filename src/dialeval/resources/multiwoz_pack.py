@@ -7,7 +7,7 @@ The official repository (a base address, or a folder with a copy of it) holds
     data/MultiWOZ_2.2/dialog_acts.json                where values stand in the texts
     db/DOMAIN_db.json                                 the venues
 
-and becomes the folder that `data/task_corpus.py` describes, one per split. A folder in that form already
+and becomes the folder that `data/task/corpus.py` describes, one per split. A folder in that form already
 (`goals.json`, `gold_states.json`, ...) is taken over as the split `test`.
 
 Goals: `informable` is `info` in the one spelling; `requestable` are phone, address, postcode, trainID and reference
@@ -28,8 +28,10 @@ from pathlib import Path
 from typing import Any
 
 from dialeval.core.errors import DataError, Fault
-from dialeval.resources.cache import Progress, cache_folder
+from dialeval.resources.cache import cache_folder
+from dialeval.resources.json_files import read_json
 from dialeval.resources.ontology import MULTIWOZ, Ontology, load_ontology
+from dialeval.resources.progress import Progress
 from dialeval.text.delexicalised import Normaliser
 
 DOMAINS = ("restaurant", "hotel", "attraction", "train")
@@ -42,6 +44,7 @@ ACTS = "data/MultiWOZ_2.2/dialog_acts.json"
 REFERENCES = "mwz22"
 FILES = ("goals.json", "booked_domains.json", "gold_states.json")
 _MOST_BYTES = 1 << 30
+_REMEDY = "get the whole repository"
 _WORDS = {"phone": "PHONE", "address": "ADDRESS", "postcode": "POST", "trainid": "TRAINID", "reference": "REFERENCE"}
 
 
@@ -55,18 +58,19 @@ def venue_files() -> list[str]:
     return [f"db/{domain}_db.json" for domain in DOMAINS]
 
 
-def build_local(source: Path, target: Path) -> tuple[str, ...]:
-    """Build the pack from a folder; the files that it has then."""
+def build_local(source: Path, target: Path) -> None:
+    """Build the pack from a folder."""
     if (source / "goals.json").is_file():
-        return _take_over(source, target)
+        _take_over(source, target)
+        return
     if not (source / ACTS).is_file():
         what = f"holds neither goals.json nor {ACTS}"
         remedy = "name a copy of the official repository, or a folder with goals.json, gold_states.json and database/"
         raise DataError(Fault(str(source), None, what, remedy))
-    return _build(source, target)
+    _build(source, target)
 
 
-def build_remote(address: str, target: Path, progress: Progress | None) -> tuple[str, ...]:
+def build_remote(address: str, target: Path, progress: Progress | None) -> None:
     """Build the pack from a base address; what is downloaded already is not fetched again."""
     from dialeval.resources.download import check_address, download
 
@@ -79,12 +83,12 @@ def build_remote(address: str, target: Path, progress: Progress | None) -> tuple
             file.parent.mkdir(parents=True, exist_ok=True)
             download(f"{base}/{name}", file, None, progress)
     try:
-        return _build(place, target)
+        _build(place, target)
     finally:
         shutil.rmtree(place, ignore_errors=True)  # whole, it is in the pack; damaged, it has to come again
 
 
-def _take_over(source: Path, target: Path) -> tuple[str, ...]:
+def _take_over(source: Path, target: Path) -> None:
     """Copy a folder that has the form of a pack's split."""
     from dialeval.data.task.corpus import read_task
     from dialeval.resources.venues import load_venues
@@ -101,56 +105,67 @@ def _take_over(source: Path, target: Path) -> tuple[str, ...]:
     for domain in DOMAINS:
         _copy(database / f"{domain}_db.json", target / "database" / f"{domain}_db.json")
     _write(target / "splits.json", {"test": list(task.turns)})
-    return _files_in(target)
 
 
-def _build(source: Path, target: Path) -> tuple[str, ...]:
+def _build(source: Path, target: Path) -> None:
+    """Build all splits from a copy of the official repository."""
     ontology = load_ontology(MULTIWOZ)
     normalise = Normaliser(ontology.words)
-    corpus = _corpus(source)
-    acts = _by_id(_read(source / ACTS))
+    corpus, acts = _corpus(source), _by_id(source / ACTS)
     splits: dict[str, list[str]] = {}
     for split in SPLITS:
         files: dict[str, dict[str, Any]] = {name: {} for name in (*FILES, f"references/{REFERENCES}.json")}
         for dialogue in _dialogues(source, split):
             name = _id(dialogue["dialogue_id"])
-            if name not in corpus:
-                continue
-            with _explained(f"{source}: {name}"):
-                turns = list(_system_turns(dialogue))
-                files["goals.json"][name] = goal_of(corpus[name]["goal"], ontology)
-                files["booked_domains.json"][name] = booked_of(corpus[name]["log"], len(turns))
-                files["gold_states.json"][name] = [ontology.states(state_of(user)) for user, _ in turns]
-                texts = [delexicalised(system, acts.get(name, {})) for _, system in turns]
-                files[f"references/{REFERENCES}.json"][name] = [normalise(text) for text in texts]
-        for file, content in files.items():
-            _write(target / split / file, content)
+            if name in corpus:
+                with _faults_explained(f"{source}: {name}"):
+                    parts = _parts(dialogue, corpus[name], acts.get(name, {}), ontology, normalise)
+                    for file, part in zip(files.values(), parts, strict=True):
+                        file[name] = part
+        for file_name, content in files.items():
+            _write(target / split / file_name, content)
         splits[split] = list(files["goals.json"])
-    for file in venue_files():
-        _copy(source / file, target / "database" / Path(file).name)
+    for file_name in venue_files():
+        _copy(source / file_name, target / "database" / Path(file_name).name)
     _write(target / "splits.json", splits)
-    return _files_in(target)
+
+
+def _parts(
+    dialogue: Mapping[str, Any],
+    entry: Mapping[str, Any],
+    acts: Mapping[str, Any],
+    ontology: Ontology,
+    normalise: Normaliser,
+) -> tuple[Any, ...]:
+    """What is written of a dialogue: goal, bookings, states and references; `entry` is that of 2.1."""
+    turns = list(_system_turns(dialogue))
+    return (
+        goal_of(entry["goal"], ontology),
+        booked_of(entry["log"], len(turns)),
+        [ontology.states(state_of(user)) for user, _ in turns],
+        [normalise(delexicalised(system, acts)) for _, system in turns],
+    )
 
 
 def _corpus(source: Path) -> dict[str, Any]:
     """The dialogues of 2.1 by id, from the folder or from its archive."""
     if (source / GOALS_FILE).is_file():
-        return _by_id(_read(source / GOALS_FILE))
+        return _by_id(source / GOALS_FILE)
     from dialeval.resources.archives import unpack
 
     archive = source / GOALS_ZIP
     if not archive.is_file():
-        raise DataError(Fault(str(source), None, f"does not hold {GOALS_ZIP}", "get the whole repository"))
+        raise DataError(Fault(str(source), None, f"does not hold {GOALS_ZIP}", _REMEDY))
     with tempfile.TemporaryDirectory(prefix="dialeval-") as folder:
         unpack(archive, ["data.json"], Path(folder), _MOST_BYTES, str(archive))
-        return _by_id(_read(Path(folder) / "data.json"))
+        return _by_id(Path(folder) / "data.json")
 
 
 def _dialogues(source: Path, split: str) -> Iterator[dict[str, Any]]:
     for name in dialogue_files(split):
-        document = _read(source / name)
+        document = read_json(source / name, _REMEDY)
         if not isinstance(document, list):
-            raise DataError(Fault(str(source / name), None, "is no list of dialogues", "get the file again"))
+            raise DataError(Fault(str(source / name), None, "is no list of dialogues", _REMEDY))
         yield from document
 
 
@@ -166,7 +181,7 @@ def _system_turns(dialogue: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, An
 
 def goal_of(goal: Mapping[str, Any], ontology: Ontology) -> dict[str, Any]:
     """A goal of 2.1 as it is judged."""
-    found: dict[str, Any] = {}
+    goals: dict[str, Any] = {}
     for domain in ontology.domains:
         part = goal.get(domain)
         if not part:
@@ -176,36 +191,36 @@ def goal_of(goal: Mapping[str, Any], ontology: Ontology) -> dict[str, Any]:
         book = part.get("book") or {}
         if "book" in part:
             asked.append("REFERENCE")
-        found[domain] = {
+        goals[domain] = {
             "informable": dict(ontology.states.domain(informable)),
             "requestable": list(dict.fromkeys(asked)),
             "booking": {slot: str(value) for slot, value in book.items() if slot not in ("invalid", "pre_invalid")},
         }
-    return found
+    return goals
 
 
 def booked_of(log: Sequence[Mapping[str, Any]], turns: int) -> list[list[str]]:
     """The domains that are booked by each system turn, which is every second one of a log of 2.1."""
     booked: list[str] = []
-    found: list[list[str]] = []
+    by_turn: list[list[str]] = []
     for turn in log[1::2]:
         for domain, part in (turn.get("metadata") or {}).items():
             if part.get("book", {}).get("booked") and domain not in booked:
                 booked.append(domain)
-        found.append(list(booked))
-    found += [list(booked)] * (turns - len(found))
-    return found[:turns]
+        by_turn.append(list(booked))
+    by_turn += [list(booked)] * (turns - len(by_turn))
+    return by_turn[:turns]
 
 
 def state_of(turn: Mapping[str, Any]) -> dict[str, dict[str, str]]:
     """The state after a user turn of 2.2."""
-    found: dict[str, dict[str, str]] = {}
+    state: dict[str, dict[str, str]] = {}
     for frame in turn.get("frames") or ():
         for name, values in ((frame.get("state") or {}).get("slot_values") or {}).items():
             domain, _, slot = name.partition("-")
             if values and values[0] != "dontcare":
-                found.setdefault(domain, {})[slot] = str(values[0])
-    return found
+                state.setdefault(domain, {})[slot] = str(values[0])
+    return state
 
 
 def delexicalised(turn: Mapping[str, Any], acts: Mapping[str, Any]) -> str:
@@ -221,7 +236,9 @@ def delexicalised(turn: Mapping[str, Any], acts: Mapping[str, Any]) -> str:
     return "".join([*parts, text[end:]])
 
 
-def _by_id(document: Any) -> dict[str, Any]:
+def _by_id(path: Path) -> dict[str, Any]:
+    """The entries of an object in a file by the ids of their dialogues."""
+    document = read_json(path, _REMEDY)
     return {_id(name): entry for name, entry in document.items()} if isinstance(document, dict) else {}
 
 
@@ -230,26 +247,13 @@ def _id(name: str) -> str:
 
 
 @contextmanager
-def _explained(where: str) -> Iterator[None]:
-    """What a broken entry raises becomes a fault that names it."""
+def _faults_explained(where: str) -> Iterator[None]:
+    """Turn what a broken entry raises into a fault that names it."""
     try:
         yield
     except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
         what = f"is not in the official form ({type(error).__name__}: {error})"
         raise DataError(Fault(where, None, what, "get the data from the official address")) from None
-
-
-def _read(path: Path) -> Any:
-    import orjson
-
-    try:
-        return orjson.loads(path.read_bytes())
-    except OSError as error:
-        raise DataError(
-            Fault(str(path), None, f"cannot be read ({error.strerror})", "get the whole repository")
-        ) from None
-    except orjson.JSONDecodeError as error:
-        raise DataError(Fault(str(path), error.lineno, f"not JSON ({error.msg})", "get the file again")) from None
 
 
 def _write(path: Path, content: object) -> None:
@@ -264,10 +268,4 @@ def _copy(source: Path, target: Path) -> None:
     try:
         shutil.copyfile(source, target)
     except OSError as error:
-        remedy = "get the whole repository"
-        raise DataError(Fault(str(source), None, f"cannot be read ({error.strerror})", remedy)) from None
-
-
-def _files_in(target: Path) -> tuple[str, ...]:
-    files = (file.relative_to(target).as_posix() for file in target.rglob("*") if file.is_file())
-    return tuple(sorted(files))
+        raise DataError(Fault(str(source), None, f"cannot be read ({error.strerror})", _REMEDY)) from None

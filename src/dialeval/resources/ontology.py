@@ -25,13 +25,7 @@ from dialeval.text.slot_values import RULES, Spelling, StateNormaliser
 
 MULTIWOZ = Path(__file__).with_name("multiwoz.toml")
 
-_ENTRIES = {"name", "references", "named_by", "dont_care", "any_value", "fuzzy_ratio", "booking_prefix"} | {
-    "words",
-    "requested",
-    "slots",
-    "domains",
-    "values",
-}
+_EXPLAINED = "docs/task-dialogues.md explains every entry"
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,53 +82,38 @@ class Ontology:
 def load_ontology(path: str | os.PathLike[str]) -> Ontology:
     """The ontology in a TOML file."""
     content = read_bytes(path).tobytes()
-    where = os.fspath(path)
-    document = _parsed(content, where)
-    faults: list[Fault] = []
-    read = _Reader(where, faults)
-    domains = {
-        name: _domain(name, _Reader(where, faults, f"domains.{name}.", entry))
-        for name, entry in read.tables(document, "domains").items()
-    }
-    words = {slot: word for word, slots in _lists(read, document, "words").items() for slot in slots}
-    requested = _Reader(where, faults, "requested.", read.table(document, "requested"))
-    top = _Reader(where, faults, "", document)
-    found = Ontology(
+    top = _Reader(os.fspath(path), "", _parsed(content, os.fspath(path)), [])
+    words = top.table("words")
+    requested = top.table("requested")
+    references = top.text("references", "raw")
+    if references not in ("raw", "normalised"):
+        top.fault("references", "is neither raw nor normalised")
+    ontology = Ontology(
         name=top.text("name", "task"),
-        words=words,
-        requested=top_down(requested.texts("words")),
+        words={slot: word for word in words.entries for slot in words.texts(word)},
+        requested=tuple(dict.fromkeys(requested.texts("words"))),
         when_booked=frozenset(requested.texts("when_booked")),
-        domains=domains,
+        domains={name: _domain(name, entry) for name, entry in top.table("domains").tables().items()},
         digest=hashlib.sha256(content).hexdigest()[:DIGEST_LENGTH],
-        slots={slot: str(name) for slot, name in read.table(document, "slots").items()},
-        spellings=_spellings(document, where, faults),
+        slots={slot: str(name) for slot, name in top.table("slots").entries.items()},
+        spellings=_spellings(top),
         dont_care=frozenset(top.texts("dont_care")),
         any_value=top.optional_text("any_value"),
         named_by=top.optional_text("named_by"),
-        fuzzy_ratio=top.number("fuzzy_ratio", 90),
+        fuzzy_ratio=top.percentage("fuzzy_ratio", 90),
         booking_prefix=top.text("booking_prefix", ""),
-        normalised_references=top.text("references", "raw") == "normalised",
+        normalised_references=references == "normalised",
     )
-    for entry in document:
-        if entry not in _ENTRIES:
-            what = f"is no entry of an ontology; there are {', '.join(sorted(_ENTRIES))}"
-            faults.append(_fault(where, entry, what))
-    if top.text("references", "raw") not in ("raw", "normalised"):
-        faults.append(_fault(where, "references", "is neither raw nor normalised"))
-    known = {*words.values(), *found.requested}
-    for name, domain in domains.items():
+    top.refuse_others("an ontology")
+    known = {*ontology.words.values(), *ontology.requested}
+    for name, domain in ontology.domains.items():
         if domain.table is not None and domain.offer not in known:
-            faults.append(_fault(where, f"domains.{name}.offer", f"{domain.offer!r} is no word of [words]"))
-    if not domains:
-        faults.append(_fault(where, "domains", "there is no domain"))
-    if faults:
-        raise DataError(faults)
-    return found
-
-
-def top_down(texts: tuple[str, ...]) -> tuple[str, ...]:
-    """Each text once, in order."""
-    return tuple(dict.fromkeys(texts))
+            top.fault(f"domains.{name}.offer", f"{domain.offer!r} is no word of [words]")
+    if not ontology.domains:
+        top.fault("domains", "there is no domain")
+    if top.faults:
+        raise DataError(top.faults)
+    return ontology
 
 
 def _parsed(content: bytes, where: str) -> dict[str, Any]:
@@ -150,16 +129,26 @@ def _parsed(content: bytes, where: str) -> dict[str, Any]:
 
 
 class _Reader:
-    """Reads entries of one table of the file; what has the wrong type is a fault, and its default stands in."""
+    """Reads the entries of one table of the file; one of the wrong type is noted as a fault and read as its default."""
 
-    def __init__(self, where: str, faults: list[Fault], prefix: str = "", entry: Mapping[str, Any] | None = None):
-        self.where, self.faults, self.prefix = where, faults, prefix
-        self.entry = entry or {}
+    def __init__(self, where: str, prefix: str, entries: Mapping[str, Any], faults: list[Fault]) -> None:
+        self.where, self.prefix, self.entries, self.faults = where, prefix, entries, faults
+        self._asked: set[str] = set()
+
+    def fault(self, name: str, what: str) -> None:
+        self.faults.append(Fault(f"{self.where}: {self.prefix}{name}", None, what, _EXPLAINED))
+
+    def refuse_others(self, kind: str) -> None:
+        """Note a fault for every entry that was not asked for."""
+        for name in self.entries:
+            if name not in self._asked:
+                self.fault(name, f"is no entry of {kind}; there are {', '.join(sorted(self._asked))}")
 
     def _typed(self, name: str, kind: type, default: Any, says: str, good: Callable[[Any], bool] = bool) -> Any:
-        value = self.entry.get(name, default)
+        self._asked.add(name)
+        value = self.entries.get(name, default)
         if value is not default and (not isinstance(value, kind) or not good(value)):
-            self.faults.append(_fault(self.where, f"{self.prefix}{name}", f"is {value!r}, not {says}"))
+            self.fault(name, f"is {value!r}, not {says}")
             return default
         return value
 
@@ -169,43 +158,33 @@ class _Reader:
     def optional_text(self, name: str) -> str | None:
         return cast("str | None", self._typed(name, str, None, "a text"))
 
-    def number(self, name: str, default: int) -> int:
+    def percentage(self, name: str, default: int) -> int:
         return cast(int, self._typed(name, int, default, "a whole number from 0 to 100", lambda x: 0 <= x <= 100))
 
     def flag(self, name: str) -> bool:
         return cast(bool, self._typed(name, bool, False, "true or false", lambda _: True))
 
     def texts(self, name: str) -> tuple[str, ...]:
-        listed = self._typed(name, list, [], "a list of texts", lambda x: all(isinstance(one, str) for one in x))
-        return tuple(listed)
+        return tuple(self._typed(name, list, [], "a list of texts", lambda x: all(isinstance(one, str) for one in x)))
 
-    def table(self, document: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-        value = document.get(name, {})
-        if not isinstance(value, dict):
-            self.faults.append(_fault(self.where, name, f"is {value!r}, not a table: write [{name}]"))
-            return {}
-        return value
+    def table(self, name: str) -> _Reader:
+        entries = self._typed(name, dict, {}, f"a table: write [{self.prefix}{name}]", lambda _: True)
+        return _Reader(self.where, f"{self.prefix}{name}.", entries, self.faults)
 
-    def tables(self, document: Mapping[str, Any], name: str) -> Mapping[str, Mapping[str, Any]]:
-        found = self.table(document, name)
-        for key, value in found.items():
-            if not isinstance(value, dict):
-                self.faults.append(_fault(self.where, f"{name}.{key}", f"is {value!r}, not a table"))
-        return {key: value for key, value in found.items() if isinstance(value, dict)}
+    def tables(self) -> dict[str, _Reader]:
+        """The entries, each of which is a table itself."""
+        readers = {name: self.table(name) for name in self.entries}
+        return {name: read for name, read in readers.items() if isinstance(self.entries[name], dict)}
 
-
-def _lists(read: _Reader, document: Mapping[str, Any], name: str) -> dict[str, tuple[str, ...]]:
-    inside = _Reader(read.where, read.faults, f"{name}.", read.table(document, name))
-    return {key: inside.texts(key) for key in inside.entry}
+    def list_of_tables(self, name: str) -> list[Mapping[str, Any]]:
+        tables: list[Mapping[str, Any]] = self._typed(
+            name, list, [], f"a list of tables: write [[{name}]]", lambda x: all(isinstance(one, dict) for one in x)
+        )
+        return tables
 
 
 def _domain(name: str, read: _Reader) -> Domain:
-    known = {"table", "key", "label", "offer", "optional", "fuzzy", "at_most", "at_least", "drop"}
-    for entry in read.entry:
-        if entry not in known:
-            what = f"is no entry of a domain; there are {', '.join(sorted(known))}"
-            read.faults.append(_fault(read.where, f"{read.prefix}{entry}", what))
-    return Domain(
+    domain = Domain(
         name,
         read.optional_text("table"),
         read.text("key", "id"),
@@ -217,24 +196,19 @@ def _domain(name: str, read: _Reader) -> Domain:
         read.texts("at_least"),
         read.texts("drop"),
     )
+    read.refuse_others("a domain")
+    return domain
 
 
-def _spellings(document: Mapping[str, Any], where: str, faults: list[Fault]) -> dict[str, Spelling]:
-    found: dict[str, Spelling] = {}
-    entries = document.get("values", [])
-    if not isinstance(entries, list):
-        faults.append(_fault(where, "values", "is no list of tables: write [[values]]"))
-        return found
-    for at, entry in enumerate(entries):
-        read = _Reader(where, faults, f"values[{at}].", entry)
+def _spellings(top: _Reader) -> dict[str, Spelling]:
+    """How the values of slots are spelt: by slot, out of the list of tables `values`."""
+    spellings: dict[str, Spelling] = {}
+    for at, entry in enumerate(top.list_of_tables("values")):
+        read = _Reader(top.where, f"values[{at}].", entry, top.faults)
         rule = read.text("rule", "plain")
         if rule not in RULES:
-            faults.append(_fault(where, f"values[{at}].rule", f"is {rule!r}, not one of {', '.join(RULES)}"))
+            read.fault("rule", f"is {rule!r}, not one of {', '.join(RULES)}")
             continue
-        same = {other: str(value) for other, value in read.table(entry, "same").items()}
-        found.update(dict.fromkeys(read.texts("slots"), Spelling(rule, same)))
-    return found
-
-
-def _fault(where: str, entry: str, what: str) -> Fault:
-    return Fault(f"{where}: {entry}", None, what, "docs/task-dialogues.md explains every entry")
+        same = {other: str(value) for other, value in read.table("same").entries.items()}
+        spellings.update(dict.fromkeys(read.texts("slots"), Spelling(rule, same)))
+    return spellings

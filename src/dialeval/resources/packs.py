@@ -4,7 +4,7 @@ A pack is the folder `packs/NAME/VERSION` of the cache: the files, and `manifest
 each. `add_pack` builds it from the official address over HTTP, from another address (argument, or the environment
 variable `DIALEVAL_ADDRESS_NAME`, such as `DIALEVAL_ADDRESS_GLOVE_6B`), or from a local folder that holds the files or
 the archive. It is built under another name and renamed, so it is whole or absent. Where the digest of a download is not
-known beforehand, the manifest records what came.
+known beforehand, the manifest records that of what was downloaded.
 """
 
 from __future__ import annotations
@@ -13,19 +13,18 @@ import hashlib
 import json
 import os
 import shutil
+from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from difflib import get_close_matches
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from dialeval.core.columns import DIGEST_LENGTH
 from dialeval.core.errors import DataError, Fault, SettingError
 from dialeval.resources import vectorstore
-from dialeval.resources.cache import Progress, building, cache_folder, discard, sha256_of
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from dialeval.resources.cache import building, cache_folder, discard, sha256_of
+from dialeval.resources.progress import Progress
 
 _MANIFEST = "manifest.json"
 _GIB = 1 << 30
@@ -33,7 +32,7 @@ _GIB = 1 << 30
 
 @dataclass(frozen=True, slots=True)
 class PackSource:
-    """Where a pack officially comes from and what of it is kept."""
+    """Where a pack officially comes from and which files of it are kept."""
 
     name: str
     version: str
@@ -48,10 +47,6 @@ class PackSource:
     """Digest of the download, where it is known for certain."""
     builder: str | None = None
     """Module with `build_local` and `build_remote`, where a pack is more than files out of one archive."""
-
-    @property
-    def main(self) -> str:
-        return self.files[0]
 
     @property
     def variable(self) -> str:
@@ -138,21 +133,27 @@ def add_pack(
     from_folder: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
 ) -> Pack:
-    """Install a pack, or give back the one that is installed; without a folder this downloads it."""
+    """Install a pack, or return the one that is installed; without a folder this downloads it.
+
+    `progress` counts bytes of the file that is being downloaded.
+    """
     source = source_of(name)
     if address is not None and from_folder is not None:
         raise SettingError("give an address or a folder, not both")
-    target = _folder_of(source)
+    target = cache_folder("packs") / source.name / source.version
     if installed := _read(target):
         return installed
-    if target.exists():  # a folder without its manifest: not one of ours any more
+    if target.exists():  # a folder without its manifest is not a whole pack
         discard(target)
-    if source.builder is not None:
-        _add_built(source, address, None if from_folder is None else Path(from_folder), target, progress)
-    elif from_folder is not None:
-        _add_local(source, Path(from_folder), target)
-    else:
-        _add_remote(source, address or os.environ.get(source.variable) or source.address, target, progress)
+    with building(target) as folder:
+        if from_folder is not None:
+            origin, digest = "local copy", _from_folder(source, Path(from_folder), folder)
+        else:
+            from dialeval.resources.download import shown
+
+            address = address or os.environ.get(source.variable) or source.address
+            origin, digest = shown(address), _from_address(source, address, folder, progress)
+        _write_manifest(source, folder, origin, digest)
     pack = _read(target)
     if pack is None:
         raise DataError(Fault(str(target), None, "was removed while it was built", "run again"))
@@ -174,7 +175,7 @@ def find_pack(name: str) -> Pack | None:
 
 def verify_pack(name: str) -> list[Fault]:
     """Read every byte of an installed pack and list what is not as the manifest says."""
-    pack = _installed(name)
+    pack = installed_pack(name)
     faults: list[Fault] = []
     remedy = f"run: dialeval data remove {name}, then: dialeval data add {name}"
     for file_name, facts in pack.files.items():
@@ -183,14 +184,14 @@ def verify_pack(name: str) -> list[Fault]:
             faults.append(Fault(str(file), None, "the file is missing", remedy))
         elif file.stat().st_size != facts.size:
             faults.append(Fault(str(file), None, f"{file.stat().st_size} bytes instead of {facts.size}", remedy))
-        elif (found := sha256_of(file)) != facts.sha256:
-            faults.append(Fault(str(file), None, f"SHA-256 {found} instead of {facts.sha256}", remedy))
+        elif (digest := sha256_of(file)) != facts.sha256:
+            faults.append(Fault(str(file), None, f"SHA-256 {digest} instead of {facts.sha256}", remedy))
     return faults
 
 
 def remove_pack(name: str) -> None:
     """Remove every version of an installed pack and what was parsed from it."""
-    _installed(name)
+    installed_pack(name)
     for pack in [pack for pack in list_packs() if pack.name == name]:
         for file_name in pack.files:
             vectorstore.forget(pack.path / file_name)
@@ -199,7 +200,8 @@ def remove_pack(name: str) -> None:
         (cache_folder("packs") / name).rmdir()
 
 
-def _installed(name: str) -> Pack:
+def installed_pack(name: str) -> Pack:
+    """The installed pack of that name; SettingError with the command that installs it."""
     pack = find_pack(name)
     if pack is None:
         source_of(name)
@@ -207,80 +209,66 @@ def _installed(name: str) -> Pack:
     return pack
 
 
-def _folder_of(source: PackSource) -> Path:
-    return cache_folder("packs") / source.name / source.version
-
-
-def _add_remote(source: PackSource, address: str, target: Path, progress: Progress | None) -> None:
+def _from_address(source: PackSource, address: str, folder: Path, progress: Progress | None) -> str | None:
+    """Download and unpack what is kept; the SHA-256 of the download, where it is one file."""
     # Imported here: whoever only looks a pack up need not wait for the network modules.
     from dialeval.resources.archives import unpack
     from dialeval.resources.download import check_address, download, shown
 
+    if source.builder is not None:
+        import_module(source.builder).build_remote(address, folder, progress)
+        return None
     name = hashlib.sha256(check_address(address).encode()).hexdigest()[:16]
     archive = cache_folder("downloads") / f"{source.name}-{name}"
     if not archive.exists():
         # A digest is pinned for what the official address gives; a mirror must give the same.
         download(address, archive, source.sha256, progress)
     try:
-        with building(target) as folder:
-            unpack(archive, source.files, folder, source.most_bytes, shown(address))
-            _write_manifest(source, folder, shown(address), sha256_of(archive))
+        unpack(archive, source.files, folder, source.most_bytes, shown(address))
+        digest = sha256_of(archive)
     except DataError:
         archive.unlink(missing_ok=True)  # it would be refused again
         raise
     archive.unlink(missing_ok=True)
+    return digest
 
 
-def _add_built(
-    source: PackSource, address: str | None, local: Path | None, target: Path, progress: Progress | None
-) -> None:
-    from importlib import import_module
-
-    from dialeval.resources.download import shown
-
-    builder = import_module(source.builder or "")
-    address = address or os.environ.get(source.variable) or source.address
-    with building(target) as folder:
-        if local is not None:
-            files = builder.build_local(local, folder)
-        else:
-            files = builder.build_remote(address, folder, progress)
-        _write_manifest(replace(source, files=files), folder, "local copy" if local else shown(address), None)
-
-
-def _add_local(source: PackSource, local: Path, target: Path) -> None:
+def _from_folder(source: PackSource, local: Path, folder: Path) -> str | None:
+    """Copy or unpack what is kept; the SHA-256 of the archive, where there is one."""
     from dialeval.resources.archives import unpack
 
+    if source.builder is not None:
+        import_module(source.builder).build_local(local, folder)
+        return None
     archive = local / source.address.rpartition("/")[2]
-    with building(target) as folder:
-        if all((local / name).is_file() for name in source.files):
-            for name in source.files:
-                shutil.copyfile(local / name, folder / name)
-            digest = None
-        elif archive.is_file():
-            digest = sha256_of(archive)
-            if source.sha256 not in (None, digest):
-                what = f"SHA-256 {digest} instead of {source.sha256}"
-                raise DataError(Fault(str(archive), None, what, "get the file again"))
-            unpack(archive, source.files, folder, source.most_bytes, str(archive))
-        else:
-            missing = ", ".join(name for name in source.files if not (local / name).is_file())
-            remedy = f"put these files or {archive.name} there"
-            raise DataError(Fault(str(local), None, f"does not hold {missing}", remedy))
-        _write_manifest(source, folder, "local copy", digest)
+    missing = [name for name in source.files if not (local / name).is_file()]
+    if not missing:
+        for name in source.files:
+            shutil.copyfile(local / name, folder / name)
+        return None
+    if not archive.is_file():
+        remedy = f"put these files or {archive.name} there"
+        raise DataError(Fault(str(local), None, f"does not hold {', '.join(missing)}", remedy))
+    digest = sha256_of(archive)
+    if source.sha256 not in (None, digest):
+        what = f"SHA-256 {digest} instead of {source.sha256}"
+        raise DataError(Fault(str(archive), None, what, "get the file again"))
+    unpack(archive, source.files, folder, source.most_bytes, str(archive))
+    return digest
 
 
 def _write_manifest(source: PackSource, folder: Path, origin: str, download_sha256: str | None) -> None:
-    files = {
-        name: {"sha256": sha256_of(folder / name), "size": (folder / name).stat().st_size} for name in source.files
-    }
+    files = sorted(file for file in folder.rglob("*") if file.is_file())
     facts = {
         "name": source.name,
         "version": source.version,
         "licence": source.licence,
         "origin": origin,
         "download_sha256": download_sha256,
-        "files": files,
+        "files": {
+            file.relative_to(folder).as_posix(): {"sha256": sha256_of(file), "size": file.stat().st_size}
+            for file in files
+        },
     }
     (folder / _MANIFEST).write_text(json.dumps(facts, indent=2) + "\n", "utf-8")
 

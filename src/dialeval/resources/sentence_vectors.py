@@ -2,8 +2,8 @@
 
 The store is a folder of the user's cache, one for each encoder digest, with segments of (key, vector) that are written
 whole and then only read, memory-mapped. It holds digests of texts and no texts. It grows to `LIMIT_BYTES` for each
-encoder; then its oldest segments go. Many small segments are merged into one. A cache folder that cannot be written to
-costs time but is no error.
+encoder; then its oldest segments are removed. Many small segments are merged into one. Where the cache folder cannot
+be written to, vectors are computed again each time.
 
 A vector out of the store is the one that was computed, to the last bit. Only encoders whose vectors do not depend on
 their neighbours may use it (see `encoder`).
@@ -33,7 +33,7 @@ _KEY_BYTES = 16
 _SEGMENTS = 32
 _SUFFIX = ".npy"
 _STEP = 4096
-"""Texts that are encoded before they are kept, so that a run that is broken off has not worked in vain."""
+"""Texts that are encoded before they are kept, so that an interrupted run keeps what it has done."""
 
 Keys = npt.NDArray[np.bytes_]
 
@@ -62,17 +62,15 @@ class SentenceVectors:
         places: dict[str, int] = {}
         rows = np.fromiter((places.setdefault(text, len(places)) for text in texts), np.int64, len(texts))
         distinct = list(places)
-        found: Singles = np.empty((len(distinct), self.encoder.dimension), np.float32)
-        missing = np.arange(len(distinct))
+        vectors: Singles = np.empty((len(distinct), self.encoder.dimension), np.float32)
         keys = _keys(distinct, ends)
-        if self._store is not None:
-            missing = self._store.fill(keys, found)
+        missing = np.arange(len(distinct)) if self._store is None else self._store.fill(keys, vectors)
         for start in range(0, len(missing), _STEP):
             chosen = missing[start : start + _STEP]
-            found[chosen] = self.encoder.encode([distinct[text] for text in chosen.tolist()], ends)
+            vectors[chosen] = self.encoder.encode([distinct[text] for text in chosen.tolist()], ends)
             if self._store is not None:
-                self._store.add(keys[chosen], found[chosen])
-        return found[rows]
+                self._store.add(keys[chosen], vectors[chosen])
+        return vectors[rows]
 
 
 def _keys(texts: Sequence[str], ends: bool) -> Keys:
@@ -88,8 +86,7 @@ class Store:
         self.folder = folder
         self.dtype = np.dtype([("key", f"S{_KEY_BYTES}"), ("vector", np.float32, (dimension,))])
         self._segments: list[tuple[Keys, npt.NDArray[np.int64], Any]] = []
-        files = sorted(folder.glob(f"*{_SUFFIX}"), key=_age)
-        self._shrink(files)
+        files = self._shrunk()
         for file in files:
             self._open(file)
         if len(self._segments) > _SEGMENTS:
@@ -129,12 +126,20 @@ class Store:
         order = np.argsort(entries["key"], kind="stable")
         self._segments.append((entries["key"][order], order, entries))
 
-    def _shrink(self, files: list[Path]) -> None:
-        """Remove the oldest segments until the rest fits."""
-        sizes = [_size(file) for file in files]
-        while files and sum(sizes) > LIMIT_BYTES:
-            files.pop(0).unlink(missing_ok=True)
-            sizes.pop(0)
+    def _shrunk(self) -> list[Path]:
+        """The segments, the oldest first, after as many of the oldest are removed as are too much."""
+        segments = []
+        for file in self.folder.glob(f"*{_SUFFIX}"):
+            with suppress(FileNotFoundError):  # another run removes too
+                status = file.stat()
+                segments.append((status.st_mtime, status.st_size, file))
+        segments.sort()
+        total = sum(size for _, size, _ in segments)
+        while total > LIMIT_BYTES:
+            _, size, file = segments.pop(0)
+            file.unlink(missing_ok=True)
+            total -= size
+        return [file for _, _, file in segments]
 
     def _merge(self, files: list[Path]) -> None:
         merged = np.concatenate([np.asarray(entries) for _, _, entries in self._segments])
@@ -145,15 +150,3 @@ class Store:
                 file.unlink(missing_ok=True)
         self._segments = []
         self._remember(merged[first])
-
-
-def _age(file: Path) -> float:
-    with suppress(FileNotFoundError):
-        return file.stat().st_mtime
-    return 0.0
-
-
-def _size(file: Path) -> int:
-    with suppress(FileNotFoundError):
-        return file.stat().st_size
-    return 0

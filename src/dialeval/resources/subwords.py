@@ -7,7 +7,6 @@ own files; nothing of the package is run and nothing is downloaded.
 
 from __future__ import annotations
 
-import json
 from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
@@ -31,7 +30,6 @@ _PIECES = Path("tokenizers", "l2_supercat_tokenizer_config.json")
 _TENSOR = "embedding.weight"
 _MARKERS = 3
 """The first ids are `<unk>`, `<s>`, `</s>`: markers, not pieces of words."""
-_LARGEST_HEADER = 1 << 20
 
 
 class Subwords:
@@ -39,7 +37,7 @@ class Subwords:
 
     def __init__(self, folder: Path | None = None) -> None:
         self._folder = folder or _installed()
-        self._matrix = _tensor(self._folder / _WEIGHTS)
+        self._matrix = _table(self._folder / _WEIGHTS)
         self.name = WORDLLAMA
         self.dimension = int(self._matrix.shape[1])
 
@@ -80,23 +78,20 @@ def _installed() -> Path:
     for folder in map(Path, folders):
         if (folder / _WEIGHTS).is_file() and (folder / _PIECES).is_file() and find_spec("tokenizers"):
             return folder
-    found = "holds no vectors here" if folders else "is not installed"
-    raise SettingError(f"the package {WORDLLAMA} {found}; run: pip install 'dialeval[vectors]'")
+    problem = "holds no vectors here" if folders else "is not installed"
+    raise SettingError(f"the package {WORDLLAMA} {problem}; run: pip install 'dialeval[vectors]'")
 
 
-def _tensor(path: Path) -> npt.NDArray[np.float16]:
-    """Map the table of a safetensors file: a length, a JSON header of that length, then the numbers."""
-    wrong = SettingError(f"{path} does not hold the expected table; run: pip install --force-reinstall {WORDLLAMA}")
-    with path.open("rb") as stream:
-        length = int.from_bytes(stream.read(8), "little")
-        if length > _LARGEST_HEADER:
-            raise wrong
-        try:
-            facts = json.loads(stream.read(length))[_TENSOR]
-            rows, columns = facts["shape"]
-            begin, end = facts["data_offsets"]
-        except (ValueError, KeyError, TypeError) as error:
-            raise wrong from error
-    if facts["dtype"] != "F16" or end - begin != 2 * rows * columns or path.stat().st_size < 8 + length + end:
-        raise wrong
-    return np.memmap(path, "<f2", "r", 8 + length + begin, (rows, columns))
+def _table(path: Path) -> npt.NDArray[np.float16]:
+    """The vectors of all pieces."""
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(path, "np") as file:
+            table: npt.NDArray[np.float16] = file.get_tensor(_TENSOR)
+    except (SafetensorError, OSError):
+        table = np.empty(0, np.float16)
+    if table.dtype != np.float16 or table.ndim != 2:
+        remedy = f"run: pip install --force-reinstall {WORDLLAMA}"
+        raise SettingError(f"{path} does not hold the expected table; {remedy}")
+    return table

@@ -1,8 +1,8 @@
-"""A task: its files, its ontology and its venues together, as the resources of an evaluation.
+"""The data of a task (files, ontology and venues), as the resources of an evaluation.
 
     load_task()                the installed pack `multiwoz`
     load_task("town")          the invented town of the sample
-    load_task("some/folder")   a folder with the files of `data/task_corpus.py`, `database/` and its `ontology.toml`
+    load_task("some/folder")   a folder with the files of `data/task/corpus.py`, `database/` and its `ontology.toml`
 
 A folder without an `ontology.toml` is taken for one of MultiWOZ. Without `database/` the tables lie in the folder.
 """
@@ -30,7 +30,7 @@ ONTOLOGY_FILE = "ontology.toml"
 
 
 @dataclass(frozen=True)
-class Task:
+class TaskData:
     """Everything that the evaluation of task dialogues takes beside the predictions."""
 
     files: TaskFiles
@@ -63,8 +63,8 @@ class Task:
         return frozenset(known)
 
 
-def load_task(data: str | os.PathLike[str] | None = None, split: str | None = None) -> Task:
-    """The task in a folder, in the sample, or in the installed pack."""
+def load_task(data: str | os.PathLike[str] | None = None, split: str | None = None) -> TaskData:
+    """The data of a task from a folder, the sample, or the installed pack."""
     folder = _folder(data)
     own = folder / ONTOLOGY_FILE
     ontology = load_ontology(own if own.is_file() else MULTIWOZ)
@@ -73,7 +73,7 @@ def load_task(data: str | os.PathLike[str] | None = None, split: str | None = No
     venues = load_venues(ontology, database if database.is_dir() else folder)
     if faults := list(_misfits(files, ontology)):
         raise DataError(faults)
-    return Task(_normalised(files, ontology), ontology, venues)
+    return TaskData(_normalised(files, ontology), ontology, venues)
 
 
 def _misfits(files: TaskFiles, ontology: Ontology) -> Iterator[Fault]:
@@ -87,7 +87,7 @@ def _misfits(files: TaskFiles, ontology: Ontology) -> Iterator[Fault]:
             for word in wishes["requestable"]:
                 if word not in ontology.requested:
                     remedy = f"[requested] has {', '.join(ontology.requested)}"
-                    yield Fault(f"{where}.requestable", None, f"nobody can tell {word!r}", remedy)
+                    yield Fault(f"{where}.requestable", None, f"no system can give {word!r}", remedy)
 
 
 def _folder(data: str | os.PathLike[str] | None) -> Path:

@@ -10,26 +10,21 @@ The types of the numbers are kept; every number must be finite.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, BinaryIO
+from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
 from dialeval.core.errors import DataError, Fault
 from dialeval.resources.vector_text import not_utf8, open_stream, read_chunk
-from dialeval.resources.vectorstore import Matrix
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from dialeval.resources.vectorstore import Matrix, WordRows
 
 _ROWS = 1 << 14
-"""Rows that are checked and handed over at a time."""
+"""Rows that are checked at a time."""
 _READ_BYTES = 1 << 24
+_LONGEST_HEADER = 64
 _LONGEST_WORD = 1 << 16
 _LARGEST_DIMENSION = 1 << 20
-
-Add = Callable[[list[bytes], Matrix], None]
 
 
 def vocabulary_beside(matrix: Path) -> Path:
@@ -55,8 +50,8 @@ def open_matrix(path: Path) -> Matrix:
     return matrix
 
 
-def read_matrix(path: Path, vocabulary: Path, add: Add) -> None:
-    """Hand over the rows of an `.npy` matrix with their words; DataError with every fault."""
+def read_matrix(path: Path, vocabulary: Path) -> Iterator[WordRows]:
+    """The rows of an `.npy` matrix with their words; DataError with every fault."""
     matrix = open_matrix(path)
     lines = vocabulary.read_bytes().removeprefix(b"\xef\xbb\xbf").removesuffix(b"\n").split(b"\n")
     words = [line.removesuffix(b"\r") for line in lines]
@@ -69,80 +64,43 @@ def read_matrix(path: Path, vocabulary: Path, add: Add) -> None:
         rows = matrix[start : start + _ROWS]
         faults.extend(_number_faults(rows, path, start))
         if not faults:
-            add(words[start : start + _ROWS], rows)
+            yield words[start : start + _ROWS], rows
     if faults:
         raise DataError(faults)
 
 
-def read_word2vec(path: Path, add: Add) -> None:
-    """Hand over the words and vectors of a word2vec binary file."""
+def read_word2vec(path: Path) -> Iterator[WordRows]:
+    """The words and vectors of a word2vec binary file."""
+    what = "is cut short, or is not in the word2vec binary format"
+    broken = DataError(Fault(str(path), None, what, "get the file again, or give the vectors as text"))
     with open_stream(path) as stream:
-        source = _Buffered(stream, path)
-        count, dimension = _header(source)
+        data = read_chunk(stream, max(_LONGEST_HEADER, _READ_BYTES), str(path))
+        place = data.find(b"\n", 0, _LONGEST_HEADER) + 1
+        fields = data[:place].split()
+        if len(fields) != 2 or not all(field.isdigit() for field in fields):
+            raise broken
+        count, dimension = map(int, fields)
+        if not count or not 0 < dimension <= _LARGEST_DIMENSION:
+            raise broken
+        size = 4 * dimension
+        longest = _LONGEST_WORD + 1 + size
         for start in range(0, count, _ROWS):
-            words, rows = _records(source, min(_ROWS, count - start), dimension)
+            words: list[bytes] = []
+            vectors: list[bytes] = []
+            for _ in range(min(_ROWS, count - start)):
+                if len(data) - place < longest:
+                    data, place = data[place:] + read_chunk(stream, max(longest, _READ_BYTES), str(path)), 0
+                end = data.find(b" ", place, place + _LONGEST_WORD)
+                if end < 0 or len(data) < end + 1 + size:
+                    raise broken
+                # The original tool ends each vector with a line feed, others do not: it stands before the next word.
+                words.append(data[place:end].removeprefix(b"\n"))
+                place = end + 1 + size
+                vectors.append(data[end + 1 : place])
+            rows = np.frombuffer(b"".join(vectors), "<f4").reshape(-1, dimension)
             if faults := [*_word_faults(words, path, start), *_number_faults(rows, path, start)]:
                 raise DataError(faults)
-            add(words, rows)
-
-
-class _Buffered:
-    """A stream from which pieces are taken off the front."""
-
-    def __init__(self, stream: BinaryIO, path: Path) -> None:
-        self._stream, self.path = stream, path
-        self._data, self._place = b"", 0
-
-    def until(self, mark: bytes, limit: int) -> bytes:
-        """What stands before the next mark, which is taken off too."""
-        end = self._data.find(mark, self._place)
-        if end < 0:
-            self._fill(limit)
-            end = self._data.find(mark, self._place)
-        if not 0 <= end - self._place < limit:
-            raise self.broken()
-        piece = self._data[self._place : end]
-        self._place = end + 1
-        return piece
-
-    def take(self, size: int) -> bytes:
-        """The next `size` bytes."""
-        if len(self._data) - self._place < size:
-            self._fill(size)
-        piece = self._data[self._place : self._place + size]
-        if len(piece) < size:
-            raise self.broken()
-        self._place += size
-        return piece
-
-    def broken(self) -> DataError:
-        """The error for a file that ends too soon or is something else."""
-        what = "is cut short, or is not in the word2vec binary format"
-        return DataError(Fault(str(self.path), None, what, "get the file again, or give the vectors as text"))
-
-    def _fill(self, size: int) -> None:
-        self._data = self._data[self._place :] + read_chunk(self._stream, max(size, _READ_BYTES), str(self.path))
-        self._place = 0
-
-
-def _header(source: _Buffered) -> tuple[int, int]:
-    fields = source.until(b"\n", 64).split()
-    if len(fields) != 2 or not all(field.isdigit() for field in fields):
-        raise source.broken()
-    count, dimension = map(int, fields)
-    if not count or not 0 < dimension <= _LARGEST_DIMENSION:
-        raise source.broken()
-    return count, dimension
-
-
-def _records(source: _Buffered, count: int, dimension: int) -> tuple[list[bytes], npt.NDArray[np.float32]]:
-    words: list[bytes] = []
-    vectors: list[bytes] = []
-    for _ in range(count):
-        # The original tool ends each vector with a line feed, others do not: it stands before the next word then.
-        words.append(source.until(b" ", _LONGEST_WORD).removeprefix(b"\n"))
-        vectors.append(source.take(4 * dimension))
-    return words, np.frombuffer(b"".join(vectors), "<f4").reshape(count, dimension)
+            yield words, rows
 
 
 def _word_faults(words: list[bytes], path: Path, start: int = 0) -> Iterator[Fault]:

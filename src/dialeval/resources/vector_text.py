@@ -4,7 +4,7 @@ A line is a word and its numbers, with ASCII white space between them. The last 
 what stands before them is the word: a word may hold blanks (`. . .` in GloVe) and any other Unicode space. Numbers are
 read as float64, exactly as `float` reads them. Of two lines with the same word the later counts.
 
-A first line of two whole numbers is a header, `words dimension`, and must tell the truth. Without one the dimension is
+A first line of two whole numbers is a header, `words dimension`, and must be true. Without one the dimension is
 that of most of the first lines, so that neither `. . .` nor a broken line in first place decides it.
 
 Every fault of a file is listed: a blank line, a line with too few or too many numbers, a field that is not a finite
@@ -16,18 +16,18 @@ from __future__ import annotations
 import math
 import os
 from collections import Counter, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, BinaryIO, cast
+from itertools import chain
+from pathlib import Path
+from typing import BinaryIO, cast
 
 import numpy as np
 
 from dialeval.core.arrays import Floats
 from dialeval.core.errors import DataError, Fault
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from dialeval.resources.vectorstore import WordRows
 
 BLOCK_BYTES = 1 << 24
 """How much text one thread parses at a time; a few such blocks are all that is in memory."""
@@ -41,8 +41,6 @@ COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
 _VOTING_LINES = 64
 _HEADER_DIGITS = 12
 _MARK = b"\xef\xbb\xbf"
-
-Add = Callable[[list[bytes], Floats], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,59 +81,50 @@ def open_stream(path: Path) -> BinaryIO:
 
 
 def read_chunk(stream: BinaryIO, size: int, where: str) -> bytes:
-    """The next bytes of a stream; DataError where they cannot be had, as of a file that was cut short."""
+    """The next bytes of a stream; DataError where they cannot be read, as of a file that was cut short."""
     try:
         return stream.read(size)
     except OSError as error:
         raise DataError(Fault(where, None, f"cannot be read: {error}", "get the file again")) from error
 
 
-def read_text(path: Path, add: Add) -> None:
-    """Hand over all words and vectors in file order; DataError with every fault at the end."""
+def read_text(path: Path) -> Iterator[WordRows]:
+    """All words and vectors in file order; DataError with every fault at the end."""
     where = str(path)
     with open_stream(path) as stream:
-        count, faults = _read(_blocks(stream, where), where, add)
+        blocks = _blocks(stream, where)
+        first = next(blocks, Block(b"", 1))
+        layout = find_layout(first.data)
+        if 0 < layout.longest <= layout.dimension:  # no memory is reserved because a header says so
+            what = f"the header promises {layout.dimension} numbers a word, but the lines have fewer"
+            raise DataError(Fault(where, 1, what, "get the whole file, or correct the header"))
+        if layout.words is not None:
+            first = Block(first.data[first.data.find(b"\n") + 1 or len(first.data) :], 2)
+        count = 0
+        faults: list[Fault] = []
+        for parsed in _parsed(chain([first], blocks), layout.dimension, where, len(first.data) >= KERNEL_BYTES):
+            count += len(parsed.words)
+            faults.extend(parsed.faults)
+            if not faults:
+                yield parsed.words, parsed.vectors
+            if len(faults) >= MOST_FAULTS:
+                what = "reading stopped after so many faults"
+                raise DataError([*faults, Fault(where, None, what, "check that these are word vectors")])
+    if layout.words not in (None, count):
+        what = f"the header promises {layout.words} words, but {count} lines follow"
+        faults.append(Fault(where, 1, what, "get the whole file, or correct the header"))
     if not count and not faults:
         faults.append(Fault(where, None, "holds no word vectors", "give a file with one word and its numbers a line"))
     if faults:
         raise DataError(faults)
 
 
-def _read(blocks: Iterator[Block], where: str, add: Add) -> tuple[int, list[Fault]]:
-    first = next(blocks, None)
-    if first is None:
-        return 0, []
-    layout = find_layout(first.data)
-    if 0 < layout.longest <= layout.dimension:  # no memory is taken on a header's word alone
-        what = f"the header promises {layout.dimension} numbers a word, but the lines have fewer"
-        return 0, [Fault(where, 1, what, "get the whole file, or correct the header")]
-    if layout.words is not None:
-        first = Block(first.data[first.data.find(b"\n") + 1 or len(first.data) :], 2)
-    compiled = len(first.data) >= KERNEL_BYTES
-    count = 0
-    faults: list[Fault] = []
-
-    for parsed in _parsed(first, blocks, layout.dimension, where, compiled):
-        count += len(parsed.words)
-        faults.extend(parsed.faults)
-        if not faults:
-            add(parsed.words, parsed.vectors)
-        if len(faults) >= MOST_FAULTS:
-            what = "reading stopped after so many faults"
-            return count, [*faults, Fault(where, None, what, "check that these are word vectors")]
-    if layout.words not in (None, count):
-        what = f"the header promises {layout.words} words, but {count} lines follow"
-        faults.append(Fault(where, 1, what, "get the whole file, or correct the header"))
-    return count, faults
-
-
-def _parsed(first: Block, rest: Iterator[Block], dimension: int, where: str, compiled: bool) -> Iterator[Parsed]:
+def _parsed(blocks: Iterable[Block], dimension: int, where: str, compiled: bool) -> Iterator[Parsed]:
     """The blocks in order, parsed by as many threads as there are cores; never more than that in memory."""
     workers = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     under_way: deque[Future[Parsed]] = deque()
     with ThreadPoolExecutor(workers, "dialeval-vectors") as pool:
-        under_way.append(pool.submit(parse_block, first, dimension, where, compiled))
-        for block in rest:
+        for block in blocks:
             under_way.append(pool.submit(parse_block, block, dimension, where, compiled))
             if len(under_way) > workers:
                 yield under_way.popleft().result()
@@ -205,41 +194,35 @@ def parse_block(block: Block, dimension: int, where: str, compiled: bool) -> Par
     words = [block.data[start:end] for start, end in spans]
     faults: list[Fault] = []
     for row in np.flatnonzero(word_ends < 0).tolist():
-        line = parse_line(block.data[starts[row] : ends[row]], dimension)
-        if isinstance(line, Problem):
-            faults.append(Fault(where, block.first_line + row, line.what, line.remedy))
-            words[row] = b""
-        else:
-            words[row], vectors[row] = line
+        try:
+            words[row], vectors[row] = parse_line(block.data[starts[row] : ends[row]], dimension)
+        except _LineError as error:
+            faults.append(Fault(where, block.first_line + row, *error.args))
     faults.extend(not_utf8(words, block.first_line, where))
     return Parsed(words, vectors, sorted(faults, key=lambda fault: fault.line or 0))
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """What is wrong with a line."""
-
-    what: str
-    remedy: str
+class _LineError(Exception):
+    """What is wrong with a line, and what would mend it."""
 
 
-def parse_line(line: bytes, dimension: int) -> tuple[bytes, list[float]] | Problem:
+def parse_line(line: bytes, dimension: int) -> tuple[bytes, list[float]]:
     """The word and the numbers of one line: the definition that the kernel follows."""
     before, *fields = line.strip().rsplit(None, dimension) or [b""]
     if not before:
-        return Problem("blank line", "take the line out")
-    if len(fields) < dimension:
-        what = f"{len(fields)} numbers where {dimension} are expected"
-        return Problem(what, f"give every word {dimension} numbers, or take the line out")
-    numbers = _to_floats(fields)
-    if numbers is None:
-        wrong = next(field for field in fields if _to_floats([field]) is None)
-        shown = wrong[:40].decode(errors="replace")
-        return Problem(f"{shown!r} is not a finite number", "correct the number, or take the line out")
-    if extra := _trailing_numbers(before.split()):
-        what = f"{dimension + extra} numbers where {dimension} are expected"
-        return Problem(what, f"give every word {dimension} numbers, or take the line out")
-    return before, numbers
+        raise _LineError("blank line", "take the line out")
+    extra = 0
+    if len(fields) == dimension:
+        numbers = _to_floats(fields)
+        if numbers is None:
+            wrong = next(field for field in fields if _to_floats([field]) is None)
+            shown = wrong[:40].decode(errors="replace")
+            raise _LineError(f"{shown!r} is not a finite number", "correct the number, or take the line out")
+        extra = _trailing_numbers(before.split())
+        if not extra:
+            return before, numbers
+    what = f"{len(fields) + extra} numbers where {dimension} are expected"
+    raise _LineError(what, f"give every word {dimension} numbers, or take the line out")
 
 
 def _to_floats(fields: list[bytes]) -> list[float] | None:

@@ -8,10 +8,10 @@ An *entry* is a folder named after the SHA-256 of the source's bytes; it never c
 
 A *note* per source remembers its size, its time of change and that SHA-256, so that a second load reads nothing of the
 source. Where size or time differ, or the source is so fresh that its time proves nothing, the bytes are hashed again:
-the same bytes lead to the same entry, others to a new one, and the entry that nobody refers to any more is removed.
+the same bytes lead to the same entry, others to a new one, and an entry that no note refers to is removed.
 
-The content digest covers the words and the vectors as float64 in file order: one and the same for a text file, its
-compressed copy and an array that hold equal vectors.
+The content digest covers the words and the vectors as float64 in file order, block by block as they are read: the same
+for a text file, its compressed copy and an array with equal vectors, unless they are so large that blocks differ.
 """
 
 from __future__ import annotations
@@ -20,9 +20,10 @@ import hashlib
 import json
 import os
 import time
-from contextlib import ExitStack
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from pathlib import Path
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -33,67 +34,40 @@ from dialeval.core.files import write_bytes
 from dialeval.resources.cache import building, cache_folder, discard, sha256_of
 from dialeval.resources.wordtable import WordTable
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from pathlib import Path
-    from types import TracebackType
-
 Matrix: TypeAlias = npt.NDArray[np.floating[Any]]
+WordRows: TypeAlias = tuple[list[bytes], Matrix]
+"""Some words of a source, and a matrix with a row for each."""
 
 _LAYOUT = 1
 """Part of an entry's name: raise it when what is parsed, or how it is stored, changes."""
 _FRESH_SECONDS = 2.0
-"""File systems tell times apart only so finely; a file changed twice within this span may look unchanged."""
+"""File systems record times coarsely; a file changed twice within this span may look unchanged."""
 _SHA_LENGTH = 40
 _ARRAYS = ("offsets", "hashes", "rows")
 
 
-class Writer:
-    """Takes words and vectors in file order and writes them to an entry's folder."""
-
-    def __init__(self, folder: Path, dtype: npt.DTypeLike) -> None:
-        self._folder = folder
-        self._dtype = np.dtype(dtype).newbyteorder("<")
-        self._lengths: list[int] = []
-        self._dimension = 0
-        self._sha = hashlib.sha256()
-        with ExitStack() as files:
-            self._matrix = files.enter_context((folder / "matrix.bin").open("wb"))
-            self._words = files.enter_context((folder / "words.bin").open("wb"))
-            self._files = files.pop_all()
-
-    def __enter__(self) -> Writer:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._files.close()
-        if kind is None:
-            self._finish()
-
-    def add(self, words: Sequence[bytes], vectors: Matrix) -> None:
-        """Append one row per word."""
-        self._dimension = vectors.shape[1]
-        self._lengths.extend(map(len, words))
-        self._words.write(b"".join(words))
-        self._matrix.write(np.ascontiguousarray(vectors, self._dtype).data)
-        self._sha.update(b"".join([b"%d:%s," % (len(word), word) for word in words]))
-        # -0.0 and 0.0 are the same number, so they are the same content.
-        self._sha.update(np.ascontiguousarray(vectors + 0.0, "<f8").data)
-
-    def _finish(self) -> None:
-        offsets = np.zeros(len(self._lengths) + 1, np.int64)
-        np.cumsum(self._lengths, out=offsets[1:])
-        table = WordTable.build(np.fromfile(self._folder / "words.bin", np.uint8), offsets)
-        for name in _ARRAYS:
-            np.save(self._folder / f"{name}.npy", getattr(table, name), allow_pickle=False)
-        facts = {
-            "dtype": self._dtype.str,
-            "shape": [len(self._lengths), self._dimension],
-            "digest": self._sha.hexdigest()[:DIGEST_LENGTH],
-        }
-        (self._folder / "entry.json").write_text(json.dumps(facts), "utf-8")
+def _write(folder: Path, dtype: npt.DTypeLike, rows: Iterable[WordRows]) -> None:
+    """Write the files of an entry out of words and vectors in file order."""
+    stored: np.dtype[Any] = np.dtype(dtype).newbyteorder("<")
+    lengths: list[int] = []
+    dimension = 0
+    sha = hashlib.sha256()
+    with (folder / "matrix.bin").open("wb") as matrix, (folder / "words.bin").open("wb") as blob:
+        for words, vectors in rows:
+            dimension = vectors.shape[1]
+            lengths.extend(map(len, words))
+            blob.write(b"".join(words))
+            matrix.write(np.ascontiguousarray(vectors, stored).data)
+            sha.update(b"".join([b"%d:%s," % (len(word), word) for word in words]))
+            # -0.0 and 0.0 are the same number, so they are the same content.
+            sha.update(np.ascontiguousarray(vectors + 0.0, "<f8").data)
+    offsets = np.zeros(len(lengths) + 1, np.int64)
+    np.cumsum(lengths, out=offsets[1:])
+    table = WordTable.build(np.fromfile(folder / "words.bin", np.uint8), offsets)
+    for name in _ARRAYS:
+        np.save(folder / f"{name}.npy", getattr(table, name), allow_pickle=False)
+    facts = {"dtype": stored.str, "shape": [len(lengths), dimension], "digest": sha.hexdigest()[:DIGEST_LENGTH]}
+    (folder / "entry.json").write_text(json.dumps(facts), "utf-8")
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -118,8 +92,8 @@ class Entry:
         return cls(folder, str(facts["digest"]), WordTable(blob, offsets, hashes, rows), matrix)
 
 
-def entry_for(sources: Sequence[Path], fill: Callable[[Path], None]) -> Entry:
-    """The entry of a source: a file, and those that belong to it. `fill` parses it into a folder if need be."""
+def entry_for(sources: Sequence[Path], dtype: npt.DTypeLike, rows: Iterable[WordRows]) -> Entry:
+    """The entry of a source: a file, and those that belong to it. `rows` parses it, and is read only if need be."""
     note = _note_of(sources[0])
     stamp = _stamp(sources)
     known = _read_note(note)
@@ -131,8 +105,10 @@ def entry_for(sources: Sequence[Path], fill: Callable[[Path], None]) -> Entry:
     if entry is None:
         target = _folder_of(sha256)
         with building(target) as folder:
-            fill(folder)
-            _refuse_change(sources, stamp)
+            _write(folder, dtype, rows)
+            if _stamp(sources) != stamp:
+                what, remedy = "the file changed while it was read", "run again when nothing writes to it"
+                raise DataError(Fault(str(sources[0]), None, what, remedy))
         entry = Entry.open(target)
     try:
         _write_note(note, sources[0], stamp, sha256, started)
@@ -192,14 +168,6 @@ def _write_note(note: Path, source: Path, stamp: list[list[int]], sha256: str, s
         "sha256": sha256,
     }
     write_bytes(note, json.dumps(facts).encode())
-
-
-def _refuse_change(sources: Sequence[Path], stamp: list[list[int]]) -> None:
-    for source, before, after in zip(sources, stamp, _stamp(sources), strict=True):
-        if before != after:
-            raise DataError(
-                Fault(str(source), None, "the file changed while it was read", "run again when it is still")
-            )
 
 
 def _drop_unused(sha256: str) -> None:

@@ -23,6 +23,7 @@ import io
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import reduce
+from itertools import islice
 from operator import ge, le, or_
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,7 @@ from typing import Any
 from dialeval.core.columns import DIGEST_LENGTH
 from dialeval.core.errors import DataError, Fault
 from dialeval.data.formats.opening import format_of, read_bytes, without_mark
+from dialeval.resources.json_files import parse_json
 from dialeval.resources.ontology import Domain, Ontology
 from dialeval.text.similarity import Ratio, similar
 from dialeval.text.slot_values import minutes
@@ -49,7 +51,7 @@ class Table:
         self._columns: dict[str, dict[str, int]] = {}
         """Column -> value -> the venues that have it."""
         self._ordered: dict[str, dict[str, float]] = {}
-        self._found: dict[tuple[str, str, Ratio], int] = {}
+        self._matches: dict[tuple[str, str, Ratio], int] = {}
         self._queries: dict[tuple[Ratio, tuple[tuple[str, str], ...]], int] = {}
         self._again: dict[int, int] = {}
         """Rows whose key has occurred before -> the row where it did."""
@@ -73,13 +75,13 @@ class Table:
     def query(self, slots: Mapping[str, str], ratio: Ratio = "historical") -> int:
         """The venues that meet all slots."""
         key = (ratio, tuple(slots.items()))
-        found = self._queries.get(key)
-        if found is None:
-            found = self._everything
+        venues = self._queries.get(key)
+        if venues is None:
+            venues = self._everything
             for slot, value in slots.items():
-                found &= self.matching(slot, value, ratio)
-            found = self._queries[key] = self._by_key(found)
-        return found
+                venues &= self.matching(slot, value, ratio)
+            venues = self._queries[key] = self._by_key(venues)
+        return venues
 
     def _by_key(self, venues: int) -> int:
         for row in self.rows(venues & self._doubles):
@@ -89,18 +91,18 @@ class Table:
     def matching(self, slot: str, value: str, ratio: Ratio = "historical") -> int:
         """The venues that meet one slot; all of them where it is no constraint."""
         key = (slot, value, ratio)
-        found = self._found.get(key)
-        if found is None:
-            found = self._found[key] = self._matching(slot, value, ratio)
-        return found
+        venues = self._matches.get(key)
+        if venues is None:
+            venues = self._matches[key] = self._matching(slot, value, ratio)
+        return venues
 
     def _matching(self, slot: str, value: str, ratio: Ratio) -> int:
         if slot not in self._columns or value in self._ontology.dont_care:
             return self._everything
         values = self._columns[slot]
         meeting = self._meeting(slot, self._ontology.states.value(slot, value), ratio)
-        anything = values.get(self._ontology.any_value or "", NONE) if self._ontology.any_value else NONE
-        return reduce(or_, (values[has] for has in meeting), anything)
+        match_everything = values.get(self._ontology.any_value, NONE) if self._ontology.any_value else NONE
+        return reduce(or_, (values[has] for has in meeting), match_everything)
 
     def _meeting(self, slot: str, value: str, ratio: Ratio) -> Iterable[str]:
         """The values of a column that meet the asked one."""
@@ -139,8 +141,8 @@ class Table:
     def labels(self, venues: int, most: int) -> list[str]:
         """What the first venues of a set are called."""
         column, key = self.domain.label, self.domain.key
-        rows = (row for row, _ in zip(self.rows(venues), range(most), strict=False))
-        return [self.venues[row].get(column) or self.venues[row][key] for row in rows]
+        first = islice(self.rows(venues), most)
+        return [self.venues[row].get(column) or self.venues[row][key] for row in first]
 
 
 class Venues:
@@ -186,7 +188,10 @@ def _existing(path: Path) -> Path:
 def _records(path: Path, content: bytes) -> list[Any]:
     kind = format_of(path)
     if kind == "json":
-        return _json_records(content, str(path))
+        records = parse_json(content, str(path), "correct it there")
+        if not isinstance(records, list):
+            raise DataError(Fault(str(path), 1, "is no list of venues", "give a list of objects, one per venue"))
+        return records
     if kind in ("csv", "tsv"):
         try:
             lines = io.StringIO(content.decode(), newline="")
@@ -196,18 +201,6 @@ def _records(path: Path, content: bytes) -> list[Any]:
     if kind in ("parquet", "arrow"):
         return _arrow_records(kind, content, str(path))
     raise DataError(Fault(str(path), None, "is no table", "give .json, .csv, .tsv, .parquet or .arrow"))
-
-
-def _json_records(content: bytes, where: str) -> list[Any]:
-    import orjson
-
-    try:
-        records = orjson.loads(content)
-    except orjson.JSONDecodeError as error:
-        raise DataError(Fault(where, error.lineno, f"not JSON ({error.msg})", "correct it there")) from None
-    if not isinstance(records, list):
-        raise DataError(Fault(where, 1, "is no list of venues", "give a list of objects, one per venue"))
-    return records
 
 
 def _arrow_records(kind: str, content: bytes, where: str) -> list[Any]:
@@ -252,4 +245,5 @@ def _venues(domain: Domain, ontology: Ontology, records: Sequence[Any], where: s
 
 
 def _text(value: object) -> str:
-    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
+    """A value as a text; MultiWOZ writes true and false as yes and no."""
+    return ("yes" if value else "no") if isinstance(value, bool) else str(value)

@@ -1,8 +1,8 @@
-"""What is known of the words of an evaluation beside their letters: whether they are in the vocabulary, how often they
-occur in the training text, their vectors.
+"""Facts about the words of an evaluation: their vectors, whether they are in the vocabulary, and how often they occur
+in the training text.
 
-Each is an array over the ids of the evaluation's shared vocabulary and grows with it: only words that are really met
-are ever looked up. All of it may be used by several threads at once.
+Each is an array over the ids of the evaluation's shared vocabulary and grows with it: only words that occur are ever
+looked up. All of it may be used by several threads at once.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class VectorTable:
         self._vocabulary = vocabulary
         self._vectors = vectors
         self._rows: Ints = np.empty(0, np.int64)
-        self._room: Floats = np.empty((0, vectors.dimension))
+        self._matrix: Floats = np.empty((0, vectors.dimension))
         self._used = 0
         self._lengths: Floats = np.empty(0)
         self._lock = Lock()
@@ -42,24 +42,24 @@ class VectorTable:
         return self._vectors.digest
 
     def arrays(self) -> tuple[Ints, Floats]:
-        """`rows` and `matrix` for every word that has been met so far."""
+        """`rows` and `matrix` for every word that has occurred so far."""
         with self._lock:
             start, stop = len(self._rows), len(self._vocabulary)
             if start < stop:
                 words = list(self._vocabulary.column().slice(start, stop))
-                found, known = self._vectors.vectors_for(words)
+                vectors, known = self._vectors.vectors_for(words)
                 self._rows = np.concatenate((self._rows, np.where(known, self._used + np.cumsum(known) - 1, -1)))
-                self._append(found[known])
-            return self._rows, self._room[: self._used]
+                self._append(vectors[known])
+            return self._rows, self._matrix[: self._used]
 
-    def _append(self, found: Floats) -> None:
-        """Put vectors behind the others; room is doubled when it is short, and old views stay as they are."""
-        used = self._used + len(found)
-        if used > len(self._room):
-            room = np.empty((max(2 * len(self._room), used), self._room.shape[1]))
-            room[: self._used] = self._room[: self._used]
-            self._room = room
-        self._room[self._used : used] = found
+    def _append(self, vectors: Floats) -> None:
+        """Append rows to the matrix; it is doubled when it is full, and views of the old one stay valid."""
+        used = self._used + len(vectors)
+        if used > len(self._matrix):
+            larger = np.empty((max(2 * len(self._matrix), used), self._matrix.shape[1]))
+            larger[: self._used] = self._matrix[: self._used]
+            self._matrix = larger
+        self._matrix[self._used : used] = vectors
         self._used = used
 
     def lengths(self) -> tuple[Ints, Floats, Floats]:
@@ -92,7 +92,7 @@ class KnownWords:
         return hashlib.sha256(" ".join(parts).encode()).hexdigest()[:DIGEST_LENGTH]
 
     def mask(self) -> Mask:
-        """Whether each word that has been met so far is known."""
+        """Whether each word that has occurred so far is known."""
         with self._lock:
             start, stop = len(self._mask), len(self._vocabulary)
             if start < stop:

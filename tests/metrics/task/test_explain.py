@@ -10,11 +10,11 @@ import pytest
 from dialeval import sample
 from dialeval.core.errors import SettingError
 from dialeval.multiwoz import Evaluator
-from dialeval.resources.task import Task, load_task
+from dialeval.resources.task import TaskData, load_task
 
 
 @pytest.fixture(scope="module")
-def task() -> Task:
+def task() -> TaskData:
     return load_task("town")
 
 
@@ -24,7 +24,7 @@ def predictions(system: str) -> dict[str, Any]:
     return document
 
 
-def test_every_cause(task: Task) -> None:
+def test_every_cause(task: TaskData) -> None:
     [found] = Evaluator(data=task).failures(predictions("hasty")).values()
     causes = {each.dialogue: [(c.measure, c.domain, c.cause) for c in each.causes] for each in found}
     assert causes == {
@@ -40,7 +40,7 @@ def test_every_cause(task: Task) -> None:
     assert "no venue has from=town square" in details["town03"]
 
 
-def test_an_explanation_shows_the_turns(task: Task) -> None:
+def test_an_explanation_shows_the_turns(task: TaskData) -> None:
     [[explanation]] = Evaluator(data=task).explain(predictions("hasty"), "town01").values()
     text = str(explanation)
     for part in (
@@ -58,7 +58,7 @@ def test_an_explanation_shows_the_turns(task: Task) -> None:
         Evaluator(data=task).explain(predictions("patient"), "TOWN01.json")
 
 
-def test_given_domains_that_are_wrong_are_no_estimate(task: Task) -> None:
+def test_given_domains_that_are_wrong_are_no_estimate(task: TaskData) -> None:
     document = {"town01": [{**turn, "active_domains": ["inn"]} for turn in predictions("patient")["town01"]]}
     [[explanation]] = Evaluator(data=task).explain(document, "town01").values()
     assert explanation.causes[0].cause == "domain not active"

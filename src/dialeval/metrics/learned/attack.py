@@ -13,21 +13,24 @@ has little of that for `reversed`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
 
 from dialeval.core.arrays import Floats
 from dialeval.core.errors import SettingError
-from dialeval.metrics.learned.judge import Judge
+from dialeval.metrics.learned.judge import Judge, Texts
 
 DULL = "i do not know ."
-ATTACKS = ("reversed", "dull", "random", "context", "reference")
-
-Texts: TypeAlias = Sequence[str]
-Lists: TypeAlias = Sequence[Sequence[str]]
+ATTACKS = {
+    "reversed": "its words in reverse order",
+    "dull": f'"{DULL}" instead',
+    "random": "the response to another context instead",
+    "context": "the last turn of the context repeated instead",
+    "reference": "the first reference instead",
+}
+"""What is said instead of the response."""
 
 
 @dataclass(frozen=True)
@@ -46,34 +49,35 @@ class Attack:
     """Pearson's, between the scores of the real responses and those under the attack; NaN where one is constant."""
 
 
-def attack(judge: Judge, contexts: Lists, responses: Texts, references: Lists, seed: int = 0) -> list[Attack]:
+def attack(judge: Judge, contexts: Texts, responses: Sequence[str], references: Texts, seed: int = 0) -> list[Attack]:
     """Every attack that the rows allow; SettingError where no row has a context or a reference to judge it by."""
     real = judge.score(contexts, responses, references)
     if np.isnan(real).all():
         raise SettingError("no row has a context or a reference to judge it by; give rows with them, or -c or -r")
-    found = []
+    attacks = []
     for name, replaced in _replacements(contexts, responses, references, seed).items():
         rows = [row for row, text in enumerate(replaced) if text is not None and not np.isnan(real[row])]
         if not rows:
             continue
         others = [_others(references[row]) if name == "reference" else references[row] for row in rows]
         scores = judge.score([contexts[row] for row in rows], [replaced[row] or "" for row in rows], others)
-        found.append(_attack(name, real[rows], scores))
-    return found
+        attacks.append(_attack(name, real[rows], scores))
+    return attacks
 
 
-def _replacements(contexts: Lists, responses: Texts, references: Lists, seed: int) -> dict[str, list[str | None]]:
+def _replacements(
+    contexts: Texts, responses: Sequence[str], references: Texts, seed: int
+) -> dict[str, Sequence[str | None]]:
     """By attack: what is said instead of each response, None where there is nothing to say."""
     dice = np.random.default_rng(seed)
     asked = contexts if any(contexts) else references
-    makers: dict[str, Callable[[int], str | None]] = {
-        "reversed": lambda row: _reversed(responses[row]),
-        "dull": lambda _: DULL,
-        "random": lambda row: _elsewhere(row, asked, responses, dice),
-        "context": lambda row: contexts[row][-1] if contexts[row] else None,
-        "reference": lambda row: references[row][0] if references[row] else None,
+    return {
+        "reversed": [_reversed(text) for text in responses],
+        "dull": [DULL] * len(responses),
+        "random": [_elsewhere(row, asked, responses, dice) for row in range(len(responses))],
+        "context": [context[-1] if context else None for context in contexts],
+        "reference": [texts[0] if texts else None for texts in references],
     }
-    return {name: [makers[name](row) for row in range(len(responses))] for name in ATTACKS}
 
 
 def _reversed(text: str) -> str | None:
@@ -81,7 +85,7 @@ def _reversed(text: str) -> str | None:
     return " ".join(reversed(words)) if len(words) > 1 else None
 
 
-def _elsewhere(row: int, asked: Lists, responses: Texts, dice: np.random.Generator) -> str | None:
+def _elsewhere(row: int, asked: Texts, responses: Sequence[str], dice: np.random.Generator) -> str | None:
     """A response to something else, drawn among all; None where every row has the same context."""
     for _ in range(20):
         other = int(dice.integers(len(responses)))

@@ -10,15 +10,19 @@ import os
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
 
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.errors import SettingError
-from dialeval.metrics.learned.weights import Mask, Vectors, Weights, load
+from dialeval.metrics.learned.weights import Encoded, Mask, Vectors, Weights, load, row_products
 from dialeval.resources.encoder import Encoder, SentenceEncoder
 from dialeval.resources.encoder_files import Singles, check_libraries, find_encoder, lacking
 from dialeval.resources.sentence_vectors import SentenceVectors
+
+Texts: TypeAlias = Sequence[Sequence[str]]
+"""Some texts for each row."""
 
 SHIPPED = Path(__file__).parent / "checkpoints" / "dialogue"
 """The judge that comes with the package."""
@@ -32,7 +36,7 @@ class Judge:
 
     def __init__(self, weights: Weights, vectors: SentenceVectors) -> None:
         encoder = vectors.encoder
-        if weights.encoder_digest and weights.encoder_digest != _plain(encoder):
+        if weights.encoder_digest and weights.encoder_digest != files_digest(encoder):
             remedy = f"pass the encoder {weights.encoder!r} ({weights.encoder_digest}), or train a judge for this one"
             raise SettingError(f"the judge was fitted to other vectors than those of {encoder.name}; {remedy}")
         self.weights, self.vectors = weights, vectors
@@ -42,15 +46,9 @@ class Judge:
         """The weights' digest, the encoder's name and digest."""
         return f"{self.weights.kind}@{self.weights.digest}+{self.vectors.encoder.name}@{self.vectors.encoder.digest}"
 
-    def score(
-        self, contexts: Sequence[Sequence[str]], responses: Sequence[str], references: Sequence[Sequence[str]]
-    ) -> Floats:
+    def score(self, contexts: Texts, responses: Sequence[str], references: Texts) -> Floats:
         """One score per response, 1 to 5; NaN for a response without context and reference."""
-        weights = self.weights
-        said = self.vectors.of(responses)
-        context, has_context = context_vectors(self.vectors, contexts, weights.turns)
-        reference, has_reference = reference_vectors(self.vectors, references, said)
-        return weights.score(context, reference, said, has_context, has_reference)
+        return self.weights.score(encoded(self.vectors, contexts, responses, references, self.weights.turns))
 
 
 class LazyJudge:
@@ -64,24 +62,22 @@ class LazyJudge:
     ) -> None:
         if device not in DEVICES:
             raise SettingError(f"texts are encoded on {', '.join(DEVICES)}, not on {device!r}")
-        self._how = source, encoder, device
+        self._settings = source, encoder, device
 
     def __reduce__(self) -> tuple[type[LazyJudge], tuple[object, ...]]:
-        return type(self), self._how
+        return type(self), self._settings
 
     @cached_property
     def judge(self) -> Judge:
         """The judge itself."""
-        return open_judge(*self._how)
+        return open_judge(*self._settings)
 
     @property
     def digest(self) -> str:
         """See `Judge.digest`."""
         return self.judge.digest
 
-    def score(
-        self, contexts: Sequence[Sequence[str]], responses: Sequence[str], references: Sequence[Sequence[str]]
-    ) -> Floats:
+    def score(self, contexts: Texts, responses: Sequence[str], references: Texts) -> Floats:
         """See `Judge.score`."""
         return self.judge.score(contexts, responses, references)
 
@@ -122,39 +118,45 @@ def joined(context: Sequence[str], turns: int) -> str:
     return " ".join(turn for turn in context[-turns:] if turn.strip())
 
 
-def context_vectors(vectors: SentenceVectors, contexts: Sequence[Sequence[str]], turns: int) -> tuple[Singles, Mask]:
+def encoded(
+    vectors: SentenceVectors, contexts: Texts, responses: Sequence[str], references: Texts, turns: int
+) -> Encoded:
+    """Rows as vectors: the last turns of the context, the response, and the reference closest to it."""
+    response = vectors.of(responses)
+    context, has_context = _context_vectors(vectors, [joined(context, turns) for context in contexts])
+    reference, has_reference = _reference_vectors(vectors, references, response)
+    return Encoded(context, reference, response, has_context, has_reference)
+
+
+def _context_vectors(vectors: SentenceVectors, texts: Sequence[str]) -> tuple[Singles, Mask]:
     """The vector of each context, and whether there is one; of a long one the end counts."""
-    texts = [joined(context, turns) for context in contexts]
-    there = np.fromiter(map(bool, texts), np.bool_, len(texts))
-    found: Singles = np.zeros((len(texts), vectors.encoder.dimension), np.float32)
-    found[there] = vectors.of([text for text in texts if text], ends=True)
-    return found, there
+    has = np.fromiter(map(bool, texts), np.bool_, len(texts))
+    context: Singles = np.zeros((len(texts), vectors.encoder.dimension), np.float32)
+    context[has] = vectors.of([text for text in texts if text], ends=True)
+    return context, has
 
 
-def reference_vectors(
-    vectors: SentenceVectors, references: Sequence[Sequence[str]], said: Singles
-) -> tuple[Singles, Mask]:
+def _reference_vectors(vectors: SentenceVectors, references: Texts, response: Singles) -> tuple[Singles, Mask]:
     """The vector of each response's closest reference, and whether there is one."""
     lists = [[text for text in texts if text.strip()] for texts in references]
     counts: Ints = np.fromiter(map(len, lists), np.int64, len(lists))
     rows = np.repeat(np.arange(len(lists)), counts)
     every = vectors.of([text for texts in lists for text in texts])
-    cosines = _cosines(every, said[rows])
     # By row, then by cosine: the last one of each row is the closest.
-    order = np.lexsort((cosines, rows))
-    found: Singles = np.zeros((len(lists), vectors.encoder.dimension), np.float32)
-    there = counts > 0
-    found[there] = every[order[np.cumsum(counts)[there] - 1]]
-    return found, there
+    order = np.lexsort((_cosines(every, response[rows]), rows))
+    has = counts > 0
+    closest: Singles = np.zeros((len(lists), vectors.encoder.dimension), np.float32)
+    closest[has] = every[order[np.cumsum(counts)[has] - 1]]
+    return closest, has
 
 
 def _cosines(left: Vectors, right: Vectors) -> Floats:
-    lengths = np.sqrt(np.einsum("ij,ij->i", left, left) * np.einsum("ij,ij->i", right, right))
-    products: Floats = np.einsum("ij,ij->i", left, right) / np.maximum(lengths, 1e-12)
-    return products
+    lengths = np.sqrt(row_products(left, left) * row_products(right, right))
+    cosines: Floats = row_products(left, right) / np.maximum(lengths, 1e-12)
+    return cosines
 
 
-def _plain(encoder: SentenceEncoder) -> str:
+def files_digest(encoder: SentenceEncoder) -> str:
     """The digest of an encoder's files, whatever computes its vectors."""
     files = getattr(encoder, "files", None)
     return encoder.digest if files is None else str(files.digest)

@@ -62,8 +62,7 @@ class Transformer(nn.Module):
         self.positions = nn.Embedding(int(config["max_position_embeddings"]), width)
         self.norm = nn.LayerNorm(width, epsilon)
         shape = width, int(config["intermediate_size"]), int(config["num_attention_heads"]), epsilon
-        depth = int(config["num_hidden_layers"])
-        self.layers = nn.ModuleList(Layer(*shape, str(config["hidden_act"])) for _ in range(depth))
+        self.layers = nn.ModuleList(Layer(*shape, str(config["hidden_act"])) for _ in range(files.depth))
         self.dense = nn.ModuleList(
             nn.Linear(layer.weight.shape[1], layer.weight.shape[0], layer.bias is not None) for layer in files.dense
         )
@@ -94,34 +93,27 @@ class Transformer(nn.Module):
 
 def _state(files: EncoderFiles) -> dict[str, Tensor]:
     """The weights of a folder by the names of the modules above."""
-    there = {name: torch.from_numpy(np.array(value)) for name, value in files.weights().items()}
-    positions = there["embeddings.position_embeddings.weight"]
-    kinds = there.get("embeddings.token_type_embeddings.weight")
-    state = {
-        "words.weight": there["embeddings.word_embeddings.weight"],
-        "positions.weight": positions if kinds is None else positions + kinds[0],
-        "norm.weight": there["embeddings.LayerNorm.weight"],
-        "norm.bias": there["embeddings.LayerNorm.bias"],
+    weights = files.weights()
+    parts: dict[str, tuple[Singles, Singles | None]] = {
+        "words": (weights.words, None),
+        "positions": (weights.positions, None),
+        "norm": weights.norm,
+        **{f"layers.{n}.{name}": part for n, layer in enumerate(weights.layers) for name, part in layer.items()},
+        **{f"dense.{n}": (dense.weight, dense.bias) for n, dense in enumerate(files.dense)},
     }
-    names = {
-        "out": "attention.output.dense",
-        "norm": "attention.output.LayerNorm",
-        "up": "intermediate.dense",
-        "down": "output.dense",
-        "last_norm": "output.LayerNorm",
-    }
-    for layer in range(int(files.config["num_hidden_layers"])):
-        for part in ("weight", "bias"):
-            at = f"encoder.layer.{layer}."
-            qkv = [there[f"{at}attention.self.{name}.{part}"] for name in ("query", "key", "value")]
-            state[f"layers.{layer}.qkv.{part}"] = torch.cat(qkv)
-            for ours, theirs in names.items():
-                state[f"layers.{layer}.{ours}.{part}"] = there[f"{at}{theirs}.{part}"]
-    for number, dense in enumerate(files.dense):
-        state[f"dense.{number}.weight"] = torch.from_numpy(np.array(dense.weight))
-        if dense.bias is not None:
-            state[f"dense.{number}.bias"] = torch.from_numpy(np.array(dense.bias))
-    return state
+    arrays = {f"{name}.weight": weight for name, (weight, _) in parts.items()}
+    arrays |= {f"{name}.bias": bias for name, (_, bias) in parts.items() if bias is not None}
+    return {name: torch.from_numpy(np.array(array)) for name, array in arrays.items()}
+
+
+def check_device(device: str) -> None:
+    """SettingError unless PyTorch has the device here."""
+    try:
+        kind = torch.device(device).type
+    except RuntimeError:
+        raise SettingError(f"PyTorch knows no device {device!r}; give cpu or cuda") from None
+    if kind == "cuda" and not torch.cuda.is_available():
+        raise SettingError("PyTorch finds no GPU here; leave the device out, or install a build of it for CUDA")
 
 
 class TorchEncoder(TokenisedEncoder):
@@ -138,8 +130,7 @@ class TorchEncoder(TokenisedEncoder):
     @cached_property
     def model(self) -> Transformer:
         """The transformer on its device, made when it is first needed: the digest is known without a GPU."""
-        if self.device.startswith("cuda") and not torch.cuda.is_available():
-            raise SettingError("PyTorch finds no GPU here; leave --device out, or install a build of it for CUDA")
+        check_device(self.device)
         return Transformer(self.files).to(self.device, self.dtype).eval()
 
     def __reduce__(self) -> tuple[type[TorchEncoder], tuple[Any, ...]]:
@@ -174,9 +165,9 @@ class TorchEncoder(TokenisedEncoder):
 def _batches(pieces: Sequence[Any], limit: int) -> list[list[int]]:
     """The numbers of the texts of each batch, longest first, each at most `limit` tokens with its padding."""
     order = sorted(range(len(pieces)), key=lambda text: -len(pieces[text]))
-    found, first = [], 0
+    batches, first = [], 0
     while first < len(order):
         many = max(1, limit // len(pieces[order[first]]))
-        found.append(order[first : first + many])
+        batches.append(order[first : first + many])
         first += many
-    return found
+    return batches

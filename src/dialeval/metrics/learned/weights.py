@@ -6,7 +6,7 @@ c, r and r^ are the vectors of context, reference and response; A, B, C, D have 
 bring the score to the scale 1 to 5. Where the reference is missing its term is left out (C-ADEM), likewise the
 context's; each case has an alpha and beta of its own. With neither there is no score.
 
-`kind` says how they were made: `identity` (A to D empty), `adem` (see `fitting`), `paper` (see `paper`).
+`kind` is the recipe that made them: `identity` (A to D empty), `adem` (`training.fitting`), `paper` (`training.paper`).
 
 A judge's folder holds `judge.safetensors`, `judge.json` and a model card. Nothing else is ever loaded, and no pickle.
 """
@@ -28,6 +28,7 @@ from dialeval.core.arrays import Floats
 from dialeval.core.columns import DIGEST_LENGTH
 from dialeval.core.errors import DataError, Fault
 from dialeval.core.files import write_bytes
+from dialeval.resources.json_files import read_json
 
 TENSORS_FILE = "judge.safetensors"
 FACTS_FILE = "judge.json"
@@ -45,6 +46,20 @@ _TILE = 1024
 
 Vectors = npt.NDArray[Any]
 Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Encoded:
+    """Responses with their contexts and references as vectors, one row each; the vector of a missing text is zero."""
+
+    context: Vectors
+    reference: Vectors
+    response: Vectors
+    has_context: Mask
+    has_reference: Mask
+
+    def __len__(self) -> int:
+        return len(self.response)
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,39 +100,41 @@ class Weights:
         sha.update(repr((numbers, self.encoder_digest, self.tokens, self.turns)).encode())
         return sha.hexdigest()[:DIGEST_LENGTH]
 
-    def terms(self, context: Vectors, reference: Vectors, response: Vectors) -> tuple[Floats, Floats, Floats]:
+    def terms(self, rows: Encoded) -> tuple[Floats, Floats, Floats]:
         """The terms of context, reference and response alone, one value per row each."""
-        found = np.empty((3, len(response)))
-        for start in range(0, len(response), _TILE):
-            c, r, said = (_tile(vectors, start) for vectors in (context, reference, response))
-            rows = min(_TILE, len(response) - start)
-            for number, (left, one, other) in enumerate(
-                ((c, self.context_left, self.context_right), (r, self.reference_left, self.reference_right))
-            ):
-                term = self.identity * _products(left, said) + _products(left @ one, said @ other)
-                found[number, start : start + rows] = term[:rows]
-            found[2, start : start + rows] = _products(said, np.broadcast_to(self.response, said.shape))[:rows]
-        return found[0], found[1], found[2]
+        terms = np.empty((3, len(rows)))
+        for start in range(0, len(rows), _TILE):
+            c, r, said = (_tile(vectors, start) for vectors in (rows.context, rows.reference, rows.response))
+            tile = terms[:, start : start + _TILE]
+            tile[0] = self._term(c, self.context_left, self.context_right, said)[: tile.shape[1]]
+            tile[1] = self._term(r, self.reference_left, self.reference_right, said)[: tile.shape[1]]
+            tile[2] = row_products(said, np.broadcast_to(self.response, said.shape))[: tile.shape[1]]
+        return terms[0], terms[1], terms[2]
 
-    def score(
-        self, context: Vectors, reference: Vectors, response: Vectors, has_context: Mask, has_reference: Mask
-    ) -> Floats:
+    def _term(self, vectors: Floats, left: Floats, right: Floats, response: Floats) -> Floats:
+        """v' (s I + L R') r^ of each row."""
+        return self.identity * row_products(vectors, response) + row_products(vectors @ left, response @ right)
+
+    def score(self, rows: Encoded) -> Floats:
         """One score per row on the scale 1 to 5; NaN where there is neither context nor reference."""
-        by_context, by_reference, alone = self.terms(context, reference, response)
-        scores = np.full(len(response), np.nan)
+        by_context, by_reference, alone = self.terms(rows)
+        has_context, has_reference = rows.has_context, rows.has_reference
         raw = np.where(has_context, by_context, 0.0) + np.where(has_reference, by_reference, 0.0) + alone
-        for case, there in cases(has_context, has_reference).items():
+        masks = has_context & has_reference, has_context & ~has_reference, has_reference & ~has_context
+        scores = np.full(len(rows), np.nan)
+        for case, mask in zip(CASES, masks, strict=True):
             alpha, beta = self.calibration[case]
-            scores[there] = (raw[there] - alpha) / beta
+            scores[mask] = (raw[mask] - alpha) / beta
         clipped: Floats = np.clip(scores, LOWEST, HIGHEST)
         return clipped
 
     def save(self, folder: str | os.PathLike[str]) -> Path:
         """Write the weights into a folder, made if it is not there."""
+        import orjson
         from safetensors.numpy import save
 
         folder = Path(folder)
-        tensors = {name: np.ascontiguousarray(getattr(self, name), np.float32) for name in _TENSORS}
+        content = save({name: np.ascontiguousarray(getattr(self, name), np.float32) for name in _TENSORS})
         document = {
             "format": FORMAT,
             "kind": self.kind,
@@ -126,73 +143,58 @@ class Weights:
             "encoder": {"name": self.encoder, "digest": self.encoder_digest, "tokens": self.tokens},
             "turns": self.turns,
             **self.facts,
+            "sha256": hashlib.sha256(content).hexdigest(),
         }
-        content = save(tensors)
         write_bytes(folder / TENSORS_FILE, content)
-        document["sha256"] = hashlib.sha256(content).hexdigest()
-        write_bytes(folder / FACTS_FILE, _dump(document))
+        options = orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE
+        write_bytes(folder / FACTS_FILE, orjson.dumps(document, option=options))
         return folder
-
-
-_OWN_FACTS = frozenset({"format", "kind", "identity", "calibration", "encoder", "turns", "sha256"})
 
 
 def load(folder: str | os.PathLike[str]) -> Weights:
     """The weights in a folder that `Weights.save` wrote."""
-    import orjson
-
     folder = Path(folder)
-    facts, tensors = folder / FACTS_FILE, folder / TENSORS_FILE
+    tensors = folder / TENSORS_FILE
     remedy = "give a folder that `dialeval adem train` wrote"
+    document = read_json(folder / FACTS_FILE, remedy)
     try:
-        document = orjson.loads(facts.read_bytes())
         return _of_document(document, tensors)
     except OSError as error:
-        where = str(error.filename or facts)
-        raise DataError(Fault(where, None, f"cannot be read ({error.strerror})", remedy)) from None
-    except orjson.JSONDecodeError as error:
-        raise DataError(Fault(str(facts), error.lineno, f"not JSON ({error.msg})", remedy)) from None
+        raise DataError(Fault(str(tensors), None, f"cannot be read ({error.strerror})", remedy)) from None
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         what = f"holds no weights of a judge ({type(error).__name__}: {error})"[:300]
         raise DataError(Fault(str(folder), None, what, remedy)) from None
 
 
-def _of_document(document: Mapping[str, Any], tensors: Path) -> Weights:
+def _of_document(document: dict[str, Any], file: Path) -> Weights:
+    """The weights that the document and the file of tensors describe; what the document has besides are facts."""
     from safetensors import SafetensorError
     from safetensors.numpy import load as read
 
-    content = tensors.read_bytes()
-    if document["format"] > FORMAT:
-        what = f"layout {document['format']} is newer than this dialeval reads ({FORMAT})"
-        raise DataError(Fault(str(tensors.parent), None, what, "upgrade dialeval"))
-    if hashlib.sha256(content).hexdigest() != document["sha256"]:
+    facts = dict(document)
+    if (layout := facts.pop("format")) > FORMAT:
+        what = f"layout {layout} is newer than this dialeval reads ({FORMAT})"
+        raise DataError(Fault(str(file.parent), None, what, "upgrade dialeval"))
+    content = file.read_bytes()
+    if hashlib.sha256(content).hexdigest() != facts.pop("sha256"):
         remedy = "copy the folder again, or train anew"
-        raise DataError(Fault(str(tensors), None, f"does not belong to {FACTS_FILE}", remedy))
+        raise DataError(Fault(str(file), None, f"does not belong to {FACTS_FILE}", remedy))
     try:
-        found = read(content)
+        tensors = read(content)
     except SafetensorError as error:
         raise ValueError(error) from None
-    encoder = document["encoder"]
+    encoder, calibration = facts.pop("encoder"), facts.pop("calibration")
     return Weights(
-        document["kind"],
-        float(document["identity"]),
-        **{name: found[name].astype(np.float64) for name in _TENSORS},
-        calibration={case: (float(pair[0]), float(pair[1])) for case, pair in document["calibration"].items()},
+        facts.pop("kind"),
+        float(facts.pop("identity")),
+        **{name: tensors[name].astype(np.float64) for name in _TENSORS},
+        calibration={case: (float(alpha), float(beta)) for case, (alpha, beta) in calibration.items()},
         encoder=encoder["name"],
         encoder_digest=encoder["digest"],
         tokens=int(encoder["tokens"]),
-        turns=int(document["turns"]),
-        facts={name: value for name, value in document.items() if name not in _OWN_FACTS},
+        turns=int(facts.pop("turns")),
+        facts=facts,
     )
-
-
-def cases(has_context: Mask, has_reference: Mask) -> dict[str, Mask]:
-    """Which rows are judged by what."""
-    return {
-        "both": has_context & has_reference,
-        "context": has_context & ~has_reference,
-        "reference": has_reference & ~has_context,
-    }
 
 
 def _tile(vectors: Vectors, start: int) -> Floats:
@@ -203,13 +205,7 @@ def _tile(vectors: Vectors, start: int) -> Floats:
     return tile
 
 
-def _products(left: Floats, right: Floats) -> Floats:
+def row_products(left: Vectors, right: Vectors) -> Floats:
     """The inner product of each row with the row beside it."""
     products: Floats = np.einsum("ij,ij->i", left, right)
     return products
-
-
-def _dump(document: Mapping[str, Any]) -> bytes:
-    import orjson
-
-    return orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)

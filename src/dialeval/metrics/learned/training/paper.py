@@ -9,15 +9,14 @@ vectors, so that the result is again a bilinear form in the full vectors and one
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from dialeval.core.arrays import Floats
 from dialeval.core.errors import SettingError
-from dialeval.metrics.learned.examples import Examples
-from dialeval.metrics.learned.fitting import calibrated
+from dialeval.metrics.learned.training.examples import Examples
+from dialeval.metrics.learned.training.fitting import calibrated, signs_of
 from dialeval.metrics.learned.weights import Mask, Weights
 
 
@@ -42,12 +41,10 @@ class PaperSettings:
 _USUAL = PaperSettings()
 
 
-def fit_paper(
-    examples: Examples, settings: PaperSettings = _USUAL, progress: Callable[[int], None] | None = None
-) -> Weights:
+def fit_paper(examples: Examples, settings: PaperSettings = _USUAL) -> Weights:
     """The judge of the paper's recipe; contexts, not rows, are held out to know when to stop."""
     try:
-        from dialeval.metrics.learned.model import ADEM
+        from dialeval.metrics.learned.training.model import ADEM
     except ModuleNotFoundError:
         raise SettingError("the paper's recipe needs PyTorch; run: pip install 'dialeval[learned]'") from None
 
@@ -68,7 +65,6 @@ def fit_paper(
         validation=(context[held], response[held], reference[held], examples.scores[held]) if held.any() else None,
         patience=settings.epochs if settings.patience is None else settings.patience,
         seed=settings.seed,
-        progress=progress,
     )
     one, other = (matrix.detach().cpu().double().numpy() for matrix in (model.head.M, model.head.N))
     width = examples.response.shape[1]
@@ -82,9 +78,7 @@ def _components(examples: Examples, many: int) -> Floats:
     )
     sizes, directions = np.linalg.eigh(every.T @ every)
     chosen: Floats = directions[:, np.argsort(-sizes)[:many]]
-    signs = np.sign(chosen[np.abs(chosen).argmax(axis=0), np.arange(chosen.shape[1])])
-    signed: Floats = chosen * signs
-    return signed
+    return chosen * signs_of(chosen)
 
 
 def _held_out(examples: Examples, settings: PaperSettings) -> Mask:

@@ -1,4 +1,4 @@
-"""Fitting a judge to ratings: near the identity, or the identity itself.
+"""Recipes that fit a judge to ratings: `identity`, `adem` (near the identity), and `paper` (see `training.paper`).
 
 `fit_identity` trains nothing: M = N = I. It is the baseline that every trained judge has to beat.
 
@@ -9,27 +9,26 @@
     with       f(x) = c' M r^ + r' N r^ + w' r^
 
 z are scores in standard deviations from the mean of their set, b an intercept for each set (raters of one set are
-harsher than those of another, which is nobody's quality), and s the least-squares fit of M = N = s I. The problem is
+harsher than those of another, whatever the responses), and s the least-squares fit of M = N = s I. The problem is
 quadratic; conjugate gradients on it converge to its only solution. M - s I and N - s I are then cut to the given rank,
 which costs nothing, and rounded to float16.
 
 Staying near the identity decides everything: with little regularisation the judge learns the words of its training
 sets.
 
-`calibrate` finds alpha and beta of each case (context and reference, or only one of them) by least squares within sets.
+`calibrated` finds alpha and beta of each case (context and reference, or one of them) by least squares within sets.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.errors import SettingError
-from dialeval.metrics.learned.examples import Examples
-from dialeval.metrics.learned.weights import CASES, HIGHEST, LOWEST, Mask, Weights
+from dialeval.metrics.learned.training.examples import Examples
+from dialeval.metrics.learned.weights import CASES, HIGHEST, LOWEST, Weights, row_products
 
 SET_WEIGHT = 1000.0
 """Every set counts as much as this many rows, however many it has."""
@@ -65,17 +64,15 @@ def fit_identity(examples: Examples) -> Weights:
     return calibrated(Weights("identity", 1.0, none, none, none, none, response, {}), examples)
 
 
-def fit_adem(
-    examples: Examples, settings: AdemSettings = _USUAL, progress: Callable[[int], None] | None = None
-) -> Weights:
+def fit_adem(examples: Examples, settings: AdemSettings = _USUAL) -> Weights:
     """The judge near the identity."""
     problem = _Problem.of(_drawn(examples, settings.most_rows))
     share = problem.share()
     rest = problem.scores - share * problem.identity_term()
     width = examples.response.shape[1]
-    found = _solved(problem, rest, settings, progress)
-    context, reference = (_low_rank(matrix, settings.rank) for matrix in _matrices(found, width))
-    response = _rounded(found[-width:] / np.sqrt(settings.response_strength / settings.strength))
+    solution = _solved(problem, rest, settings)
+    context, reference = (_low_rank(matrix, settings.rank) for matrix in _matrices(solution, width))
+    response = _rounded(solution[-width:] / np.sqrt(settings.response_strength / settings.strength))
     return calibrated(Weights("adem", _round_number(share), *context, *reference, response, {}), examples)
 
 
@@ -118,7 +115,7 @@ class _Problem:
 
     def identity_term(self) -> Floats:
         """What M = N = I gives."""
-        return self.centred(_rows(self.context, self.response) + _rows(self.reference, self.response))
+        return self.centred(row_products(self.context, self.response) + row_products(self.reference, self.response))
 
     def share(self) -> float:
         """s: how much of the identity fits the scores best."""
@@ -129,7 +126,7 @@ class _Problem:
         """f of every row, centred, for M, N and w in one vector."""
         width = self.response.shape[1]
         by_context, by_reference = _matrices(parameters, width)
-        values = _rows(self.context @ by_context + self.reference @ by_reference, self.response)
+        values = row_products(self.context @ by_context + self.reference @ by_reference, self.response)
         return self.centred(values + self.response @ (parameters[-width:] * response_scale))
 
     def gradient(self, values: Floats, response_scale: float) -> Floats:
@@ -139,11 +136,11 @@ class _Problem:
         return np.concatenate(parts)
 
 
-def _solved(problem: _Problem, rest: Floats, settings: AdemSettings, progress: Callable[[int], None] | None) -> Floats:
+def _solved(problem: _Problem, rest: Floats, settings: AdemSettings) -> Floats:
     """Conjugate gradients; w is scaled so that one strength holds for all parameters."""
     scale = np.sqrt(settings.strength / settings.response_strength)
     left = problem.gradient(rest, scale)
-    found = np.zeros_like(left)
+    solution = np.zeros_like(left)
     direction, size = left, float(left @ left)
     goal = _TOLERANCE * size
     for _ in range(_MOST_STEPS):
@@ -151,12 +148,10 @@ def _solved(problem: _Problem, rest: Floats, settings: AdemSettings, progress: C
             break
         pushed = problem.gradient(problem.predict(direction, scale), scale) + settings.strength * direction
         step = size / float(direction @ pushed)
-        found, left = found + step * direction, left - step * pushed
+        solution, left = solution + step * direction, left - step * pushed
         smaller = float(left @ left)
         direction, size = left + (smaller / size) * direction, smaller
-        if progress is not None:
-            progress(1)
-    return found
+    return solution
 
 
 def _matrices(parameters: Floats, width: int) -> tuple[Floats, Floats]:
@@ -166,12 +161,18 @@ def _matrices(parameters: Floats, width: int) -> tuple[Floats, Floats]:
 
 
 def _low_rank(matrix: Floats, rank: int) -> tuple[Floats, Floats]:
-    """The best approximation of a rank as two tall factors, with signs that do not depend on the machine."""
+    """The best approximation of a rank as two tall factors."""
     left, sizes, right = np.linalg.svd(matrix)
     roots = np.sqrt(sizes[:rank])
     one, other = left[:, :rank] * roots, right[:rank].T * roots
-    signs = np.sign(one[np.abs(one).argmax(axis=0), np.arange(one.shape[1])])
+    signs = signs_of(one)
     return _rounded(one * signs), _rounded(other * signs)
+
+
+def signs_of(columns: Floats) -> Floats:
+    """The sign of each column's largest entry: a decomposition leaves it open, and machines differ in it."""
+    signs: Floats = np.sign(columns[np.abs(columns).argmax(axis=0), np.arange(columns.shape[1])])
+    return signs
 
 
 def _rounded(values: Floats) -> Floats:
@@ -183,37 +184,28 @@ def _round_number(value: float) -> float:
     return float(np.float32(f"{value:.5g}"))
 
 
-def _rows(left: Floats, right: Floats) -> Floats:
-    products: Floats = np.einsum("ij,ij->i", left, right)
-    return products
-
-
 def calibrated(weights: Weights, examples: Examples) -> Weights:
-    """The same judge with alpha and beta of every case."""
-    by_context, by_reference, alone = weights.terms(examples.context, examples.reference, examples.response)
-    raw = {
-        "both": by_context + by_reference + alone,
-        "context": by_context + alone,
-        "reference": by_reference + alone,
+    """The same judge with alpha and beta of every case.
+
+    Cases that the ratings do not show take the constants of one that they do, or the middle of the scale.
+    """
+    by_context, by_reference, alone = weights.terms(examples)
+    has_context, has_reference = examples.has_context, examples.has_reference
+    raw = by_context + by_reference + alone, by_context + alone, by_reference + alone
+    usable = has_context & has_reference, has_context, has_reference
+    lines = {
+        case: _line(values[rows], examples.scores[rows], examples.sets[rows])
+        for case, values, rows in zip(CASES, raw, usable, strict=True)
+        if rows.any()
     }
-    usable = {
-        "both": examples.has_context & examples.has_reference,
-        "context": examples.has_context,
-        "reference": examples.has_reference,
-    }
-    found: dict[str, tuple[float, float]] = {}
-    for case in CASES:
-        found[case] = _line(raw[case], examples, usable[case])
-    return replace(weights, calibration=_filled(found))
+    spare = next(iter(lines.values()), (-(LOWEST + HIGHEST) / 2, 1.0))
+    return replace(weights, calibration={case: lines.get(case, spare) for case in CASES})
 
 
-def _line(raw: Floats, examples: Examples, rows: Mask) -> tuple[float, float]:
+def _line(raw: Floats, scores: Floats, sets: Ints) -> tuple[float, float]:
     """alpha and beta: every set counts alike, its mean by its mean and the slope from differences within sets."""
-    if not rows.any():
-        return np.nan, np.nan
-    sets = np.unique(examples.sets[rows], return_inverse=True)[1]
+    sets = np.unique(sets, return_inverse=True)[1]
     counts = np.bincount(sets)
-    raw, scores = raw[rows], examples.scores[rows]
     raw_means, score_means = np.bincount(sets, raw) / counts, np.bincount(sets, scores) / counts
     off, wanted = raw - raw_means[sets], scores - score_means[sets]
     weights = (1 / counts)[sets]
@@ -221,10 +213,3 @@ def _line(raw: Floats, examples: Examples, rows: Mask) -> tuple[float, float]:
     slope = max(above / below, 1e-3) if below > 0 else 1.0
     alpha = float(raw_means.mean()) - float(score_means.mean()) / slope
     return _round_number(alpha), _round_number(1 / slope)
-
-
-def _filled(found: Mapping[str, tuple[float, float]]) -> dict[str, tuple[float, float]]:
-    """Cases that the ratings do not show take the constants of one that they do, or the middle of the scale."""
-    known = [pair for pair in found.values() if not np.isnan(pair[0])]
-    spare = known[0] if known else (-(LOWEST + HIGHEST) / 2, 1.0)
-    return {case: spare if np.isnan(pair[0]) else pair for case, pair in found.items()}

@@ -15,9 +15,8 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -31,10 +30,11 @@ from dialeval.core.errors import SettingError
 from dialeval.core.files import write_bytes
 from dialeval.data.formats.opening import PathSource
 from dialeval.data.rows.dialogues import read_dialogues
-from dialeval.metrics.learned.examples import TURNS
 from dialeval.metrics.learned.judge import joined
 from dialeval.metrics.learned.torch_encoder import TorchEncoder
-from dialeval.resources.encoder_files import MINILM, find_encoder
+from dialeval.metrics.learned.training.examples import TURNS
+from dialeval.resources.encoder_files import ATTENTION, EMBEDDINGS, LAYER, MINILM, find_encoder
+from dialeval.resources.progress import Progress
 
 
 @dataclass(frozen=True)
@@ -82,15 +82,17 @@ def finetune(
     *,
     encoder: str | os.PathLike[str] = MINILM,
     device: str = "cpu",
-    progress: Callable[[str, int, int], None] | None = None,
+    progress: Progress | None = None,
     **settings: Any,
 ) -> list[float]:
-    """From files of dialogues to the folder of an encoder; `settings` are those of `FineTuning`."""
+    """From files of dialogues to the folder of an encoder; `settings` are those of `FineTuning`.
+
+    The mean loss of each epoch; `progress` counts steps of the optimiser.
+    """
     chosen = FineTuning(**settings)
     pairs = pairs_of(read_dialogues(dialogues), seed=chosen.seed)
     model = TorchEncoder(find_encoder(encoder), device=device, dtype=torch.float32)
-    steps = chosen.epochs * max(1, len(pairs) // chosen.batch_size)
-    losses = fine_tune(model, pairs, chosen, None if progress is None else partial(progress, "training", steps))
+    losses = fine_tune(model, pairs, chosen, progress)
     save_encoder(model, output)
     return losses
 
@@ -113,7 +115,7 @@ def fine_tune(
     encoder: TorchEncoder,
     pairs: Pairs,
     settings: FineTuning | None = None,
-    progress: Callable[[int], None] | None = None,
+    progress: Progress | None = None,
 ) -> list[float]:
     """Train the encoder in place; the mean loss of each epoch."""
     settings = settings or FineTuning()
@@ -127,11 +129,12 @@ def fine_tune(
     steps = settings.epochs * max(1, len(pairs) // settings.batch_size)
     schedule = torch.optim.lr_scheduler.LambdaLR(optimiser, lambda step: _rate(step, steps, settings.warmup))
     texts = _Texts(encoder, pairs, settings, dice)
+    starts = range(0, max(len(pairs) - settings.batch_size, 0) + 1, settings.batch_size)
     losses = []
-    for _ in range(settings.epochs):
-        total, done = 0.0, 0
+    for epoch in range(settings.epochs):
+        total = 0.0
         order = dice.permutation(len(pairs))
-        for start in range(0, max(len(order) - settings.batch_size, 0) + 1, settings.batch_size):
+        for step, start in enumerate(starts, epoch * len(starts) + 1):
             rows = order[start : start + settings.batch_size]
             optimiser.zero_grad()
             with torch.autocast(encoder.device.partition(":")[0], torch.bfloat16, encoder.device.startswith("cuda")):
@@ -140,10 +143,10 @@ def fine_tune(
             torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
             optimiser.step()
             schedule.step()
-            total, done = total + float(loss.detach()), done + 1
+            total += float(loss.detach())
             if progress is not None:
-                progress(1)
-        losses.append(total / done)
+                progress(step, steps)
+        losses.append(total / len(starts))
     after = model.state_dict()
     model.load_state_dict({name: torch.lerp(before[name], value, settings.share) for name, value in after.items()})
     encoder.model.to(encoder.dtype).eval()
@@ -206,31 +209,14 @@ def save_encoder(encoder: TorchEncoder, folder: str | os.PathLike[str]) -> Path:
 
 def _named_as_before(state: dict[str, Tensor]) -> dict[str, Tensor]:
     """The weights by their names in a BERT model."""
-    names = {
-        "words.weight": "embeddings.word_embeddings.weight",
-        "positions.weight": "embeddings.position_embeddings.weight",
-        "norm.weight": "embeddings.LayerNorm.weight",
-        "norm.bias": "embeddings.LayerNorm.bias",
-    }
-    parts = {
-        "out": "attention.output.dense",
-        "norm": "attention.output.LayerNorm",
-        "up": "intermediate.dense",
-        "down": "output.dense",
-        "last_norm": "output.LayerNorm",
-    }
-    found = {theirs: state[ours].contiguous() for ours, theirs in names.items()}
     # The positions hold the token type's vector already.
-    found["embeddings.token_type_embeddings.weight"] = torch.zeros(2, state["norm.weight"].shape[0])
+    named = {f"{EMBEDDINGS['types']}.weight": torch.zeros(2, state["norm.weight"].shape[0])}
     for name, tensor in state.items():
-        head, _, rest = name.partition(".")
-        if head != "layers":
-            continue
-        layer, part, kind = rest.split(".")
-        at = f"encoder.layer.{layer}."
-        if part == "qkv":
-            for piece, each in zip(("query", "key", "value"), tensor.chunk(3), strict=True):
-                found[f"{at}attention.self.{piece}.{kind}"] = each.contiguous()
-        else:
-            found[f"{at}{parts[part]}.{kind}"] = tensor.contiguous()
-    return found
+        part, _, kind = name.rpartition(".")
+        if part in EMBEDDINGS:
+            named[f"{EMBEDDINGS[part]}.{kind}"] = tensor
+        elif part.startswith("layers."):
+            _, layer, part = part.split(".")
+            parts = zip(ATTENTION, tensor.chunk(3), strict=True) if part == "qkv" else [(LAYER[part], tensor)]
+            named |= {f"encoder.layer.{layer}.{theirs}.{kind}": each for theirs, each in parts}
+    return {name: tensor.contiguous() for name, tensor in named.items()}

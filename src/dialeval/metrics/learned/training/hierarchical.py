@@ -2,22 +2,20 @@
 
 An utterance encoder (GRU or LSTM over words) makes a vector of each utterance; a context encoder (the same over
 utterance vectors) makes one of the turns so far. Response and reference are encoded as utterances, by the same weights.
-The vectors go into the formula of `model`. Padded inputs come with masks: true (or 1) where there is a word; a turn
+The vectors go into the formula of `trainer`. Padded inputs come with masks: true (or 1) where there is a word; a turn
 without a word is no turn. Sequences are packed, so that padding costs nothing and changes nothing.
 
 `pretrain` teaches the encoder on plain dialogues first: which of the utterances of the batch comes next, by the softmax
 of c' W u over all of them.
 
-Paper: Lowe et al. 2017 (see `model`), who pre-train the encoder of a generator (VHRED) instead. The original program
+Paper: Lowe et al. 2017 (see `trainer`), who pre-train the encoder of a generator (VHRED) instead. The original program
 loops over the batch inside its graph; here a batch is one pass.
 """
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any, Literal
 
 import torch
@@ -26,8 +24,19 @@ from torch.nn.utils.rnn import pack_padded_sequence
 
 from dialeval.core.arrays import Floats
 from dialeval.core.errors import SettingError
-from dialeval.metrics.learned.model import Bilinear, Constants, Fitted, Inputs, Trainer, as_tensor, batches
-from dialeval.metrics.learned.tensors import load_model, save_model
+from dialeval.metrics.learned.training.trainer import (
+    Bilinear,
+    Constants,
+    Fitted,
+    Inputs,
+    Schedule,
+    Tensors,
+    Trainer,
+    as_tensor,
+    batches,
+    take,
+)
+from dialeval.resources.progress import Progress
 
 
 @dataclass(frozen=True)
@@ -94,10 +103,7 @@ class HierarchicalEncoder(nn.Module):
         batch, turns, words = indices.shape
         flat = batch * turns, words
         vectors = self.utterance(indices.reshape(flat), mask.reshape(flat)).reshape(batch, turns, self.words.outputs)
-        there = mask.any(-1)
-        order = there.long().argsort(dim=1, descending=True, stable=True)
-        vectors = vectors.gather(1, order[:, :, None].expand_as(vectors))
-        return self.dropout(self.turns(vectors, there.sum(1)))  # type: ignore[no-any-return]
+        return self.dropout(self.turns(*_left(vectors, mask.any(-1))))  # type: ignore[no-any-return]
 
 
 class _Network(nn.Module):
@@ -129,6 +135,7 @@ class ADEMWithEncoder(Trainer):
     `seed` draws the first weights.
     """
 
+    kind = "adem-with-encoder"
     network: _Network
 
     def __init__(
@@ -203,20 +210,12 @@ class ADEMWithEncoder(Trainer):
         validation_share: float = 0.1,
         patience: int = 3,
         seed: int = 0,
-        progress: Callable[[int], None] | None = None,
+        progress: Progress | None = None,
     ) -> Fitted:
         """See `ADEM.fit`; `inputs` are the six arrays that `predict_on_single_batch` takes, in that order."""
-        return self._fit(
-            tuple(inputs),
-            human_score,
-            epochs=epochs,
-            batch_size=batch_size,
-            validation=None if validation is None else (tuple(validation[0]), validation[1]),
-            validation_share=validation_share,
-            patience=patience,
-            seed=seed,
-            progress=progress,
-        )
+        held = None if validation is None else (tuple(validation[0]), validation[1])
+        schedule = Schedule(epochs, batch_size, validation_share, patience, seed)
+        return self._fit(tuple(inputs), human_score, held, schedule, progress)
 
     def pretrain(
         self,
@@ -228,49 +227,45 @@ class ADEMWithEncoder(Trainer):
         epochs: int = 1,
         batch_size: int = 64,
         seed: int = 0,
-        progress: Callable[[int], None] | None = None,
+        progress: Progress | None = None,
     ) -> list[float]:
         """Teach the encoder which utterance follows a context; the mean loss of each epoch."""
         if epochs < 1 or batch_size < 2:
             raise SettingError("epochs are at least 1, and a batch has at least 2 utterances to choose from")
-        parts = (
-            *self._sequence(context, context_mask, 3, "context"),
-            *self._sequence(following, following_mask, 2, "following"),
-        )
-        _same_rows(parts)
+        parts = self._sequences((context, context_mask, following, following_mask), ("context", "following"))
         if len(parts[0]) < 2:
             raise SettingError("there is nothing to learn from: give at least two contexts and what follows them")
         order = torch.Generator().manual_seed(seed)
         torch.manual_seed(seed)
         losses = []
-        for _ in range(epochs):
+        for epoch in range(epochs):
             total = 0.0
             for rows in batches(len(parts[0]), batch_size, order):
                 self.network.train()
-                self.optimiser.zero_grad()
-                loss = self.network.next_utterance(*(part[rows] for part in parts))
-                loss.backward()  # type: ignore[no-untyped-call]
-                nn.utils.clip_grad_norm_(self.network.parameters(), self.clip)
-                self.optimiser.step()
+                loss = self.network.next_utterance(*take(parts, rows))
+                self._descend(loss)
                 total += float(loss.detach()) * len(rows)
-            losses.append(total / max(len(parts[0]), 1))
+            losses.append(total / len(parts[0]))
             if progress is not None:
-                progress(1)
+                progress(epoch + 1, epochs)
         return losses
 
-    def _inputs(self, inputs: Inputs) -> tuple[Tensor, ...]:
+    def _inputs(self, inputs: Inputs) -> Tensors:
         if len(inputs) != 6:
             raise SettingError(
                 f"inputs are six arrays, words and mask of context, response and reference: {len(inputs)}"
             )
-        context, context_mask, response, response_mask, reference, reference_mask = inputs
-        parts = (
-            *self._sequence(context, context_mask, 3, "context"),
-            *self._sequence(response, response_mask, 2, "model_response"),
-            *self._sequence(reference, reference_mask, 2, "reference_response"),
-        )
-        _same_rows(parts)
-        return parts
+        return self._sequences(inputs, ("context", "model_response", "reference_response"))
+
+    def _sequences(self, inputs: Inputs, names: Sequence[str]) -> Tensors:
+        """Words and masks of contexts (with a dimension for turns) and of utterances, all with as many rows."""
+        parts: list[Tensor] = []
+        for words, mask, name in zip(inputs[::2], inputs[1::2], names, strict=True):
+            parts += self._sequence(words, mask, 3 if name == "context" else 2, name)
+        if len({len(part) for part in parts}) > 1:
+            counts = ", ".join(str(len(part)) for part in parts[::2])
+            raise SettingError(f"the arrays have different numbers of rows ({counts}); one row per response in each")
+        return tuple(parts)
 
     def _sequence(self, indices: Any, mask: Any, dimensions: int, what: str) -> tuple[Tensor, Tensor]:
         words, there = as_tensor(indices, torch.long, self.device), as_tensor(mask, torch.bool, self.device)
@@ -281,35 +276,16 @@ class ADEMWithEncoder(Trainer):
             raise SettingError(f"{what} holds indices outside of 0 to {self.settings.vocabulary - 1}")
         return words, there
 
-    def save(self, folder: str | os.PathLike[str]) -> Path:
-        """Write weights and settings into a folder."""
-        settings = {
-            "encoder": asdict(self.settings),
-            "learning_rate": self.learning_rate,
-            "train_embeddings": self.train_embeddings,
-            "l1": self.l1,
-            "clip": self.clip,
-            "constants": self.constants,
-        }
-        return save_model(folder, "adem-with-encoder", settings, self.network.state_dict())
+    def _shape(self) -> dict[str, Any]:
+        return {"encoder": asdict(self.settings), "train_embeddings": self.train_embeddings}
 
     @classmethod
-    def load(cls, folder: str | os.PathLike[str], device: str = "cpu") -> ADEMWithEncoder:
-        """The model that `save` wrote."""
-        return load_model(
-            folder,
-            "adem-with-encoder",
-            lambda settings: cls(EncoderSettings(**settings.pop("encoder")), **settings, device=device),
-        )
+    def _made(cls, settings: dict[str, Any], device: str) -> ADEMWithEncoder:
+        return cls(EncoderSettings(**settings.pop("encoder")), **settings, device=device)
 
 
-def _same_rows(parts: Sequence[Tensor]) -> None:
-    if len({len(part) for part in parts}) > 1:
-        counts = ", ".join(str(len(part)) for part in parts[::2])
-        raise SettingError(f"the arrays have different numbers of rows ({counts}); one row per response in each")
-
-
-def _left(indices: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-    """Words moved to the front of their row, and how many there are."""
+def _left(rows: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+    """The words or turns that the mask has, moved to the front of their row, and how many there are."""
     order = mask.long().argsort(dim=1, descending=True, stable=True)
-    return indices.gather(1, order), mask.sum(1)
+    order = order.reshape(*order.shape, *[1] * (rows.ndim - 2)).expand_as(rows)
+    return rows.gather(1, order), mask.sum(1)

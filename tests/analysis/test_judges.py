@@ -1,0 +1,64 @@
+"""Making a judge out of files; the command line tests see the rest (`tests/cli/test_adem.py`)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from cli.test_adem import written
+from dialeval.analysis.judges import _plain, attack_files, make_judge
+from dialeval.metrics.learned.weights import load
+from dialeval.resources.encoder_files import find_encoder
+from metrics.learned.judges import invented_ratings
+from tiny_encoder import write_encoder
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DIALEVAL_CACHE", str(tmp_path / "cache"))
+
+
+def test_a_judge_knows_its_data_settings_and_encoder(tmp_path: Path) -> None:
+    encoder = write_encoder(tmp_path / "encoder")
+    rated = written(invented_ratings(60, sets=2), tmp_path / "rated.jsonl")
+    steps: list[tuple[int, int | None]] = []
+    made = make_judge(
+        [rated],
+        encoder=encoder,
+        tokens=32,
+        rank=2,
+        licences={"set1": "MIT"},
+        progress=lambda *step: steps.append(step),
+    )
+    assert steps == [(0, None), (1, 2), (2, 2)]
+    assert made.data == [
+        {"name": "set0", "rows": 30, "licence": "not stated"},
+        {"name": "set1", "rows": 30, "licence": "MIT"},
+    ]
+    assert made.settings["rank"] == 2
+    assert made.weights.encoder_digest == find_encoder(encoder).digest
+    again = load(made.save(tmp_path / "judge"))
+    assert again.digest == made.weights.digest
+    assert list(again.facts) == ["data", "settings", "validation", "attacks"]
+    assert make_judge([rated], encoder=encoder, tokens=32, rank=2, validate=False).validation is None
+    attacks = attack_files([rated], judge=tmp_path / "judge", encoder=encoder)
+    assert {each.name: each.rows for each in attacks} == dict.fromkeys((each.name for each in made.attacks), 60)
+
+
+def test_test_files_are_judged_and_not_learned_from(tmp_path: Path) -> None:
+    encoder = write_encoder(tmp_path / "encoder")
+    rated = written(invented_ratings(60, sets=2), tmp_path / "rated.jsonl")
+    other = written(invented_ratings(30, sets=1, seed=3), tmp_path / "other.jsonl")
+    rows = [{**json.loads(line), "dataset": "other"} for line in other.read_text().splitlines()]
+    other.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    both = make_judge([rated], [other], encoder=encoder, tokens=32)
+    assert both.weights.digest == make_judge([rated], encoder=encoder, tokens=32, validate=False).weights.digest
+    assert both.validation is not None
+    assert list(both.validation.sets) == ["set0", "set1", "other"]
+    assert [each["name"] for each in both.data] == ["set0", "set1"]
+
+
+def test_numbers_in_the_file_are_rounded() -> None:
+    assert _plain({"a": (0.123456, float("nan")), "b": [3, "x"]}) == {"a": [0.1235, None], "b": [3, "x"]}

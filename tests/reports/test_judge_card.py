@@ -1,0 +1,37 @@
+"""The model card: tables and sentences from invented figures."""
+
+from __future__ import annotations
+
+from dialeval.analysis.judge_validation import Agreed, Validation
+from dialeval.metrics.learned.attack import ATTACKS, Attack
+from dialeval.reports.judge_card import attack_rows, pearson_rows, validation_rows, weaknesses
+
+NAN = float("nan")
+GOOD = Agreed(40, 0.5, 0.456, (0.1, 0.9), (-0.05, 0.96))
+UNKNOWN = Agreed(2, NAN, NAN, (NAN, NAN), (NAN, NAN))
+
+
+def test_tables() -> None:
+    found = Validation({"a": {"adem": GOOD, "length": GOOD}, "b": {"adem": UNKNOWN}}, {"adem": GOOD}, ["a"])
+    assert validation_rows(found) == [
+        ["data set", "rows", "adem", "length"],
+        ["a", "40", ".46 [-.05, .96]", ".46 [-.05, .96]"],
+        ["b (no references)", "2", "- [-, -]", ""],
+        ["mean of sets with references", "", ".46 [-.05, .96]", ""],
+    ]
+    assert pearson_rows(found) == [
+        ["data set", "adem", "length"],
+        ["a", ".50", ".50"],
+        ["b", "-", ""],
+        ["mean of sets with references", ".50", ""],
+    ]
+    assert attack_rows([Attack("dull", 7, 3.0, 2.5, 0.254, NAN)])[1:] == [["dull", "7", "3.00", "2.50", "25%", "-"]]
+
+
+def test_weaknesses_in_plain_words() -> None:
+    said = weaknesses([Attack(name, 7, 3.0, 2.5, 0.25, 0.81) for name in ATTACKS])
+    assert said[0].startswith("It hardly reads word order: ")
+    assert "a correlation of .81 with that of the real one, and is at least as high in 25% of cases" in said[0]
+    assert said[1].startswith('A dull answer ("i do not know ." instead) gets 2.50 on average where real responses')
+    assert said[4] == "A person's own answer (the first reference instead) gets 2.50; real responses get 3.00."
+    assert weaknesses([Attack("reversed", 7, 3.0, 2.5, 0.25, 0.8)])[0].startswith("It reads word order only in part")

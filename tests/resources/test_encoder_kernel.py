@@ -1,0 +1,33 @@
+"""The kernels of the encoder against their formulas in float64."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from dialeval.resources.encoder_kernel import add_and_normalise, gelu, relu
+
+
+def test_erf_is_exact_to_float32() -> None:
+    values = np.linspace(-6, 6, 2001, dtype=np.float32).reshape(3, -1)
+    expected = [x * (1 + math.erf(x / math.sqrt(2))) / 2 for x in values.astype(np.float64).ravel()]
+    gelu(values, np.zeros(values.shape[1], np.float32))
+    np.testing.assert_allclose(values.ravel(), expected, rtol=1e-6, atol=1e-6)
+
+
+def test_relu_adds_the_bias_first() -> None:
+    rows = np.array([[1.0, -2.0], [-0.5, 3.0]], np.float32)
+    relu(rows, np.array([-1.5, 2.5], np.float32))
+    assert rows.tolist() == [[0.0, 0.5], [0.0, 5.5]]
+
+
+def test_layer_normalisation() -> None:
+    dice = np.random.default_rng(0)
+    rows, added = (dice.normal(size=(5, 7)).astype(np.float32) for _ in range(2))
+    bias, weight, shift = (dice.normal(size=7).astype(np.float32) for _ in range(3))
+    total = rows.astype(np.float64) + added + bias
+    spread = np.sqrt(total.var(axis=1, keepdims=True) + 1e-5)
+    expected = (total - total.mean(axis=1, keepdims=True)) / spread * weight + shift
+    add_and_normalise(rows, added, bias, weight, shift, np.float32(1e-5))
+    np.testing.assert_allclose(rows, expected, rtol=1e-4, atol=1e-5)

@@ -1,0 +1,74 @@
+"""Sentence vectors: every text is encoded once, and the store on disk may break, grow or be closed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dialeval.resources.encoder_files import Singles
+from dialeval.resources.sentence_vectors import SentenceVectors, Store
+
+
+class Counting:
+    """An encoder that counts what it is asked."""
+
+    name, digest, dimension = "counting", "c0", 3
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def encode(self, texts: Sequence[str], ends: bool = False) -> Singles:
+        self.asked += texts
+        return np.array([[len(text), ends, 0.1] for text in texts], np.float32).reshape(-1, 3)
+
+
+def test_every_text_is_encoded_once(tmp_path: Path) -> None:
+    first, second = Counting(), Counting()
+    given = ["a", "bb", "a", "ccc"]
+    expected = [[1, 0, np.float32(0.1)], [2, 0, np.float32(0.1)], [1, 0, np.float32(0.1)], [3, 0, np.float32(0.1)]]
+    np.testing.assert_array_equal(SentenceVectors(first).of(given), np.array(expected, np.float32))
+    assert sorted(first.asked) == ["a", "bb", "ccc"]
+    np.testing.assert_array_equal(SentenceVectors(second).of([*given, "dddd"])[:4], np.array(expected, np.float32))
+    assert second.asked == ["dddd"], "the others are on disk"
+    SentenceVectors(second).of(["a"], ends=True)
+    assert second.asked == ["dddd", "a"], "the end of a text is another text"
+    alone = Counting()
+    SentenceVectors(alone, keep=False).of(["a"])
+    assert alone.asked == ["a"]
+    assert SentenceVectors(alone).of([]).shape == (0, 3)
+
+
+def test_a_broken_segment_is_computed_again() -> None:
+    vectors = SentenceVectors(Counting())
+    vectors.of(["a"])
+    store = vectors._store
+    assert store is not None
+    for segment in store.folder.glob("*.npy"):
+        segment.write_bytes(segment.read_bytes()[:40])
+    again = Counting()
+    SentenceVectors(again).of(["a"])
+    assert again.asked == ["a"]
+
+
+def test_segments_are_merged_and_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = Store(tmp_path, 2)
+    keys = np.array([f"key{number:013d}".encode() for number in range(40)], "S16")
+    vectors = np.arange(80, dtype=np.float32).reshape(40, 2)
+    for number in range(40):
+        store.add(keys[number : number + 1], vectors[number : number + 1])
+    again = Store(tmp_path, 2)
+    found = np.empty_like(vectors)
+    assert len(again.fill(keys, found)) == 0
+    np.testing.assert_array_equal(found, vectors)
+    assert len(list(tmp_path.glob("*.npy"))) == 1, "many segments become one"
+    monkeypatch.setattr("dialeval.resources.sentence_vectors.LIMIT_BYTES", 100)
+    assert len(Store(tmp_path, 2).fill(keys, found)) == 40, "what is too much goes"
+
+
+def test_a_folder_without_leave_to_write_is_no_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("DIALEVAL_CACHE", str(tmp_path / "file"))
+    assert SentenceVectors(Counting()).of(["a"]).shape == (1, 3)
