@@ -168,7 +168,7 @@ def test_ratings_are_found_in_a_saved_run(tmp_path: Path, ids: bool) -> None:
     found = dialeval.agreement(tmp_path / "run", ratings, resamples=10)
     for level in ("turn", "dialogue", "system"):
         assert found["rouge-l"][level].values == pytest.approx(direct["rouge-l"][level].values)
-    assert not [warning for warning in found.warnings if "stand in the run" in warning]
+    assert not [warning for warning in found.warnings if "not in the run" in warning]
 
 
 def test_rated_rows_that_are_not_in_the_run_are_counted() -> None:
@@ -176,8 +176,8 @@ def test_rated_rows_that_are_not_in_the_run_are_counted() -> None:
     run = dialeval.evaluate(rows[:50], metrics="length")
     found = dialeval.agreement(run, rows, resamples=10)
     assert found["length"]["turn"].n == 50
-    assert "10 of 60 rated rows do not stand in the run" in found.warnings[0]
-    with pytest.raises(dialeval.DataError, match="no rated row stands in the run"):
+    assert "10 of 60 rated rows are not in the run" in found.warnings[0]
+    with pytest.raises(dialeval.DataError, match="no rated row is in the run"):
         dialeval.agreement(run, [{**row, "response": "other"} for row in rows])
     with pytest.raises(dialeval.SettingError, match="give the ratings"):
         dialeval.agreement(run)
@@ -207,7 +207,7 @@ def test_what_is_asked_for_must_be_there() -> None:
     with pytest.raises(dialeval.SettingError, match="no metric is called 'blue-4'"):
         dialeval.agreement(rated(), metrics="blue-4")
     run = dialeval.evaluate(rated(), metrics="length,chrf")
-    with pytest.raises(dialeval.SettingError, match="the run has no rouge-l; it has length, chrf"):
+    with pytest.raises(dialeval.SettingError, match="the run has no 'rouge-l'; it has length, chrf"):
         dialeval.agreement(run, rated(), metrics="rouge-l")
     assert set(dialeval.agreement(run, rated(), metrics="chrf", resamples=5).metrics) == {"chrf", "length"}
     for settings in ({"levels": ["word"]}, {"resamples": 0}, {"confidence": 95}):

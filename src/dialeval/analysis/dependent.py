@@ -6,7 +6,7 @@ Williams' test, for Pearson's r of two metrics with the scores (r1, r2), of the 
     K = 1 - r1^2 - r2^2 - r12^2 + 2 * r1 * r2 * r12
 
 with n - 3 degrees of freedom, two-sided. It takes points for independent. The permutation test does not: it
-standardises both metrics, exchanges them in random dialogues (all points of a dialogue together), and asks how often
+standardises both metrics, exchanges them in random dialogues (all points of a dialogue together), and counts how often
 the correlations then differ at least as much; its p-value is (1 + that number) / (1 + permutations).
 
 Papers: Williams 1959, "The comparison of regression variables", JRSS B; Steiger 1980, "Tests for comparing elements of
@@ -23,26 +23,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from dialeval.analysis.correlation import pearson, standardised
+from dialeval.analysis.draws import swaps
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.student import two_sided_p
 
-_CHUNK_CELLS = 1 << 21
-_SAME = 1e-12
-"""Differences that only rounding makes are no smaller than the observed one."""
-
-
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """Two metrics against the same human scores, over the points that both score."""
-
-    first: str
-    second: str
-    level: str
-    n: int
-    pearson: tuple[float, float]
-    williams_t: float
-    williams_p: float
-    permutation_p: float
+_ROUNDING = 1e-12
+"""Two correlations that differ by less than that are equal."""
 
 
 def williams(first: float, second: float, between: float, n: int) -> tuple[float, float]:
@@ -51,7 +37,7 @@ def williams(first: float, second: float, between: float, n: int) -> tuple[float
         return math.nan, math.nan
     determinant = 1 - first**2 - second**2 - between**2 + 2 * first * second * between
     spread = 2 * max(determinant, 0.0) * (n - 1) / (n - 3) + (first + second) ** 2 / 4 * (1 - between) ** 3
-    if abs(first - second) <= _SAME or spread <= 0:  # no spread: both metrics are one
+    if abs(first - second) <= _ROUNDING or spread <= 0:  # no spread: both metrics are one
         return 0.0, 1.0
     t = (first - second) * math.sqrt((n - 1) * (1 + between)) / math.sqrt(spread)
     return t, two_sided_p(t, n - 3)
@@ -75,21 +61,19 @@ class Pair:
 def permutation_ps(pairs: Sequence[Pair], clusters: int, permutations: int, seed: int) -> list[float]:
     """The p-values of exchanging two metrics in random clusters; NaN where a column is constant.
 
-    All pairs see the same exchanges: what a permutation needs of a pair is three sums per cluster.
+    All pairs see the same exchanges, and each exchange needs three sums per cluster of a pair.
     """
-    observed = [abs(one - other) for one, other in (pair.correlations for pair in pairs)]
-    known = [number for number, difference in enumerate(observed) if not math.isnan(difference)]
-    moved, totals, sizes = _exchanges([pairs[number] for number in known], clusters)
-    least = np.array([observed[number] for number in known]) - _SAME
+    observed = np.array([abs(one - other) for one, other in (pair.correlations for pair in pairs)], np.float64)
+    known = np.flatnonzero(~np.isnan(observed))
+    moved, totals, sizes = _exchanges([pairs[number] for number in known.tolist()], clusters)
     reached = np.zeros(len(known), np.int64)
-    generator = np.random.default_rng(seed)
-    for start in range(0, permutations, step := max(1, _CHUNK_CELLS // max(clusters, 1))):
-        swaps = generator.integers(2, size=(min(step, permutations - start), clusters)).astype(np.float64)
-        swapped = (swaps @ moved).reshape(len(swaps), 3, len(known))
+    for chunk in swaps(clusters, permutations, seed):
+        swapped = (chunk.astype(np.float64) @ moved).reshape(len(chunk), 3, len(known))
         one, other = _r(totals[0] + swapped, sizes), _r(totals[1] - swapped, sizes)
-        reached += (np.abs(one - other) >= least).sum(axis=0)
-    found = dict(zip(known, ((1 + reached) / (1 + permutations)).tolist(), strict=True))
-    return [found.get(number, math.nan) for number in range(len(pairs))]
+        reached += (np.abs(one - other) >= observed[known] - _ROUNDING).sum(axis=0)
+    ps = np.full(len(pairs), np.nan)
+    ps[known] = (1 + reached) / (1 + permutations)
+    return [float(p) for p in ps]
 
 
 def _exchanges(pairs: Sequence[Pair], clusters: int) -> tuple[Floats, Floats, Floats]:

@@ -17,7 +17,7 @@ from urllib.parse import unquote
 from dialeval.core.errors import SettingError
 
 INFORMATIVE = frozenset({"dialeval"})
-"""Fields that tell where a number comes from but do not forbid a comparison: `definition` tells when numbers change."""
+"""Fields that say where a number comes from but forbid no comparison: `definition` grows when numbers change."""
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 from dialeval.core.errors import DataError, Fault, SettingError
 from dialeval.core.fold import Estimate, Level, Metric
-from dialeval.core.itemfile import Block, Blocks, save_streamed
+from dialeval.core.itemfile import Block, Blocks
 from dialeval.core.needs import Need
 from dialeval.core.result import Result, Run
 from dialeval.core.version import __version__
@@ -118,7 +118,7 @@ def evaluate_shards(
             results[name] = Result(sure, own.skipped, sources[system[0]].where)
         run = Run(results, __version__, details=details or {})
         if output is not None:
-            save_streamed(run, output, stream.blocks(run, found, shown) if items else None)
+            run.save(output, stream.blocks(run, found, shown) if items else None)
     return run
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from dialeval.analysis.correlation import FEWEST_POINTS
-from dialeval.analysis.metric_correlation import rank_correlations
+from dialeval.analysis.correlation import FEWEST_POINTS, spearman_matrix
 from dialeval.core.fold import Level
 from dialeval.reports import markup
 from dialeval.reports.figures import MISSING
@@ -53,7 +52,7 @@ def _matrix(result: Result, level: Level) -> tuple[list[str], Floats] | None:
     }
     if len(columns) < 2 or len({len(values) for values in columns.values()}) > 1:
         return None
-    return list(columns), rank_correlations(columns)
+    return list(columns), spearman_matrix(columns)
 
 
 def _table(system: str, level: Level, found: tuple[list[str], Floats], *, opened: bool) -> str:
