@@ -36,7 +36,7 @@ from dialeval.analysis.draws import (
     draws,
     percentiles,
 )
-from dialeval.analysis.levels import LEVELS, NoPointsError, count_points, points_of
+from dialeval.analysis.levels import LEVELS, NoPointsError, points_of
 from dialeval.analysis.matching import RatedRows, match_ratings, score_ratings
 from dialeval.analysis.pairing import keys_meant
 from dialeval.core.arrays import Floats
@@ -219,20 +219,15 @@ def agree(
     asked = _checked(levels)
     check_resampling(confidence, resamples)
     points: dict[tuple[str, str], Points | MeanPoints] = {}
-    reasons: dict[tuple[str, str], str] = {}
+    correlations: dict[tuple[str, str], Correlation] = {}
     for place in product(rows.metrics, asked):
         try:
             points[place] = points_of(rows, *place)
         except NoPointsError as error:
-            reasons[place] = str(error)
+            correlations[place] = Correlation(error.n, reason=str(error))
     samples = _resampled(points, int(rows.dialogue.max(initial=-1)) + 1, resamples, seed, threads)
-
-    def correlation(place: tuple[str, str]) -> Correlation:
-        if place in reasons:
-            return Correlation(count_points(rows, *place), reason=reasons[place])
-        return _correlation(points[place], samples[place], confidence)
-
-    found = {key: {level: correlation((key, level)) for level in asked} for key in rows.metrics}
+    correlations |= {place: _correlation(points[place], samples[place], confidence) for place in points}
+    found = {key: {level: correlations[key, level] for level in asked} for key in rows.metrics}
     level = next((at for at in asked if any(not math.isnan(found[key][at].pearson) for key in found)), asked[0])
     signed = [key for (key, at), each in points.items() if at == level and isinstance(each, Points)]
     differences = metric_differences(rows, signed, level, resamples, seed)

@@ -13,7 +13,11 @@ LEVELS = ("turn", "dialogue", "system")
 
 
 class NoPointsError(DialevalError):
-    """A metric cannot be correlated at a level; the message is the reason that people read."""
+    """A metric cannot be correlated over the `n` points of a level; the message is the reason that people read."""
+
+    def __init__(self, reason: str, n: int = 0) -> None:
+        super().__init__(reason)
+        self.n = n
 
 
 def used_rows(rows: RatedRows, key: str, level: str) -> Ints:
@@ -37,9 +41,9 @@ def points_of(rows: RatedRows, key: str, level: str) -> Points | MeanPoints:
     points = _system_means(values, rows.system[used]) if level == "system" else values
     if len(points) < FEWEST_POINTS:
         number = f"{len(points)} {level}{'' if len(points) == 1 else 's'}"
-        raise NoPointsError(f"{number} cannot be correlated; {FEWEST_POINTS} can")
+        raise NoPointsError(f"{number} cannot be correlated; {FEWEST_POINTS} can", len(points))
     if np.isnan(points.values()[0]):
-        raise NoPointsError(_constant_side(points))
+        raise NoPointsError(_constant_side(points), len(points))
     return points
 
 
@@ -48,7 +52,9 @@ def points_over(rows: RatedRows, key: str, used: Ints, level: str) -> Points:
     metric, human = rows.metrics[key][used], rows.human[used]
     if level != "dialogue":
         return Points(metric, human, rows.dialogue[used])
-    distinct, codes = _dialogues(rows, used)
+    pairs = np.column_stack((rows.system[used], rows.dialogue[used]))
+    distinct, codes = np.unique(pairs, axis=0, return_inverse=True)
+    codes = codes.ravel()
     sizes = np.bincount(codes)
     first, second = (np.bincount(codes, column) / sizes for column in (metric, human))
     return Points(first, second, distinct[:, 1].astype(np.int64))
@@ -57,21 +63,6 @@ def points_over(rows: RatedRows, key: str, used: Ints, level: str) -> Points:
 def _system_means(values: Points, system: Ints) -> MeanPoints:
     systems, codes = np.unique(system, return_inverse=True)
     return MeanPoints(values, codes.astype(np.int64), len(systems))
-
-
-def count_points(rows: RatedRows, key: str, level: str) -> int:
-    """How many points a metric has at a level."""
-    used = used_rows(rows, key, level)
-    if level == "turn":
-        return 0 if key in rows.of_dialogues else len(used)
-    return len(np.unique(rows.system[used])) if level == "system" else len(_dialogues(rows, used)[0])
-
-
-def _dialogues(rows: RatedRows, used: Ints) -> tuple[Ints, Ints]:
-    """The distinct pairs of system and dialogue, and the number of each row's pair."""
-    pairs = np.column_stack((rows.system[used], rows.dialogue[used]))
-    distinct, codes = np.unique(pairs, axis=0, return_inverse=True)
-    return distinct, codes.ravel()
 
 
 def _why_unused(rows: RatedRows, key: str, level: str) -> str:
