@@ -12,8 +12,8 @@ import dialeval
 from dialeval.core.fold import Estimate
 from dialeval.core.result import Result, Run
 from dialeval.core.signature import Signature
-from dialeval.reports.html import render, together
 from dialeval.reports.anchors import standing
+from dialeval.reports.html import render, together
 from dialeval.reports.summary import summary
 from reports.test_html import HOSTILE, Page
 

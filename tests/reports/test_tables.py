@@ -16,7 +16,8 @@ from dialeval.core.fold import Estimate
 from dialeval.core.result import Result, Run
 from dialeval.core.signature import Signature
 from dialeval.reports.figures import plain, shorten, show, show_spread
-from dialeval.reports.tables import FORMATS, METRICS_TXT, table, to_csv, to_json, to_latex, to_markdown, to_metrics_txt
+from dialeval.reports.formats import to_json
+from dialeval.reports.tables import FORMATS, METRICS_TXT, table, to_csv, to_latex, to_markdown, to_metrics_txt
 
 
 def rows_estimate(*items: float) -> Estimate:

@@ -17,7 +17,7 @@ from dialeval.analysis.control import CONTROL
 from dialeval.analysis.correlation import NAMES
 from dialeval.analysis.levels import LEVELS
 from dialeval.reports.figures import MISSING, plain, show_fixed
-from dialeval.reports.formats import Table, csv_text, json_text, latex_lines, markdown, markdown_table, rich_table
+from dialeval.reports.formats import Table, csv_text, latex_lines, markdown, markdown_table, rich_table, to_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -40,11 +40,6 @@ def table(agreement: Agreement) -> Group:
     for level, (head, rows) in _tables(agreement):
         parts += [Text(f"{level} level", style="bold"), rich_table(zip(head, *rows, strict=True)), Text()]
     return Group(*parts, *map(Text, notes(agreement)))  # type: ignore[arg-type]
-
-
-def to_json(agreement: Agreement) -> str:
-    """Everything, every digit; NaN is null."""
-    return json_text(agreement.to_dict())
 
 
 def to_csv(agreement: Agreement) -> str:

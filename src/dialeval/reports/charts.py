@@ -1,28 +1,31 @@
-"""The two small drawings of the HTML report, as inline SVG.
+"""Scales, histograms, and the two small drawings of the HTML report as inline SVG.
 
-`Scale` maps values to a strip. `interval` draws a mean and its interval on it, `histogram` the items of a system, and
-`axis` the figures below. All systems of a metric share one scale and one set of bins, so that the eye may compare them.
-Colours and strokes are the page's (classes, no style attributes), so that dark mode and print follow.
+`Scale` maps values to a strip, and `Spread` counts items in bins. `interval` draws a mean and its interval on a scale,
+`histogram` the items of a system, and `axis` the figures below. All systems of a metric share one scale and one set of
+bins, so that the eye may compare them. Colours and strokes are the page's (classes, no style attributes), so that dark
+mode and print follow.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from html import escape
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from dialeval.core.arrays import Floats
     from dialeval.core.fold import Estimate
+    from dialeval.core.result import Run
 
 HEIGHT = 26
 MARGIN = 14
-"""Room on both sides of a strip, for half of a tick's figure."""
+"""Space on both sides of a strip, for half of a tick's figure."""
 BINS = 24
 SMALLEST_WIDTH = 1e-300
 """Below this floats run out of digits to cut into bins."""
@@ -46,8 +49,8 @@ class Scale:
             return None
         low, high = min(finite), max(finite)
         if high - low <= max(1e-9 * max(abs(low), abs(high)), SMALLEST_WIDTH):  # all the same: a point in the middle
-            room = abs(high) / 2 if abs(high) > SMALLEST_WIDTH else 1.0
-            low, high = low - room, high + room
+            half = abs(high) / 2 if abs(high) > SMALLEST_WIDTH else 1.0
+            low, high = low - half, high + half
         return cls(low, high, width) if math.isfinite(high - low) else None
 
     def __call__(self, value: float) -> float:
@@ -64,15 +67,41 @@ class Scale:
         return [n * step for n in range(first, first + 6) if n * step <= self.high + 1e-9 * step]
 
 
+def estimates_of(run: Run, key: str) -> dict[str, Estimate]:
+    """The estimates of one metric by system."""
+    return {name: result[key] for name, result in run.items() if key in result}
+
+
 def scale_of_means(estimates: Iterable[Estimate], width: int) -> Scale | None:
     """The scale that shows the means and intervals of all systems."""
     return Scale.over([value for est in estimates for value in (est.mean, *(est.interval or ()))], width)
 
 
-def scale_of_items(items: Iterable[Floats], width: int) -> Scale | None:
-    """The scale that shows the finite items of all systems, each of which has some."""
-    finite = [values[np.isfinite(values)] for values in items]
-    return Scale.over([float(end(values)) for values in finite for end in (np.min, np.max)], width)
+@dataclass(frozen=True)
+class Spread:
+    """The finite items of each system that has some, and which share of them falls into each bin of one scale."""
+
+    scale: Scale
+    items: Mapping[str, Floats]
+    shares: Mapping[str, list[float]]
+
+    @classmethod
+    def of(cls, estimates: Mapping[str, Estimate], width: int) -> Spread | None:
+        """The spread of the items of some estimates by system; None where there is nothing to show."""
+        known = {name: est.items[np.isfinite(est.items)] for name, est in estimates.items() if est.items is not None}
+        items = {name: values for name, values in known.items() if len(values)}
+        scale = Scale.over([float(end(values)) for values in items.values() for end in (np.min, np.max)], width)
+        if scale is None:
+            return None
+        counts = {
+            name: np.histogram(values, bins=BINS, range=(scale.low, scale.high))[0] for name, values in items.items()
+        }
+        return cls(scale, items, {name: (found / len(items[name])).tolist() for name, found in counts.items()})
+
+    @cached_property
+    def tallest(self) -> float:
+        """The largest share of any bin."""
+        return max(share for shares in self.shares.values() for share in shares)
 
 
 def interval(estimate: Estimate, scale: Scale, label: str) -> str:
@@ -90,20 +119,14 @@ def interval(estimate: Estimate, scale: Scale, label: str) -> str:
     return _svg(drawn, scale.width, label)
 
 
-def shares(items: Floats, scale: Scale) -> list[float]:
-    """How much of the finite items falls into each bin."""
-    finite = items[np.isfinite(items)]
-    counts, _ = np.histogram(finite, bins=BINS, range=(scale.low, scale.high))
-    return [float(count) / max(1, len(finite)) for count in counts]
-
-
-def histogram(bins: list[float], tallest: float, scale: Scale, label: str) -> str:
-    """Bars of the given shares; the tallest share of any system has the full height."""
+def histogram(spread: Spread, system: str, label: str) -> str:
+    """The items of a system as bars; the tallest bar of any system has the full height."""
+    scale, tallest = spread.scale, spread.tallest
     width = (scale.width - 2 * MARGIN) / BINS
     bars = [
         f'<rect class="bar" x="{MARGIN + at * width + 0.5:.1f}" y="{HEIGHT - height:.1f}"'
         f' width="{width - 1:.1f}" height="{height:.1f}"/>'
-        for at, share in enumerate(bins)
+        for at, share in enumerate(spread.shares[system])
         if share and (height := max(MIN_BAR, (HEIGHT - 2) * share / tallest))
     ]
     base = f'<line class="base" x1="{MARGIN}" x2="{scale.width - MARGIN}" y1="{HEIGHT}" y2="{HEIGHT}"/>'

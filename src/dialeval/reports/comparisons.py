@@ -22,11 +22,11 @@ from dialeval.reports.formats import (
     Table,
     csv_text,
     fitting_tables,
-    json_text,
     latex,
     latex_lines,
     markdown,
     markdown_table,
+    to_json,
 )
 from dialeval.reports.tables import significant_decimals
 
@@ -44,11 +44,6 @@ STRONG = 0.2
 def table(comparison: Comparison) -> LaidOut:
     """The comparison for a rich console."""
     return LaidOut(partial(_laid_out, comparison))
-
-
-def to_json(comparison: Comparison) -> str:
-    """Everything, every digit; NaN is null."""
-    return json_text(comparison.to_dict())
 
 
 def to_csv(comparison: Comparison) -> str:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from dialeval.core.jsondata import dump
 from dialeval.reports.figures import plain
-from dialeval.reports.formats import csv_text, json_text
+from dialeval.reports.formats import csv_text
 
 if TYPE_CHECKING:
     from dialeval.metrics.task.explain import Explanation
@@ -50,7 +51,7 @@ def failures_csv(failures: Mapping[str, Sequence[Explanation]]) -> str:
 
 def failures_json(failures: Mapping[str, Sequence[Explanation]]) -> str:
     """For other programs: a list of rows."""
-    return json_text(failure_rows(failures))
+    return dump(failure_rows(failures)).decode()
 
 
 def _columns(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

@@ -12,7 +12,7 @@ import io
 import math
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from dialeval.core import jsondata
 from dialeval.reports.figures import plain
@@ -34,9 +34,16 @@ class Table(NamedTuple):
     rows: Sequence[Sequence[str]]
 
 
-def json_text(document: Any) -> str:
-    """Plain data as indented JSON, every digit; NaN is null."""
-    return jsondata.dump(document).decode()
+class HasDict(Protocol):
+    """What can be turned into plain data for JSON."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, every digit; NaN is null."""
+
+
+def to_json(subject: HasDict) -> str:
+    """Everything as indented JSON."""
+    return jsondata.dump(subject.to_dict()).decode()
 
 
 def csv_text(fields: Iterable[str], rows: Iterable[Iterable[object]]) -> str:

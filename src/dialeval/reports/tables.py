@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dialeval.reports.figures import DECIMALS, MISSING, plain, shorten, show, show_scored, show_spread
-from dialeval.reports.formats import LaidOut, Table, csv_text, fitting_tables, json_text, latex_lines, markdown_table
+from dialeval.reports.formats import LaidOut, Table, csv_text, fitting_tables, latex_lines, markdown_table, to_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -45,11 +45,6 @@ METRICS_TXT = (
 def table(run: Run) -> LaidOut:
     """The run for a rich console."""
     return LaidOut(partial(_laid_out, run))
-
-
-def to_json(run: Run) -> str:
-    """The run without its items, as `run.json` holds it."""
-    return json_text(run.to_dict())
 
 
 def to_csv(run: Run) -> str:
