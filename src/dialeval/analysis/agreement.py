@@ -9,7 +9,7 @@ At three levels, each with Pearson's r, Spearman's rho and Kendall's tau-b:
 Only rows with both values count: n says how many. Intervals are percentiles of a bootstrap that draws whole dialogues,
 with the replies of all systems to it; equal seeds mean equal resamples, so metrics are compared on the same ones. What
 the figures are to be read against: the agreement of the annotators (`annotators`), and the length of the response,
-which needs no reference and no model (`control`).
+which needs no reference and no model (`metric_differences`).
 """
 
 from __future__ import annotations
@@ -26,7 +26,6 @@ from typing import Any
 import numpy as np
 
 from dialeval.analysis.annotators import Ceiling, ceiling
-from dialeval.analysis.control import CONTROL, MetricDifference, metric_differences, not_above_control
 from dialeval.analysis.correlation import NAMES, MeanPoints, Points, p_values
 from dialeval.analysis.draws import (
     DEFAULT_LEVEL,
@@ -38,6 +37,7 @@ from dialeval.analysis.draws import (
 )
 from dialeval.analysis.levels import LEVELS, NoPointsError, points_of
 from dialeval.analysis.matching import RatedRows, match_ratings, score_ratings
+from dialeval.analysis.metric_differences import CONTROL, MetricDifference, metric_differences, not_above_control
 from dialeval.analysis.pairing import keys_meant
 from dialeval.core.arrays import Floats
 from dialeval.core.errors import SettingError
@@ -171,10 +171,9 @@ def agreement(
         rows = score_ratings(rated, quality, shared, resources, asked, settings)
     else:
         rows = match_ratings(run, rated, quality)
-        keys = (
-            list(rows.metrics) if names is None else keys_meant(names, list(rows.metrics), "the run has no", "it has")
-        )
-        rows = replace(rows, metrics={key: rows.metrics[key] for key in keys})
+        if names is not None:
+            keys = keys_meant(names, list(rows.metrics), "the run has no", "it has")
+            rows = replace(rows, metrics={key: rows.metrics[key] for key in keys})
     if CONTROL not in rows.metrics:
         words = np.array([len(response.split()) for response in rated.responses], np.float64)
         rows = replace(rows, metrics={**rows.metrics, CONTROL: words})

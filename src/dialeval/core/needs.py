@@ -68,11 +68,9 @@ _ARGUMENTS = {
     Need.ANNOTATIONS: ("data", "-p"),
     Need.TASK_TURNS: ("predictions", "-i"),
     Need.STATES: ("states", "a `state` in every turn of -i"),
-    Need.GOALS: ("data", "--data"),
-    Need.TRUE_STATES: ("data", "--data"),
-    Need.REFERENCE_SETS: ("data", "--data"),
-    Need.ONTOLOGY: ("data", "--data"),
-    Need.VENUES: ("data", "--data"),
+    **dict.fromkeys(
+        (Need.GOALS, Need.TRUE_STATES, Need.REFERENCE_SETS, Need.ONTOLOGY, Need.VENUES), ("data", "--data")
+    ),
     Need.TRAIN: ("train", "--train"),
     Need.VOCABULARY: ("vocabulary", "--vocab"),
     Need.EMBEDDINGS: ("embeddings", "--vectors"),

@@ -63,10 +63,7 @@ class Signature(Mapping[str, str]):
         return {name: values for name, values in pairs.items() if values[0] != values[1]}
 
     def __getitem__(self, name: str) -> str:
-        for field, value in self.fields:
-            if field == name:
-                return value
-        raise KeyError(name)
+        return dict(self.fields)[name]
 
     def __iter__(self) -> Iterator[str]:
         return (name for name, _ in self.fields)

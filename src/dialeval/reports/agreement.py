@@ -13,9 +13,9 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from dialeval.analysis.control import CONTROL
 from dialeval.analysis.correlation import NAMES
 from dialeval.analysis.levels import LEVELS
+from dialeval.analysis.metric_differences import CONTROL
 from dialeval.reports.figures import MISSING, plain, show_fixed
 from dialeval.reports.formats import Table, csv_text, latex_lines, markdown, markdown_table, rich_table, to_json
 

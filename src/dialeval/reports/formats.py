@@ -12,7 +12,7 @@ import io
 import math
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dialeval.core import jsondata
 from dialeval.reports.figures import plain
@@ -34,15 +34,8 @@ class Table(NamedTuple):
     rows: Sequence[Sequence[str]]
 
 
-class HasDict(Protocol):
-    """What can be turned into plain data for JSON."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Everything, every digit; NaN is null."""
-
-
-def to_json(subject: HasDict) -> str:
-    """Everything as indented JSON."""
+def to_json(subject: Any) -> str:
+    """What the `to_dict` of a run, a comparison or an agreement gives, as indented JSON with every digit."""
     return jsondata.dump(subject.to_dict()).decode()
 
 
