@@ -27,14 +27,7 @@ import numpy as np
 
 from dialeval.analysis.annotators import Ceiling, ceiling
 from dialeval.analysis.correlation import NAMES, MeanPoints, Points, p_values
-from dialeval.analysis.draws import (
-    DEFAULT_LEVEL,
-    DEFAULT_RESAMPLES,
-    DEFAULT_SEED,
-    check_resampling,
-    draws,
-    percentiles,
-)
+from dialeval.analysis.draws import DEFAULT_LEVEL, DEFAULT_RESAMPLES, DEFAULT_SEED, check_resampling, draws, percentiles
 from dialeval.analysis.levels import LEVELS, NoPointsError, points_of
 from dialeval.analysis.matching import RatedRows, match_ratings, score_ratings
 from dialeval.analysis.metric_differences import CONTROL, MetricDifference, metric_differences, not_above_control

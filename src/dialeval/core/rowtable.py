@@ -66,10 +66,7 @@ class RowTable:
         import pyarrow as pa
 
         rows, clusters = len(self), self.clusters
-        columns: dict[str, Any] = {
-            "system": pa.repeat(system, rows),
-            "dialogue": pa.array(clusters),
-        }
+        columns: dict[str, Any] = {"system": pa.repeat(system, rows), "dialogue": pa.array(clusters)}
         if self.dialogues is not None:
             columns["dialog_id"] = pa.array(self.dialogues, pa.string()).take(pa.array(clusters))
         if self.turns is not None:

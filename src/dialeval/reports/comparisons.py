@@ -16,18 +16,9 @@ from typing import TYPE_CHECKING
 
 from dialeval.analysis.comparison import Comparison, Difference
 from dialeval.analysis.significance import POWER
+from dialeval.reports import formats
 from dialeval.reports.figures import MISSING, plain, shorten, show, show_fixed, show_interval, show_signed
-from dialeval.reports.formats import (
-    LaidOut,
-    Table,
-    csv_text,
-    fitting_tables,
-    latex,
-    latex_lines,
-    markdown,
-    markdown_table,
-    to_json,
-)
+from dialeval.reports.formats import LaidOut, Table
 from dialeval.reports.tables import significant_decimals
 
 if TYPE_CHECKING:
@@ -54,13 +45,15 @@ def to_csv(comparison: Comparison) -> str:
     for row in comparison.rows:
         values = list(row.to_dict().values())
         rows.append([*values[:at], *(values[at] or ("", "")), *values[at + 1 :]])
-    return csv_text([*names[:at], "low", "high", *names[at + 1 :]], rows)
+    return formats.csv_text([*names[:at], "low", "high", *names[at + 1 :]], rows)
 
 
 def to_markdown(comparison: Comparison) -> str:
     """Tables as GitHub renders them, one below the other, with what they mean."""
-    parts = [markdown_table(_table(comparison, system), markdown) for system in comparison.systems]
-    return "\n".join([*parts, "".join(f"{markdown(line)}\n\n" for line in legend(comparison)).rstrip("\n") + "\n"])
+    parts = [formats.markdown_table(_table(comparison, system), formats.markdown) for system in comparison.systems]
+    return "\n".join(
+        [*parts, "".join(f"{formats.markdown(line)}\n\n" for line in legend(comparison)).rstrip("\n") + "\n"]
+    )
 
 
 def to_latex(comparison: Comparison) -> str:
@@ -77,13 +70,13 @@ def to_latex(comparison: Comparison) -> str:
         lines.append([key, *cells])
     # The legend without the columns that a table of one value per system does not have.
     notes = [line for line in legend(comparison) if not line.startswith(("detectable: ", "needed: "))]
-    tabular = latex_lines(1 + len(names), Table(["metric", *names], lines))
-    footnotes = (rf"\par\smallskip\footnotesize {latex(note)}" for note in notes)
+    tabular = formats.latex_lines(1 + len(names), Table(["metric", *names], lines))
+    footnotes = (rf"\par\smallskip\footnotesize {formats.latex(note)}" for note in notes)
     return "\n".join([r"% \usepackage{booktabs}", *tabular, *footnotes, ""])
 
 
 FORMATS: Mapping[str, Callable[[Comparison], str]] = {
-    "json": to_json,
+    "json": formats.to_json,
     "csv": to_csv,
     "md": to_markdown,
     "latex": to_latex,
@@ -139,7 +132,7 @@ def _laid_out(comparison: Comparison, width: int) -> Iterator[RenderableType]:
     for system in comparison.systems:
         head, rows = _table(comparison, system)
         names, *columns = zip(head, *rows, strict=True)
-        for part in fitting_tables(names, columns, width):
+        for part in formats.fitting_tables(names, columns, width):
             yield part
             yield Text()
     yield from map(Text, legend(comparison))

@@ -9,7 +9,6 @@ fixed seed.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -38,14 +37,14 @@ SEED = 12345
 
 def explorer(run: Run) -> tuple[Section, dict[str, Any]] | None:
     """The section and its data; None for a run that does not know its rows."""
-    texts = _Texts()
+    texts: dict[str, int] = {}
     groups = [_group(systems, texts) for systems in row_groups(run)]
     if not groups:
         return None
     notes = "".join(markup.note(_note(group)) for group in groups if group["shown"] < group["total"])
     no_script = '<noscript><p class="notice">Looking through the rows needs scripts to be allowed.</p></noscript>'
     content = f'{notes}{no_script}<div id="explorer-place"></div>'
-    return Section("explorer", "Row by row", content), {"groups": groups, "texts": texts.known}
+    return Section("explorer", "Row by row", content), {"groups": groups, "texts": list(texts)}
 
 
 def row_groups(run: Run) -> list[dict[str, Result]]:
@@ -64,23 +63,14 @@ def _identity(rows: RowTable) -> tuple[Any, ...]:
     return rows.offsets.tobytes(), names, turns, tuple(shared)
 
 
-@dataclass
-class _Texts:
-    """Every text once; a row holds its number."""
-
-    known: list[str] = field(default_factory=list)
-    _numbers: dict[str, int] = field(default_factory=dict)
-
-    def __call__(self, text: str) -> int:
-        if len(text) > MOST_OF_A_TEXT:
-            text = f"{text[:MOST_OF_A_TEXT]} … ({len(text) - MOST_OF_A_TEXT:,} characters are left out)"
-        if text not in self._numbers:
-            self._numbers[text] = len(self.known)
-            self.known.append(text)
-        return self._numbers[text]
+def _number(text: str, texts: dict[str, int]) -> int:
+    """The number of a text among those met so far; a very long one is cut."""
+    if len(text) > MOST_OF_A_TEXT:
+        text = f"{text[:MOST_OF_A_TEXT]} … ({len(text) - MOST_OF_A_TEXT:,} characters are left out)"
+    return texts.setdefault(text, len(texts))
 
 
-def _group(systems: Mapping[str, Result], texts: _Texts) -> dict[str, Any]:
+def _group(systems: Mapping[str, Result], texts: dict[str, int]) -> dict[str, Any]:
     rows = next(result.rows for result in systems.values() if result.rows is not None)
     columns = _columns(systems, rows)
     shown = _shown_rows(len(rows), columns, _text_bytes(systems) / len(rows))
@@ -157,16 +147,16 @@ def _text_bytes(systems: Mapping[str, Result]) -> int:
     return size
 
 
-def _texts_of(rows: RowTable, name: str, shown: Ints, texts: _Texts) -> list[list[int]] | None:
+def _texts_of(rows: RowTable, name: str, shown: Ints, texts: dict[str, int]) -> list[list[int]] | None:
     """The numbers of the texts of a column, a list per row."""
     column = rows.texts.get(name)
     if column is None:
         return None
     by_row = (column[row] for row in shown.tolist())
-    return [[texts(text) for text in ([found] if isinstance(found, str) else found)] for found in by_row]
+    return [[_number(text, texts) for text in ([said] if isinstance(said, str) else said)] for said in by_row]
 
 
-def _responses(rows: RowTable | None, shown: Ints, texts: _Texts) -> list[list[int]] | None:
+def _responses(rows: RowTable | None, shown: Ints, texts: dict[str, int]) -> list[list[int]] | None:
     if rows is None:
         return None
     return _texts_of(rows, "response" if "response" in rows.texts else "hypotheses", shown, texts)

@@ -12,20 +12,18 @@ follows. For files the same charts have fixed colours and sizes. Both need the e
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import cache
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
 from dialeval.core.errors import NeedError, SettingError
 from dialeval.core.files import write_bytes
 from dialeval.core.jsondata import null_for_nan
-from dialeval.reports import charts
-from dialeval.reports.charts import estimates_of
 from dialeval.reports.figures import plain, shorten, show, show_spread
+from dialeval.reports.metric_drawings import BINS, Scale, Spread, estimates_of, scale_of_means
 from dialeval.reports.page import script
 
 if TYPE_CHECKING:
@@ -47,21 +45,22 @@ SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 """The version of the language that the charts are written in; it is a name, and never fetched."""
 
 
-@dataclass(frozen=True, slots=True)
-class Palette:
-    """The colours of a chart."""
-
-    ink: str
-    soft: str
-    rule: str
-    accent: str
-    bar: str
-    font: str
-
-
 FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", "Liberation Sans", sans-serif'
 """As in the page's style: Vega measures text before it draws it, so it must know the font by name."""
-PAGE = Palette("var(--ink)", "var(--soft)", "var(--rule)", "var(--accent)", "var(--bar)", FONT)
+
+
+class Palette(NamedTuple):
+    """The colours and the font of a chart; in the page the colours are its variables."""
+
+    ink: str = "var(--ink)"
+    soft: str = "var(--soft)"
+    rule: str = "var(--rule)"
+    accent: str = "var(--accent)"
+    bar: str = "var(--bar)"
+    font: str = FONT
+
+
+PAGE = Palette()
 PAPER = Palette("#1b1f23", "#4d545b", "#dddddd", "#1f6f78", "#9fc0c2", "Liberation Sans, Arial, Helvetica, sans-serif")
 
 
@@ -147,7 +146,7 @@ def _fillings(estimates: Mapping[str, Estimate]) -> dict[str, dict[str, Any]]:
 
 
 def _filling(
-    estimates: Mapping[str, Estimate], prefix: str, scale: charts.Scale, **datasets: list[dict[str, Any]]
+    estimates: Mapping[str, Estimate], prefix: str, scale: Scale, **datasets: list[dict[str, Any]]
 ) -> dict[str, Any]:
     """Names, ends of the scale and rows; a name is a value and never part of an expression."""
     margin = 0.03 * (scale.high - scale.low)
@@ -161,7 +160,7 @@ def _filling(
 
 
 def _means(estimates: Mapping[str, Estimate]) -> dict[str, Any] | None:
-    scale = charts.scale_of_means(estimates.values(), WIDTH)
+    scale = scale_of_means(estimates.values(), WIDTH)
     if scale is None:
         return None
     means = []
@@ -174,10 +173,10 @@ def _means(estimates: Mapping[str, Estimate]) -> dict[str, Any] | None:
 
 
 def _items(estimates: Mapping[str, Estimate]) -> dict[str, Any] | None:
-    spread = charts.Spread.of(estimates, WIDTH)
+    spread = Spread.of(estimates, WIDTH)
     if spread is None:
         return None
-    edges = np.linspace(spread.scale.low, spread.scale.high, charts.BINS + 1).tolist()
+    edges = np.linspace(spread.scale.low, spread.scale.high, BINS + 1).tolist()
     bars, boxes = [], []
     for at, name in enumerate(estimates):
         if name not in spread.items:

@@ -20,8 +20,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dialeval.reports import formats
 from dialeval.reports.figures import DECIMALS, MISSING, plain, shorten, show, show_scored, show_spread
-from dialeval.reports.formats import LaidOut, Table, csv_text, fitting_tables, latex_lines, markdown_table, to_json
+from dialeval.reports.formats import LaidOut, Table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -55,13 +56,13 @@ def to_csv(run: Run) -> str:
             low, high = est.interval or (None, None)
             figures = (est.mean, est.std, est.confidence, low, high)
             rows.append((system, key, *figures, est.rows, est.scored, est.signature))
-    return csv_text(CSV_FIELDS, rows)
+    return formats.csv_text(CSV_FIELDS, rows)
 
 
 def to_markdown(run: Run) -> str:
     """A table as GitHub renders it."""
     rows = [[key, *(_cell(result.get(key)) for result in run.values())] for key in run.keys_in_order]
-    return markdown_table(Table(["metric", *run], rows))
+    return formats.markdown_table(Table(["metric", *run], rows))
 
 
 def to_latex(run: Run) -> str:
@@ -71,7 +72,7 @@ def to_latex(run: Run) -> str:
         estimates = [result.get(key) for result in run.values()]
         decimals = significant_decimals(est.mean for est in estimates if est is not None)
         rows.append([key, *(_latex_cell(est, decimals) for est in estimates)])
-    return "\n".join([*latex_lines(1 + len(run), Table(["metric", *run], rows)), ""])
+    return "\n".join([*formats.latex_lines(1 + len(run), Table(["metric", *run], rows)), ""])
 
 
 def to_metrics_txt(run: Run) -> str:
@@ -85,7 +86,7 @@ def to_metrics_txt(run: Run) -> str:
 
 
 FORMATS: Mapping[str, Callable[[Run], str]] = {
-    "json": to_json,
+    "json": formats.to_json,
     "csv": to_csv,
     "md": to_markdown,
     "latex": to_latex,
@@ -105,7 +106,7 @@ def _laid_out(run: Run, width: int) -> Iterator[RenderableType]:
         names, columns = keys, {name: [result.get(key) for key in keys] for name, result in run.items()}
     first = ["system" if downwards else "metric", *(shorten(plain(name)) for name in names)]
     figures = [[shorten(plain(head)), *_aligned(estimates)] for head, estimates in columns.items()]
-    for number, part in enumerate(fitting_tables(first, figures, width)):
+    for number, part in enumerate(formats.fitting_tables(first, figures, width)):
         if number:
             yield Text()
         yield part
