@@ -29,15 +29,17 @@ def test_blocks_below_each_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert table.column_names == ["system", "level", "row", "x", "y", "z", "w"]
     assert table["row"].to_pylist() == [0, 1, 2, 3, 0, 1]
     assert table["level"].to_pylist() == ["turn"] * 4 + ["dialogue"] * 2
-    np.testing.assert_array_equal(items_of(table, "a", Level.TURN, "x"), x)
-    np.testing.assert_array_equal(items_of(table, "a", Level.DIALOGUE, "z"), x[:2])
+    np.testing.assert_array_equal(items_of(table, "a", Level.TURN)["x"], x)
+    dialogues = items_of(table, "a", Level.DIALOGUE)
+    assert list(dialogues) == ["z"]
+    np.testing.assert_array_equal(dialogues["z"], x[:2])
 
 
-def test_a_key_without_items_is_none(tmp_path: Path) -> None:
+def test_a_key_without_items_is_left_out(tmp_path: Path) -> None:
     table = written(tmp_path / "items.parquet", ["x", "y"], [("a", Level.TURN, [{"x": np.array([np.nan])}])])
-    np.testing.assert_array_equal(items_of(table, "a", Level.TURN, "x"), [np.nan])
-    assert items_of(table, "a", Level.TURN, "y") is None
-    assert items_of(table, "a", Level.TURN, "never heard of") is None
+    found = items_of(table, "a", Level.TURN)
+    assert list(found) == ["x"]
+    np.testing.assert_array_equal(found["x"], [np.nan])
 
 
 def test_no_items_at_all(tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ Block: TypeAlias = Mapping[str, Floats]
 Blocks: TypeAlias = tuple[str, Level, Iterable[Block]]
 """A system, a level, and all of its items in order."""
 
+_PLACES = ("system", "level", "row")
 _GROUP_ROWS = 1 << 16
 """Rows of a row group; smaller blocks are joined, since a row group of a few rows is slow to read."""
 
@@ -33,7 +34,7 @@ def write_items(target: Path, keys: Iterable[str], blocks: Iterable[Blocks]) -> 
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    places = [("system", pa.string()), ("level", pa.string()), ("row", pa.int64())]
+    places = zip(_PLACES, (pa.string(), pa.string(), pa.int64()), strict=True)
     schema = pa.schema([*places, *((key, pa.float64()) for key in keys)])
     with pq.ParquetWriter(target, schema, compression="zstd", use_dictionary=["system", "level"]) as writer:
         for system, level, parts in blocks:
@@ -51,7 +52,7 @@ def _tables(system: str, level: Level, parts: Iterable[Block], schema: pa.Schema
             "system": pa.repeat(system, size),
             "level": pa.repeat(level.value, size),
             "row": np.arange(row, row + size),
-            **{name: part.get(name, pa.nulls(size, pa.float64())) for name in schema.names[3:]},
+            **{name: part.get(name, pa.nulls(size, pa.float64())) for name in schema.names[len(_PLACES) :]},
         }
         yield pa.table(columns, schema=schema)
         row += size
@@ -82,12 +83,10 @@ def _rows(block: Block) -> int:
     return len(next(iter(block.values())))
 
 
-def items_of(table: pa.Table, system: str, level: Level, key: str) -> Floats | None:
-    """The items of one system under one key, out of the table that was written; None where it has none."""
+def items_of(table: pa.Table, system: str, level: Level) -> dict[str, Floats]:
+    """The items of one system and level by key, out of the table that was written."""
     import pyarrow.compute as pc
 
-    if key not in table.column_names:
-        return None
-    own = pc.and_(pc.equal(table["system"], system), pc.equal(table["level"], level.value))
-    column = table[key].filter(own)
-    return None if len(column) and column.null_count == len(column) else column.to_numpy()
+    own = table.filter(pc.and_(pc.equal(table["system"], system), pc.equal(table["level"], level.value)))
+    keys = [name for name in own.column_names if name not in _PLACES]
+    return {key: own[key].to_numpy() for key in keys if not len(own) or own[key].null_count < len(own)}

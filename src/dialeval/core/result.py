@@ -184,9 +184,10 @@ def _run_of_document(document: Mapping[str, Any], file: Path) -> Run:
     systems = {}
     for name, result in document["systems"].items():
         estimates = {key: _estimate_of_dict(entry) for key, entry in result["metrics"].items()}
+        own_items = {level: items_of(items, name, level) for level in Level}
         own_rows = None if rows is None else _of_system(rows, name)
         systems[name] = Result(
-            {key: replace(est, items=items_of(items, name, est.level, key)) for key, est in estimates.items()},
+            {key: replace(est, items=own_items[est.level].get(key)) for key, est in estimates.items()},
             result["skipped"],
             result["source"],
             RowTable.from_arrow(own_rows) if own_rows is not None and len(own_rows) else None,
