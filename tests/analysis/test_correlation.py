@@ -1,16 +1,18 @@
-"""Correlations against scipy, as they are and resampled."""
+"""Correlations against scipy: as they are, resampled, and of every two metrics of a system."""
 
 from __future__ import annotations
 
+import math
 import warnings
 
 import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 from scipy import stats
 
-from dialeval.analysis.correlation import MeanPoints, Points, p_values, pearson
+from dialeval.analysis.correlation import MeanPoints, Points, p_values, pearson, ranks, spearman_matrix
 from dialeval.analysis.draws import draws
 from dialeval.core.arrays import Floats, Ints
 
@@ -95,3 +97,26 @@ def test_perfect_correlation() -> None:
     points = Points(np.arange(6.0), -np.arange(6.0), np.arange(6))
     np.testing.assert_allclose(points.values(), [-1, -1, -1])
     assert p_values(points, np.array([-1.0, -1.0, -1.0]))[0] == 0
+
+
+VALUES = st.one_of(st.integers(-3, 3).map(float), st.floats(-1e6, 1e6), st.just(math.nan))
+COLUMNS = st.integers(3, 40).flatmap(lambda rows: arrays(np.float64, (3, rows), elements=VALUES))
+
+
+@given(COLUMNS)
+def test_every_pair_is_scipys_over_the_rows_that_both_have(columns: Floats) -> None:
+    matrix = spearman_matrix({str(at): column for at, column in enumerate(columns)})
+    assert np.array_equal(matrix, matrix.T, equal_nan=True)
+    for one in range(3):
+        assert matrix[one, one] == 1
+        for two in range(one):
+            both = np.isfinite(columns[one]) & np.isfinite(columns[two])
+            left, right = columns[one][both], columns[two][both]
+            if both.sum() < 3 or len(set(left)) < 2 or len(set(right)) < 2:
+                assert math.isnan(matrix[one, two])
+            else:
+                assert matrix[one, two] == pytest.approx(stats.spearmanr(left, right).statistic, abs=1e-9)
+
+
+def test_equal_values_share_their_rank() -> None:
+    assert ranks(np.array([5.0, 1.0, 5.0, 2.0])).tolist() == [3.5, 1.0, 3.5, 2.0]

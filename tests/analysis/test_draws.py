@@ -1,10 +1,13 @@
+"""Draws of clusters: how often each is taken, and that only the seed decides."""
+
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
 from dialeval.analysis import draws as module
-from dialeval.analysis.draws import draws, percentiles
+from dialeval.analysis.draws import check_resampling, draws, percentiles, swaps
+from dialeval.core.errors import SettingError
 
 
 def test_every_resample_takes_as_many_clusters_as_there_are() -> None:
@@ -34,3 +37,20 @@ def test_percentiles_leave_unknown_values_out() -> None:
 
 def test_no_clusters_give_empty_resamples() -> None:
     assert np.concatenate(list(draws(0, resamples=3))).shape == (3, 0)
+
+
+def test_swaps_exchange_half_of_the_clusters_whatever_the_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = np.concatenate(list(swaps(10, 2000, 3)))
+    assert set(np.unique(whole)) == {0, 1}
+    assert whole.mean() == pytest.approx(0.5, abs=0.02)
+    monkeypatch.setattr(module, "_CHUNK_CELLS", 35)
+    chunks = list(swaps(10, 2000, 3))
+    assert {len(chunk) for chunk in chunks} == {3, 2}
+    assert np.array_equal(np.concatenate(chunks), whole)
+
+
+@pytest.mark.parametrize(("level", "resamples"), [(0.0, 10), (1.0, 10), (0.95, 0)])
+def test_settings_that_make_no_interval_are_refused(level: float, resamples: int) -> None:
+    check_resampling(0.95, 1)
+    with pytest.raises(SettingError):
+        check_resampling(level, resamples)

@@ -88,7 +88,7 @@ def test_what_cannot_be_resampled_says_why(monkeypatch: pytest.MonkeyPatch) -> N
     assert found["system"]["distinct-1"].interval is None
     assert found["system"]["length"].resampling is not None
     (warning,) = found.warnings
-    assert warning.startswith("distinct-1 has no resampled interval: the run did not keep what single rows bring")
+    assert warning.startswith("distinct-1 has no resampled interval: the run did not keep what single rows add")
     (lone,) = with_intervals(dialeval.evaluate(["a b"], metrics="length")).warnings
     assert "only one dialogue" in lone
 

@@ -155,6 +155,8 @@ def test_the_least_difference_is_found_in_four_of_five_cases() -> None:
     assert significance.needed_clusters(100, least, least) == 100
     assert significance.needed_clusters(100, least, least / 2) == 400
     assert significance.needed_clusters(100, math.nan, 1.0) is None
+    assert significance.needed_clusters(100, least, 0.0) is None
+    assert significance.needed_clusters(100, least, 1000.0) == 2
 
 
 def test_effects_are_means_over_deviations() -> None:
@@ -162,3 +164,8 @@ def test_effects_are_means_over_deviations() -> None:
     assert significance.cohen_d(values) == pytest.approx(2.0)
     assert math.isnan(significance.cohen_d(np.array([1.0, 1.0])))
     assert math.isnan(significance.cohen_d(np.array([1.0])))
+    assert math.isnan(significance.cohen_d(np.array([0.0]))), "one dialogue has no spread, equal or not"
+    assert math.isnan(significance.cohen_d(np.array([])))
+    assert significance.cohen_d(np.array([0.0, math.nan, 0.0])) == 0.0
+    assert math.isnan(significance.cohen_d(np.array([0.1 + 0.2, 0.3]))), "a spread of rounding is none"
+    assert significance.cohen_d(np.array([0.0, 1.0])) == pytest.approx(0.5 / math.sqrt(0.5))

@@ -82,12 +82,12 @@ def details(text: str) -> dict[str, Any]:
     step = {"domain": text, "told": [text], "early": [text], "offer": {"venues": 9, "names": [text]}}
     turn = {"turn": 0, "response": text, "active": [text], "estimated": True, "true_state": True, "steps": [step]}
     domain = {"domain": text, "wishes": {text: text}, "asked": [text], "told": [text], "matched": True}
-    told = {"dialogue": text, "inform": True, "success": False, "domains": [{**domain, "complete": False}]}
-    told |= {"turns": [{**turn, "state": {text: {text: text}}}]}
-    told |= {"causes": [{"lost": text, "domain": text, "cause": text, "detail": text}]}
+    transcript = {"dialogue": text, "inform": True, "success": False, "domains": [{**domain, "complete": False}]}
+    transcript |= {"turns": [{**turn, "state": {text: {text: text}}}]}
+    transcript |= {"causes": [{"lost": text, "domain": text, "cause": text, "detail": text}]}
     curve = {"dialogue": text, "turns": [1, 2], "reference": [text] * 2, "label": [text] * 2}
     curve |= {"shares": [[0.2, 0.3, 0.5]] * 2, "probabilities": [[0.2, 0.3, 0.5]] * 2}
-    families = {"alignments": aligned, "transcripts": told, "curves": curve}
+    families = {"alignments": aligned, "transcripts": transcript, "curves": curve}
     return {"command": f"dialeval {text}", **{name: {text: [entry]} for name, entry in families.items()}}
 
 

@@ -20,7 +20,6 @@ from dialeval.core.result import Result, Run
 from dialeval.core.rowtable import RowTable
 from dialeval.core.signature import Signature
 from dialeval.reports import plots
-from dialeval.reports.charts import Scale
 from dialeval.reports.html import render, report
 
 if TYPE_CHECKING:
@@ -248,15 +247,6 @@ def test_nothing_to_report_is_refused(tmp_path: Path) -> None:
 def test_a_place_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="cannot be written"):
         report(Run({"a": result()}, "0"), tmp_path)
-
-
-@pytest.mark.parametrize("ends", [(0.0, 1.0), (-3.0, 7.5), (0.1814, 0.1815), (0.0, 1e-12), (1e9, 1e9 + 1), (4.0, 4.0)])
-def test_ticks_are_round_and_inside(ends: tuple[float, float]) -> None:
-    scale = Scale.over(ends, 300)
-    assert scale is not None
-    assert 1 <= len(scale.ticks) <= 6
-    assert all(0 <= scale(tick) <= 300 for tick in scale.ticks)
-    assert scale(scale.low) < scale(scale.high)
 
 
 def test_systems_without_a_common_metric_have_tables_of_their_own() -> None:

@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-import dialeval
 from dialeval.core.fold import Estimate
 from dialeval.core.result import Result, Run
 from dialeval.core.signature import Signature
-from dialeval.reports.html import render, together
-from dialeval.reports.standing import standing
+from dialeval.reports.html import render
 from dialeval.reports.summary import summary
 from reports.test_html import HOSTILE, Page
 
@@ -90,15 +88,3 @@ def test_without_comparison_there_are_no_marks() -> None:
     run = Run({"base": result(LOW), "more": result(LOW + 0.4)}, "0")
     assert not [text for _, text in cells(run, compared=False) if "*" in text]
     assert "Differences" not in Page(render(run, interactive=False, compared=False)).text
-
-
-def test_shares_between_floor_and_ceiling_are_shown() -> None:
-    shares = {HOSTILE: {"bleu-4": {"share": 0.5}}, "b": {"bleu-4": {"share": -0.2}}}
-    run = Run({HOSTILE: result(LOW), "b": result(LOW)}, "0", details={"anchors": {"standing": shares}})
-    section = standing(together([run]))
-    assert section is not None
-    page = Page(section.content)
-    assert "50%" in page.text
-    assert "-20%" in page.text
-    assert not page.of("img")
-    assert standing(dialeval.evaluate(["a"], metrics="length")) is None

@@ -6,7 +6,6 @@ import csv
 import io
 import json
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,8 +14,8 @@ from rich.console import Console
 from dialeval.core.fold import Estimate
 from dialeval.core.result import Result, Run
 from dialeval.core.signature import Signature
-from dialeval.reports.figures import plain, shorten, show, show_spread
-from dialeval.reports.tables import FORMATS, METRICS_TXT, table, to_csv, to_json, to_latex, to_markdown, to_metrics_txt
+from dialeval.reports.formats import to_json
+from dialeval.reports.tables import FORMATS, METRICS_TXT, table, to_csv, to_latex, to_markdown, to_metrics_txt
 
 
 def rows_estimate(*items: float) -> Estimate:
@@ -46,36 +45,6 @@ def printed(run: Run, width: int = 100) -> str:
     console.print(table(run))
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue()
-
-
-@pytest.mark.parametrize(
-    ("number", "shown"),
-    [
-        (0.0, "0.0000"),
-        (1 / 3, "0.3333"),
-        (-12.34567, "-12.3457"),
-        (0.00001234, "1.23e-05"),
-        (12345678.0, "1.23e+07"),
-        (math.nan, "–"),
-        (math.inf, "∞"),
-        (-math.inf, "-∞"),
-    ],
-)
-def test_show(number: float, shown: str) -> None:
-    assert show(number) == shown
-
-
-def test_spread_follows_the_interval_and_not_the_confidence() -> None:
-    assert show_spread(rows_estimate(0.0, 1.0)) == "±0.6965"
-    assert show_spread(replace(corpus_estimate(0.5), interval=(0.4, 0.7))) == "[0.4000, 0.7000]"
-    assert show_spread(replace(corpus_estimate(0.5), interval=(0.5, 0.5))) == "±0.0000"
-    assert show_spread(corpus_estimate(0.5)) == show_spread(NOTHING) == ""
-
-
-def test_names_stay_inside_their_place() -> None:
-    assert plain("a\x1b[31m\nb\u202ec\udcff") == r"a\x1b[31m\nb\u202ec\udcff"
-    assert plain("naïve 系统 عربي") == "naïve 系统 عربي"
-    assert shorten("x" * 17 + "middle" + "y" * 18) == "x" * 17 + "…" + "y" * 18
 
 
 def test_terminal_table_shows_means_intervals_scored_and_gaps(run: Run) -> None:

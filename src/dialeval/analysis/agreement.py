@@ -9,7 +9,7 @@ At three levels, each with Pearson's r, Spearman's rho and Kendall's tau-b:
 Only rows with both values count: n says how many. Intervals are percentiles of a bootstrap that draws whole dialogues,
 with the replies of all systems to it; equal seeds mean equal resamples, so metrics are compared on the same ones. What
 the figures are to be read against: the agreement of the annotators (`annotators`), and the length of the response,
-which needs no reference and no model (`control`).
+which needs no reference and no model (`metric_differences`).
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field, replace
+from itertools import product
 from os import PathLike, cpu_count
 from pathlib import Path
 from typing import Any
@@ -25,19 +26,20 @@ from typing import Any
 import numpy as np
 
 from dialeval.analysis.annotators import Ceiling, ceiling
-from dialeval.analysis.control import CONTROL, differences_of, not_above_control
 from dialeval.analysis.correlation import NAMES, MeanPoints, Points, p_values
-from dialeval.analysis.dependent import Difference
-from dialeval.analysis.draws import DEFAULT_LEVEL, DEFAULT_RESAMPLES, DEFAULT_SEED, draws, percentiles
-from dialeval.analysis.levels import LEVELS, count_points, points_of
+from dialeval.analysis.draws import DEFAULT_LEVEL, DEFAULT_RESAMPLES, DEFAULT_SEED, check_resampling, draws, percentiles
+from dialeval.analysis.levels import LEVELS, NoPointsError, points_of
 from dialeval.analysis.matching import RatedRows, match_ratings, score_ratings
+from dialeval.analysis.metric_differences import CONTROL, MetricDifference, metric_differences, not_above_control
+from dialeval.analysis.pairing import keys_meant
 from dialeval.core.arrays import Floats
 from dialeval.core.errors import SettingError
+from dialeval.core.jsondata import null_for_nan
 from dialeval.core.result import RUN_FILE, Run, load
 from dialeval.core.version import __version__
 from dialeval.data.rows.ratings import OVERALL, Ratings, read_ratings
 from dialeval.engine.resources import Resources
-from dialeval.metrics.registry import registry, split_names
+from dialeval.metrics.registry import split_names
 
 
 @dataclass(frozen=True)
@@ -67,13 +69,14 @@ class Correlation:
 
     def to_dict(self) -> dict[str, Any]:
         """The figures for JSON; NaN is null."""
-        found: dict[str, Any] = {"n": self.n}
-        found |= {name: _number(self.values.get(name)) for name in NAMES}
-        for name in NAMES:
-            interval = self.intervals.get(name)
-            found[f"{name}_interval"] = None if interval is None else [_number(bound) for bound in interval]
-        found |= {f"{name}_p": _number(self.p.get(name)) for name in NAMES}
-        return found | ({} if self.reason is None else {"reason": self.reason})
+        figures = {
+            "n": self.n,
+            **{name: self.values.get(name) for name in NAMES},
+            **{f"{name}_interval": self.intervals.get(name) for name in NAMES},
+            **{f"{name}_p": self.p.get(name) for name in NAMES},
+        }
+        plain: dict[str, Any] = null_for_nan(figures if self.reason is None else {**figures, "reason": self.reason})
+        return plain
 
 
 @dataclass(frozen=True)
@@ -87,7 +90,7 @@ class Agreement:
     """The level at which metrics are compared with each other and with the control: the first that has figures."""
     not_above_control: Sequence[str]
     """Metrics that are not significantly above the length of the response."""
-    differences: Sequence[Difference]
+    differences: Sequence[MetricDifference]
     resamples: int
     seed: int
     confidence: float
@@ -103,7 +106,7 @@ class Agreement:
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain data for JSON; NaN is null."""
-        found = {
+        document = {
             "dialeval": self.version,
             "quality": self.quality,
             "rows": self.rows,
@@ -119,8 +122,8 @@ class Agreement:
             "skipped": dict(self.skipped),
             "warnings": list(self.warnings),
         }
-        cleaned: dict[str, Any] = _cleaned(found)
-        return cleaned
+        plain: dict[str, Any] = null_for_nan(document)
+        return plain
 
 
 def agreement(
@@ -152,12 +155,16 @@ def agreement(
     rated = _ratings_of(subject if run is None else ratings, fields)
     if quality not in rated.values:
         raise SettingError(f"nobody rated {quality!r}; there is {', '.join(rated.values)}")
+    names = split_names(metrics) if isinstance(metrics, str) else None if metrics is None else list(metrics)
     if run is None:
         resources = Resources(train, vocabulary, embeddings)
-        asked = None if metrics is None else [*_names(metrics), CONTROL]
+        asked = None if names is None else [*names, CONTROL]
         rows = score_ratings(rated, quality, resources, asked, settings)
     else:
-        rows = _chosen(match_ratings(run, rated, quality), metrics)
+        rows = match_ratings(run, rated, quality)
+        if names is not None:
+            keys = keys_meant(names, list(rows.metrics), "the run has no", "it has")
+            rows = replace(rows, metrics={key: rows.metrics[key] for key in keys})
     if CONTROL not in rows.metrics:
         words = np.array([len(response.split()) for response in rated.responses], np.float64)
         rows = replace(rows, metrics={**rows.metrics, CONTROL: words})
@@ -175,34 +182,16 @@ def agreement(
 
 def _run_of(subject: Any) -> Run | None:
     """The run that a subject is or that lies in it; None for anything else."""
-    if isinstance(subject, Run) or not isinstance(subject, str | PathLike):
-        return subject if isinstance(subject, Run) else None
-    path = Path(subject)
-    return load(path) if path.is_dir() or path.name == RUN_FILE else None
+    if isinstance(subject, str | PathLike):
+        path = Path(subject)
+        return load(path) if path.is_dir() or path.name == RUN_FILE else None
+    return subject if isinstance(subject, Run) else None
 
 
 def _ratings_of(source: Any, fields: Mapping[str, str] | None) -> Ratings:
     if source is None:
         raise SettingError("a run says nothing about people; give the ratings of its responses as well")
     return source if isinstance(source, Ratings) else read_ratings(source, fields)
-
-
-def _names(metrics: str | Iterable[str]) -> list[str]:
-    return split_names(metrics) if isinstance(metrics, str) else list(metrics)
-
-
-def _chosen(rows: RatedRows, metrics: str | Iterable[str] | None) -> RatedRows:
-    """The metrics of a run that are asked for, by their keys or by families."""
-    if metrics is None:
-        return rows
-    wanted: list[str] = []
-    for name in _names(metrics):
-        group = [name] if name in rows.metrics else [metric.name for metric in registry().select([name])]
-        there = [*rows.metrics] if name == "all" else [key for key in group if key in rows.metrics]
-        if not there:
-            raise SettingError(f"the run has no {name}; it has {', '.join(rows.metrics)}")
-        wanted += there
-    return replace(rows, metrics={key: rows.metrics[key] for key in dict.fromkeys(wanted)})
 
 
 def agree(
@@ -217,20 +206,21 @@ def agree(
     threads: int | None = None,
 ) -> Agreement:
     """The agreement of every metric of some rated rows with the ratings; `annotations` are the values behind them."""
-    asked = _checked(levels, resamples, confidence)
-    points = {(key, level): points_of(rows, key, level) for key in rows.metrics for level in asked}
-    drawable = {place: each for place, each in points.items() if not isinstance(each, str)}
-    samples = _resampled(drawable, int(rows.dialogue.max(initial=-1)) + 1, resamples, seed, threads)
-    found: dict[str, dict[str, Correlation]] = {key: {} for key in rows.metrics}
-    for (key, level), each in points.items():
-        n = count_points(rows, key, level)
-        if isinstance(each, str):
-            found[key][level] = Correlation(n, reason=each)
-        else:
-            found[key][level] = _correlation(each, samples[key, level], confidence)
+    asked = _checked(levels)
+    check_resampling(confidence, resamples)
+    points: dict[tuple[str, str], Points | MeanPoints] = {}
+    correlations: dict[tuple[str, str], Correlation] = {}
+    for place in product(rows.metrics, asked):
+        try:
+            points[place] = points_of(rows, *place)
+        except NoPointsError as error:
+            correlations[place] = Correlation(error.n, reason=str(error))
+    samples = _resampled(points, int(rows.dialogue.max(initial=-1)) + 1, resamples, seed, threads)
+    correlations |= {place: _correlation(points[place], samples[place], confidence) for place in points}
+    found = {key: {level: correlations[key, level] for level in asked} for key in rows.metrics}
     level = next((at for at in asked if any(not math.isnan(found[key][at].pearson) for key in found)), asked[0])
-    signed = [key for (key, at), each in drawable.items() if at == level and isinstance(each, Points)]
-    differences = differences_of(rows, signed, level, resamples, seed)
+    signed = [key for (key, at), each in points.items() if at == level and isinstance(each, Points)]
+    differences = metric_differences(rows, signed, level, resamples, seed)
     return Agreement(
         quality,
         found,
@@ -249,15 +239,11 @@ def agree(
     )
 
 
-def _checked(levels: Sequence[str] | None, resamples: int, confidence: float) -> Sequence[str]:
+def _checked(levels: Sequence[str] | None) -> Sequence[str]:
     asked = LEVELS if levels is None else levels
     unknown = [level for level in asked if level not in LEVELS]
     if unknown or not asked:
         raise SettingError(f"the levels of agreement are {', '.join(LEVELS)}, not {', '.join(unknown) or 'none'}")
-    if resamples < 1:
-        raise SettingError(f"there is at least one resample, not {resamples}")
-    if not 0 < confidence < 1:
-        raise SettingError(f"a confidence level lies between 0 and 1, such as 0.95; it is not {confidence}")
     return asked
 
 
@@ -285,23 +271,10 @@ def _correlation(points: Points | MeanPoints, samples: Floats, confidence: float
 
 
 def _warnings(rows: RatedRows, found: Mapping[str, Mapping[str, Correlation]], asked: Sequence[str]) -> list[str]:
-    told = []
+    warnings = []
     if rows.unmatched:
-        told.append(f"{rows.unmatched} of {len(rows)} rated rows do not stand in the run and are left out")
+        warnings.append(f"{rows.unmatched} of {len(rows)} rated rows are not in the run and are left out")
     both = {"turn", "dialogue"} <= set(asked)
     if both and any(each["turn"].n and each["turn"].n == each["dialogue"].n for each in found.values()):
-        told.append("every dialogue has one rated turn: the levels turn and dialogue are the same")
-    return told
-
-
-def _number(value: float | None) -> float | None:
-    return value if value is not None and math.isfinite(value) else None
-
-
-def _cleaned(value: Any) -> Any:
-    """Plain data with null for NaN, lists for tuples."""
-    if isinstance(value, Mapping):
-        return {key: _cleaned(inner) for key, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [_cleaned(inner) for inner in value]
-    return _number(value) if isinstance(value, float) else value
+        warnings.append("every dialogue has one rated turn: the levels turn and dialogue are the same")
+    return warnings

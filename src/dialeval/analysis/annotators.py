@@ -1,10 +1,10 @@
 """The ceiling: how far people agree with each other about what a metric is to predict.
 
 - Krippendorff's alpha of the annotators' values: nominal, ordinal and interval.
-- One against the others: each annotator's values against the means of the others of the same responses, correlated over
-  the responses, then averaged over the annotators. A list holds one value per annotator, and the k-th values of all
-  lists are taken for those of one annotator. The mean of several people is steadier than a single one, so a metric may
-  come above this figure without being better than people.
+- One against the others: each annotator's values against the means of the others for the same responses, correlated
+  over the responses, then averaged over the annotators. A list holds one value per annotator, and the k-th values of
+  all lists are taken for those of one annotator. The mean of several people is less noisy than a single one, so a
+  metric may come above this figure without being better than people.
 
 Responses with fewer than two annotators say nothing about agreement. Where there are none with more (a mean, a majority
 and a single label are one value each), there is no ceiling, and `reason` says so.
@@ -53,13 +53,13 @@ def ceiling(annotations: Sequence[Floats]) -> Ceiling:
 
 def one_against_others(annotations: Sequence[Floats]) -> dict[str, float]:
     """The correlations of each annotator with the mean of the others, averaged over annotators."""
-    found = []
+    correlations = []
     for annotator in range(max(map(len, annotations))):
-        mine = [values for values in annotations if len(values) > annotator]
-        own = np.array([values[annotator] for values in mine])
-        others = np.array([(values.sum() - values[annotator]) / (len(values) - 1) for values in mine])
-        if len(mine) >= FEWEST_POINTS:
-            found.append(Points(own, others, np.arange(len(mine))).values())
-    known = np.array([values for values in found if not np.isnan(values).any()]).reshape(-1, len(NAMES))
+        answered = [values for values in annotations if len(values) > annotator]
+        own = np.array([values[annotator] for values in answered])
+        others = np.array([(values.sum() - values[annotator]) / (len(values) - 1) for values in answered])
+        if len(answered) >= FEWEST_POINTS:
+            correlations.append(Points(own, others, np.arange(len(answered))).values())
+    known = np.array([values for values in correlations if not np.isnan(values).any()]).reshape(-1, len(NAMES))
     means = known.mean(axis=0) if len(known) else np.full(len(NAMES), np.nan)
     return dict(zip(NAMES, means.tolist(), strict=True))

@@ -1,7 +1,7 @@
 """Comparing systems: the difference of each to a baseline, for every key that both have, and how sure it is.
 
-`pairing` says what may be compared, `difference` what is found for each key; here the p of all keys and systems are
-adjusted as one family (Holm).
+`pairing` checks what may be compared, `difference` tests each key; here the p of all keys and systems are adjusted as
+one family (Holm).
 """
 
 from __future__ import annotations
@@ -14,10 +14,9 @@ from typing import Any
 from dialeval.analysis import significance
 from dialeval.analysis.difference import DEFAULT_ALPHA, LEAST_TRIALS, Baseline, Difference, Settings, Test
 from dialeval.analysis.draws import DEFAULT_LEVEL, DEFAULT_RESAMPLES, DEFAULT_SEED
-from dialeval.analysis.pairing import Runs, chosen, differences, systems_of
+from dialeval.analysis.pairing import Runs, chosen, keys_meant, mismatches, systems_of
 from dialeval.core.errors import SettingError
 from dialeval.core.result import Result
-from dialeval.metrics.registry import registry
 
 __all__ = ["Comparison", "Difference", "Settings", "compare", "enough_trials"]
 
@@ -36,7 +35,7 @@ class Comparison:
     results: Mapping[str, Result]
     """The results that were compared, by system, the baseline's among them."""
     forced: tuple[str, ...] = ()
-    """What would have forbidden the comparison."""
+    """What would have forbidden the comparison without `force`."""
 
     @property
     def keys(self) -> list[str]:
@@ -87,7 +86,7 @@ def compare(
     first, others = chosen(known, baseline, None if systems is None else list(systems))
     asked = None if metrics is None else list(metrics)
     common = {name: _common(known[first], known[name], asked) for name in others}
-    forced = [what for name in others for what in differences(first, name, known, common[name], force)]
+    forced = [what for name in others for what in mismatches(first, name, known, common[name], force)]
     if trials is None:
         settings = replace(settings, trials=enough_trials(sum(map(len, common.values())), alpha))
     keys = [key for key in known[first] if any(key in shared for shared in common.values())]
@@ -116,18 +115,7 @@ def _common(left: Result, right: Result, asked: list[str] | None) -> list[str]:
         return keys
     if not asked:
         raise SettingError(f"no metric is named; the systems share {', '.join(keys)}")
-    return list(dict.fromkeys(key for name in asked for key in _meant(name, keys)))
-
-
-def _meant(name: str, keys: list[str]) -> list[str]:
-    """The keys that a name stands for: itself, or those of its family."""
-    if name in keys:
-        return [name]
-    group = [metric.name for metric in registry().select([name])] if registry().is_group(name) else []
-    there = keys if name == "all" else [key for key in keys if key in group]
-    if not there:
-        raise SettingError(f"not every system has {name!r}; they share {', '.join(keys)}")
-    return there
+    return keys_meant(asked, keys, "not every system has", "they share")
 
 
 def _adjusted(rows: list[Difference], alpha: float) -> list[Difference]:

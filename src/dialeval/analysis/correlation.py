@@ -12,12 +12,17 @@ bootstrap interval is the better guide.
 
 A constant column has no correlation: NaN. It counts as constant where its spread is below 1e-12 of its size, so that no
 correlation is made of rounding errors.
+
+`spearman_matrix` correlates the metrics of one system with each other over its rows. Two metrics that always agree say
+one thing twice; one that moves with `length` may measure nothing else.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 
@@ -45,8 +50,8 @@ class Points:
 
     def values(self) -> Floats:
         """The three coefficients of the points as they are."""
-        found: Floats = self.resampled(_once(self.clusters))[0]
-        return found
+        coefficients: Floats = self.resampled(_once(self.clusters))[0]
+        return coefficients
 
     def resampled(self, counts: Ints) -> Floats:
         """The three coefficients of each resample, a row each; `counts` says how often it takes each cluster."""
@@ -67,16 +72,16 @@ class MeanPoints:
 
     def values(self) -> Floats:
         """The three coefficients of the means."""
-        found: Floats = self.resampled(_once(self.rows.clusters))[0]
-        return found
+        coefficients: Floats = self.resampled(_once(self.rows.clusters))[0]
+        return coefficients
 
     def resampled(self, counts: Ints) -> Floats:
         """The three coefficients of each resample's means; NaN where a group has no row in it."""
         first, second = self.means(counts)
-        clusters, found = np.arange(self.size), np.full((len(counts), len(NAMES)), np.nan)
+        clusters, coefficients = np.arange(self.size), np.full((len(counts), len(NAMES)), np.nan)
         for row in np.flatnonzero(~np.isnan(first).any(axis=1)).tolist():
-            found[row] = Points(first[row], second[row], clusters).values()
-        return found
+            coefficients[row] = Points(first[row], second[row], clusters).values()
+        return coefficients
 
     def means(self, counts: Ints) -> tuple[Floats, Floats]:
         """The means of each group in each resample; NaN where it has no row."""
@@ -152,11 +157,11 @@ def _rank_correlations(points: Points, counts: Ints) -> tuple[Floats, Floats]:
 def p_values(points: Points | MeanPoints, values: Floats) -> Floats:
     """Two-sided p-values of the three coefficients, for independent points."""
     n = len(points)
-    found = [_p_of_r(float(value), n) for value in values[:2]]
+    of_r_and_rho = [_p_of_r(float(value), n) for value in values[:2]]
     if isinstance(points, MeanPoints):
         first, second = points.means(_once(points.rows.clusters))
         points = Points(first[0], second[0], np.arange(n))
-    return np.array([*found, _p_of_tau(points, float(values[2]))])
+    return np.array([*of_r_and_rho, _p_of_tau(points, float(values[2]))])
 
 
 def _p_of_r(r: float, n: int) -> float:
@@ -181,3 +186,30 @@ def _p_of_tau(points: Points, tau: float) -> float:
     variance = (2 * pairs * (2 * n + 5) - sum(fives)) / 18 + tied_x * tied_y / pairs
     variance += threes[0] * threes[1] / (9 * 2 * pairs * (n - 2))
     return math.erfc(abs(score) / math.sqrt(2 * variance))
+
+
+def spearman_matrix(columns: Mapping[str, Floats]) -> Floats:
+    """Spearman's rho of every two columns over the rows that both have, 1 on the diagonal.
+
+    NaN where fewer than three rows are left or one of the two is constant.
+    """
+    names = list(columns)
+    matrix: Floats = np.eye(len(names))
+    known = {name: np.isfinite(columns[name]) for name in names}
+    complete = {name: ranks(columns[name]) for name in names if known[name].all()}
+    for (row, one), (column, other) in combinations(enumerate(names), 2):
+        if one in complete and other in complete:
+            left, right = complete[one], complete[other]
+        else:
+            both = known[one] & known[other]
+            left, right = ranks(columns[one][both]), ranks(columns[other][both])
+        enough = len(left) >= FEWEST_POINTS
+        matrix[row, column] = matrix[column, row] = pearson(left, right) if enough else np.nan
+    return matrix
+
+
+def ranks(values: Floats) -> Floats:
+    """The rank of each value from 1, equal values sharing the mean of their ranks."""
+    _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
+    means: Floats = np.cumsum(counts) - (counts - 1) / 2
+    return means[inverse.ravel()]

@@ -1,4 +1,4 @@
-"""Draws: which clusters a bootstrap resample is made of.
+"""Draws: which clusters a bootstrap resample is made of, and which ones two systems exchange.
 
 A cluster is what was sampled as a whole: a dialogue with all its turns, or a single row where rows stand alone. A
 resample takes as many clusters as there are, with replacement, and is written as how often it takes each. Every
@@ -13,6 +13,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from dialeval.core.arrays import Floats, Ints
+from dialeval.core.errors import SettingError
 
 DEFAULT_RESAMPLES = 1000
 DEFAULT_SEED = 12345
@@ -22,15 +23,34 @@ _CHUNK_CELLS = 1 << 21
 """Counts of one chunk of resamples: 16 MB, whatever the number of clusters."""
 
 
+def check_resampling(level: float, resamples: int) -> None:
+    """Refuse settings that make no interval."""
+    if not 0 < level < 1:
+        raise SettingError(f"a level lies between 0 and 1, such as 0.95; it is not {level}")
+    if resamples < 1:
+        raise SettingError(f"at least one resample is needed, not {resamples}")
+
+
 def draws(clusters: int, resamples: int = DEFAULT_RESAMPLES, seed: int = DEFAULT_SEED) -> Iterator[Ints]:
     """How often each cluster is drawn, a matrix of resamples by clusters, in chunks of rows; the same for a seed."""
     generator = np.random.default_rng(seed)
+    for rows in _chunks(resamples, clusters):
+        taken = generator.integers(clusters, size=(rows, clusters))
+        taken += clusters * np.arange(rows)[:, None]
+        yield np.bincount(taken.ravel(), minlength=rows * clusters).reshape(rows, clusters)
+
+
+def swaps(clusters: int, trials: int, seed: int = DEFAULT_SEED) -> Iterator[Ints]:
+    """Which clusters two systems exchange (1) or keep (0), a matrix of trials by clusters, in chunks of rows."""
+    generator = np.random.default_rng(seed)
+    for rows in _chunks(trials, clusters):
+        yield generator.integers(2, size=(rows, clusters))
+
+
+def _chunks(total: int, clusters: int) -> Iterator[int]:
+    """The numbers of rows of the chunks."""
     step = max(1, _CHUNK_CELLS // max(clusters, 1))
-    for start in range(0, resamples, step):
-        here = min(step, resamples - start)
-        taken = generator.integers(clusters, size=(here, clusters))
-        taken += clusters * np.arange(here)[:, None]
-        yield np.bincount(taken.ravel(), minlength=here * clusters).reshape(here, clusters)
+    return (min(step, total - start) for start in range(0, total, step))
 
 
 def percentiles(values: Floats, level: float = DEFAULT_LEVEL) -> tuple[float, float]:
@@ -40,11 +60,3 @@ def percentiles(values: Floats, level: float = DEFAULT_LEVEL) -> tuple[float, fl
         return float("nan"), float("nan")
     low, high = np.quantile(known, [(1 - level) / 2, (1 + level) / 2])
     return float(low), float(high)
-
-
-def swaps(clusters: int, trials: int, seed: int = DEFAULT_SEED) -> Iterator[Ints]:
-    """Which clusters two systems exchange (1) or keep (0), a matrix of trials by clusters, in chunks of rows."""
-    generator = np.random.default_rng(seed)
-    step = max(1, _CHUNK_CELLS // max(clusters, 1))
-    for start in range(0, trials, step):
-        yield generator.integers(2, size=(min(step, trials - start), clusters))

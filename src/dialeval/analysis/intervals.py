@@ -1,7 +1,7 @@
 """Intervals by resampling: how far a value would move if other dialogues had been drawn.
 
-A resample takes as many clusters (dialogues, or single rows where rows stand alone) as there are, with replacement;
-every value is found anew for it. From the values of many resamples:
+A resample takes as many clusters (dialogues, or single rows where rows stand alone) as there are, with replacement, and
+every value is computed anew for it. From the values of many resamples:
 
 - `percentile`: the middle part of them, 95% for a level of 0.95;
 - `bca`: the same with the two ends moved to where they correct for bias and for a spread that changes with the value,
@@ -12,15 +12,15 @@ every value is found anew for it. From the values of many resamples:
   one cluster each (jackknife). More than `GROUPS` clusters are left out in that many groups of neighbours: that leaves
   the acceleration as it is on average, and its cost bounded.
 
-A value about how many different things there are (distinct, numbers of n-grams, entropy: `Metric.counts_kinds`) is
-smaller in every resample, since what is taken twice is not different: the plain middle part would not even contain
-the value itself. Resampled values are moved so that their mean is the value, before anything else. They also vary too
-little, because a resample has no word that the rows do not have, whereas the jackknife says too much (Efron and Stein
-1981, "The Jackknife Estimate of Variance", Annals of Statistics); they are spread to the geometric mean of the two
-standard deviations, which comes close in simulations. `Resampling.centred` says that this was done. For a value of n
-rows the interval is that of other n rows.
+A value that counts different things (distinct, numbers of n-grams, entropy: `Metric.counts_kinds`) is smaller in every
+resample, since a row that is taken twice adds nothing new: the plain middle part would not even contain the value
+itself. Therefore the resampled values are shifted so that their mean is the value. They also vary too little, because a
+resample has no word that the rows do not have, whereas the jackknife overestimates the variance (Efron and Stein 1981,
+"The Jackknife Estimate of Variance", Annals of Statistics); they are rescaled to the geometric mean of the two standard
+deviations, which comes close in simulations. `Resampling.centred` says that this was done. For a value of n rows the
+interval is that of other n rows.
 
-What is known of all rows beforehand (a `Fact`: for KL divergence the distributions of words) stays as it is.
+A `Fact` about all rows (for KL divergence the distributions of words) is not resampled.
 
 Papers: Efron 1987, "Better Bootstrap Confidence Intervals", JASA; Koehn 2004, "Statistical Significance Tests for
 Machine Translation Evaluation", EMNLP.
@@ -39,7 +39,7 @@ from typing import Literal, TypeVar, get_args
 
 import numpy as np
 
-from dialeval.analysis.draws import DEFAULT_LEVEL, DEFAULT_RESAMPLES, DEFAULT_SEED, draws, percentiles
+from dialeval.analysis.draws import DEFAULT_LEVEL, DEFAULT_RESAMPLES, DEFAULT_SEED, check_resampling, draws, percentiles
 from dialeval.analysis.values import Values
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.errors import SettingError
@@ -49,8 +49,9 @@ from dialeval.core.result import Result, Run
 Method = Literal["percentile", "bca"]
 AnyRun = TypeVar("AnyRun", bound=Run)
 
+_normal = NormalDist()
 GROUPS = 1000
-"""At most so many jackknife values are made."""
+"""The most jackknife values that are computed."""
 
 
 def with_intervals(
@@ -60,26 +61,18 @@ def with_intervals(
     resamples: int = DEFAULT_RESAMPLES,
     seed: int = DEFAULT_SEED,
 ) -> AnyRun:
-    """The run with intervals by resampling, for means and for values of all rows together.
+    """The run with intervals by resampling, for means and for corpus values.
 
     A key whose values cannot be resampled keeps what it has; a warning of the run says why.
     """
-    check_resampling(method, level, resamples)
+    if method not in get_args(Method):
+        raise SettingError(f"intervals are made by {' or '.join(get_args(Method))}, not by {method!r}")
+    check_resampling(level, resamples)
     results, warnings = {}, dict.fromkeys(run.warnings)
     for name, result in run.items():
         results[name], reasons = _with_intervals(result, Resampling(method, level, resamples, seed, 0))
         warnings.update(dict.fromkeys(f"{key} has no resampled interval: {why}" for key, why in reasons.items()))
     return replace(run, systems=results, warnings=tuple(warnings))
-
-
-def check_resampling(method: str, level: float, resamples: int) -> None:
-    """Refuse settings that make no interval."""
-    if method not in get_args(Method):
-        raise SettingError(f"intervals are made by {' or '.join(get_args(Method))}, not by {method!r}")
-    if not 0 < level < 1:
-        raise SettingError(f"a level lies between 0 and 1, such as 0.95; it is not {level}")
-    if resamples < 1:
-        raise SettingError(f"at least one resample is needed, not {resamples}")
 
 
 def _with_intervals(result: Result, how: Resampling) -> tuple[Result, dict[str, str]]:
@@ -91,26 +84,26 @@ def _with_intervals(result: Result, how: Resampling) -> tuple[Result, dict[str, 
     drawn = values.by_key(draws(values.clusters, how.resamples, how.seed))
     without = (values if how.method == "bca" else values.of_kinds).by_key(leaving_out(values.clusters))
     estimates = dict(result.estimates)
-    for key, found in drawn.items():
+    for key, resampled in drawn.items():
         estimate = estimates[key]
         centred = key in values.of_kinds.metrics
-        found = recentred(found, estimate.mean, without[key]) if centred else found
-        bounds = interval(found, estimate.mean, how.level, without[key] if how.method == "bca" else None)
+        resampled = recentred(resampled, estimate.mean, without[key]) if centred else resampled
+        bounds = interval(resampled, estimate.mean, how.level, without[key] if how.method == "bca" else None)
         if not math.isnan(bounds[0]):
-            told = replace(how, clusters=values.clusters, centred=centred)
-            estimates[key] = replace(estimate, interval=bounds, resampling=told)
+            done = replace(how, clusters=values.clusters, centred=centred)
+            estimates[key] = replace(estimate, interval=bounds, resampling=done)
     return replace(result, estimates=estimates), reasons
 
 
 def recentred(drawn: Floats, value: float, without: Floats) -> Floats:
-    """Resampled values of what counts kinds: their mean made the value itself, their spread made that of other rows."""
+    """Recentre and rescale the bootstrap values of a type-counting metric, by the values without one cluster each."""
     known = drawn[~np.isnan(drawn)]
     if not len(known):
         return drawn
     spread, largest = float(known.std()), jackknife_error(without)
     scale = math.sqrt(largest / spread) if spread > 0 and largest > 0 else 1.0
-    spread_out: Floats = value + (drawn - known.mean()) * scale
-    return spread_out
+    moved: Floats = value + (drawn - known.mean()) * scale
+    return moved
 
 
 def jackknife_error(without: Floats) -> float:
@@ -125,19 +118,13 @@ def interval(drawn: Floats, value: float, level: float, without: Floats | None =
     if without is None or not len(known) or known.min() == known.max():
         return percentiles(known, level)
     below = (np.count_nonzero(known < value) + np.count_nonzero(known <= value)) / (2 * len(known))
-    # Where every resampled value lies on one side, as far over as this many resamples can tell.
+    # Where all resampled values lie on one side, the share is kept half a resample away from 0 and 1.
     bias = _normal.inv_cdf(min(max(below, 0.5 / len(known)), 1 - 0.5 / len(known)))
     skew = acceleration(without)
-    ends = [_normal.cdf(bias + (bias + z) / (1 - skew * (bias + z))) for z in _tails(level)]
+    tails = [_normal.inv_cdf((1 - level) / 2), _normal.inv_cdf((1 + level) / 2)]
+    ends = [_normal.cdf(bias + (bias + z) / (1 - skew * (bias + z))) for z in tails]
     low, high = np.quantile(known, ends)
     return float(low), float(high)
-
-
-_normal = NormalDist()
-
-
-def _tails(level: float) -> tuple[float, float]:
-    return _normal.inv_cdf((1 - level) / 2), _normal.inv_cdf((1 + level) / 2)
 
 
 def acceleration(without: Floats) -> float:
@@ -149,7 +136,7 @@ def acceleration(without: Floats) -> float:
 
 
 def leaving_out(clusters: int) -> Iterator[Ints]:
-    """Every cluster once but one, for each of them; or but a group of neighbours, where there are many."""
+    """Counts that leave out one cluster each, or a group of neighbours each where there are many."""
     groups = min(clusters, GROUPS)
     bounds = np.arange(groups + 1) * clusters // groups
     for start in range(0, groups, 64):

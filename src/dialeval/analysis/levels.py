@@ -1,7 +1,4 @@
-"""The points that a metric is correlated over: rated turns, dialogues, or systems, each with the metric's value.
-
-A level that has no figures has a reason instead, in words for people.
-"""
+"""The points that a metric is correlated over: rated turns, dialogues, or systems, each with the metric's value."""
 
 from __future__ import annotations
 
@@ -9,9 +6,18 @@ import numpy as np
 
 from dialeval.analysis.correlation import FEWEST_POINTS, MeanPoints, Points
 from dialeval.analysis.matching import RatedRows
-from dialeval.core.arrays import Floats, Ints
+from dialeval.core.arrays import Ints
+from dialeval.core.errors import DialevalError
 
 LEVELS = ("turn", "dialogue", "system")
+
+
+class NoPointsError(DialevalError):
+    """A metric cannot be correlated over the `n` points of a level; the message is the reason that people read."""
+
+    def __init__(self, reason: str, n: int = 0) -> None:
+        super().__init__(reason)
+        self.n = n
 
 
 def used_rows(rows: RatedRows, key: str, level: str) -> Ints:
@@ -24,30 +30,28 @@ def used_rows(rows: RatedRows, key: str, level: str) -> Ints:
     return np.flatnonzero(known)
 
 
-def points_of(rows: RatedRows, key: str, level: str) -> Points | MeanPoints | str:
-    """The points of a metric at a level, or why there are none."""
+def points_of(rows: RatedRows, key: str, level: str) -> Points | MeanPoints:
+    """The points of a metric at a level; `NoPointsError` says why there are none."""
     if level == "turn" and key in rows.of_dialogues:
-        return "scores whole dialogues and not turns"
+        raise NoPointsError("scores whole dialogues and not turns")
     used = used_rows(rows, key, level)
     if not len(used):
-        return _nothing(rows, key, level)
-    metric, human, dialogue = rows.metrics[key][used], rows.human[used], rows.dialogue[used]
-    points: Points | MeanPoints
-    if level == "turn":
-        points = Points(metric, human, dialogue)
-    elif level == "dialogue":
-        points = dialogue_points(rows, used, metric, human)
-    else:
-        systems, codes = np.unique(rows.system[used], return_inverse=True)
-        points = MeanPoints(Points(metric, human, dialogue), codes.astype(np.int64), len(systems))
+        raise NoPointsError(_why_unused(rows, key, level))
+    values = points_over(rows, key, used, level)
+    points = _system_means(values, rows.system[used]) if level == "system" else values
     if len(points) < FEWEST_POINTS:
-        return f"{len(points)} {level}{'' if len(points) == 1 else 's'} cannot be correlated; {FEWEST_POINTS} can"
-    constant = np.isnan(points.values()[0])
-    return _constant_side(points) if constant else points
+        number = f"{len(points)} {level}{'' if len(points) == 1 else 's'}"
+        raise NoPointsError(f"{number} cannot be correlated; {FEWEST_POINTS} can", len(points))
+    if np.isnan(points.values()[0]):
+        raise NoPointsError(_constant_side(points), len(points))
+    return points
 
 
-def dialogue_points(rows: RatedRows, used: Ints, metric: Floats, human: Floats) -> Points:
-    """The means of each system's dialogues."""
+def points_over(rows: RatedRows, key: str, used: Ints, level: str) -> Points:
+    """A metric and the human scores of some rows; at the level of dialogues the means of each system's dialogues."""
+    metric, human = rows.metrics[key][used], rows.human[used]
+    if level != "dialogue":
+        return Points(metric, human, rows.dialogue[used])
     pairs = np.column_stack((rows.system[used], rows.dialogue[used]))
     distinct, codes = np.unique(pairs, axis=0, return_inverse=True)
     codes = codes.ravel()
@@ -56,7 +60,12 @@ def dialogue_points(rows: RatedRows, used: Ints, metric: Floats, human: Floats) 
     return Points(first, second, distinct[:, 1].astype(np.int64))
 
 
-def _nothing(rows: RatedRows, key: str, level: str) -> str:
+def _system_means(values: Points, system: Ints) -> MeanPoints:
+    systems, codes = np.unique(system, return_inverse=True)
+    return MeanPoints(values, codes.astype(np.int64), len(systems))
+
+
+def _why_unused(rows: RatedRows, key: str, level: str) -> str:
     if np.isnan(rows.metrics[key]).all():
         return "no rated row could be scored"
     if level == "turn":
@@ -69,12 +78,3 @@ def _constant_side(points: Points | MeanPoints) -> str:
     if np.ptp(rows.first) == 0:
         return "the metric gives the same value to every row"
     return "all human scores are the same" if np.ptp(rows.second) == 0 else "one side is the same everywhere"
-
-
-def count_points(rows: RatedRows, key: str, level: str) -> int:
-    """How many points a metric has at a level."""
-    used = used_rows(rows, key, level)
-    if level == "turn":
-        return 0 if key in rows.of_dialogues else len(used)
-    sides = (rows.system[used], rows.dialogue[used])
-    return len(np.unique(sides[0])) if level == "system" else len(set(zip(*(s.tolist() for s in sides), strict=True)))

@@ -2,17 +2,18 @@
 
 `score_ratings` scores rated rows: each system's rows apart, as `dialeval score` would. `match_ratings` looks the rated
 rows of a file up in a run. Within a system a rated response is the run's row of the same dialogue and text; the same
-text twice in a dialogue is matched in order. Where the run knows no dialogues, the context stands for them, or nothing
-but the text: what then could be several rows is left unmatched, unless both sides have the same texts in the same
-order. A row that rates a whole dialogue is matched by dialogue alone, and a metric's value is the mean over its turns.
+text twice in a dialogue is matched in order. Where the run knows no dialogues, rows are matched by context and text, or
+by the text alone: a text that then fits several rows is left unmatched, unless both sides have the same texts in the
+same order. A row that rates a whole dialogue is matched by dialogue alone, and a metric's value is the mean over its
+turns.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +21,7 @@ import numpy.typing as npt
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.columns import RaggedColumn, TextColumn
 from dialeval.core.errors import DataError, Fault
-from dialeval.core.fold import Level
+from dialeval.core.fold import Estimate, Level
 from dialeval.core.needs import Need
 from dialeval.core.result import Result, Run
 from dialeval.core.rowtable import RowTable
@@ -59,14 +60,27 @@ class RatedRows:
         return len(self.human)
 
 
-def rated_rows(ratings: Ratings, quality: str, metrics: Mapping[str, Floats], **more: Any) -> RatedRows:
-    """Ratings of one quality beside the values of metrics, both in the order of the ratings."""
+def _rated_rows(
+    ratings: Ratings, quality: str, run: Run, metrics: Mapping[str, Floats], unmatched: int = 0
+) -> RatedRows:
+    """Ratings of one quality beside the values that a run gives them, both in the order of the ratings."""
     names = list(dict.fromkeys(name for name in ratings.systems if name is not None))
     number = {name: code for code, name in enumerate(names)}
-    systems = np.array([-1 if name is None else number[name] for name in ratings.systems], np.int64)
     _, dialogues = np.unique(np.array(ratings.dialogues, object), return_inverse=True)
-    whole = np.array([level == DIALOGUE for level in ratings.levels], np.bool_)
-    return RatedRows(names, systems, dialogues.astype(np.int64), ratings.values[quality], whole, metrics, **more)
+    estimates = {key: estimate for result in run.values() for key, estimate in result.items()}
+    without_items = [key for key in estimates if key not in metrics]
+    return RatedRows(
+        names,
+        np.array([-1 if name is None else number[name] for name in ratings.systems], np.int64),
+        dialogues.astype(np.int64),
+        ratings.values[quality],
+        np.array([level == DIALOGUE for level in ratings.levels], np.bool_),
+        metrics,
+        of_dialogues=frozenset(key for key, estimate in estimates.items() if estimate.level is Level.DIALOGUE),
+        signatures={key: str(est.signature) for key, est in estimates.items() if est.signature is not None},
+        skipped=dict.fromkeys(without_items, "has a value of all rows together and none of single ones") | run.skipped,
+        unmatched=unmatched,
+    )
 
 
 def score_ratings(
@@ -88,72 +102,54 @@ def score_ratings(
     run = run_sources(sources, Planner(metrics, settings), resources).run
     places = {name: np.flatnonzero(codes == code) for code, name in enumerate(names)}
     own = {name: np.arange(len(rows)) for name, rows in places.items()}
-    return rated_rows(ratings, quality, _scattered(run, places, own, len(ratings)), **_told(run))
+    return _rated_rows(ratings, quality, run, _scattered(run, places, own, len(ratings)))
 
 
 def match_ratings(run: Run, ratings: Ratings, quality: str) -> RatedRows:
     """Look rated rows up in a run."""
-    rated = _rated_by_system(run, ratings)
     rows_of, rated_of = {}, {}
-    dialogue_means: dict[str, tuple[Ints, list[Ints]]] = {}
-    for name, places in rated.items():
+    dialogues: dict[str, tuple[Ints, list[Ints]]] = {}
+    for name, places in _rated_by_system(run, ratings).items():
         whole = np.array([ratings.levels[place] == DIALOGUE for place in places.tolist()], np.bool_)
         table = _table(run[name], name)
-        found = _matched_turns(table, ratings, places[~whole])
-        rated_of[name], rows_of[name] = places[~whole][found >= 0], found[found >= 0]
-        dialogue_means[name] = _matched_dialogues(table, ratings, places[whole])
+        rows = _matched_turns(table, ratings, places[~whole])
+        rated_of[name], rows_of[name] = places[~whole][rows >= 0], rows[rows >= 0]
+        dialogues[name] = _matched_dialogues(table, ratings, places[whole])
     metrics = _scattered(run, rated_of, rows_of, len(ratings))
-    matched = sum(map(len, rated_of.values()))
-    for name, (places, turns) in dialogue_means.items():
-        matched += len(places)
+    for name, (places, turns) in dialogues.items():
         for key, estimate in run[name].items():
             if estimate.items is not None:
-                metrics[key][places] = _dialogue_values(run[name], key, turns)
+                metrics[key][places] = _dialogue_values(estimate, _table(run[name], name), turns)
+    matched = sum(map(len, rated_of.values())) + sum(len(places) for places, _ in dialogues.values())
     if not matched:
         raise DataError(_nothing_matches(run, ratings))
-    return rated_rows(ratings, quality, metrics, **_told(run), unmatched=len(ratings) - matched)
+    return _rated_rows(ratings, quality, run, metrics, len(ratings) - matched)
 
 
 def _scattered(run: Run, rated: Mapping[str, Ints], rows: Mapping[str, Ints], size: int) -> dict[str, Floats]:
-    """The items of each metric, put from the rows of the run to the places of rated rows."""
-    metrics = {key: np.full(size, np.nan) for key in run.keys_in_order}
+    """The items of each metric that has some, put from the rows of the run to the places of rated rows."""
+    with_items = {key for result in run.values() for key, est in result.items() if est.items is not None}
+    metrics = {key: np.full(size, np.nan) for key in run.keys_in_order if key in with_items}
     for name, places in rated.items():
         for key, estimate in run[name].items():
             if estimate.items is None or not len(places):
                 continue
-            if estimate.level is Level.TURN:
-                metrics[key][places] = estimate.items[rows[name]]
-            else:
-                table = _table(run[name], name)
-                metrics[key][places] = estimate.items[table.clusters[rows[name]]]
-    return {key: values for key, values in metrics.items() if any(_has_items(run, key))}
-
-
-def _has_items(run: Run, key: str) -> Iterable[bool]:
-    return (key in result and result[key].items is not None for result in run.values())
-
-
-def _told(run: Run) -> dict[str, Any]:
-    estimates = {key: estimate for result in run.values() for key, estimate in result.items()}
-    lacking = dict.fromkeys(estimates, "has a value of all rows together and none of single ones")
-    return {
-        "of_dialogues": frozenset(key for key, estimate in estimates.items() if estimate.level is Level.DIALOGUE),
-        "signatures": {key: str(est.signature) for key, est in estimates.items() if est.signature is not None},
-        "skipped": {key: lacking[key] for key in estimates if not any(_has_items(run, key))} | run.skipped,
-    }
+            own = rows[name] if estimate.level is Level.TURN else _table(run[name], name).clusters[rows[name]]
+            metrics[key][places] = estimate.items[own]
+    return metrics
 
 
 def _rated_by_system(run: Run, ratings: Ratings) -> dict[str, Ints]:
-    """Which rated rows belong to which system of the run."""
+    """Which rated rows belong to which system of the run; all to its only one if the ratings name no more than one."""
     named = {name for name in ratings.systems if name is not None}
     real = [name for name in run if name not in run.anchors]
     only = real[0] if len(real) == 1 and len(named) <= 1 else None
-    found: dict[str, list[int]] = defaultdict(list)
+    places: dict[str, list[int]] = defaultdict(list)
     for place, name in enumerate(ratings.systems):
-        system = only if only is not None else name
+        system = name if only is None else only
         if system is not None and system in run:
-            found[system].append(place)
-    return {name: np.array(places, np.int64) for name, places in found.items()}
+            places[system].append(place)
+    return {name: np.array(own, np.int64) for name, own in places.items()}
 
 
 def _table(result: Result, name: str) -> RowTable:
@@ -179,23 +175,24 @@ def _matched_turns(table: RowTable, ratings: Ratings, places: Ints) -> Ints:
         raise DataError(Fault("run", None, "texts of so many rows are not saved, so ratings cannot be matched", remedy))
     texts = [str(text) for text in table.texts["response"]]
     wanted = [ratings.responses[place] for place in places.tolist()]
-    if table.dialogues is None and texts == wanted:
-        return np.arange(len(places))
-    belongs: Iterable[Hashable]
-    if table.dialogues is not None:
-        belongs, beside = _names(table), [_plain(ratings, place) for place in places.tolist()]
-        return _in_order(list(zip(belongs, texts, strict=True)), list(zip(beside, wanted, strict=True)))
     contexts = table.texts.get("context")
-    if isinstance(contexts, RaggedColumn):
+    here: Sequence[Hashable] = texts
+    there: Sequence[Hashable] = wanted
+    if table.dialogues is not None:
+        here = list(zip(_names(table), texts, strict=True))
+        there = [(_own_name(ratings, place), text) for place, text in zip(places.tolist(), wanted, strict=True)]
+    elif texts == wanted:
+        return np.arange(len(places))
+    elif isinstance(contexts, RaggedColumn):
+        here = [(*turns, text) for turns, text in zip(contexts, texts, strict=True)]
         there = [(*ratings.contexts[place], text) for place, text in zip(places.tolist(), wanted, strict=True)]
-        return _in_order([(*turns, text) for turns, text in zip(contexts, texts, strict=True)], there, alike=False)
-    return _in_order(texts, wanted, alike=False)
+    return _in_order(here, there, alike=table.dialogues is not None)
 
 
-def _in_order(here: Sequence[Hashable], there: Sequence[Hashable], alike: bool = True) -> Ints:
+def _in_order(here: Sequence[Hashable], there: Sequence[Hashable], alike: bool) -> Ints:
     """For each key of `there` the next place of it in `here` that is still free; -1 where there is none.
 
-    Unless equal keys are `alike`, those that stand several times in `here` are not told apart and are not matched.
+    Unless equal keys are `alike`, a key that stands several times in `here` is ambiguous and not matched.
     """
     many = {key for key, times in Counter(here).items() if times > 1 and not alike}
     free: dict[Hashable, list[int]] = defaultdict(list)
@@ -205,7 +202,7 @@ def _in_order(here: Sequence[Hashable], there: Sequence[Hashable], alike: bool =
     return np.array([free[key].pop() if free[key] else -1 for key in there], np.int64)
 
 
-def _plain(ratings: Ratings, place: int) -> str:
+def _own_name(ratings: Ratings, place: int) -> str:
     """The dialogue's name as its file has it: `Ratings` puts the data set before it."""
     return ratings.dialogues[place].removeprefix(f"{ratings.datasets[place]}/")
 
@@ -215,24 +212,21 @@ def _matched_dialogues(table: RowTable, ratings: Ratings, places: Ints) -> tuple
     rows: dict[str | None, list[int]] = defaultdict(list)
     for row, name in enumerate(_names(table)):
         rows[name].append(row)
-    found = [(place, rows[name]) for place in places.tolist() if (name := _plain(ratings, place)) in rows]
-    return np.array([place for place, _ in found], np.int64), [np.array(turns, np.int64) for _, turns in found]
+    matched = [(place, rows[name]) for place in places.tolist() if (name := _own_name(ratings, place)) in rows]
+    return np.array([place for place, _ in matched], np.int64), [np.array(turns, np.int64) for _, turns in matched]
 
 
-def _dialogue_values(result: Result, key: str, dialogues: Sequence[Ints]) -> Floats:
-    estimate, table = result[key], result.rows
-    if estimate.items is None or table is None:
-        return np.full(len(dialogues), np.nan)
+def _dialogue_values(estimate: Estimate, table: RowTable, dialogues: Sequence[Ints]) -> Floats:
+    """The value of each dialogue, given by its rows: its own, or the mean over its scored turns."""
+    items = cast("Floats", estimate.items)
     if estimate.level is Level.DIALOGUE:
-        clusters = table.clusters
-        return np.array([estimate.items[clusters[turns[0]]] for turns in dialogues], np.float64)
-    values = [estimate.items[turns] for turns in dialogues]
-    scored = [turns[~np.isnan(turns)] for turns in values]
-    return np.array([turns.mean() if len(turns) else np.nan for turns in scored], np.float64)
+        return np.array([items[table.clusters[turns[0]]] for turns in dialogues], np.float64)
+    scored = [items[turns][~np.isnan(items[turns])] for turns in dialogues]
+    return np.array([values.mean() if len(values) else np.nan for values in scored], np.float64)
 
 
 def _nothing_matches(run: Run, ratings: Ratings) -> Fault:
     text = ratings.responses[0]
     rated = f"the first rated response is {text[:_SHOWN]!r} of system {ratings.systems[0]!r}"
-    what = f"no rated row stands in the run: it has the systems {', '.join(run)}; {rated}"
+    what = f"no rated row is in the run: it has the systems {', '.join(run)}; {rated}"
     return Fault("ratings", None, what, "rate the responses that were scored, under the same names of systems")

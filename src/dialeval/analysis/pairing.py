@@ -1,8 +1,8 @@
-"""What may be compared with what: systems of saved runs under names of their own, and the same rows made alike.
+"""Which systems of some runs are compared, under which keys, and whether that is allowed.
 
 Two systems can be compared row by row if they were scored on the same rows, and two figures if their signatures differ
-in nothing but the version of dialeval and the data that is compared. What differs is named with both values. `force`
-goes on where that is possible at all; without equally many rows it is not.
+in nothing but the version of dialeval and the responses themselves. A mismatch is named with both values. `force`
+compares in spite of it, except for different numbers of rows.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import numpy as np
 from dialeval.core.errors import SettingError
 from dialeval.core.result import Result, Run
 from dialeval.core.rowtable import RowTable
+from dialeval.metrics.registry import registry
 
 _GIVEN_TEXTS = ("context", "reference")
 """Texts that come with the data and not from a system."""
@@ -29,11 +30,11 @@ def systems_of(runs: Runs) -> dict[str, Result]:
     """The systems of runs by name; where two have the same name, the name of the run stands before both."""
     labelled = _labelled(runs)
     times = Counter(system for run in labelled.values() for system in run)
-    found: dict[str, Result] = {}
-    for label, run in labelled.items():
-        for system, result in run.items():
-            found[system if times[system] == 1 else f"{label}/{system}"] = result
-    return found
+    return {
+        system if times[system] == 1 else f"{label}/{system}": result
+        for label, run in labelled.items()
+        for system, result in run.items()
+    }
 
 
 def _labelled(runs: Runs) -> Mapping[str, Run]:
@@ -57,16 +58,16 @@ def chosen(
     if wanted is None:
         names = [name for name in systems if systems[name].role == "system"] or list(systems)
     else:
-        names = list(dict.fromkeys(found_name(systems, name) for name in wanted))
-    first = found_name(systems, baseline) if baseline is not None else names[0] if names else None
+        names = list(dict.fromkeys(full_name(systems, name) for name in wanted))
+    first = full_name(systems, baseline) if baseline is not None else names[0] if names else None
     others = [name for name in names if name != first]
     if first is None or not others:
         raise SettingError(f"a comparison needs two systems; there is {', '.join(systems) or 'none'}")
     return first, others
 
 
-def found_name(systems: Mapping[str, Result], name: str) -> str:
-    """The system of a name, also where the name of its run stands for it."""
+def full_name(systems: Mapping[str, Result], name: str) -> str:
+    """The system of that name, or the only system of the run of that name."""
     inside = [system for system in systems if system.startswith(f"{name}/")]
     if name in systems or len(inside) == 1:
         return name if name in systems else inside[0]
@@ -75,18 +76,33 @@ def found_name(systems: Mapping[str, Result], name: str) -> str:
     raise SettingError(f"no system is called {name!r}; {hint}")
 
 
-def differences(
+def keys_meant(names: Iterable[str], keys: Sequence[str], lacking: str, there: str) -> list[str]:
+    """The result keys that names stand for: keys, families of metrics, or `all`.
+
+    The error for a name without a key says `{lacking} NAME; {there} KEYS`.
+    """
+    meant: dict[str, None] = {}
+    for name in names:
+        group = [metric.name for metric in registry().select([name])] if registry().is_group(name) else []
+        of_name = [name] if name in keys else [key for key in keys if name == "all" or key in group]
+        if not of_name:
+            raise SettingError(f"{lacking} {name!r}; {there} {', '.join(keys)}")
+        meant |= dict.fromkeys(of_name)
+    return list(meant)
+
+
+def mismatches(
     baseline: str, system: str, systems: Mapping[str, Result], keys: Sequence[str], force: bool
 ) -> list[str]:
-    """What forbids to compare two systems, but for `force`; an error names it where that is not given."""
+    """In what the rows and signatures of two systems differ; an error unless `force` allows that."""
     left, right = systems[baseline], systems[system]
-    impossible = _unequal_counts(left, right, keys)
-    found = impossible or [*_unequal_rows(left.rows, right.rows), *_unequal_signatures(left, right, keys)]
-    if impossible or (found and not force):
-        more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
-        remedy = "score both on the same data" if impossible else "score both alike, or pass --force (force=True)"
-        raise SettingError(f"{system} cannot be compared with {baseline}: {found[0]}{more}; {remedy}")
-    return [f"{system} and {baseline}: {what}" for what in found]
+    fatal = _unequal_counts(left, right, keys)
+    unequal = fatal or [*_unequal_rows(left.rows, right.rows), *_unequal_signatures(left, right, keys)]
+    if fatal or (unequal and not force):
+        more = f" (and {len(unequal) - 1} more)" if len(unequal) > 1 else ""
+        remedy = "score both on the same data" if fatal else "score both alike, or pass --force (force=True)"
+        raise SettingError(f"{system} cannot be compared with {baseline}: {unequal[0]}{more}; {remedy}")
+    return [f"{system} and {baseline}: {what}" for what in unequal]
 
 
 def _unequal_counts(left: Result, right: Result, keys: Sequence[str]) -> list[str]:
@@ -101,9 +117,10 @@ def _unequal_rows(left: RowTable | None, right: RowTable | None) -> Iterator[str
     if left is None or right is None:
         return
     if not np.array_equal(left.offsets, right.offsets):
-        at = int(np.flatnonzero(left.offsets != right.offsets)[0]) - 1
-        sizes = [int(np.diff(rows.offsets)[at]) for rows in (left, right)]
-        yield f"turns of dialogue {_dialogue(left, at)}: {sizes[0]} and {sizes[1]}"
+        number = int(np.flatnonzero(left.offsets != right.offsets)[0]) - 1
+        sizes = [int(np.diff(rows.offsets)[number]) for rows in (left, right)]
+        dialogue = str(number + 1) if left.dialogues is None else repr(left.dialogues[number])
+        yield f"turns of dialogue {dialogue}: {sizes[0]} and {sizes[1]}"
     if left.dialogues is not None and right.dialogues is not None:
         for one, other in zip(left.dialogues, right.dialogues, strict=True):
             if one != other:
@@ -117,17 +134,10 @@ def _unequal_rows(left: RowTable | None, right: RowTable | None) -> Iterator[str
             yield f"{name}: {left.texts[name].digest} and {right.texts[name].digest} (digests of the texts)"
 
 
-def _dialogue(rows: RowTable, at: int) -> str:
-    return repr(rows.dialogues[at]) if rows.dialogues is not None else str(at + 1)
-
-
 def _unequal_signatures(left: Result, right: Result, keys: Sequence[str]) -> Iterator[str]:
     for key in keys:
         one, other = left[key].signature, right[key].signature
         if one is not None and other is not None:
             for name, (here, there) in one.differences(other).items():
-                yield f"{key} has {name}:{_shown(here)} and {name}:{_shown(there)}"
-
-
-def _shown(value: str | None) -> str:
-    return "(nothing)" if value is None else value
+                shown = ["(nothing)" if value is None else value for value in (here, there)]
+                yield f"{key} has {name}:{shown[0]} and {name}:{shown[1]}"

@@ -87,7 +87,7 @@ class RowWords:
 
 Contributions: TypeAlias = RowSums | RowWords
 BatchContributions: TypeAlias = RowSums | RowWords | TokenColumn
-"""What the rows of one batch bring; tokens refer to the vocabulary of the process."""
+"""What the rows of one batch add; tokens refer to the vocabulary of the process."""
 
 
 def numbered(ids: Ids, below: int) -> tuple[Ids, Ids]:
@@ -102,7 +102,7 @@ def numbered(ids: Ids, below: int) -> tuple[Ids, Ids]:
 
 
 def joined(parts: Sequence[Contributions]) -> Contributions:
-    """A statistic of the rows of all parts, one after the other."""
+    """The contributions of the rows of all parts, one after the other."""
     if all(isinstance(part, RowSums) for part in parts):
         return RowSums(np.concatenate([cast("RowSums", part).values for part in parts]))
     return RowWords.joined([cast("RowWords", part) for part in parts])
@@ -115,10 +115,10 @@ class ContributionCollector:
         self._parts: dict[str, list[BatchContributions]] | None = {} if rows <= KEPT_ROWS else None
 
     def put(self, batch: Iterable[Mapping[str, BatchContributions]]) -> None:
-        """What the metrics say of one batch; metrics that share a statistic mean the same by its name."""
+        """Take the contributions of one batch, by metric; those of one name are the same for every metric."""
         if self._parts is not None:
-            for name, brought in {name: part for each in batch for name, part in each.items()}.items():
-                self._parts.setdefault(name, []).append(brought)
+            for name, part in {name: part for each in batch for name, part in each.items()}.items():
+                self._parts.setdefault(name, []).append(part)
 
     def result(self) -> dict[str, Contributions]:
         """The contributions of all rows, by name; none where there are too many rows."""
@@ -126,7 +126,7 @@ class ContributionCollector:
 
 
 def gathered(parts: Sequence[BatchContributions]) -> Contributions:
-    """A statistic of the rows of all batches."""
+    """The contributions of the rows of all batches."""
     tokens = [part for part in parts if isinstance(part, TokenColumn)]
     if not tokens or any(part.vocabulary is not tokens[0].vocabulary for part in tokens):  # of several processes
         return joined([RowWords.of(part) if isinstance(part, TokenColumn) else part for part in parts])
@@ -135,75 +135,71 @@ def gathered(parts: Sequence[BatchContributions]) -> Contributions:
     return RowWords.of(TokenColumn(ids, np.cumsum(sizes), tokens[0].vocabulary))
 
 
-@dataclass(frozen=True, eq=False)
-class ClusteredRows:
-    """The contributions of a system's rows; cluster `k` is the rows `offsets[k]` to `offsets[k + 1]`.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _Cache:
+    """Keeps what is derived from an object, once for all metrics that ask for it."""
 
-    What is derived from them is kept, once for all metrics.
-    """
-
-    contributions: Mapping[str, Contributions]
-    offsets: Ints
     kept: dict[Hashable, Any] = field(default_factory=dict)
 
     def derived(self, key: Hashable, make: Callable[[], T]) -> T:
-        """What `make` gives, made once per key."""
+        """What `make` returns, computed once per key."""
         if key not in self.kept:
             self.kept[key] = make()
         return cast(T, self.kept[key])
 
+
+@dataclass(frozen=True, eq=False)
+class ClusteredRows(_Cache):
+    """The contributions of a system's rows; cluster `k` is the rows `offsets[k]` to `offsets[k + 1]`."""
+
+    contributions: Mapping[str, Contributions]
+    offsets: Ints
+
     def sums(self, name: str) -> Floats:
         """Numbers that add up, one line per row."""
-        return cast("RowSums", self._statistic(name)).values
+        return cast("RowSums", self._contributions(name)).values
 
     def words(self, name: str) -> RowWords:
         """The words of each row."""
-        return cast("RowWords", self._statistic(name))
+        return cast("RowWords", self._contributions(name))
 
     def cluster_sums(self, name: str) -> Floats:
         """Numbers that add up, one line per cluster."""
         return self.derived(("cluster sums", name), lambda: by_cluster(self.sums(name), self.offsets))
 
-    def _statistic(self, name: str) -> Contributions:
+    def _contributions(self, name: str) -> Contributions:
         if name not in self.contributions:
-            raise NeedError(f"the run did not keep what single rows bring to it ({name}); score the responses again")
+            raise NeedError(f"the run did not keep what single rows add to it ({name}); score the responses again")
         return self.contributions[name]
 
 
 @dataclass(frozen=True, eq=False)
-class Resamples:
+class Resamples(_Cache):
     """Some resamples: `counts[r, k]` is how often resample `r` takes cluster `k`. One thread works on it."""
 
     rows: ClusteredRows
     counts: Ints
-    kept: dict[Hashable, Any] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.counts)
-
-    def derived(self, key: Hashable, make: Callable[[], T]) -> T:
-        """What `make` gives, made once per key: for what several metrics ask of the same resamples."""
-        if key not in self.kept:
-            self.kept[key] = make()
-        return cast(T, self.kept[key])
 
     @property
     def taken(self) -> Ids:
         """The counts with a line per cluster, as kernels read them."""
         return self.derived("taken", lambda: np.ascontiguousarray(self.counts.T, np.int32))
 
-    def added(self, brought: Floats) -> Floats:
-        """What clusters bring, one line each, added up: one line per resample; whole numbers stay exact."""
+    def added(self, by_cluster: Floats) -> Floats:
+        """Numbers of clusters, one line each, added up: one line per resample; whole numbers stay exact."""
         from dialeval.core import contributions_kernel as kernel
 
-        clusters, width = brought.shape
+        clusters, width = by_cluster.shape
         kinds, offsets = np.tile(np.arange(width, dtype=np.int32), clusters), np.arange(clusters + 1) * width
         totals = np.zeros((width, len(self)))
-        kernel.add_up(self.taken, offsets, kinds, np.ascontiguousarray(brought).ravel(), totals)
+        kernel.add_up(self.taken, offsets, kinds, np.ascontiguousarray(by_cluster).ravel(), totals)
         return np.transpose(totals)
 
     def totals(self, name: str) -> Floats:
-        """Numbers that add up, by the name of a statistic, one line per resample."""
+        """The contributions of a name, which are numbers, added up: one line per resample."""
         return self.derived(("totals", name), lambda: self.added(self.rows.cluster_sums(name)))
 
 
@@ -220,8 +216,8 @@ def to_arrow(contributions: Mapping[str, Contributions], system: str) -> pa.Tabl
     import pyarrow as pa
 
     rows = len(next(iter(contributions.values())))
-    names = {"system": pa.array([system]).take(pa.array(np.zeros(rows, np.int64)))}
-    return pa.table({**names, **{name: _lists(statistic) for name, statistic in contributions.items()}})
+    columns = {name: _to_lists(each) for name, each in contributions.items()}
+    return pa.table({"system": pa.repeat(system, rows), **columns})
 
 
 def from_arrow(table: pa.Table) -> dict[str, Contributions]:
@@ -230,23 +226,23 @@ def from_arrow(table: pa.Table) -> dict[str, Contributions]:
     for name in table.column_names:
         column = table[name].combine_chunks()
         if name != "system" and column.null_count < len(column):
-            found[name] = _statistic(column)
+            found[name] = _of_lists(column)
     return found
 
 
-def _lists(statistic: Contributions) -> pa.Array:
+def _to_lists(contributions: Contributions) -> pa.Array:
     import pyarrow as pa
 
-    if isinstance(statistic, RowSums):
-        rows, width = statistic.values.shape
-        values, offsets = pa.array(statistic.values.ravel()), np.arange(rows + 1) * width
+    if isinstance(contributions, RowSums):
+        rows, width = contributions.values.shape
+        values, offsets = pa.array(contributions.values.ravel()), np.arange(rows + 1) * width
     else:
-        values = pa.array(statistic.words, pa.string()).take(pa.array(statistic.ids))
-        offsets = statistic.offsets
+        values = pa.array(contributions.words, pa.string()).take(pa.array(contributions.ids))
+        offsets = contributions.offsets
     return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), values)
 
 
-def _statistic(column: pa.Array) -> Contributions:
+def _of_lists(column: pa.Array) -> Contributions:
     import pyarrow as pa
 
     offsets: Ints = column.offsets.to_numpy().astype(np.int64)
@@ -254,8 +250,5 @@ def _statistic(column: pa.Array) -> Contributions:
     offsets = offsets - offsets[0]
     if not pa.types.is_string(values.type):
         return RowSums(values.to_numpy().reshape(len(column), -1).astype(np.float64))
-    encoded = values.dictionary_encode()
-    ids: Ids = encoded.indices.to_numpy().astype(np.int32)
-    words = encoded.dictionary.to_pylist()
-    used, ids = numbered(ids, len(words))
-    return RowWords(ids, offsets, [words[word] for word in used])
+    encoded = values.dictionary_encode()  # numbers words in the order of their first use
+    return RowWords(encoded.indices.to_numpy().astype(np.int32), offsets, encoded.dictionary.to_pylist())

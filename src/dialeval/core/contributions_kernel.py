@@ -1,7 +1,7 @@
-"""Kernel over resamples of clusters: what clusters bring, added up.
+"""Kernel over resamples: the contributions of clusters added up.
 
-Written out instead of a product of matrices: most of what clusters bring is 0, and the threads of a linear algebra
-library would wait for those that share the resamples.
+A loop and not a matrix product: most contributions are 0, and the threads of a linear algebra library would compete
+with those that share the resamples.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from numba import njit
 
 @njit(nogil=True, cache=True)
 def add_up(counts, offsets, kinds, times, totals):  # type: ignore[no-untyped-def]
-    """Add what every cluster brings to `totals` (zeros before), as often as each resample takes it.
+    """Add the contributions of every cluster to `totals` (zeros before), as often as each resample takes it.
 
-    Cluster `k` brings `times[i]` of the kinds `kinds[i]`, i from `offsets[k]` to `offsets[k + 1]`. `counts` has a line
-    per cluster and `totals` one per kind, so that all resamples are added to at once.
+    Cluster `k` adds `times[i]` to the kind `kinds[i]`, for i from `offsets[k]` to `offsets[k + 1]`. `counts` has a line
+    per cluster and `totals` one per kind, so that the inner loop runs over all resamples.
     """
     for k in range(counts.shape[0]):
         taken = counts[k]

@@ -1,4 +1,4 @@
-"""Writing files so that nobody ever sees half of one: write beside the target, then rename."""
+"""Writing files so that no reader ever sees half of one: write beside the target, then rename."""
 
 from __future__ import annotations
 
@@ -28,8 +28,7 @@ def replacing(target: str | os.PathLike[str]) -> Iterator[Path]:
         beside.chmod(0o666 & ~_umask())
         beside.replace(target)
     except OSError as error:
-        remedy = "choose a folder that may be written to and has room"
-        raise DataError(Fault(str(target), None, f"cannot be written ({error.strerror})", remedy)) from error
+        raise _cannot_write(target, error) from error
     finally:
         if beside is not None:
             beside.unlink(missing_ok=True)
@@ -48,8 +47,12 @@ def check_writable(folder: str | os.PathLike[str]) -> None:
         there = next(path for path in (folder, *folder.parents) if path.exists())
         tempfile.TemporaryFile(dir=there).close()
     except OSError as error:
-        remedy = "choose a folder that may be written to and has room"
-        raise DataError(Fault(str(folder), None, f"cannot be written ({error.strerror})", remedy)) from error
+        raise _cannot_write(folder, error) from error
+
+
+def _cannot_write(target: Path, error: OSError) -> DataError:
+    remedy = "choose a folder that may be written to and has space left"
+    return DataError(Fault(str(target), None, f"cannot be written ({error.strerror})", remedy))
 
 
 def _umask() -> int:

@@ -1,102 +1,92 @@
-"""Runs whose items never lie in memory together: they are written to `items.parquet` block by block.
+"""The file of a run's items (`items.parquet`): one line per row of each system and level, one column per key.
 
-The folder is the same as that of `Run.save`, and `load` reads it back. What is known of rows beside their values
-(`rows.parquet`) is left where it is: in the shards.
+Items come in blocks of consecutive rows, so that those of a streamed run never lie in memory together. A key that a
+system lacks is null; NaN is a row that could not be scored.
 """
 
 from __future__ import annotations
 
-import hashlib
-import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from dialeval.core.arrays import Floats
-from dialeval.core.files import replacing, write_bytes
 from dialeval.core.fold import Level
-from dialeval.core.result import ITEMS_FILE, RUN_FILE, Run, run_document
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-Block = Mapping[str, Floats]
+Block: TypeAlias = Mapping[str, Floats]
 """The items of consecutive rows by key."""
 
-Blocks = tuple[str, Level, Iterable[Block]]
+Blocks: TypeAlias = tuple[str, Level, Iterable[Block]]
 """A system, a level, and all of its items in order."""
 
+_PLACES = ("system", "level", "row")
 _GROUP_ROWS = 1 << 16
-_HASHED_BYTES = 1 << 20
+"""Rows of a row group; smaller blocks are joined, since a row group of a few rows is slow to read."""
 
 
-def save_streamed(run: Run, folder: str | os.PathLike[str], blocks: Iterable[Blocks] | None) -> Path:
-    """Write a run and its items, which come by system and level, a block of rows at a time; None: without items."""
-    folder = Path(folder)
-    digest = _write_items(folder / ITEMS_FILE, [] if blocks is None else run.keys_in_order, blocks or ())
-    write_bytes(folder / RUN_FILE, run_document(run, {"items": {"file": ITEMS_FILE, "sha256": digest}}))
-    return folder
-
-
-def _write_items(target: Path, keys: Sequence[str], blocks: Iterable[Blocks]) -> str:
+def write_items(target: Path, keys: Iterable[str], blocks: Iterable[Blocks]) -> None:
+    """Write the items of all systems, with a column for each of the keys."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    places = [("system", pa.string()), ("level", pa.string()), ("row", pa.int64())]
+    places = zip(_PLACES, (pa.string(), pa.string(), pa.int64()), strict=True)
     schema = pa.schema([*places, *((key, pa.float64()) for key in keys)])
-    with replacing(target) as beside:
-        with pq.ParquetWriter(beside, schema, compression="zstd", use_dictionary=["system", "level"]) as writer:
-            for system, level, parts in blocks:
-                for table in _tables(system, level, parts, schema):
-                    writer.write_table(table, row_group_size=_GROUP_ROWS)
-        return _sha256(beside)
+    with pq.ParquetWriter(target, schema, compression="zstd", use_dictionary=["system", "level"]) as writer:
+        for system, level, parts in blocks:
+            for table in _tables(system, level, parts, schema):
+                writer.write_table(table, row_group_size=_GROUP_ROWS)
 
 
 def _tables(system: str, level: Level, parts: Iterable[Block], schema: pa.Schema) -> Iterator[pa.Table]:
     import pyarrow as pa
 
     row = 0
-    for part in _gathered(parts):
-        size = len(next(iter(part.values())))
+    for part in _row_groups(parts):
+        size = _rows(part)
         columns: dict[str, Any] = {
             "system": pa.repeat(system, size),
             "level": pa.repeat(level.value, size),
             "row": np.arange(row, row + size),
-            **{name: part.get(name, pa.nulls(size, pa.float64())) for name in schema.names[3:]},
+            **{name: part.get(name, pa.nulls(size, pa.float64())) for name in schema.names[len(_PLACES) :]},
         }
         yield pa.table(columns, schema=schema)
         row += size
 
 
-def _gathered(parts: Iterable[Block]) -> Iterator[Block]:
-    """Small blocks joined: a row group of a few rows is slow to read."""
+def _row_groups(parts: Iterable[Block]) -> Iterator[Block]:
     held: list[Block] = []
-    rows = 0
-    for part in parts:
-        if not part:
-            continue
+    for part in filter(None, parts):
         held.append(part)
-        rows += len(next(iter(part.values())))
-        if rows >= _GROUP_ROWS:
+        if sum(map(_rows, held)) >= _GROUP_ROWS:
             yield _joined(held)
-            held, rows = [], 0
+            held = []
     if held:
         yield _joined(held)
 
 
 def _joined(held: list[Block]) -> Block:
+    if len(held) == 1:
+        return held[0]
     keys = dict.fromkeys(key for part in held for key in part)
-    missing = [np.full(len(next(iter(part.values()))), np.nan) for part in held]
+    missing = [np.full(_rows(part), np.nan) for part in held]
     return {
         key: np.concatenate([part.get(key, none) for part, none in zip(held, missing, strict=True)]) for key in keys
     }
 
 
-def _sha256(path: Path) -> str:
-    sha = hashlib.sha256()
-    with path.open("rb") as file:
-        while chunk := file.read(_HASHED_BYTES):
-            sha.update(chunk)
-    return sha.hexdigest()
+def _rows(block: Block) -> int:
+    return len(next(iter(block.values())))
+
+
+def items_of(table: pa.Table, system: str, level: Level) -> dict[str, Floats]:
+    """The items of one system and level by key, out of the table that was written."""
+    import pyarrow.compute as pc
+
+    own = table.filter(pc.and_(pc.equal(table["system"], system), pc.equal(table["level"], level.value)))
+    keys = [name for name in own.column_names if name not in _PLACES]
+    return {key: own[key].to_numpy() for key in keys if not len(own) or own[key].null_count < len(own)}

@@ -7,7 +7,8 @@ over the coincidences o_ck of two values in one unit (a turn, a reply), the tota
 (interval). Units with fewer than two annotators say nothing about agreement and are left out; any others may have any
 number of them.
 
-Paper: Krippendorff 2011, "Computing Krippendorff's Alpha-Reliability".
+Paper: Krippendorff 2011, "Computing Krippendorff's Alpha-Reliability". The package `krippendorff` computes the same and
+is the oracle of the tests; as a dependency of every installation it would cost more than these lines.
 """
 
 from __future__ import annotations

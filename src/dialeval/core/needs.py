@@ -1,8 +1,8 @@
 """What a metric can ask for, and how a user gives it.
 
-A need is a column of the rows or a resource from outside of them (`RESOURCES`): the training text, the list of known
-words, word vectors. The plan switches a metric off when one of its needs is not met, and quotes `remedy` so that the
-user knows what to pass.
+A need is a column of the rows or a resource from outside of them: the training text, the list of known words, word
+vectors. The plan switches a metric off when one of its needs is not met, and quotes `remedy` so that the user knows
+what to pass.
 """
 
 from __future__ import annotations
@@ -37,19 +37,19 @@ class Need(str, Enum):
     VOCABULARY = "vocabulary"
     EMBEDDINGS = "embeddings"
     JUDGE = "judge"
-    """A learned judge with its sentence encoder; there without being asked for where the encoder is installed."""
+    """A learned judge with its sentence encoder; available without an option wherever the encoder is installed."""
 
     def __str__(self) -> str:
         return self.value
 
     @property
     def argument(self) -> str:
-        """The keyword of `dialeval.evaluate` that brings it."""
+        """The keyword of `dialeval.evaluate` that provides it."""
         return _ARGUMENTS[self][0]
 
     @property
     def flag(self) -> str:
-        """The option of `dialeval score` that brings it."""
+        """The option of `dialeval score` that provides it."""
         return _ARGUMENTS[self][1]
 
     @property
@@ -57,15 +57,6 @@ class Need(str, Enum):
         """One line for a metric that lacks it."""
         return f"needs {self.argument}: pass {self.argument}=... ({self.flag} on the command line)"
 
-
-RESOURCES = frozenset({Need.TRAIN, Need.VOCABULARY, Need.EMBEDDINGS, Need.JUDGE}) | {
-    Need.GOALS,
-    Need.TRUE_STATES,
-    Need.REFERENCE_SETS,
-    Need.ONTOLOGY,
-    Need.VENUES,
-}
-"""The needs that come from outside of the rows; the others are columns."""
 
 _ARGUMENTS = {
     Need.RESPONSE: ("responses", "RESPONSES"),
@@ -77,11 +68,9 @@ _ARGUMENTS = {
     Need.ANNOTATIONS: ("data", "-p"),
     Need.TASK_TURNS: ("predictions", "-i"),
     Need.STATES: ("states", "a `state` in every turn of -i"),
-    Need.GOALS: ("data", "--data"),
-    Need.TRUE_STATES: ("data", "--data"),
-    Need.REFERENCE_SETS: ("data", "--data"),
-    Need.ONTOLOGY: ("data", "--data"),
-    Need.VENUES: ("data", "--data"),
+    **dict.fromkeys(
+        (Need.GOALS, Need.TRUE_STATES, Need.REFERENCE_SETS, Need.ONTOLOGY, Need.VENUES), ("data", "--data")
+    ),
     Need.TRAIN: ("train", "--train"),
     Need.VOCABULARY: ("vocabulary", "--vocab"),
     Need.EMBEDDINGS: ("embeddings", "--vectors"),

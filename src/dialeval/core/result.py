@@ -12,17 +12,21 @@ from __future__ import annotations
 import hashlib
 import math
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
+from dialeval.core.arrays import Floats
 from dialeval.core.contributions import Contributions, from_arrow, to_arrow
 from dialeval.core.errors import DataError, Fault
 from dialeval.core.files import replacing, write_bytes
 from dialeval.core.fold import Estimate, Level, Resampling
+from dialeval.core.itemfile import Blocks, items_of, write_items
+from dialeval.core.jsondata import dump, null_for_nan
 from dialeval.core.rowtable import RowTable
 from dialeval.core.signature import Signature
 
@@ -34,6 +38,7 @@ ITEMS_FILE = "items.parquet"
 ROWS_FILE = "rows.parquet"
 CONTRIBUTIONS_FILE = "contributions.parquet"
 _OWN_FIELDS = frozenset({"dialeval", "systems", "warnings", "format", "items", "rows", "contributions", "statistics"})
+_HASHED_BYTES = 1 << 20
 FORMAT = 1
 """Version of the saved layout; a run of a later layout is refused with a clear message."""
 
@@ -88,7 +93,7 @@ class Run(Mapping[str, Result]):
     version: str
     warnings: tuple[str, ...] = ()
     details: Mapping[str, Any] = field(default_factory=dict)
-    """What a family of metrics tells beside numbers, as plain data for JSON, by a name of its own."""
+    """What a family of metrics has to show beside numbers, as plain data for JSON, under a name of its own."""
 
     def __getitem__(self, system: str) -> Result:
         return self.systems[system]
@@ -103,7 +108,7 @@ class Run(Mapping[str, Result]):
 
     @property
     def skipped(self) -> dict[str, str]:
-        """The metrics that no system could be given, each with its reason."""
+        """The metrics that some system lacks, each with its reason."""
         return {key: reason for result in self.systems.values() for key, reason in result.skipped.items()}
 
     @property
@@ -120,7 +125,7 @@ class Run(Mapping[str, Result]):
         """The run without its items, as `-f json` prints it; NaN is null."""
         systems = {
             name: {
-                "metrics": {key: _estimate_to_dict(estimate) for key, estimate in result.items()},
+                "metrics": {key: null_for_nan(_estimate_to_dict(estimate)) for key, estimate in result.items()},
                 "skipped": dict(result.skipped),
                 "source": result.source,
                 "role": result.role,
@@ -129,26 +134,22 @@ class Run(Mapping[str, Result]):
         }
         return {"dialeval": self.version, "systems": systems, "warnings": list(self.warnings), **self.details}
 
-    def save(self, folder: str | os.PathLike[str]) -> Path:
-        """Write the run into a folder (made if it is not there) and give the folder back."""
+    def save(self, folder: str | os.PathLike[str], blocks: Iterable[Blocks] | None = None) -> Path:
+        """Write the run into a folder (made if it is not there) and return the folder.
+
+        `blocks`: the items of a streamed run, which are not in its estimates, by system and level.
+        """
         folder = Path(folder)
-        beside = {"items": _write_table(_items_table(self), folder / ITEMS_FILE)}
-        known = {name: result.rows for name, result in self.items() if result.rows is not None}
-        if known:
-            beside["rows"] = _write_table(
-                _below([rows.to_arrow(name) for name, rows in known.items()]), folder / ROWS_FILE
-            )
-        brought = {name: result.contributions for name, result in self.items() if result.contributions}
-        if brought:
-            tables = [to_arrow(contributions, name) for name, contributions in brought.items()]
-            beside["contributions"] = _write_table(_below(tables), folder / CONTRIBUTIONS_FILE)
-        write_bytes(folder / RUN_FILE, run_document(self, beside))
+        keys = _keys_with_items(self) if blocks is None else self.keys_in_order
+        files = {"items": _write(folder / ITEMS_FILE, partial(write_items, keys=keys, blocks=blocks or _blocks(self)))}
+        rows = [result.rows.to_arrow(name) for name, result in self.items() if result.rows is not None]
+        if rows:
+            files["rows"] = _write(folder / ROWS_FILE, partial(_write_tables, rows))
+        contributions = [to_arrow(result.contributions, name) for name, result in self.items() if result.contributions]
+        if contributions:
+            files["contributions"] = _write(folder / CONTRIBUTIONS_FILE, partial(_write_tables, contributions))
+        write_bytes(folder / RUN_FILE, dump({**self.to_dict(), "format": FORMAT, **files}))
         return folder
-
-
-def run_document(run: Run, beside: Mapping[str, Mapping[str, str]]) -> bytes:
-    """The content of `run.json`; `beside` are the files that belong to it, each with its digest."""
-    return _dump({**run.to_dict(), "format": FORMAT, **beside})
 
 
 def load(path: str | os.PathLike[str]) -> Run:
@@ -179,15 +180,19 @@ def _run_of_document(document: Mapping[str, Any], file: Path) -> Run:
     rows = _read_table(document["rows"], file) if "rows" in document else None
     # Runs saved before contributions had this name call them statistics.
     written = document.get("contributions", document.get("statistics"))
-    brought = None if written is None else _read_table(written, file)
+    contributions = None if written is None else _read_table(written, file)
     systems = {}
     for name, result in document["systems"].items():
         estimates = {key: _estimate_of_dict(entry) for key, entry in result["metrics"].items()}
-        estimates = {key: replace(est, items=_items_of(items, name, key, est)) for key, est in estimates.items()}
-        contributions = {} if brought is None else from_arrow(_of_system(brought, name))
-        role = result.get("role") or _role_by_name(name, document)
+        own_items = {level: items_of(items, name, level) for level in Level}
+        own_rows = None if rows is None else _of_system(rows, name)
         systems[name] = Result(
-            estimates, result["skipped"], result["source"], _rows_of(rows, name), contributions, role
+            {key: replace(est, items=own_items[est.level].get(key)) for key, est in estimates.items()},
+            result["skipped"],
+            result["source"],
+            RowTable.from_arrow(own_rows) if own_rows is not None and len(own_rows) else None,
+            {} if contributions is None else from_arrow(_of_system(contributions, name)),
+            result.get("role") or _role_by_name(name, document),
         )
     details = {name: value for name, value in document.items() if name not in _OWN_FIELDS}
     return Run(systems, document["dialeval"], tuple(document["warnings"]), details)
@@ -202,13 +207,36 @@ def _role_by_name(system: str, document: Mapping[str, Any]) -> Role:
     return prefix if is_anchor and prefix in ("floor", "ceiling") else "system"  # type: ignore[return-value]
 
 
-def _write_table(table: pa.Table, target: Path) -> dict[str, str]:
-    """Write a table, and give its name and digest back."""
+def _keys_with_items(run: Run) -> list[str]:
+    return list(dict.fromkeys(key for _, _, (block,) in _blocks(run) for key in block))
+
+
+def _blocks(run: Run) -> Iterator[tuple[str, Level, list[dict[str, Floats]]]]:
+    """The items that lie in the estimates of a run, one block for each system and level."""
+    for system, result in run.items():
+        for level in Level:
+            here = {key: est.items for key, est in result.items() if est.items is not None and est.level == level}
+            if here:
+                yield system, level, [here]
+
+
+def _write(target: Path, write: Callable[[Path], None]) -> dict[str, str]:
+    """Write a file by a function; its name and digest, as `run.json` holds them."""
+    sha = hashlib.sha256()
+    with replacing(target) as beside:
+        write(beside)
+        with beside.open("rb") as file:
+            while chunk := file.read(_HASHED_BYTES):
+                sha.update(chunk)
+    return {"file": target.name, "sha256": sha.hexdigest()}
+
+
+def _write_tables(tables: list[pa.Table], target: Path) -> None:
+    """Write tables one below the other, with null where one lacks a column of another."""
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
-    with replacing(target) as beside:
-        pq.write_table(table, beside, compression="zstd")
-        return {"file": target.name, "sha256": hashlib.sha256(beside.read_bytes()).hexdigest()}
+    pq.write_table(pa.concat_tables(tables, promote_options="default"), target, compression="zstd")
 
 
 def _read_table(written: Mapping[str, str], run_file: Path) -> pa.Table:
@@ -222,30 +250,18 @@ def _read_table(written: Mapping[str, str], run_file: Path) -> pa.Table:
     return pq.ParquetFile(pa.BufferReader(content)).read()  # read_table would import pandas where it is installed
 
 
-def _rows_of(table: pa.Table | None, system: str) -> RowTable | None:
-    mine = None if table is None else _of_system(table, system)
-    return RowTable.from_arrow(mine) if mine is not None and len(mine) else None
-
-
 def _of_system(table: pa.Table, system: str) -> pa.Table:
     import pyarrow.compute as pc
 
     return table.filter(pc.equal(table["system"], system))
 
 
-def _below(tables: list[pa.Table]) -> pa.Table:
-    """Tables below each other, null where one lacks a column of another."""
-    import pyarrow as pa
-
-    return pa.concat_tables(tables, promote_options="default")
-
-
 def _estimate_to_dict(estimate: Estimate) -> dict[str, Any]:
     return {
-        "mean": _number(estimate.mean),
-        "std": _number(estimate.std),
-        "confidence": _number(estimate.confidence),
-        "interval": None if estimate.interval is None else [_number(bound) for bound in estimate.interval],
+        "mean": estimate.mean,
+        "std": estimate.std,
+        "confidence": estimate.confidence,
+        "interval": estimate.interval,
         "interval_by": None if estimate.resampling is None else asdict(estimate.resampling),
         "rows": estimate.rows,
         "scored": estimate.scored,
@@ -270,34 +286,6 @@ def _estimate_of_dict(entry: Mapping[str, Any]) -> Estimate:
     )
 
 
-def _items_table(run: Run) -> pa.Table:
-    """One table of all items: the rows of each system and level below each other, null where a key has no items."""
-    import pyarrow as pa
-
-    blocks = []
-    for system, result in run.items():
-        for level in Level:
-            here = {key: est.items for key, est in result.items() if est.items is not None and est.level == level}
-            if here:
-                rows = len(next(iter(here.values())))
-                names = {"system": pa.array([system]).take(pa.array(np.zeros(rows, np.int64)))}
-                levels = {"level": pa.array([level.value]).take(pa.array(np.zeros(rows, np.int64)))}
-                blocks.append(pa.table({**names, **levels, "row": np.arange(rows), **here}))
-    if not blocks:
-        return pa.table({"system": pa.array([], pa.string()), "level": pa.array([], pa.string())})
-    return _below(blocks)
-
-
-def _items_of(table: pa.Table, system: str, key: str, estimate: Estimate) -> Any:
-    import pyarrow.compute as pc
-
-    if key not in table.column_names:
-        return None
-    mine = pc.and_(pc.equal(table["system"], system), pc.equal(table["level"], estimate.level.value))
-    column = table[key].filter(mine)
-    return None if len(column) and column.null_count == len(column) else column.to_numpy()
-
-
 def _same_estimate(left: Estimate, right: Estimate) -> bool:
     """Equality in which NaN equals NaN, and items are compared value by value."""
     if (left.items is None) != (right.items is None):
@@ -307,15 +295,5 @@ def _same_estimate(left: Estimate, right: Estimate) -> bool:
     return repr(replace(left, items=None)) == repr(replace(right, items=None))
 
 
-def _number(value: float) -> float | None:
-    return value if math.isfinite(value) else None
-
-
 def _float(value: float | None) -> float:
     return math.nan if value is None else float(value)
-
-
-def _dump(document: Mapping[str, Any]) -> bytes:
-    import orjson
-
-    return orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)

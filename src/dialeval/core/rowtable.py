@@ -1,8 +1,8 @@
 """What the rows of a system are: the dialogue and turn of each, and its texts.
 
-Items are values of rows; this says of which. Dialogues are the clusters of an analysis, ids and turns match rows with
-those of other files, and texts are what a reader of a report wants to see. A run keeps the table of each system, and
-saves it beside its items (`rows.parquet`); texts of very many rows stay where they are.
+Items are values of rows, and this table says which rows. Dialogues are the clusters of an analysis, ids and turns match
+rows with those of other files, and texts are what a report shows. A run keeps the table of each system and saves it
+beside its items (`rows.parquet`); the texts of very many rows are not saved.
 """
 
 from __future__ import annotations
@@ -66,10 +66,7 @@ class RowTable:
         import pyarrow as pa
 
         rows, clusters = len(self), self.clusters
-        columns: dict[str, Any] = {
-            "system": pa.array([system]).take(pa.array(np.zeros(rows, np.int64))),
-            "dialogue": pa.array(clusters),
-        }
+        columns: dict[str, Any] = {"system": pa.repeat(system, rows), "dialogue": pa.array(clusters)}
         if self.dialogues is not None:
             columns["dialog_id"] = pa.array(self.dialogues, pa.string()).take(pa.array(clusters))
         if self.turns is not None:

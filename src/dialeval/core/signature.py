@@ -17,7 +17,7 @@ from urllib.parse import unquote
 from dialeval.core.errors import SettingError
 
 INFORMATIVE = frozenset({"dialeval"})
-"""Fields that tell where a number comes from but do not forbid a comparison: `definition` tells when numbers change."""
+"""Fields that say where a number comes from but forbid no comparison: `definition` grows when numbers change."""
 
 
 @dataclass(frozen=True)
@@ -63,10 +63,7 @@ class Signature(Mapping[str, str]):
         return {name: values for name, values in pairs.items() if values[0] != values[1]}
 
     def __getitem__(self, name: str) -> str:
-        for field, value in self.fields:
-            if field == name:
-                return value
-        raise KeyError(name)
+        return dict(self.fields)[name]
 
     def __iter__(self) -> Iterator[str]:
         return (name for name, _ in self.fields)

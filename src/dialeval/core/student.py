@@ -20,13 +20,13 @@ def two_sided_t(level: float, rows: int) -> float:
     if freedom >= _NORMAL_FROM:
         return normal
     low, high = normal, 2 * normal
-    while _inside(high, freedom) < level:
+    while 1 - two_sided_p(high, freedom) < level:
         high *= 2
     while True:
         middle = (low + high) / 2
         if not low < middle < high:
             return middle
-        low, high = (middle, high) if _inside(middle, freedom) < level else (low, middle)
+        low, high = (middle, high) if 1 - two_sided_p(middle, freedom) < level else (low, middle)
 
 
 def two_sided_p(t: float, freedom: int) -> float:
@@ -34,11 +34,6 @@ def two_sided_p(t: float, freedom: int) -> float:
     if freedom < 1 or math.isnan(t):
         return math.nan
     return _incomplete_beta(freedom / (freedom + t * t), freedom / 2, 0.5)
-
-
-def _inside(t: float, freedom: int) -> float:
-    """The probability of lying between -t and t."""
-    return 1 - _incomplete_beta(freedom / (freedom + t * t), freedom / 2, 0.5)
 
 
 def _incomplete_beta(x: float, a: float, b: float) -> float:

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 from dialeval.core.errors import DataError, Fault, SettingError
 from dialeval.core.fold import DEFAULT_T, Estimate, Level, Metric
-from dialeval.core.itemfile import Block, Blocks, save_streamed
+from dialeval.core.itemfile import Block, Blocks
 from dialeval.core.needs import Need
 from dialeval.core.result import Result, Run
 from dialeval.core.version import __version__
@@ -144,7 +144,7 @@ def run_sources(
         torn = [line for name, result in results.items() for line in _torn(name, result)]
         run = Run(results, __version__, (*warnings, *torn), dict(details or {}))
         if options.output is not None and not in_memory:
-            save_streamed(run, options.output, _blocks(ends, chunks, store) if options.items else None)
+            run.save(options.output, _blocks(ends, chunks, store) if options.items else None)
     return Evaluation(run, _details(ends), {name: end.plan for name, end in ends.items()})
 
 

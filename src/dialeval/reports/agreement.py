@@ -10,16 +10,14 @@ the length of the response. JSON and CSV hold every digit.
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from typing import TYPE_CHECKING
 
-from dialeval.analysis.control import CONTROL
 from dialeval.analysis.correlation import NAMES
 from dialeval.analysis.levels import LEVELS
-from dialeval.reports.figures import MISSING, plain
-from dialeval.reports.tables import _latex, _markdown, _table
+from dialeval.analysis.metric_differences import CONTROL
+from dialeval.reports.figures import MISSING, plain, show_fixed
+from dialeval.reports.formats import Table, csv_text, latex_lines, markdown, markdown_table, rich_table, to_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -39,52 +37,33 @@ def table(agreement: Agreement) -> Group:
     from rich.text import Text
 
     parts: list[object] = []
-    for level, lines in _tables(agreement):
-        parts += [Text(f"{level} level", style="bold"), _table(list(zip(*lines, strict=True))), Text()]
+    for level, (head, rows) in _tables(agreement):
+        parts += [Text(f"{level} level", style="bold"), rich_table(zip(head, *rows, strict=True)), Text()]
     return Group(*parts, *map(Text, notes(agreement)))  # type: ignore[arg-type]
 
 
-def to_json(agreement: Agreement) -> str:
-    """Everything that was found."""
-    import orjson
-
-    return orjson.dumps(agreement.to_dict(), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE).decode()
-
-
 def to_csv(agreement: Agreement) -> str:
-    """One line per metric and level, all digits; a field without a value is empty."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow((*_CSV_FIELDS, "reason"))
+    """One line per metric and level."""
+    rows = []
     for key, levels in agreement.metrics.items():
         for level, each in levels.items():
-            figures: list[float] = []
+            figures: list[object] = []
             for name in NAMES:
-                bounds = each.intervals.get(name, (math.nan, math.nan))
-                figures += [each.values.get(name, math.nan), *bounds, each.p.get(name, math.nan)]
-            shown = ("" if math.isnan(figure) else repr(figure) for figure in figures)
-            writer.writerow((key, level, each.n, *shown, each.reason or ""))
-    return out.getvalue()
+                figures += [each.values.get(name), *each.intervals.get(name, (None, None)), each.p.get(name)]
+            rows.append([key, level, each.n, *figures, each.reason])
+    return csv_text((*_CSV_FIELDS, "reason"), rows)
 
 
 def to_markdown(agreement: Agreement) -> str:
     """A table per level as GitHub renders it, and what to read it against."""
-    parts = []
-    for level, (head, *lines) in _tables(agreement):
-        rows = [[f"{level}: {head[0]}", *head[1:]], ["---", *("---:" for _ in head[1:])], *lines]
-        parts.append("".join(f"| {' | '.join([_markdown(name), *cells])} |\n" for name, *cells in rows))
-    return "\n".join([*parts, "".join(f"{_markdown(note)}  \n" for note in notes(agreement))])
+    parts = map(markdown_table, _titled(agreement))
+    return "\n".join([*parts, "".join(f"{markdown(note)}  \n" for note in notes(agreement))])
 
 
 def to_latex(agreement: Agreement) -> str:
     """One tabular with booktabs rules, the levels below each other."""
-    lines = [r"\begin{tabular}{lrrrr}", r"\toprule"]
-    for number, (level, (head, *rows)) in enumerate(_tables(agreement)):
-        lines += [r"\midrule"] if number else []
-        lines.append(" & ".join(map(_latex, [f"{level}: {head[0]}", *head[1:]])) + r" \\")
-        figures = [[_latex(name), *(cell.replace("-", "$-$") for cell in cells)] for name, *cells in rows]
-        lines += [r"\midrule", *(" & ".join(cells) + r" \\" for cells in figures)]
-    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", *(f"% {note}" for note in notes(agreement)), ""])
+    lines = latex_lines(2 + len(NAMES), *_titled(agreement), figure=lambda cell: cell.replace("-", "$-$"))
+    return "\n".join([*lines, *(f"% {note}" for note in notes(agreement)), ""])
 
 
 FORMATS: Mapping[str, Callable[[Agreement], str]] = {
@@ -98,58 +77,48 @@ FORMATS: Mapping[str, Callable[[Agreement], str]] = {
 
 def notes(agreement: Agreement) -> list[str]:
     """What the figures are to be read against, a line each."""
-    found = [f"{agreement.rated} rated rows, quality {agreement.quality}; {_bootstrap(agreement)}"]
+    bootstrap = f"{agreement.resamples} resamples of dialogues, seed {agreement.seed}"
+    intervals = f"{100 * agreement.confidence:g}% intervals of {bootstrap}"
+    lines = [f"{agreement.rated} rated rows, quality {agreement.quality}; {intervals}"]
     people = agreement.ceiling
     if people.reason is not None:
-        found.append(f"no ceiling: {people.reason}")
+        lines.append(f"no ceiling: {people.reason}")
     else:
-        one = ", ".join(f"{HEADS[name]} {_figure(value)}" for name, value in people.one_against_others.items())
-        alpha = ", ".join(f"{name} {_figure(value)}" for name, value in people.alpha.items())
-        found += [f"one annotator against the others ({people.n} rows): {one}", f"Krippendorff's alpha: {alpha}"]
+        one = ", ".join(f"{HEADS[name]} {show_fixed(value, 3)}" for name, value in people.one_against_others.items())
+        alpha = ", ".join(f"{name} {show_fixed(value, 3)}" for name, value in people.alpha.items())
+        lines += [f"one annotator against the others ({people.n} rows): {one}", f"Krippendorff's alpha: {alpha}"]
     if agreement.not_above_control:
-        found.append(f"{NOT_ABOVE} not above {CONTROL} at {agreement.level} level (Williams' test, 0.05)")
-    return [plain(note) for note in found]
+        lines.append(f"{NOT_ABOVE} not above {CONTROL} at {agreement.level} level (Williams' test, 0.05)")
+    return [plain(line) for line in lines]
 
 
-def _bootstrap(agreement: Agreement) -> str:
-    level = f"{100 * agreement.confidence:g}%"
-    return f"{level} intervals of {agreement.resamples} resamples of dialogues, seed {agreement.seed}"
-
-
-def _tables(agreement: Agreement) -> Iterator[tuple[str, list[list[str]]]]:
-    """The cells of each level that some metric has figures for."""
+def _tables(agreement: Agreement) -> Iterator[tuple[str, Table]]:
+    """The table of each level that some metric has figures for."""
     for level in LEVELS:
         here = {key: levels[level] for key, levels in agreement.metrics.items() if level in levels}
-        repeated = level == "dialogue" and all(each.n == _turns(agreement, key) for key, each in here.items())
+        turns = {key: levels["turn"].n for key, levels in agreement.metrics.items() if "turn" in levels}
+        repeated = level == "dialogue" and all(each.n == turns.get(key) for key, each in here.items())
         if any(each.values for each in here.values()) and not repeated:
-            lines = [_cells(_marked(agreement, key), each) for key, each in here.items()]
-            yield level, [["metric", "n", *HEADS.values()], *lines]
+            rows = [[_marked(agreement, key), *_cells(each)] for key, each in here.items()]
+            yield level, Table(["metric", "n", *HEADS.values()], rows)
 
 
-def _turns(agreement: Agreement, key: str) -> int | None:
-    """The number of turns that a metric is correlated over; None where that level is not there."""
-    turns = agreement.metrics[key].get("turn")
-    return None if turns is None else turns.n
+def _titled(agreement: Agreement) -> Iterator[Table]:
+    for level, (head, rows) in _tables(agreement):
+        yield Table([f"{level}: {head[0]}", *head[1:]], rows)
 
 
 def _marked(agreement: Agreement, key: str) -> str:
     return plain(key) + (f" {NOT_ABOVE}" if key in agreement.not_above_control else "")
 
 
-def _cells(name: str, each: Correlation) -> list[str]:
+def _cells(each: Correlation) -> list[str]:
     if not each.values:
-        return [name, str(each.n), *(MISSING for _ in NAMES)]
-    shown = []
-    for coefficient in NAMES:
-        low, high = each.intervals[coefficient]
-        shown.append(f"{_figure(each.values[coefficient])} [{_bound(low)}, {_bound(high)}]")
-    return [name, str(each.n), *shown]
+        return [str(each.n), *(MISSING for _ in NAMES)]
+    bounds = {name: ", ".join(map(_bound, each.intervals[name])) for name in NAMES}
+    return [str(each.n), *(f"{show_fixed(each.values[name], 3)} [{bounds[name]}]" for name in NAMES)]
 
 
 def _bound(value: float) -> str:
     """A bound in few characters, so that three intervals fit a terminal."""
     return MISSING if math.isnan(value) else f"{value:.2f}".replace("0.", ".", 1)
-
-
-def _figure(value: float) -> str:
-    return MISSING if math.isnan(value) else f"{value:.3f}"

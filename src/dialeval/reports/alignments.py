@@ -1,6 +1,6 @@
-"""The section of the report that shows where hypotheses landed: which group of references, and which nobody reached.
+"""The section of the report that shows in which group of references each hypothesis landed, and which have none.
 
-It is made from the plain data that a run holds under `alignments` (see `engine.alignments`). Every text is escaped.
+It is made from the plain data that a run holds under `alignments` (`engine.alignments`). Every text is escaped.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ def alignments(run: Run) -> Section | None:
     tables: Mapping[str, Sequence[_Entry]] = run.details.get("alignments", {})
     if not tables:
         return None
-    note = (
-        '<p class="note">Each hypothesis lands in the group of references that it is most similar to. A group without '
-        "hypotheses is something one could have answered and nobody did.</p>"
+    note = markup.note(
+        "Each hypothesis lands in the group of references that it is most similar to. A group without hypotheses is "
+        "something one could have answered and nobody did."
     )
     return Section("alignments", "Where hypotheses landed", note + "".join(map(_system, tables, tables.values())))
 
@@ -36,11 +36,11 @@ def alignments(run: Run) -> Section | None:
 def _system(name: str, table: Sequence[_Entry]) -> str:
     groups = sum(len(entry["groups"]) for entry in table)
     unreached = sum(len(entry["unreached"]) for entry in table)
-    lead = f'<p class="note">{unreached} of {groups} groups were reached by no hypothesis.'
+    lead = f"{unreached} of {groups} groups were reached by no hypothesis."
     if len(table) > SHOWN_QUERIES:
         lead += f" The first {SHOWN_QUERIES} of {len(table)} queries:"
     queries = "".join(_query(number, entry) for number, entry in enumerate(table[:SHOWN_QUERIES], 1))
-    return f'<section class="system"><h3>{markup.name(name)}</h3>{lead}</p>{queries}</section>'
+    return f'<section class="system"><h3>{markup.name(name)}</h3>{markup.note(lead)}{queries}</section>'
 
 
 def _query(number: int, entry: _Entry) -> str:
@@ -50,21 +50,20 @@ def _query(number: int, entry: _Entry) -> str:
     lines = [_group(group, entry["hypotheses"]) for group in entry["groups"]]
     lost = [_hypothesis(each) for each in entry["hypotheses"] if each["group"] is None]
     if lost:
-        lines.append(f'<tr><th scope="row">none</th><td></td><td>{_list(lost)}</td></tr>')
-    caption = f'<span class="hidden">Groups of references of {title}, and the hypotheses that landed there</span>'
+        lines.append(markup.row("none", markup.cells("", _list(lost))))
+    caption = markup.hidden(f"Groups of references of {title}, and the hypotheses that landed there")
     table = markup.table("groups", caption, markup.heads("Group", "References", "Hypotheses"), lines)
-    return f'<details><summary>{title} <span class="aside">{state}</span></summary>{table}</details>'
+    return markup.details(f"{title} {markup.aside(state)}", table)
 
 
 def _group(group: _Entry, hypotheses: Sequence[_Entry]) -> str:
-    references = _list(map(_text, group["references"]))
     here = [_hypothesis(each) for each in hypotheses if each["group"] == group["group"]]
-    landed = _list(here) if here else '<span class="aside">nobody</span>'
-    return f'<tr><th scope="row">{_text(group["group"])}</th><td>{references}</td><td>{landed}</td></tr>'
+    landed = _list(here) if here else markup.aside("nobody")
+    return markup.row(_text(group["group"]), markup.cells(_list(map(_text, group["references"])), landed))
 
 
 def _hypothesis(hypothesis: _Entry) -> str:
-    score = "" if hypothesis["score"] is None else f' <span class="aside">{show(hypothesis["score"])}</span>'
+    score = "" if hypothesis["score"] is None else f" {markup.aside(show(hypothesis['score']))}"
     return f"{_text(hypothesis['text'])}{score}"
 
 

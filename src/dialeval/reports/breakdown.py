@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from typing import TYPE_CHECKING
 
 from dialeval.metrics.breakdown.distances import BreakdownDistance
 from dialeval.metrics.breakdown.reference import LABELS
 from dialeval.reports.figures import plain
+from dialeval.reports.formats import csv_text
 
 if TYPE_CHECKING:
     from dialeval.engine.breakdown import BreakdownRun
@@ -26,7 +25,7 @@ _LENIENT = ("O", "T+X")
 
 
 def original(run: BreakdownRun, system: str | None = None, threshold: float | None = None) -> str:
-    """What the challenge's eval.py prints, byte for byte; of the first detector and threshold unless told."""
+    """What the challenge's eval.py prints, byte for byte; of the first detector and threshold unless given."""
     system = run.detectors[0] if system is None else system
     table = run.tables[system][next(iter(run.tables[system])) if threshold is None else threshold]
     references = table.references
@@ -61,13 +60,8 @@ def tables_text(run: BreakdownRun) -> str:
 
 def turns_csv(run: BreakdownRun, threshold: float | None = None) -> str:
     """One line per detector and annotated turn, all digits; a field without a value is empty."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    for number, row in enumerate(run.turns(threshold)):
-        if not number:
-            writer.writerow(row)
-        writer.writerow(["" if value is None or value != value else value for value in row.values()])
-    return out.getvalue()
+    rows = list(run.turns(threshold))
+    return csv_text(rows[0], (row.values() for row in rows)) if rows else ""
 
 
 def _tables(system: str, table: Tables) -> str:

@@ -2,7 +2,7 @@
 
 An area shows the share of annotators that saw a breakdown (X) and, above it, a possible one (T). Each detector is a
 line at its probability of either, with its label at the points. It is made from the plain data that a run holds under
-`curves` (see `engine.breakdown_curves`); the same figures stand in a table below each drawing.
+`curves` (`engine.breakdown_curves`); the same figures stand in a table below each drawing.
 """
 
 from __future__ import annotations
@@ -26,25 +26,22 @@ _Curve = Mapping[str, Any]
 
 def curves(run: Run) -> Section | None:
     """The section; None for a run without curves."""
-    told: Mapping[str, Sequence[_Curve]] = run.details.get("curves", {})
-    dialogues: dict[str, dict[str, _Curve]] = {}
-    for system, found in told.items():
-        for curve in found:
-            dialogues.setdefault(curve["dialogue"], {})[system] = curve
+    by_system: Mapping[str, Sequence[_Curve]] = run.details.get("curves", {})
+    dialogues = markup.by_dialogue(by_system)
     if not dialogues:
         return None
-    note = (
-        '<p class="note">How likely a breakdown is, turn by turn. The area: annotators who saw one (X, strong) or a '
-        "possible one (T, faint). The lines: each detector’s probability of T or X, with its label at each turn.</p>"
+    note = markup.note(
+        "How likely a breakdown is, turn by turn. The area: annotators who saw one (X, strong) or a possible one (T, "
+        "faint). The lines: each detector’s probability of T or X, with its label at each turn."
     )
-    colours = {system: f"line-{at % COLOURS}" for at, system in enumerate(told)}
+    colours = {system: f"line-{at % COLOURS}" for at, system in enumerate(by_system)}
     legend = "".join(
         f'<li><svg aria-hidden="true" width="26" height="10"><line class="curve {colour}" x2="26" y1="5" y2="5"/></svg>'
         f"{markup.name(system)}</li>"
         for system, colour in colours.items()
     )
     people = '<li><span class="key-x"></span>X, annotators</li><li><span class="key-t"></span>T, annotators</li>'
-    drawn = "".join(_dialogue(name, mine, colours) for name, mine in dialogues.items())
+    drawn = "".join(_dialogue(name, curves, colours) for name, curves in dialogues.items())
     return Section(
         "curves",
         "Breakdown by turn",
@@ -55,7 +52,7 @@ def curves(run: Run) -> Section | None:
 def _dialogue(name: str, curves: Mapping[str, _Curve], colours: Mapping[str, str]) -> str:
     human = next(iter(curves.values()))
     drawing = _drawing(name, human, curves, colours)
-    figures = f"<details><summary>Figures</summary>{_table(name, human, curves)}</details>"
+    figures = markup.details("Figures", _table(name, human, curves))
     return f'<section class="curves"><h3>{markup.name(name)}</h3>{drawing}{figures}</section>'
 
 
@@ -107,19 +104,16 @@ def _line(curve: _Curve, xs: Sequence[float], colour: str) -> str:
 def _table(name: str, human: _Curve, curves: Mapping[str, _Curve]) -> str:
     lines = []
     for at, turn in enumerate(human["turns"]):
-        cells = "".join(
-            f"<td>{markup.text(curve['label'][at] or MISSING)} {_triple(curve['probabilities'][at])}</td>"
-            for curve in curves.values()
-        )
-        people = f"<td>{markup.text(human['reference'][at] or MISSING)} {_triple(human['shares'][at])}</td>"
-        lines.append(f'<tr><th scope="row">{escape(str(turn))}</th>{people}{cells}</tr>')
+        said = [(human["reference"][at], human["shares"][at])]
+        said += [(curve["label"][at], curve["probabilities"][at]) for curve in curves.values()]
+        cells = (f"{markup.text(label or MISSING)} {_triple(shares)}" for label, shares in said)
+        lines.append(markup.row(escape(str(turn)), markup.cells(*cells)))
     caption = f"{markup.name(name)}: label, and shares or probabilities of O, T and X."
     return markup.table("", caption, markup.heads("Turn", "Annotators", *map(markup.name, curves)), lines)
 
 
 def _triple(shares: Sequence[float | None]) -> str:
-    shown = " ".join(MISSING if share is None else f"{share:.2f}" for share in shares)
-    return f'<span class="aside">{shown}</span>'
+    return markup.aside(" ".join(MISSING if share is None else f"{share:.2f}" for share in shares))
 
 
 def _x(at: int, turns: int) -> float:

@@ -8,83 +8,75 @@ Marks: `**` for an adjusted p below a fifth of alpha (0.01 for 0.05), `*` below 
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
+from functools import partial
 from typing import TYPE_CHECKING
 
 from dialeval.analysis.comparison import Comparison, Difference
 from dialeval.analysis.significance import POWER
-from dialeval.reports.figures import MISSING, plain, shorten, show
-from dialeval.reports.tables import _fit, _latex, _markdown, _significant, _table
+from dialeval.reports import formats
+from dialeval.reports.figures import MISSING, plain, shorten, show, show_fixed, show_interval, show_signed
+from dialeval.reports.formats import LaidOut, Table
+from dialeval.reports.tables import significant_decimals
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator
 
-    from rich.console import Console, ConsoleOptions, RenderResult
+    from rich.console import RenderableType
+
+    from dialeval.core.fold import Better
 
 STRONG = 0.2
 """Below this share of alpha an adjusted p has two marks."""
 
 
-def table(comparison: Comparison) -> Shown:
+def table(comparison: Comparison) -> LaidOut:
     """The comparison for a rich console."""
-    return Shown(comparison)
-
-
-def to_json(comparison: Comparison) -> str:
-    """Everything, every digit; NaN is null."""
-    import orjson
-
-    return orjson.dumps(comparison.to_dict(), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE).decode()
+    return LaidOut(partial(_laid_out, comparison))
 
 
 def to_csv(comparison: Comparison) -> str:
-    """One line per system and key, all digits; a field without a value is empty."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
+    """One line per system and key."""
     names = [each.name for each in fields(Difference)]
-    writer.writerow([part for name in names for part in (("low", "high") if name == "interval" else (name,))])
+    at = names.index("interval")
+    rows = []
     for row in comparison.rows:
-        known = row.to_dict()
-        cells = [
-            part for name in names for part in ((known[name] or ("", "")) if name == "interval" else (known[name],))
-        ]
-        writer.writerow(["" if cell is None else repr(cell) if isinstance(cell, float) else cell for cell in cells])
-    return out.getvalue()
+        values = list(row.to_dict().values())
+        rows.append([*values[:at], *(values[at] or ("", "")), *values[at + 1 :]])
+    return formats.csv_text([*names[:at], "low", "high", *names[at + 1 :]], rows)
 
 
 def to_markdown(comparison: Comparison) -> str:
     """Tables as GitHub renders them, one below the other, with what they mean."""
-    parts = []
-    for system in comparison.systems:
-        head = _heads(comparison, system)
-        lines = [[_markdown(cell) for cell in head], ["---", *("---:" for _ in head[1:])]]
-        lines += [[_markdown(cell) for cell in _cells(row, comparison)] for row in comparison.of(system)]
-        parts.append("".join(f"| {' | '.join(cells)} |\n" for cells in lines))
-    return "\n".join([*parts, "".join(f"{_markdown(line)}\n\n" for line in legend(comparison)).rstrip("\n") + "\n"])
+    parts = [formats.markdown_table(_table(comparison, system), formats.markdown) for system in comparison.systems]
+    return "\n".join(
+        [*parts, "".join(f"{formats.markdown(line)}\n\n" for line in legend(comparison)).rstrip("\n") + "\n"]
+    )
 
 
 def to_latex(comparison: Comparison) -> str:
     """A tabular with booktabs rules, a column per system: the best value of a metric bold, marks for differences."""
     names = [comparison.baseline, *comparison.systems]
-    lines = [r"% \usepackage{booktabs}", r"\begin{tabular}{l" + "r" * len(names) + "}", r"\toprule"]
-    lines += [" & ".join(["metric", *map(_latex, names)]) + r" \\", r"\midrule"]
+    lines = []
     for key in comparison.keys:
         rows = {row.system: row for row in comparison.rows if row.key == key}
-        means = {name: row.mean for name, row in rows.items()}
-        means[comparison.baseline] = next(iter(rows.values())).baseline_mean
-        decimals, best = _significant(means.values()), _best(means, next(iter(rows.values())))
-        cells = [_latex_value(means.get(name), decimals, name in best, rows.get(name), comparison) for name in names]
-        lines.append(" & ".join([_latex(key), *cells]) + r" \\")
-    lines += [r"\bottomrule", r"\end{tabular}"]
-    return "\n".join([*lines, *(rf"\par\smallskip\footnotesize {_latex(line)}" for line in _footnotes(comparison)), ""])
+        first = next(iter(rows.values()))
+        means = {comparison.baseline: first.baseline_mean, **{name: row.mean for name, row in rows.items()}}
+        decimals, best = significant_decimals(means.values()), best_of(means, first.better)
+        marks = {name: mark(row, comparison.settings.alpha) for name, row in rows.items()}
+        cells = (_latex_value(means.get(name), decimals, name in best, marks.get(name, "")) for name in names)
+        lines.append([key, *cells])
+    # The legend without the columns that a table of one value per system does not have.
+    notes = [line for line in legend(comparison) if not line.startswith(("detectable: ", "needed: "))]
+    tabular = formats.latex_lines(1 + len(names), Table(["metric", *names], lines))
+    footnotes = (rf"\par\smallskip\footnotesize {formats.latex(note)}" for note in notes)
+    return "\n".join([r"% \usepackage{booktabs}", *tabular, *footnotes, ""])
 
 
 FORMATS: Mapping[str, Callable[[Comparison], str]] = {
-    "json": to_json,
+    "json": formats.to_json,
     "csv": to_csv,
     "md": to_markdown,
     "latex": to_latex,
@@ -124,53 +116,47 @@ def legend(comparison: Comparison) -> list[str]:
     return [*lines, *reasons, *(f"Forced: {what}." for what in comparison.forced)]
 
 
-def _footnotes(comparison: Comparison) -> list[str]:
-    """The legend without the columns that a table of one value per system does not have."""
-    return [line for line in legend(comparison) if not line.startswith(("detectable: ", "needed: "))]
+def best_of(means: Mapping[str, float], better: Better | None) -> list[str]:
+    """The systems with the best value; none where neither higher nor lower is better."""
+    known = [mean for mean in means.values() if not math.isnan(mean)]
+    if better is None or not known:
+        return []
+    best = max(known) if better == "higher" else min(known)
+    return [name for name, mean in means.items() if mean == best]
 
 
-@dataclass(frozen=True)
-class Shown:
-    """A renderable with a table for each system, and what the columns mean."""
+def _laid_out(comparison: Comparison, width: int) -> Iterator[RenderableType]:
+    """A table for each system, and what the columns mean."""
+    from rich.text import Text
 
-    comparison: Comparison
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        from rich.cells import cell_len
-        from rich.text import Text
-
-        for system in self.comparison.systems:
-            rows = [_heads(self.comparison, system)]
-            rows += [_cells(row, self.comparison) for row in self.comparison.of(system)]
-            stub, *columns = ([*cells] for cells in zip(*rows, strict=True))
-            widths = [max(map(cell_len, column)) for column in columns]
-            drawn = [[" " * (w - cell_len(cell)) + cell for cell in c] for w, c in zip(widths, columns, strict=True)]
-            for start, end in _fit(widths, options.max_width - max(map(cell_len, stub))):
-                yield _table([stub, *drawn[start:end]])
-                yield Text()
-        for line in legend(self.comparison):
-            yield Text(line)
+    for system in comparison.systems:
+        head, rows = _table(comparison, system)
+        names, *columns = zip(head, *rows, strict=True)
+        for part in formats.fitting_tables(names, columns, width):
+            yield part
+            yield Text()
+    yield from map(Text, legend(comparison))
 
 
-def _heads(comparison: Comparison, system: str) -> list[str]:
+def _table(comparison: Comparison, system: str) -> Table:
     names = [shorten(plain(name)) for name in (comparison.baseline, system)]
+    head = ["metric", *names, "difference", "p", "adjusted", "effect", "won/tied/lost", "detectable"]
     needed = [] if comparison.settings.detect is None else ["needed"]
-    return ["metric", *names, "difference", "p", "adjusted", "effect", "won/tied/lost", "detectable", *needed]
+    return Table([*head, *needed], [_cells(row, comparison) for row in comparison.of(system)])
 
 
 def _cells(row: Difference, comparison: Comparison) -> list[str]:
-    interval = f" [{show(row.interval[0])}, {show(row.interval[1])}]" if row.interval else ""
-    won = MISSING if row.wins is None else f"{row.wins}/{row.ties}/{row.losses}"
+    interval = f" {show_interval(row.interval)}" if row.interval else ""
     scored = f" ({row.rows}/{row.of})" if row.rows != row.of and not row.corpus else ""
     cells = [
         shorten(plain(row.key)),
         show(row.baseline_mean),
         show(row.mean) + scored,
-        f"{_signed(row.difference)}{mark(row, comparison.settings.alpha)}{interval}",
-        _probability(row.p),
-        _probability(row.adjusted_p),
+        f"{show_signed(row.difference)}{mark(row, comparison.settings.alpha)}{interval}",
+        show_fixed(row.p, 4),
+        show_fixed(row.adjusted_p, 4),
         show(row.effect, 2) if abs(row.effect) >= 0.005 or math.isnan(row.effect) else "0.00",
-        won,
+        MISSING if row.wins is None else f"{row.wins}/{row.ties}/{row.losses}",
         show(row.detectable),
     ]
     if comparison.settings.detect is not None:
@@ -178,26 +164,8 @@ def _cells(row: Difference, comparison: Comparison) -> list[str]:
     return cells
 
 
-def _signed(number: float) -> str:
-    return show(number) if not number > 0 else f"+{show(number)}"
-
-
-def _probability(p: float) -> str:
-    return MISSING if math.isnan(p) else f"{p:.4f}"
-
-
-def _best(means: Mapping[str, float], row: Difference) -> Sequence[str]:
-    """The systems with the best value; none where neither higher nor lower is better."""
-    known = [mean for mean in means.values() if not math.isnan(mean)]
-    if row.better is None or not known:
-        return []
-    best = max(known) if row.better == "higher" else min(known)
-    return [name for name, mean in means.items() if mean == best]
-
-
-def _latex_value(mean: float | None, decimals: int, best: bool, row: Difference | None, comparison: Comparison) -> str:
+def _latex_value(mean: float | None, decimals: int, best: bool, marks: str) -> str:
     if mean is None or math.isnan(mean):
         return "--"
     figure = rf"\mathbf{{{show(mean, decimals)}}}" if best else show(mean, decimals)
-    marks = mark(row, comparison.settings.alpha) if row is not None else ""
     return f"${figure}^{{{marks}}}$" if marks else f"${figure}$"

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from dialeval.analysis.correlation import FEWEST_POINTS
-from dialeval.analysis.metric_correlation import rank_correlations
+from dialeval.analysis.correlation import FEWEST_POINTS, spearman_matrix
 from dialeval.core.fold import Level
 from dialeval.reports import markup
 from dialeval.reports.figures import MISSING
@@ -35,13 +34,13 @@ def correlations(run: Run) -> Section | None:
     ]
     if not tables:
         return None
-    note = (
-        '<p class="note">Spearman’s rank correlation of metrics over the rows of one system. Metrics that always agree '
-        "say one thing twice; one that follows length may measure nothing else.</p>"
+    note = markup.note(
+        "Spearman’s rank correlation of metrics over the rows of one system. Metrics that always agree say one thing "
+        "twice; one that follows length may measure nothing else."
     )
     drawn = [_table(*each, opened=at == 0) for at, each in enumerate(tables[:MOST_SYSTEMS])]
     left = len(tables) - MOST_SYSTEMS
-    more = f'<p class="note">{markup.count(left, "further table")} left out.</p>' if left > 0 else ""
+    more = markup.note(f"{markup.count(left, 'further table')} left out.") if left > 0 else ""
     return Section("correlations", "Metrics against each other", note + "".join(drawn) + more)
 
 
@@ -53,32 +52,23 @@ def _matrix(result: Result, level: Level) -> tuple[list[str], Floats] | None:
     }
     if len(columns) < 2 or len({len(values) for values in columns.values()}) > 1:
         return None
-    return list(columns), rank_correlations(columns)
+    return list(columns), spearman_matrix(columns)
 
 
-def _table(system: str, level: Level, found: tuple[list[str], Floats], *, opened: bool) -> str:
-    keys, matrix = found
-    head = (
-        "<tr><td></td>"
-        + "".join(f'<th scope="col"><span>{markup.name(key)}</span></th>' for key in keys[:-1])
-        + "</tr>"
-    )
+def _table(system: str, level: Level, keys_and_matrix: tuple[list[str], Floats], *, opened: bool) -> str:
+    keys, matrix = keys_and_matrix
+    heads = "".join(f'<th scope="col"><span>{markup.name(key)}</span></th>' for key in keys[:-1])
     lines = [
-        f'<tr><th scope="row">{markup.name(key)}</th>' + "".join(map(_cell, matrix[at, :at].tolist())) + "</tr>"
-        for at, key in enumerate(keys)
-        if at
+        markup.row(markup.name(key), "".join(map(_cell, matrix[at, :at].tolist()))) for at, key in enumerate(keys) if at
     ]
-    caption = f'<span class="hidden">Rank correlations of the metrics of {markup.name(system)}, over {level}s</span>'
-    state = " open" if opened else ""
-    return (
-        f'<details{state}><summary>{markup.name(system)} <span class="aside">over {level}s</span></summary>'
-        f"{markup.table('heat', caption, head, lines)}</details>"
-    )
+    caption = markup.hidden(f"Rank correlations of the metrics of {markup.name(system)}, over {level}s")
+    table = markup.table("heat", caption, f"<tr><td></td>{heads}</tr>", lines)
+    return markup.details(f"{markup.name(system)} {markup.aside(f'over {level}s')}", table, opened=opened)
 
 
 def _cell(value: float) -> str:
     if math.isnan(value):
-        return f'<td class="figure">{MISSING}</td>'
+        return markup.cells(MISSING, kind="figure")
     step = min(STEPS, math.floor(abs(value) * STEPS + 0.5))
     kind = f"{'less' if value < 0 else 'more'}-{step}" if step else "none"
-    return f'<td class="figure {kind}">{round(value, 2) + 0.0:.2f}</td>'
+    return markup.cells(f"{round(value, 2) + 0.0:.2f}", kind=f"figure {kind}")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from dialeval.core.jsondata import dump
 from dialeval.reports.figures import plain
+from dialeval.reports.formats import csv_text
 
 if TYPE_CHECKING:
     from dialeval.metrics.task.explain import Explanation
@@ -29,16 +29,16 @@ def failures_table(failures: Mapping[str, Sequence[Explanation]]) -> str:
     """For people: a summary by cause for each system, then all rows by cause."""
     rows = failure_rows(failures)
     parts = []
-    for system, found in failures.items():
-        mine = [row for row in rows if row["system"] == system]
+    for system, lost in failures.items():
+        own = [row for row in rows if row["system"] == system]
         by_cause: dict[str, set[str]] = {}
-        for row in mine:
+        for row in own:
             by_cause.setdefault(row["cause"], set()).add(row["dialogue"])
         causes = sorted(by_cause, key=lambda cause: (-len(by_cause[cause]), cause))
-        lost = "1 dialogue" if len(found) == 1 else f"{len(found)} dialogues"
-        parts.append(f"{plain(system)}: {lost} lost inform or success\n\n")
+        number = "1 dialogue" if len(lost) == 1 else f"{len(lost)} dialogues"
+        parts.append(f"{plain(system)}: {number} lost inform or success\n\n")
         parts.append(_columns(("cause", "dialogues"), [(cause, str(len(by_cause[cause]))) for cause in causes]))
-        ordered = sorted(mine, key=lambda row: causes.index(row["cause"]))
+        ordered = sorted(own, key=lambda row: causes.index(row["cause"]))
         heads = FIELDS[1:]
         parts.append("\n" + _columns(heads, [[plain(row[head]) for head in heads] for row in ordered]) + "\n")
     return "".join(parts)
@@ -46,19 +46,12 @@ def failures_table(failures: Mapping[str, Sequence[Explanation]]) -> str:
 
 def failures_csv(failures: Mapping[str, Sequence[Explanation]]) -> str:
     """For other programs: one line per cause."""
-    out = io.StringIO()
-    writer = csv.DictWriter(out, FIELDS, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(failure_rows(failures))
-    return out.getvalue()
+    return csv_text(FIELDS, (row.values() for row in failure_rows(failures)))
 
 
 def failures_json(failures: Mapping[str, Sequence[Explanation]]) -> str:
     """For other programs: a list of rows."""
-    import orjson
-
-    rows: list[Any] = failure_rows(failures)
-    return orjson.dumps(rows, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE).decode()
+    return dump(failure_rows(failures)).decode()
 
 
 def _columns(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

@@ -42,10 +42,26 @@ def show_spread(estimate: Estimate, decimals: int = DECIMALS) -> str:
     low, high = estimate.interval
     half = (high - low) / 2
     if not math.isclose(low + half, estimate.mean, abs_tol=1e-9 * (1 + abs(estimate.mean))):
-        return f"[{show(low, decimals)}, {show(high, decimals)}]"
+        return show_interval(estimate.interval, decimals)
     # Beside an ordinary mean a tiny half-width is rounding noise: an exponent would only draw the eye to it.
     tiny = half < SMALLEST <= abs(estimate.mean)
     return f"±{half:.{decimals}f}" if tiny else f"±{show(half, decimals)}"
+
+
+def show_interval(interval: tuple[float, float], decimals: int = DECIMALS) -> str:
+    """`[0.1100, 0.1500]`."""
+    low, high = interval
+    return f"[{show(low, decimals)}, {show(high, decimals)}]"
+
+
+def show_signed(number: float) -> str:
+    """A difference, with a plus where it is above zero."""
+    return f"+{show(number)}" if number > 0 else show(number)
+
+
+def show_fixed(number: float, decimals: int) -> str:
+    """A probability or a correlation: always the same decimals."""
+    return MISSING if math.isnan(number) else f"{number:.{decimals}f}"
 
 
 def show_scored(estimate: Estimate) -> str:

@@ -21,12 +21,12 @@ from dialeval.core.files import write_bytes
 from dialeval.core.result import Run
 from dialeval.reports import markup, plots, provenance
 from dialeval.reports.alignments import alignments
+from dialeval.reports.anchors import standing
 from dialeval.reports.breakdown_curves import curves
 from dialeval.reports.correlations import correlations
 from dialeval.reports.explorer import explorer
 from dialeval.reports.metric_drawings import drawings
 from dialeval.reports.page import page, script
-from dialeval.reports.standing import standing
 from dialeval.reports.summary import summary
 from dialeval.reports.transcripts import transcripts
 
@@ -97,22 +97,22 @@ def render(
 
 
 def together(runs: Iterable[Run]) -> Run:
-    """Several runs as one; a system that is in several of them is told apart by the number of its run."""
+    """Several runs as one; a name that another run has already gets the number of its run."""
     runs = [_with_curves(run) for run in runs]
     if not runs:
         raise SettingError("there is nothing to report: pass at least one run")
     systems: dict[str, Any] = {}
     details: dict[str, Any] = {}
     for number, run in enumerate(runs, 1):
-        called = {}
+        names = {}
         for system, result in run.items():
             name = system
             while name in systems:
                 name = f"{name} (run {number})"
-            called[system], systems[name] = name, result
+            names[system], systems[name] = name, result
         for kind in _BY_SYSTEM:
-            mine = {called[system]: told for system, told in _told(run, kind).items() if system in called}
-            details.setdefault(kind, {}).update(mine)
+            by_system = _details_by_system(run, kind).items()
+            details.setdefault(kind, {}).update({names[name]: entry for name, entry in by_system if name in names})
         if "command" in run.details:
             details.setdefault(provenance.COMMANDS, []).append(str(run.details["command"]))
     versions = dict.fromkeys(run.version for run in runs)
@@ -120,13 +120,13 @@ def together(runs: Iterable[Run]) -> Run:
     return Run(systems, ", ".join(versions), warnings, {name: value for name, value in details.items() if value})
 
 
-def _told(run: Run, kind: str) -> Mapping[str, Any]:
-    """What a run tells by system; shares between floor and ceiling stand among its anchors."""
+def _details_by_system(run: Run, kind: str) -> Mapping[str, Any]:
+    """Details of a run by system; the shares between floor and ceiling are among those of its anchors."""
     anchors = run.details.get("anchors", {})
-    told = anchors.get(kind, {}) if kind == "standing" and isinstance(anchors, Mapping) else run.details.get(kind, {})
-    if not isinstance(told, Mapping):
+    holder = anchors if kind == "standing" and isinstance(anchors, Mapping) else run.details
+    if not isinstance(by_system := holder.get(kind, {}), Mapping):
         raise DataError(Fault("run.json", None, f"its {kind} are not by system", "save the run again"))
-    return told
+    return by_system
 
 
 def _with_curves(run: Run) -> Run:

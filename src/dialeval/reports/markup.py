@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from dialeval.reports.figures import MISSING, plain, shorten, show, show_scored, show_spread
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from dialeval.core.fold import Estimate
     from dialeval.core.result import Run
@@ -48,6 +48,38 @@ def count(number: int, noun: str) -> str:
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
+def hidden(content: str) -> str:
+    """Markup that is read aloud and not shown."""
+    return f'<span class="hidden">{content}</span>'
+
+
+def aside(content: str) -> str:
+    """Markup that says something by the way."""
+    return f'<span class="aside">{content}</span>'
+
+
+def note(content: str) -> str:
+    """A paragraph of markup that explains what stands below."""
+    return f'<p class="note">{content}</p>'
+
+
+def details(summary: str, content: str, kind: str = "", *, opened: bool = False) -> str:
+    """Markup that is shown when its summary is clicked."""
+    attributes = (f' class="{kind}"' if kind else "") + (" open" if opened else "")
+    return f"<details{attributes}><summary>{summary}</summary>{content}</details>"
+
+
+def row(title: str, cells: str) -> str:
+    """A line of a table: its title and its cells, both markup."""
+    return f'<tr><th scope="row">{title}</th>{cells}</tr>'
+
+
+def cells(*contents: str, kind: str = "") -> str:
+    """The cells of a line, each from its markup."""
+    opening = f'<td class="{kind}">' if kind else "<td>"
+    return "".join(f"{opening}{content}</td>" for content in contents)
+
+
 def heads(*titles: str) -> str:
     """The head line of a table; titles are markup."""
     return "<tr>" + "".join(f'<th scope="col">{title}</th>' for title in titles) + "</tr>"
@@ -69,6 +101,15 @@ def figure(estimate: Estimate | None, kind: str = "", mark: str = "") -> str:
     note = f'<span class="scored">scored {scored}</span>' if scored else ""
     spread = f'<span class="spread">{show_spread(estimate)}</span>'
     return f'<td class="{classes}">{show(estimate.mean)}{mark}{spread}{note}</td>'
+
+
+def by_dialogue(by_system: Mapping[str, Iterable[Mapping[str, Any]]]) -> dict[str, dict[str, Mapping[str, Any]]]:
+    """Entries of dialogues that a run holds by system, by the name of the dialogue and then by system."""
+    dialogues: dict[str, dict[str, Mapping[str, Any]]] = {}
+    for system, entries in by_system.items():
+        for entry in entries:
+            dialogues.setdefault(entry["dialogue"], {})[system] = entry
+    return dialogues
 
 
 def embedded(identity: str, data: Any) -> str:

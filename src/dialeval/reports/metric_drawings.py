@@ -1,33 +1,76 @@
 """The section with a drawing per metric: means with intervals, and how the items are spread, a line per system.
 
-What stands in the page is a table with small drawings: it prints, it is read aloud, and it needs no script. Where plots
-are interactive (`reports.plots`), a script draws them in its place on the screen.
+What stands in the page is a table with small drawings as inline SVG: it prints, it is read aloud, and it needs no
+script. Where plots are interactive (`reports.plots`), a script draws them in its place on the screen. All systems of a
+metric share one `Scale` and one set of bins (`Spread`), so that the eye may compare them. Colours and strokes are the
+page's (classes, no style attributes), so that dark mode and print follow.
 """
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
+from functools import cached_property
 from html import escape
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dialeval.core.fold import Level
-from dialeval.reports import charts, markup
+from dialeval.reports import markup
 from dialeval.reports.figures import plain, shorten, show, show_spread
 from dialeval.reports.markup import Section
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from dialeval.core.arrays import Floats
     from dialeval.core.fold import Estimate
     from dialeval.core.result import Run
 
 INTERVAL_WIDTH, ITEMS_WIDTH = 330, 230
+HEIGHT = 26
+MARGIN = 14
+"""Space on both sides of a strip, for half of a tick's figure."""
+BINS = 24
+SMALLEST_WIDTH = 1e-300
+"""Below this floats run out of digits to cut into bins."""
+MIN_BAR = 1.0
+"""A bin that holds anything is drawn at least this high: rare values are often the interesting ones."""
 
 
-def drawings(run: Run, interactive: bool = False) -> Section | None:
-    """The section; `interactive` leaves room for the plots that a script draws."""
-    drawn = [_metric(run, at, key, interactive) for at, key in enumerate(run.keys_in_order)]
-    note = '<p class="note">All systems of a metric share one scale; the scale need not begin at zero.</p>'
-    return Section("metrics", "Metric by metric", note + "".join(drawn)) if drawn else None
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """Where a value stands on a strip of some width."""
+
+    low: float
+    high: float
+    width: int
+
+    @classmethod
+    def over(cls, values: Iterable[float], width: int) -> Scale | None:
+        """The scale that shows all finite values; None where there is nothing to show."""
+        finite = [value for value in values if math.isfinite(value)]
+        if not finite:
+            return None
+        low, high = min(finite), max(finite)
+        if high - low <= max(1e-9 * max(abs(low), abs(high)), SMALLEST_WIDTH):  # all the same: a point in the middle
+            half = abs(high) / 2 if abs(high) > SMALLEST_WIDTH else 1.0
+            low, high = low - half, high + half
+        return cls(low, high, width) if math.isfinite(high - low) else None
+
+    def __call__(self, value: float) -> float:
+        inside = self.width - 2 * MARGIN
+        return round(MARGIN + inside * (value - self.low) / (self.high - self.low), 1)
+
+    @property
+    def ticks(self) -> list[float]:
+        """Two to six round values inside the scale."""
+        rough = (self.high - self.low) / 5
+        unit = 10.0 ** math.floor(math.log10(rough))
+        step = next(unit * factor for factor in (1, 2, 5, 10) if unit * factor >= rough)
+        first = math.ceil(self.low / step - 1e-9)
+        return [n * step for n in range(first, first + 6) if n * step <= self.high + 1e-9 * step]
 
 
 def estimates_of(run: Run, key: str) -> dict[str, Estimate]:
@@ -35,42 +78,128 @@ def estimates_of(run: Run, key: str) -> dict[str, Estimate]:
     return {name: result[key] for name, result in run.items() if key in result}
 
 
+def scale_of_means(estimates: Iterable[Estimate], width: int) -> Scale | None:
+    """The scale that shows the means and intervals of all systems."""
+    return Scale.over([value for est in estimates for value in (est.mean, *(est.interval or ()))], width)
+
+
+@dataclass(frozen=True)
+class Spread:
+    """The finite items of each system that has some, and which share of them falls into each bin of one scale."""
+
+    scale: Scale
+    items: Mapping[str, Floats]
+    shares: Mapping[str, list[float]]
+
+    @classmethod
+    def of(cls, estimates: Mapping[str, Estimate], width: int) -> Spread | None:
+        """The spread of the items of some estimates by system; None where there is nothing to show."""
+        known = {name: est.items[np.isfinite(est.items)] for name, est in estimates.items() if est.items is not None}
+        items = {name: values for name, values in known.items() if len(values)}
+        scale = Scale.over([float(end(values)) for values in items.values() for end in (np.min, np.max)], width)
+        if scale is None:
+            return None
+        counts = {
+            name: np.histogram(values, bins=BINS, range=(scale.low, scale.high))[0] for name, values in items.items()
+        }
+        return cls(scale, items, {name: (found / len(items[name])).tolist() for name, found in counts.items()})
+
+    @cached_property
+    def tallest(self) -> float:
+        """The largest share of any bin."""
+        return max(share for shares in self.shares.values() for share in shares)
+
+
+def drawings(run: Run, interactive: bool = False) -> Section | None:
+    """The section; `interactive` adds empty elements for the plots that a script draws."""
+    drawn = [_metric(run, at, key, interactive) for at, key in enumerate(run.keys_in_order)]
+    note = markup.note("All systems of a metric share one scale; the scale need not begin at zero.")
+    return Section("metrics", "Metric by metric", note + "".join(drawn)) if drawn else None
+
+
 def _metric(run: Run, at: int, key: str, interactive: bool) -> str:
     estimates = estimates_of(run, key)
-    means = charts.scale_of_means(estimates.values(), INTERVAL_WIDTH)
-    items = {
-        name: est.items for name, est in estimates.items() if est.items is not None and np.isfinite(est.items).any()
-    }
-    spread = charts.scale_of_items(items.values(), ITEMS_WIDTH)
-    bins = {name: charts.shares(values, spread) for name, values in items.items()} if spread else {}
-    tallest = max((share for shares in bins.values() for share in shares), default=1.0)
+    spread = Spread.of(estimates, ITEMS_WIDTH)
     level = next((est.level for est in estimates.values()), Level.TURN)
-
-    lines = []
-    for name, est in estimates.items():
-        label = f"{shorten(plain(name))}: {show(est.mean)} {show_spread(est)}".strip()
-        strip = charts.interval(est, means, label) if means else ""
-        about = f"{shorten(plain(name))}: spread over {markup.count(est.scored, str(level))}"
-        bars = charts.histogram(bins[name], tallest, spread, about) if spread and name in bins else ""
-        cells = f'<td class="chart">{strip}</td>' + (f'<td class="chart">{bars}</td>' if spread else "")
-        lines.append(f'<tr><th scope="row">{markup.name(name)}</th>{markup.figure(est)}{cells}</tr>')
-    below = f'<tr><td></td><td></td><td class="chart">{charts.axis(means) if means else ""}</td>'
-    below += (f'<td class="chart">{charts.axis(spread)}</td>' if spread else "") + "</tr>"
-    interval_head = "Mean and interval" if any(est.interval for est in estimates.values()) else "Value of the corpus"
-    titles = ['<span class="hidden">System</span>', '<span class="hidden">Figure</span>', interval_head]
-    head = markup.heads(*titles, *([f"Spread over {level}s"] if spread else []))
-    caption = f'<span class="hidden">{markup.text(key)} by system</span>'
-    drawing = f'<div class="drawing">{markup.table("", caption, head, lines, below)}</div>'
-    plots = _places(at, key, interval_head, f"Spread over {level}s" if spread else None) if interactive else ""
+    titles = {
+        "interval": "Mean and interval" if any(est.interval for est in estimates.values()) else "Value of the corpus"
+    }
+    if spread is not None:
+        titles["spread"] = f"Spread over {level}s"
+    plots = _places(at, key, titles) if interactive else ""
+    drawing = f'<div class="drawing">{_table(key, estimates, spread, titles)}</div>'
     return f'<section class="metric" id="metric-{at}"><h3>{markup.name(key)}</h3>{plots}{drawing}</section>'
 
 
-def _places(at: int, key: str, interval_head: str, spread_head: str | None) -> str:
-    """Where a script puts its plots; a drawing of the same stands beside them for those who see none."""
-    titles = [("interval", interval_head), *([("spread", spread_head)] if spread_head else [])]
+def _table(key: str, estimates: Mapping[str, Estimate], spread: Spread | None, titles: Mapping[str, str]) -> str:
+    """The drawings of a metric, a line per system, with the axes below."""
+    means = scale_of_means(estimates.values(), INTERVAL_WIDTH)
+    axes = [_axis(means) if means else ""]
+    lines = []
+    for name, est in estimates.items():
+        shown = shorten(plain(name))
+        label = f"{shown}: {show(est.mean)} {show_spread(est)}".strip()
+        drawn = [_interval(est, means, label) if means else ""]
+        if spread is not None:
+            about = f"{shown}: spread over {markup.count(est.scored, str(est.level))}"
+            drawn.append(_histogram(spread, name, about) if name in spread.items else "")
+        lines.append(markup.row(markup.name(name), markup.figure(est) + markup.cells(*drawn, kind="chart")))
+    if spread is not None:
+        axes.append(_axis(spread.scale))
+    below = f"<tr><td></td><td></td>{markup.cells(*axes, kind='chart')}</tr>"
+    head = markup.heads(markup.hidden("System"), markup.hidden("Figure"), *titles.values())
+    return markup.table("", markup.hidden(f"{markup.text(key)} by system"), head, lines, below)
+
+
+def _places(at: int, key: str, titles: Mapping[str, str]) -> str:
+    """The elements that a script draws its plots into; the table stays for those who see none."""
     figures = "".join(
         f'<figure><figcaption>{title}</figcaption><div data-plot="{kind}-{at}" role="group"'
         f' aria-label="{escape(f"{shorten(plain(key))}: {title}")}"></div></figure>'
-        for kind, title in titles
+        for kind, title in titles.items()
     )
     return f'<div class="plots" hidden>{figures}</div>'
+
+
+def _interval(estimate: Estimate, scale: Scale, label: str) -> str:
+    """A dot at the mean with a line over the interval."""
+    middle = HEIGHT / 2
+    drawn = _grid(scale)
+    if estimate.interval is not None and all(map(math.isfinite, estimate.interval)):
+        low, high = map(scale, estimate.interval)
+        drawn += f'<line class="range" x1="{low}" x2="{high}" y1="{middle}" y2="{middle}"/>'
+        drawn += "".join(
+            f'<line class="range" x1="{x}" x2="{x}" y1="{middle - 4}" y2="{middle + 4}"/>' for x in (low, high)
+        )
+    if math.isfinite(estimate.mean):
+        drawn += f'<circle class="mean" cx="{scale(estimate.mean)}" cy="{middle}" r="4"/>'
+    return _svg(drawn, scale.width, label)
+
+
+def _histogram(spread: Spread, system: str, label: str) -> str:
+    """The items of a system as bars; the tallest bar of any system has the full height."""
+    scale, tallest = spread.scale, spread.tallest
+    width = (scale.width - 2 * MARGIN) / BINS
+    bars = [
+        f'<rect class="bar" x="{MARGIN + at * width + 0.5:.1f}" y="{HEIGHT - height:.1f}"'
+        f' width="{width - 1:.1f}" height="{height:.1f}"/>'
+        for at, share in enumerate(spread.shares[system])
+        if share and (height := max(MIN_BAR, (HEIGHT - 2) * share / tallest))
+    ]
+    base = f'<line class="base" x1="{MARGIN}" x2="{scale.width - MARGIN}" y1="{HEIGHT}" y2="{HEIGHT}"/>'
+    return _svg("".join(bars) + base, scale.width, label)
+
+
+def _axis(scale: Scale) -> str:
+    """The figures below a column of strips; they are for the eye, the table has all of them as text."""
+    figures = "".join(f'<text class="tick" x="{scale(tick)}" y="11">{tick:.6g}</text>' for tick in scale.ticks)
+    return f'<svg aria-hidden="true" width="{scale.width}" height="14" viewBox="0 0 {scale.width} 14">{figures}</svg>'
+
+
+def _grid(scale: Scale) -> str:
+    return "".join(f'<line class="grid" x1="{x}" x2="{x}" y1="0" y2="{HEIGHT}"/>' for x in map(scale, scale.ticks))
+
+
+def _svg(drawn: str, width: int, label: str) -> str:
+    size = f'width="{width}" height="{HEIGHT}" viewBox="0 0 {width} {HEIGHT}"'
+    return f'<svg role="img" aria-label="{escape(label)}" {size}>{drawn}</svg>'

@@ -12,18 +12,18 @@ follows. For files the same charts have fixed colours and sizes. Both need the e
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import cache
+from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
 from dialeval.core.errors import NeedError, SettingError
 from dialeval.core.files import write_bytes
-from dialeval.reports import charts
+from dialeval.core.jsondata import null_for_nan
 from dialeval.reports.figures import plain, shorten, show, show_spread
-from dialeval.reports.metric_drawings import estimates_of
+from dialeval.reports.metric_drawings import BINS, Scale, Spread, estimates_of, scale_of_means
 from dialeval.reports.page import script
 
 if TYPE_CHECKING:
@@ -37,29 +37,30 @@ if TYPE_CHECKING:
 PlotFormat = Literal["svg", "png", "pdf"]
 ROW_HEIGHT = 30
 WIDTH = 300
-"""Of a chart in a file, in points; in the page it is as wide as its place."""
+"""Of a chart in a file, in points; in the page a chart fills its element."""
 PNG_SCALE = 3.0
 TITLES = {"interval": "mean and interval", "spread": "spread over rows"}
 """What stands above the charts in a file."""
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
-"""Which language the charts are written in; nobody asks for it at that address."""
-
-
-@dataclass(frozen=True, slots=True)
-class Palette:
-    """The colours of a chart."""
-
-    ink: str
-    soft: str
-    rule: str
-    accent: str
-    bar: str
-    font: str
+"""The version of the language that the charts are written in; it is a name, and never fetched."""
 
 
 FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", "Liberation Sans", sans-serif'
 """As in the page's style: Vega measures text before it draws it, so it must know the font by name."""
-PAGE = Palette("var(--ink)", "var(--soft)", "var(--rule)", "var(--accent)", "var(--bar)", FONT)
+
+
+class Palette(NamedTuple):
+    """The colours and the font of a chart; in the page the colours are its variables."""
+
+    ink: str = "var(--ink)"
+    soft: str = "var(--soft)"
+    rule: str = "var(--rule)"
+    accent: str = "var(--accent)"
+    bar: str = "var(--bar)"
+    font: str = FONT
+
+
+PAGE = Palette()
 PAPER = Palette("#1b1f23", "#4d545b", "#dddddd", "#1f6f78", "#9fc0c2", "Liberation Sans, Arial, Helvetica, sans-serif")
 
 
@@ -80,7 +81,7 @@ def bundle() -> str:
 
 
 def page_plots(run: Run) -> dict[str, Any]:
-    """What the page's script draws: two charts, and what fills them for each metric, by the place it is drawn in."""
+    """What the page's script draws: two charts, and their data for each metric, by the element it is drawn in."""
     filled = {}
     for at, key in enumerate(run.keys_in_order):
         for kind, filling in _fillings(estimates_of(run, key)).items():
@@ -128,12 +129,13 @@ def _paper_spec(key: str, estimates: Mapping[str, Estimate]) -> dict[str, Any] |
 def _drawn(spec: dict[str, Any], form: PlotFormat) -> bytes:
     import vl_convert
 
+    drawn: bytes
     if form == "svg":
-        svg: str = vl_convert.vegalite_to_svg(spec)
-        return svg.encode()
-    drawn: bytes = (
-        vl_convert.vegalite_to_pdf(spec) if form == "pdf" else vl_convert.vegalite_to_png(spec, scale=PNG_SCALE)
-    )
+        drawn = vl_convert.vegalite_to_svg(spec).encode()
+    elif form == "pdf":
+        drawn = vl_convert.vegalite_to_pdf(spec)
+    else:
+        drawn = vl_convert.vegalite_to_png(spec, scale=PNG_SCALE)
     return drawn
 
 
@@ -144,12 +146,12 @@ def _fillings(estimates: Mapping[str, Estimate]) -> dict[str, dict[str, Any]]:
 
 
 def _filling(
-    estimates: Mapping[str, Estimate], prefix: str, scale: charts.Scale, **datasets: list[dict[str, Any]]
+    estimates: Mapping[str, Estimate], prefix: str, scale: Scale, **datasets: list[dict[str, Any]]
 ) -> dict[str, Any]:
     """Names, ends of the scale and rows; a name is a value and never part of an expression."""
-    room = 0.03 * (scale.high - scale.low)
+    margin = 0.03 * (scale.high - scale.low)
     values = {"names": [shorten(plain(name)) for name in estimates], "systems": len(estimates)}
-    values |= {f"{prefix}_low": scale.low - room, f"{prefix}_high": scale.high + room}
+    values |= {f"{prefix}_low": scale.low - margin, f"{prefix}_high": scale.high + margin}
     return {
         "params": [{"name": name, "value": value} for name, value in values.items()],
         "datasets": datasets,
@@ -158,43 +160,35 @@ def _filling(
 
 
 def _means(estimates: Mapping[str, Estimate]) -> dict[str, Any] | None:
-    scale = charts.scale_of_means(estimates.values(), WIDTH)
+    scale = scale_of_means(estimates.values(), WIDTH)
     if scale is None:
         return None
     means = []
     for at, (name, est) in enumerate(estimates.items()):
         low, high = est.interval or (est.mean, est.mean)
-        ends = {"mean_at": _number(est.mean), "low": _number(low), "high": _number(high)}
+        ends = null_for_nan({"mean_at": est.mean, "low": low, "high": high})
         shown = {"system": shorten(plain(name)), "mean": show(est.mean), "interval": show_spread(est) or "none"}
         means.append({"at": at + 0.5, **ends, **shown})
     return _filling(estimates, "mean", scale, means=means)
 
 
 def _items(estimates: Mapping[str, Estimate]) -> dict[str, Any] | None:
-    items = {at: finite for at, est in enumerate(estimates.values()) if len(finite := _finite(est.items))}
-    scale = charts.scale_of_items(items.values(), WIDTH)
-    if scale is None:
+    spread = Spread.of(estimates, WIDTH)
+    if spread is None:
         return None
-    names = [shorten(plain(name)) for name in estimates]
-    shares = {at: charts.shares(values, scale) for at, values in items.items()}
-    tallest = max(share for each in shares.values() for share in each)
-    edges = np.linspace(scale.low, scale.high, charts.BINS + 1).tolist()
-    bars = [
-        {
-            "foot": at + 0.86,
-            "top": round(at + 0.86 - 0.72 * max(share / tallest, 0.03), 4),
-            "from": edges[bin_at],
-            "to": edges[bin_at + 1],
-            "system": names[at],
-            "items": f"{show(edges[bin_at])} to {show(edges[bin_at + 1])}",
-            "share": f"{100 * share:.1f} %",
-        }
-        for at, each in shares.items()
-        for bin_at, share in enumerate(each)
-        if share
-    ]
-    boxes = [_box(at, names[at], values) for at, values in items.items()]
-    return _filling(estimates, "item", scale, bars=bars, boxes=boxes)
+    edges = np.linspace(spread.scale.low, spread.scale.high, BINS + 1).tolist()
+    bars, boxes = [], []
+    for at, name in enumerate(estimates):
+        if name not in spread.items:
+            continue
+        shown = shorten(plain(name))
+        boxes.append(_box(at, shown, spread.items[name]))
+        for start, end, share in zip(edges, edges[1:], spread.shares[name], strict=False):
+            top = round(at + 0.86 - 0.72 * max(share / spread.tallest, 0.03), 4)
+            ends = {"foot": at + 0.86, "top": top, "from": start, "to": end}
+            texts = {"system": shown, "items": f"{show(start)} to {show(end)}", "share": f"{100 * share:.1f} %"}
+            bars += [{**ends, **texts}] if share else []
+    return _filling(estimates, "item", spread.scale, bars=bars, boxes=boxes)
 
 
 def _box(at: int, name: str, values: Floats) -> dict[str, Any]:
@@ -248,18 +242,8 @@ def _config(palette: Palette) -> dict[str, Any]:
     }
 
 
-def _finite(items: Floats | None) -> Floats:
-    return np.empty(0) if items is None else items[np.isfinite(items)]
-
-
-def _number(value: float) -> float | None:
-    return value if np.isfinite(value) else None
-
-
 def _file_name(key: str, taken: Mapping[str, Path]) -> str:
     """A file name for a metric, whatever the metric is called."""
     name = re.sub(r"[^\w.()=,-]+", "-", plain(key)).strip("-.")[:80] or "metric"
-    number, found = 2, name
-    while found in taken:
-        found, number = f"{name}-{number}", number + 1
-    return found
+    names = (name if number == 1 else f"{name}-{number}" for number in count(1))
+    return next(each for each in names if each not in taken)

@@ -18,16 +18,15 @@ COMMANDS = "commands"
 
 def skipped(run: Run) -> Section | None:
     """Metrics that were not computed, and what they lack."""
-    found: dict[tuple[str, str], list[str]] = {}
+    lacking: dict[tuple[str, str], list[str]] = {}
     for system, result in run.items():
         for key, reason in result.skipped.items():
-            found.setdefault((key, reason), []).append(system)
-    if not found:
+            lacking.setdefault((key, reason), []).append(system)
+    if not lacking:
         return None
     lines = [
-        f'<tr><th scope="row">{markup.name(key)}</th><td>{markup.text(reason)}</td>'
-        f"<td>{markup.names(systems, run)}</td></tr>"
-        for (key, reason), systems in found.items()
+        markup.row(markup.name(key), markup.cells(markup.text(reason), markup.names(systems, run)))
+        for (key, reason), systems in lacking.items()
     ]
     caption = "Metrics that were left out, and what they lack."
     content = markup.table("skipped", caption, markup.heads("Metric", "Reason", "Systems"), lines)
@@ -44,16 +43,13 @@ def signatures(run: Run) -> Section | None:
     """Everything that each number depends on."""
     lines = []
     for key in run.keys_in_order:
-        found: dict[str, list[str]] = {}
+        by_line: dict[str, list[str]] = {}
         for system, result in run.items():
             if key in result and result[key].signature is not None:
-                found.setdefault(str(result[key].signature), []).append(system)
-        for line, systems in found.items():
-            whose = markup.names(systems, run) if len(found) > 1 else "all"
-            lines.append(
-                f'<tr><th scope="row">{markup.name(key)}</th><td><code>{markup.text(line)}</code></td>'
-                f"<td>{whose}</td></tr>"
-            )
+                by_line.setdefault(str(result[key].signature), []).append(system)
+        for line, systems in by_line.items():
+            whose = markup.names(systems, run) if len(by_line) > 1 else "all"
+            lines.append(markup.row(markup.name(key), markup.cells(f"<code>{markup.text(line)}</code>", whose)))
     caption = "Everything a number depends on. Numbers may be compared where these lines agree."
     content = markup.table("signatures", caption, markup.heads("Metric", "Signature", "Systems"), lines)
     return Section("signatures", "Signatures", content) if lines else None
@@ -68,5 +64,5 @@ def again(run: Run, command: str | None) -> Section:
         '<button type="button" class="copy" hidden>Copy</button></div>'
         for each in commands
     )
-    said = '<p class="hidden" role="status" id="copied"></p>' if blocks else ""
-    return Section("again", "How to reproduce", f"<p>{note}</p>{blocks}{said}")
+    status = '<p class="hidden" role="status" id="copied"></p>' if blocks else ""
+    return Section("again", "How to reproduce", f"<p>{note}</p>{blocks}{status}")

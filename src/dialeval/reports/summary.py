@@ -16,8 +16,8 @@ from dialeval.analysis.values import metric_of
 from dialeval.core.errors import SettingError
 from dialeval.core.result import Result, Run
 from dialeval.reports import markup
-from dialeval.reports.comparisons import STRONG, legend, mark
-from dialeval.reports.figures import MISSING, plain, shorten, show
+from dialeval.reports.comparisons import STRONG, best_of, legend, mark
+from dialeval.reports.figures import MISSING, plain, shorten, show, show_fixed, show_interval, show_signed
 from dialeval.reports.markup import Section
 
 if TYPE_CHECKING:
@@ -39,36 +39,29 @@ def summary(run: Run, compared: bool = True) -> Section:
         return Section("summary", "Summary", "<p>No metric was computed.</p>")
     places = {key: at for at, key in enumerate(run.keys_in_order)}
     captions = [_CAPTION, *["Further systems, measured by other metrics."] * len(run)]
-    tables = []
+    tables = ""
     for block, caption in zip(blocks(run), captions, strict=False):
-        found = _comparison(block) if compared else None
-        comparison = found if isinstance(found, Comparison) else None
-        tables.append(_table(block, places, caption + _marks(comparison), comparison))
-        tables.append(_differences(comparison) if comparison is not None else "")
-        tables.append(f'<p class="note">Not compared: {markup.text(found)}</p>' if isinstance(found, str) else "")
-    return Section("summary", "Summary", "".join(tables) + _long_names(run))
+        comparison, reason = None, ""
+        if compared and len(block) - len(block.anchors) > 1:
+            try:
+                comparison = compare(block)
+            except SettingError as error:
+                reason = markup.note(f"Not compared: {markup.text(str(error))}")
+        tables += _table(block, places, caption + _marks(comparison), comparison)
+        tables += reason if comparison is None else _differences(comparison)
+    return Section("summary", "Summary", tables + _long_names(run))
 
 
 def blocks(run: Run) -> list[Run]:
-    """The systems that share a metric, directly or through others, together: a table of dashes tells nobody much."""
-    found: list[dict[str, Result]] = []
+    """The systems that share a metric, directly or through others, together: one table would be mostly dashes."""
+    groups: list[dict[str, Result]] = []
     for system, result in run.items():
-        near = [at for at, block in enumerate(found) if any(result.keys() & other.keys() for other in block.values())]
-        first = near[0] if near else len(found)
-        merged = {name: other for at in near for name, other in found[at].items()} | {system: result}
-        found = [block for at, block in enumerate(found) if at not in near]
-        found.insert(first, merged)
-    return [Run(block, run.version) for block in found]
-
-
-def _comparison(run: Run) -> Comparison | str | None:
-    """The comparison of real systems with the first one, why there is none, or nothing where there is but one."""
-    if len(run) - len(run.anchors) < 2:
-        return None
-    try:
-        return compare(run)
-    except SettingError as error:
-        return str(error)
+        near = [at for at, group in enumerate(groups) if any(result.keys() & other.keys() for other in group.values())]
+        first = near[0] if near else len(groups)
+        merged = {name: other for at in near for name, other in groups[at].items()} | {system: result}
+        groups = [group for at, group in enumerate(groups) if at not in near]
+        groups.insert(first, merged)
+    return [Run(group, run.version) for group in groups]
 
 
 def _marks(comparison: Comparison | None) -> str:
@@ -96,13 +89,13 @@ def _table(run: Run, places: Mapping[str, int], caption: str, comparison: Compar
             for name, result in run.items()
         )
         link = f'<a href="#metric-{places[key]}">{markup.name(key)}</a>{_arrow(better)}'
-        lines.append(f'<tr><th scope="row">{link}</th>{cells}</tr>')
+        lines.append(markup.row(link, cells))
     return markup.table("summary", caption, f'<tr><th scope="col">Metric</th>{heads}</tr>', lines)
 
 
 def _rows(run: Run, system: str) -> str:
     rows = {est.level: est.rows for est in run[system].values()}
-    return f'<span class="aside">{", ".join(markup.count(rows[level], str(level)) for level in rows)}</span>'
+    return markup.aside(", ".join(markup.count(rows[level], str(level)) for level in rows))
 
 
 def _role(system: str, result: Result, comparison: Comparison | None) -> str:
@@ -119,28 +112,23 @@ def _better(run: Run, key: str) -> Better | None:
 def _arrow(better: Better | None) -> str:
     if better is None:
         return ""
-    return (
-        f' <span class="way" aria-hidden="true">{_ARROWS[better]}</span><span class="hidden">{better} is better</span>'
-    )
+    return f' <span class="way" aria-hidden="true">{_ARROWS[better]}</span>{markup.hidden(f"{better} is better")}'
 
 
 def _best(run: Run, key: str, better: Better | None) -> list[str]:
     """The real systems with the best value, if there are others."""
     means = {name: result[key].mean for name, result in run.items() if key in result and result.role == "system"}
     known = [mean for mean in means.values() if not math.isnan(mean)]
-    if better is None or len(known) < 2:
-        return []
-    best = max(known) if better == "higher" else min(known)
-    return [name for name, mean in means.items() if mean == best]
+    return best_of(means, better) if len(known) > 1 else []
 
 
 def _mark(row: Difference | None, comparison: Comparison | None) -> str:
-    """Room for two marks in every cell of a table with marks, so that figures stand below each other."""
+    """The marks of a cell; in a table with marks every cell has space for two, so that figures are aligned."""
     if comparison is None:
         return ""
     marks = "" if row is None else mark(row, comparison.settings.alpha)
-    told = "" if row is None or not marks else f'<span class="hidden"> differs, p = {row.adjusted_p:.4f}</span>'
-    return f'<span class="sure"><span aria-hidden="true">{marks}</span>{told}</span>'
+    aloud = markup.hidden(f" differs, p = {row.adjusted_p:.4f}") if row is not None and marks else ""
+    return f'<span class="sure"><span aria-hidden="true">{marks}</span>{aloud}</span>'
 
 
 def _differences(comparison: Comparison) -> str:
@@ -148,7 +136,7 @@ def _differences(comparison: Comparison) -> str:
     tables = "".join(_difference_table(comparison, system) for system in comparison.systems)
     words = "".join(f"<li>{markup.text(line)}</li>" for line in legend(comparison))
     title = f"Differences from {markup.name(comparison.baseline)}"
-    return f'<details class="differences"><summary>{title}</summary>{tables}<ul class="note">{words}</ul></details>'
+    return markup.details(title, f'{tables}<ul class="note">{words}</ul>', "differences")
 
 
 def _difference_table(comparison: Comparison, system: str) -> str:
@@ -161,18 +149,19 @@ def _difference_table(comparison: Comparison, system: str) -> str:
 
 
 def _difference(row: Difference, comparison: Comparison) -> str:
-    sign = "+" if row.difference > 0 else ""
-    interval = f"[{show(row.interval[0])}, {show(row.interval[1])}]" if row.interval else MISSING
-    won = MISSING if row.wins is None else f"{row.wins}, {row.ties}, {row.losses}"
-    p = MISSING if math.isnan(row.adjusted_p) else f"{row.adjusted_p:.4f}"
-    cells = (interval, p, show(row.effect, 2), won, show(row.detectable))
-    difference = f'<td class="figure">{sign}{show(row.difference)}{_mark(row, comparison)}</td>'
-    rest = "".join(f'<td class="figure">{cell}</td>' for cell in cells)
-    return f'<tr><th scope="row">{markup.name(row.key)}</th>{difference}{rest}</tr>'
+    cells = (
+        f"{show_signed(row.difference)}{_mark(row, comparison)}",
+        show_interval(row.interval) if row.interval else MISSING,
+        show_fixed(row.adjusted_p, 4),
+        show(row.effect, 2),
+        MISSING if row.wins is None else f"{row.wins}, {row.ties}, {row.losses}",
+        show(row.detectable),
+    )
+    return markup.row(markup.name(row.key), markup.cells(*cells, kind="figure"))
 
 
 def _long_names(run: Run) -> str:
     """The full text of names that are too long to be shown everywhere."""
     names: Iterable[str] = (plain(name) for name in (*run, *run.keys_in_order))
     long = [f"<li><bdi>{escape(name)}</bdi></li>" for name in names if shorten(name) != name]
-    return f"<details><summary>Names in full</summary><ul>{''.join(long)}</ul></details>" if long else ""
+    return markup.details("Names in full", f"<ul>{''.join(long)}</ul>") if long else ""

@@ -1,6 +1,6 @@
 """The section with transcripts of task dialogues: per dialogue the goal, then what each system did, turn by turn.
 
-It is made from the plain data that a run holds under `transcripts` (see `engine.transcripts`). Every text is escaped.
+It is made from the plain data that a run holds under `transcripts` (`engine.transcripts`). Every text is escaped.
 """
 
 from __future__ import annotations
@@ -22,46 +22,41 @@ _YES, _NO = '<span class="yes">✓ yes</span>', '<span class="no">✗ no</span>'
 
 def transcripts(run: Run) -> Section | None:
     """The section; None for a run without transcripts."""
-    told: Mapping[str, Sequence[_Entry]] = run.details.get("transcripts", {})
-    dialogues: dict[str, dict[str, _Entry]] = {}
-    for system, entries in told.items():
-        for entry in entries:
-            dialogues.setdefault(entry["dialogue"], {})[system] = entry
+    by_system: Mapping[str, Sequence[_Entry]] = run.details.get("transcripts", {})
+    dialogues = markup.by_dialogue(by_system)
     if not dialogues:
         return None
-    lost = sum(not all(entry["success"] for entry in mine.values()) for mine in dialogues.values())
-    total = max((len(rows.offsets) - 1 for system in told if (rows := run[system].rows) is not None), default=0)
+    lost = sum(not all(entry["success"] for entry in systems.values()) for systems in dialogues.values())
+    total = max((len(rows.offsets) - 1 for system in by_system if (rows := run[system].rows) is not None), default=0)
     which = f" of {total:,}, lost ones first" if total > len(dialogues) else ""
-    note = (
-        f'<p class="note">{markup.count(len(dialogues), "dialogue")}{which}; {lost} of them lost by some system. What '
-        "a turn did is what Inform and Success were read from: an offer counts when its word is said while its domain "
-        "is active.</p>"
+    note = markup.note(
+        f"{markup.count(len(dialogues), 'dialogue')}{which}; {lost} of them lost by some system. What a turn did is "
+        "what Inform and Success were read from: an offer counts when its word is said while its domain is active."
     )
     return Section("transcripts", "Task dialogues", note + "".join(map(_dialogue, dialogues, dialogues.values())))
 
 
 def _dialogue(name: str, systems: Mapping[str, _Entry]) -> str:
-    verdicts = "".join(
-        f'<span class="verdict {_kind(entry)}">{markup.name(system)} {_verdict(entry)}</span>'
-        for system, entry in systems.items()
-    )
+    verdicts = "".join(_verdict(system, entry) for system, entry in systems.items())
     goal = next(iter(systems.values()))["domains"]
     inside = _goal(name, goal) + "".join(map(_system, systems, systems.values()))
-    return f'<details class="dialogue"><summary>{markup.name(name)} {verdicts}</summary>{inside}</details>'
+    return markup.details(f"{markup.name(name)} {verdicts}", inside, "dialogue")
 
 
-def _kind(entry: _Entry) -> str:
-    return "won" if entry["success"] else "half" if entry["inform"] else "lost"
-
-
-def _verdict(entry: _Entry) -> str:
-    return "success" if entry["success"] else "inform only" if entry["inform"] else "lost inform"
+def _verdict(system: str, entry: _Entry) -> str:
+    kind, words = (
+        ("won", "success")
+        if entry["success"]
+        else ("half", "inform only")
+        if entry["inform"]
+        else ("lost", "lost inform")
+    )
+    return f'<span class="verdict {kind}">{markup.name(system)} {words}</span>'
 
 
 def _goal(dialogue: str, domains: Sequence[_Entry]) -> str:
     lines = [
-        f'<tr><th scope="row">{markup.text(each["domain"])}</th><td>{_slots(each["wishes"])}</td>'
-        f"<td>{_listed(each['asked'])}</td></tr>"
+        markup.row(markup.text(each["domain"]), markup.cells(_slots(each["wishes"]), _listed(each["asked"])))
         for each in domains
     ]
     caption = f"What the user of {markup.name(dialogue)} wants."
@@ -74,7 +69,7 @@ def _system(system: str, entry: _Entry) -> str:
     for turn in entry["turns"]:
         lines.append(_turn(turn, before))
         before = turn["state"]
-    caption = f'<span class="hidden">What {markup.name(system)} did, turn by turn</span>'
+    caption = markup.hidden(f"What {markup.name(system)} did, turn by turn")
     turns = markup.table("turns", caption, markup.heads("Turn", "Response", "New in the state", "What counts"), lines)
     causes = "".join(
         f"<li>Lost {markup.text(each['lost'])}, {markup.text(each['domain'])}: <strong>{markup.text(each['cause'])}"
@@ -86,12 +81,11 @@ def _system(system: str, entry: _Entry) -> str:
 
 
 def _domains(system: str, entry: _Entry) -> str:
-    lines = [
-        f'<tr><th scope="row">{markup.text(each["domain"])}</th><td>{_YES if each["matched"] else _NO}</td>'
-        f"<td>{_YES if each['complete'] else _NO}</td><td>{_listed(each['told'])}</td></tr>"
-        for each in entry["domains"]
-    ]
-    caption = f'<span class="hidden">The verdict on {markup.name(system)} by domain</span>'
+    lines = []
+    for each in entry["domains"]:
+        verdicts = (_YES if each[name] else _NO for name in ("matched", "complete"))
+        lines.append(markup.row(markup.text(each["domain"]), markup.cells(*verdicts, _listed(each["told"]))))
+    caption = markup.hidden(f"The verdict on {markup.name(system)} by domain")
     heads = markup.heads("Domain", "Offer meets the goal", "All asked was told", "Told")
     return markup.table("verdicts", caption, heads, lines)
 
@@ -102,18 +96,15 @@ def _turn(turn: _Entry, before: Mapping[str, Mapping[str, str]]) -> str:
         for domain, slots in turn["state"].items()
         if (new := {slot: value for slot, value in slots.items() if before.get(domain, {}).get(slot) != value})
     }
-    state = "".join(
-        f"<div>{markup.text(domain)}: {_slots(slots)}</div>" for domain, slots in changed.items()
-    ) + "".join(f'<div class="aside">without {_listed(gone)}</div>' for gone in [_gone(turn["state"], before)] if gone)
+    state = "".join(f"<div>{markup.text(domain)}: {_slots(slots)}</div>" for domain, slots in changed.items())
+    if gone := _gone(turn["state"], before):
+        state += f'<div class="aside">without {_listed(gone)}</div>'
     source = '<div class="aside">the true state</div>' if turn["true_state"] and state else ""
     active = _listed(turn["active"]) if turn["active"] else "none"
     how = " (estimated)" if turn["estimated"] else ""
-    steps = "".join(map(_step, turn["steps"]))
-    return (
-        f'<tr><th scope="row">{int(turn["turn"])}</th>'
-        f'<td class="said">{markup.text(turn["response"], most=SHOWN_LENGTH)}</td>'
-        f'<td>{state}{source}</td><td>{steps}<div class="aside">active: {active}{how}</div></td></tr>'
-    )
+    steps = "".join(map(_step, turn["steps"])) + f'<div class="aside">active: {active}{how}</div>'
+    response = markup.cells(markup.text(turn["response"], most=SHOWN_LENGTH), kind="said")
+    return markup.row(str(int(turn["turn"])), response + markup.cells(state + source, steps))
 
 
 def _gone(state: Mapping[str, Mapping[str, str]], before: Mapping[str, Mapping[str, str]]) -> list[str]:

@@ -1,11 +1,11 @@
 // One row in full: the context, the references, and what every system said, side by side with its scores.
 
-const SHOWN = 1500; // characters of a text that are shown until one asks for more
+const SHOWN = 1500; // characters of a text that are shown until the rest is asked for
 
 // A text with the searched words marked; a very long one is cut, and a button shows the rest.
 const fullText = (text, words) => {
   const holder = make("div", { class: "text" });
-  const fill = (part) => holder.replaceChildren(...marked(part, words));
+  const fill = (part) => holder.replaceChildren(marked(part, words));
   if (text.length <= SHOWN) {
     fill(text);
     return holder;
@@ -27,13 +27,11 @@ const fullText = (text, words) => {
 const marked = (text, words) => {
   const shown = visible(text);
   const holder = make("bdi", { dir: "auto" });
-  if (!words.length) holder.append(shown);
-  else {
-    const wanted = words.map((word) => word.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")).join("|");
-    // Split by a group: every second part is a match.
-    shown.split(new RegExp(`(${wanted})`, "iu")).forEach((part, at) => holder.append(at % 2 ? make("mark", {}, part) : part));
-  }
-  return [holder];
+  const wanted = words.map((word) => word.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")).join("|");
+  // Split by a group: every second part is a match.
+  const parts = words.length ? shown.split(new RegExp(`(${wanted})`, "iu")) : [shown];
+  parts.forEach((part, at) => holder.append(at % 2 ? make("mark", {}, part) : part));
+  return holder;
 };
 
 const listOf = (texts, words, kind) =>

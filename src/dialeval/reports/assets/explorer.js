@@ -10,11 +10,11 @@ const FRESH = {
 
 const { groups, texts } = JSON.parse(document.getElementById("explorer-data").textContent);
 
-// The state in the address: `#explorer?search=...`; what is as in the beginning is left out.
+// The state in the address: `#explorer?search=...`; defaults are left out.
 const toAddress = (state) => {
-  const told = Object.entries(state).filter(([name, value]) => value !== FRESH[name] && value !== null);
-  const inside = new URLSearchParams(told.map(([name, value]) => [name, value === true ? "1" : String(value)]));
-  return told.length ? `#explorer?${inside}` : "#explorer";
+  const changed = Object.entries(state).filter(([name, value]) => value !== FRESH[name] && value !== null);
+  const parameters = new URLSearchParams(changed.map(([name, value]) => [name, value === true ? "1" : String(value)]));
+  return changed.length ? `#explorer?${parameters}` : "#explorer";
 };
 
 const whole = (text, below) => (/^\d{1,9}$/.test(text ?? "") && Number(text) < below ? Number(text) : null);
@@ -22,21 +22,21 @@ const number = (text) => (text === null || text.trim() === "" || Number.isNaN(Nu
 
 const fromAddress = (hash) => {
   if (!hash.startsWith("#explorer?")) return null;
-  const told = new URLSearchParams(hash.slice("#explorer?".length));
-  const group = whole(told.get("group"), groups.length) ?? 0;
+  const parameters = new URLSearchParams(hash.slice("#explorer?".length));
+  const group = whole(parameters.get("group"), groups.length) ?? 0;
   const { systems, keys, rows } = groups[group];
   return {
     group,
-    search: told.get("search") ?? "",
-    key: whole(told.get("key"), keys.length) ?? 0,
-    system: whole(told.get("system"), systems.length) ?? 0,
-    minus: whole(told.get("minus"), systems.length),
-    sort: Object.hasOwn(SORTS, told.get("sort")) ? told.get("sort") : "file",
-    low: number(told.get("low")),
-    high: number(told.get("high")),
-    dialogue: told.get("dialogue") ?? "",
-    disagree: told.get("disagree") === "1",
-    row: whole(told.get("row"), rows.length) ?? 0,
+    search: parameters.get("search") ?? "",
+    key: whole(parameters.get("key"), keys.length) ?? 0,
+    system: whole(parameters.get("system"), systems.length) ?? 0,
+    minus: whole(parameters.get("minus"), systems.length),
+    sort: Object.hasOwn(SORTS, parameters.get("sort")) ? parameters.get("sort") : "file",
+    low: number(parameters.get("low")),
+    high: number(parameters.get("high")),
+    dialogue: parameters.get("dialogue") ?? "",
+    disagree: parameters.get("disagree") === "1",
+    row: whole(parameters.get("row"), rows.length) ?? 0,
   };
 };
 
@@ -46,10 +46,10 @@ class Explorer {
     this.build(place);
     this.open(this.state.group);
     addEventListener("hashchange", () => {
-      const told = fromAddress(location.hash);
-      if (!told) return;
-      this.state = told;
-      this.open(told.group);
+      const state = fromAddress(location.hash);
+      if (!state) return;
+      this.state = state;
+      this.open(state.group);
       document.getElementById("explorer").scrollIntoView();
     });
     if (fromAddress(location.hash)) document.getElementById("explorer").scrollIntoView();
@@ -106,7 +106,7 @@ class Explorer {
     };
     for (const [name, parse] of Object.entries(read)) {
       const typed = controls[name].tagName === "INPUT";
-      let waiting = null; // each its own: who goes on to the next field quickly loses nothing
+      let waiting = null; // one timer per field: typing in the next one must not cancel it
       controls[name].addEventListener("input", () => {
         clearTimeout(waiting);
         waiting = setTimeout(() => {
@@ -157,14 +157,14 @@ class Explorer {
     sort.value = this.state.sort;
   }
 
-  // Find and order the rows anew; the first of them is open unless the address names another.
+  // Filter and sort the rows again; the first of them is open unless the address names another.
   update(kept = null) {
     const { state, rows } = this;
     const started = performance.now();
     this.values = rows.values(state.key, state.system, state.minus);
     const found = rows.find(state, this.values);
     state.row = found.includes(kept) ? kept : (found[0] ?? 0);
-    this.words = state.search.toLowerCase().split(/\s+/).filter(Boolean);
+    this.words = searched(state);
     this.list.fill(found, state.row);
     this.showRow(found.length === 0);
     const total = rows.count.toLocaleString("en");

@@ -1,28 +1,28 @@
-// A list of any length of which only the lines in sight exist: a listbox with one active line, moved by keys.
+// A virtualised list: only visible lines are in the DOM. A listbox with one active line, moved by keys.
 
 const LINE = 78; // pixels; the style sheet says the same
 const AHEAD = 6; // lines beyond the edge
 
 class List {
-  // `draw(item)` gives the content of a line; `chosen(item)` is told which line is active; `entered()` that it is opened.
+  // `draw(item)` returns the content of a line; `chosen(item)` is called when a line becomes active, `entered()` on Enter.
   constructor(box, { draw, chosen, entered }) {
     Object.assign(this, { box, draw, chosen, entered, items: [], at: 0 });
-    this.room = make("div", { class: "room", role: "presentation" });
-    box.replaceChildren(this.room);
+    this.canvas = make("div", { class: "canvas", role: "presentation" });
+    box.replaceChildren(this.canvas);
     box.addEventListener("scroll", () => this.show(), { passive: true });
     box.addEventListener("keydown", (event) => this.key(event));
-    this.room.addEventListener("click", (event) => {
+    this.canvas.addEventListener("click", (event) => {
       const line = event.target.closest("[data-at]");
       if (line) this.move(Number(line.dataset.at));
     });
     new ResizeObserver(() => this.show()).observe(box);
   }
 
-  // Show other items, the given one active.
+  // Replace the items; the given one is active.
   fill(items, active) {
     this.items = items;
     this.at = Math.max(0, items.indexOf(active));
-    this.room.style.height = `${items.length * LINE}px`;
+    this.canvas.style.height = `${items.length * LINE}px`;
     this.box.scrollTop = Math.max(0, this.at * LINE - this.box.clientHeight / 3);
     this.show(true);
   }
@@ -64,7 +64,7 @@ class List {
       line.append(...this.draw(this.items[at]));
       lines.push(line);
     }
-    this.room.replaceChildren(...lines);
+    this.canvas.replaceChildren(...lines);
     if (this.items.length && this.at >= first && this.at < stop) {
       this.box.setAttribute("aria-activedescendant", `line-${this.at}`);
     } else {

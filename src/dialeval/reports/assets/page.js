@@ -1,4 +1,4 @@
-// The page itself: colours by choice, commands to copy. What needs a script is hidden until it works.
+// The page itself: choice of colours, commands to copy. Controls that need a script are hidden until it runs.
 
 const CHOICES = ["auto", "light", "dark"];
 const STORED = "dialeval-colours";
@@ -29,7 +29,7 @@ paint(colours);
 
 const setTheme = (button) => {
   const now = document.getElementById("theme-now");
-  const tell = () => {
+  const label = () => {
     now.textContent = colours[0].toUpperCase() + colours.slice(1);
     button.setAttribute("aria-label", `Colours: ${colours}`);
   };
@@ -38,9 +38,9 @@ const setTheme = (button) => {
     colours = CHOICES[(CHOICES.indexOf(colours) + 1) % CHOICES.length];
     paint(colours);
     remember(colours);
-    tell();
+    label();
   });
-  tell();
+  label();
 };
 
 const copied = async (text) => {

@@ -1,4 +1,4 @@
-// Interactive plots: drawn when they come into sight, with the page's own tooltip, which shows text and nothing else.
+// Interactive plots: drawn when they scroll into view, with a tooltip that shows text and nothing else.
 
 const { charts, filled, config } = JSON.parse(document.getElementById("plots-data").textContent);
 const tip = make("div", { class: "tip", hidden: true, role: "presentation" });

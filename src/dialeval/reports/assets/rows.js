@@ -2,12 +2,15 @@
 
 const DISAGREE = 1; // standard deviations between two systems from which on they disagree
 
+// The words that are searched for.
+const searched = (state) => state.search.toLowerCase().split(/\s+/).filter(Boolean);
+
 class Rows {
   constructor(group, texts) {
     this.group = group;
     this.texts = texts;
     this.count = group.rows.length;
-    // What belongs to a dialogue is told once for it, and belongs to all its rows.
+    // A value of a dialogue is stored once and holds for all its rows.
     this.scores = group.scores.map((systems, key) =>
       group.keys[key].level === "turn"
         ? systems
@@ -39,8 +42,7 @@ class Rows {
 
   // Which rows the state asks for.
   find(state, values) {
-    const words = state.search.toLowerCase().split(/\s+/).filter(Boolean);
-    const tests = words.map((word) => this.holding(word));
+    const tests = searched(state).map((word) => this.holding(word));
     const wanted = state.dialogue.toLowerCase();
     if (wanted) tests.push((row) => this.dialogueName(row).toLowerCase().includes(wanted));
     if (state.low !== null) tests.push((row) => values[row] >= state.low);
@@ -56,7 +58,7 @@ class Rows {
     return this.order(found, values, state.sort);
   }
 
-  // Whether a row holds a word, in one of its texts or in its dialogue's name. Texts are looked through once each.
+  // Whether a row holds a word, in one of its texts or in its dialogue's name. Each distinct text is searched once.
   holding(word) {
     const seen = this.textsWith(word);
     const names = (this.group.dialogues ?? []).map((name) => name.toLowerCase().includes(word));
@@ -68,7 +70,7 @@ class Rows {
 
   textsWith(word) {
     if (!this.hits.has(word)) {
-      if (this.hits.size > 20) this.hits.clear(); // one entry for each word ever typed would only grow
+      if (this.hits.size > 20) this.hits.clear(); // otherwise it grows with every word ever typed
       this.lowered ??= this.texts.map((text) => text.toLowerCase());
       this.hits.set(word, Uint8Array.from(this.lowered, (text) => text.includes(word)));
     }

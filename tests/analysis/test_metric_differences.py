@@ -1,4 +1,4 @@
-"""Williams' test by its formula and by simulation, the permutation test by all permutations."""
+"""Williams' test by its formula and by simulation, the permutation test by all permutations, and the control."""
 
 from __future__ import annotations
 
@@ -9,7 +9,18 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dialeval.analysis.dependent import Pair, permutation_ps, williams
+import dialeval
+from analysis.test_agreement import rated
+from dialeval.analysis.agreement import agree
+from dialeval.analysis.matching import RatedRows
+from dialeval.analysis.metric_differences import (
+    MetricDifference,
+    Pair,
+    metric_differences,
+    not_above_control,
+    permutation_ps,
+    williams,
+)
 
 
 def test_williams_by_hand() -> None:
@@ -71,3 +82,53 @@ def test_equal_metrics_and_constant_ones() -> None:
     assert one == 1
     assert math.isnan(none)
     assert permutation_ps([], 9, 99, 1) == []
+
+
+def test_a_control_without_figures_flags_nobody() -> None:
+    rows = [{**row, "response": f"w{number} x"} for number, row in enumerate(rated())]
+    found = dialeval.agreement(rows, metrics="chrf", resamples=5)
+    assert found["length"]["turn"].reason == "the metric gives the same value to every row"
+    assert found["chrf"]["turn"].n == 60
+    assert found.not_above_control == []
+
+
+def test_metrics_that_are_better_when_lower_count_the_other_way() -> None:
+    human = np.arange(50.0) % 9
+    rows = RatedRows(
+        ["a"], np.zeros(50, np.int64), np.arange(50), human, np.zeros(50, np.bool_),
+        {"unigram-kl-div": -human + np.cos(np.arange(50)), "length": np.arange(50.0) % 2},
+    )  # fmt: skip
+    found = agree(rows, [np.array([value]) for value in human], "overall", resamples=10)
+    assert found["unigram-kl-div"]["turn"].pearson < -0.9
+    assert found.differences[0].pearson[0] > 0.9
+    assert found.not_above_control == []
+
+
+def difference(first: str, second: str, r: tuple[float, float], p: float) -> MetricDifference:
+    return MetricDifference(first, second, "turn", 50, r, 1.0, p, 0.5)
+
+
+def test_a_metric_is_above_the_control_if_its_r_is_and_the_test_says_so() -> None:
+    keys = ["a", "b", "c", "d", "length"]
+    found = [
+        difference("a", "length", (0.5, 0.3), 0.04),
+        difference("length", "b", (0.3, 0.5), 0.04),
+        difference("c", "length", (0.5, 0.3), 0.05),
+        difference("d", "length", (0.1, 0.3), 0.001),
+        difference("c", "d", (0.9, 0.1), 0.001),
+    ]
+    assert not_above_control(found, keys) == ["c", "d"]
+    assert not_above_control(found, keys[:-1]) == []
+
+
+def test_pairs_of_too_few_points_are_not_tested() -> None:
+    human = np.array([1.0, 2.0, 4.0, 3.0])
+    rows = RatedRows(
+        ["a"], np.zeros(4, np.int64), np.arange(4), human, np.zeros(4, np.bool_),
+        {"x": np.array([1.0, 3.0, 2.0, 5.0]), "y": human**2, "z": np.array([1.0, 2.0, 0.0, np.nan])},
+    )  # fmt: skip
+    (found,) = metric_differences(rows, ["x", "y", "z"], "turn", 50, 1)
+    assert (found.first, found.second, found.n) == ("x", "y", 4)
+    assert found.pearson == pytest.approx(
+        (stats.pearsonr(rows.metrics["x"], human)[0], stats.pearsonr(human**2, human)[0])
+    )

@@ -1,0 +1,23 @@
+"""Plain data for JSON: null for NaN and infinities, and the layout of every JSON file that people may open."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+
+def null_for_nan(value: Any) -> Any:
+    """Plain data with None for every float that is not finite, and lists for tuples."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {key: null_for_nan(inner) for key, inner in value.items()}
+    return [null_for_nan(inner) for inner in value] if isinstance(value, list | tuple) else value
+
+
+def dump(document: Any) -> bytes:
+    """A document as indented JSON with a line feed at its end."""
+    import orjson
+
+    return orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)

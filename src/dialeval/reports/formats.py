@@ -1,0 +1,138 @@
+"""A table in every format that reports are written in: CSV, Markdown, LaTeX, and the terminal.
+
+Tables for people are a `Table` of texts, whose first column holds names; CSV and JSON take values and keep every digit.
+Names are escaped for their format here; the other cells are figures that were written for that format, unless `figure`
+says how to write them.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from dialeval.core import jsondata
+from dialeval.reports.figures import plain
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+    from rich.table import Table as RichTable
+
+GAP = 3
+"""Blanks between two columns in the terminal."""
+
+
+class Table(NamedTuple):
+    """A head and rows of equally many cells, names first."""
+
+    head: Sequence[str]
+    rows: Sequence[Sequence[str]]
+
+
+def to_json(subject: Any) -> str:
+    """What the `to_dict` of a run, a comparison or an agreement gives, as indented JSON with every digit."""
+    return jsondata.dump(subject.to_dict()).decode()
+
+
+def csv_text(fields: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
+    """A line of fields and a line per row, all digits; what is None or NaN is empty."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(fields)
+    writer.writerows([_csv_cell(value) for value in row] for row in rows)
+    return out.getvalue()
+
+
+def _csv_cell(value: object) -> object:
+    if isinstance(value, float):
+        return "" if math.isnan(value) else repr(float(value))
+    return "" if value is None else value
+
+
+def markdown(text: str) -> str:
+    """A text in which nothing is markup."""
+    # Entities rather than backslashes for what could open a tag: some renderers of tables ignore backslashes there.
+    text = plain(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return re.sub(r"([\\`*_\[\]|~$!])", r"\\\1", text)
+
+
+def markdown_table(table: Table, figure: Callable[[str], str] = str) -> str:
+    """A table as GitHub renders it, figures at the right."""
+    lines = [[markdown(cell) for cell in table.head], ["---", *("---:" for _ in table.head[1:])]]
+    lines += [[markdown(name), *map(figure, cells)] for name, *cells in table.rows]
+    return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
+
+
+_LATEX = str.maketrans(
+    {char: f"\\{char}" for char in "&%$#_{}"}
+    | {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "–": "--"}
+    | {"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}"}
+)
+
+
+def latex(text: str) -> str:
+    """A text in which nothing is a command."""
+    return plain(text).translate(_LATEX)
+
+
+def latex_lines(columns: int, *tables: Table, figure: Callable[[str], str] = str) -> list[str]:
+    """The lines of one tabular with booktabs rules and so many columns, tables one below the other."""
+    lines = [r"\begin{tabular}{l" + "r" * (columns - 1) + "}", r"\toprule"]
+    for number, table in enumerate(tables):
+        lines += [r"\midrule"] if number else []
+        rows = [[latex(name), *map(figure, cells)] for name, *cells in table.rows]
+        head, *rest = (" & ".join(cells) + r" \\" for cells in ([latex(cell) for cell in table.head], *rows))
+        lines += [head, r"\midrule", *rest]
+    return [*lines, r"\bottomrule", r"\end{tabular}"]
+
+
+def rich_table(columns: Iterable[Sequence[str]]) -> RichTable:
+    """A table for a rich console from its columns, each with its head."""
+    from rich import box
+    from rich.table import Table as RichTable
+    from rich.text import Text
+
+    heads, *lines = zip(*columns, strict=True)
+    # Text, not str: a name such as [bold] is a name, not markup.
+    drawn = RichTable(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1))
+    for head in heads:
+        drawn.add_column(Text(head), overflow="fold")
+    for cells in lines:
+        drawn.add_row(*map(Text, cells))
+    return drawn
+
+
+@dataclass(frozen=True)
+class LaidOut:
+    """A rich renderable whose parts depend on the width of the console that it is printed to."""
+
+    parts: Callable[[int], Iterable[RenderableType]]
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        yield from self.parts(options.max_width)
+
+
+def fitting_tables(names: Sequence[str], columns: Sequence[Sequence[str]], width: int) -> Iterator[RichTable]:
+    """Columns of figures, aligned right, beside their names; those that do not fit the width stand in a table below."""
+    from rich.cells import cell_len
+
+    widths = [max(map(cell_len, column)) for column in columns]
+    padded = [[" " * (w - cell_len(cell)) + cell for cell in column] for w, column in zip(widths, columns, strict=True)]
+    for start, end in _fit(widths, width - max(map(cell_len, names))):
+        yield rich_table([names, *padded[start:end]])
+
+
+def _fit(widths: Sequence[int], available: int) -> Iterator[tuple[int, int]]:
+    """Cut columns into stretches that fit; a column wider than what is available stands alone."""
+    start, used = 0, 0
+    for number, width in enumerate(widths):
+        if number > start and used + width + GAP > available:
+            yield start, number
+            start, used = number, 0
+        used += width + GAP
+    yield start, len(widths)

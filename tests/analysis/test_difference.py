@@ -1,0 +1,82 @@
+"""One system against a baseline: what is tested, what is not and why, and the effect over clusters."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from dialeval.analysis.difference import Baseline, Difference, Settings, Test
+from dialeval.core.arrays import Floats, Ints
+from dialeval.core.fold import Estimate
+from dialeval.core.result import Result
+from dialeval.core.rowtable import RowTable
+from dialeval.core.signature import Signature
+
+SETTINGS = Settings(resamples=200, trials=400)
+
+
+def result(items: Floats | list[float], offsets: Ints | None = None, key: str = "bleu-4") -> Result:
+    values = np.array(items, np.float64)
+    known = values[~np.isnan(values)]
+    mean = float(known.mean()) if len(known) else math.nan
+    estimate = Estimate(mean, 0.0, len(values), len(known), items=values, signature=Signature.of(key, n=4))
+    return Result({key: estimate}, rows=RowTable(np.arange(len(values) + 1) if offsets is None else offsets))
+
+
+def difference(left: Result, right: Result, settings: Settings = SETTINGS) -> Difference:
+    keys = list(left)
+    (row,) = Baseline("a", left, settings, keys).against("b", right, keys)
+    return row
+
+
+@pytest.mark.parametrize("test", ["randomisation", "bootstrap"])
+def test_one_cluster_cannot_be_tested_and_two_can(test: Test) -> None:
+    settings = replace(SETTINGS, test=test)
+    one = difference(result([1.0, 2.0], np.array([0, 2])), result([2.0, 4.0], np.array([0, 2])), settings)
+    assert (one.difference, one.reason, one.interval) == (1.5, "too little could be scored", None)
+    assert math.isnan(one.p)
+    two = difference(result([1.0, 2.0]), result([2.0, 4.0]), settings)
+    assert two.reason is None
+    assert two.interval is not None
+    assert 0 < two.p <= 1
+
+
+def test_rows_that_one_side_lacks_count_on_neither() -> None:
+    row = difference(result([1.0, math.nan, 3.0, 5.0]), result([2.0, 9.0, math.nan, 5.0]))
+    assert (row.baseline_mean, row.mean, row.rows, row.of) == (3.0, 3.5, 2, 4)
+    assert (row.wins, row.ties, row.losses) == (1, 1, 0)
+    nothing = difference(result([math.nan, 1.0, 2.0]), result([1.0, math.nan, math.nan]))
+    assert nothing.rows == 0
+    assert nothing.reason == "too little could be scored"
+
+
+def test_where_lower_is_better_the_lower_value_wins() -> None:
+    row = difference(result([1.0, 2.0, 3.0], key="jsd-o-t-x"), result([0.0, 2.0, 4.5], key="jsd-o-t-x"))
+    assert (row.better, row.wins, row.ties, row.losses) == ("lower", 1, 1, 1)
+    assert row.worse
+    assert not replace(row, difference=-0.1).worse
+    assert not replace(row, better=None).worse
+
+
+def test_the_effect_is_over_means_of_clusters() -> None:
+    offsets = np.array([0, 2, 3, 5])
+    left = result([0.0, 0.0, 0.0, 0.0, 0.0], offsets)
+    row = difference(left, result([1.0, 3.0, 5.0, math.nan, 3.0], offsets))
+    away = np.array([2.0, 5.0, 3.0])
+    assert row.effect == pytest.approx(away.mean() / away.std(ddof=1))
+
+
+def test_a_dialogue_that_nobody_was_scored_in_is_left_out_of_the_effect() -> None:
+    offsets = np.array([0, 1, 3, 4])
+    row = difference(result([0.0] * 4, offsets), result([1.0, math.nan, math.nan, 2.0], offsets))
+    assert row.effect == pytest.approx(1.5 / np.std([1, 2], ddof=1))
+
+
+def test_json_has_null_for_what_is_unknown() -> None:
+    plain = difference(result([1.0]), result([2.0])).to_dict()
+    assert plain["p"] is None
+    assert plain["interval"] is None
+    assert plain["mean"] == 2.0

@@ -1,0 +1,72 @@
+"""The points of a metric at each level, and why there are none."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from dialeval.analysis.correlation import MeanPoints, Points
+from dialeval.analysis.levels import NoPointsError, points_of, points_over, used_rows
+from dialeval.analysis.matching import RatedRows
+
+NAN = float("nan")
+ROWS = RatedRows(
+    systems=["a", "b", "c"],
+    system=np.array([0, 0, 1, 1, 2, -1]),
+    dialogue=np.array([0, 0, 0, 1, 1, 1]),
+    human=np.array([1.0, 2.0, 3.0, 5.0, NAN, 4.0]),
+    whole=np.array([False, False, False, True, False, False]),
+    metrics={"m": np.array([2.0, 4.0, NAN, 1.0, 7.0, 3.0])},
+)
+
+
+def test_rows_need_both_values_and_what_the_level_asks() -> None:
+    assert used_rows(ROWS, "m", "turn").tolist() == [0, 1, 5]
+    assert used_rows(ROWS, "m", "dialogue").tolist() == [0, 1, 3, 5]
+    assert used_rows(ROWS, "m", "system").tolist() == [0, 1, 3]
+
+
+def test_a_turn_is_a_point() -> None:
+    points = points_of(ROWS, "m", "turn")
+    assert isinstance(points, Points)
+    assert (points.first.tolist(), points.second.tolist()) == ([2, 4, 3], [1, 2, 4])
+    assert points.clusters.tolist() == [0, 0, 1]
+
+
+def test_a_dialogue_of_a_system_is_the_mean_of_its_rows() -> None:
+    points = points_over(ROWS, "m", used_rows(ROWS, "m", "dialogue"), "dialogue")
+    assert sorted(zip(points.first.tolist(), points.second.tolist(), points.clusters.tolist(), strict=True)) == [
+        (1.0, 5.0, 1),
+        (3.0, 1.5, 0),
+        (3.0, 4.0, 1),
+    ]
+
+
+def test_systems_are_means_of_what_is_drawn() -> None:
+    rows = replace(ROWS, human=np.arange(6.0), metrics={"m": np.array([1.0, 3.0, 4.0, 4.0, 9.0, 0.0])})
+    points = points_of(rows, "m", "system")
+    assert isinstance(points, MeanPoints)
+    first, second = points.means(np.ones((1, 2), np.int64))
+    assert (first.tolist(), second.tolist()) == ([[2, 4, 9]], [[0.5, 2.5, 4]])
+
+
+@pytest.mark.parametrize(
+    ("change", "level", "n", "reason"),
+    [
+        ({"of_dialogues": frozenset({"m"})}, "turn", 0, "scores whole dialogues"),
+        ({"metrics": {"m": np.full(6, NAN)}}, "turn", 0, "no rated row could be scored"),
+        ({"whole": np.ones(6, np.bool_)}, "turn", 0, "whole dialogues were rated"),
+        ({"system": np.full(6, -1)}, "system", 0, "no rated row names its system"),
+        ({"human": np.full(6, NAN)}, "dialogue", 0, "no row has both values"),
+        ({}, "system", 2, "2 systems cannot be correlated; 3 can"),
+        ({"metrics": {"m": np.ones(6)}}, "turn", 4, "the metric gives the same value to every row"),
+        ({"human": np.ones(6)}, "turn", 4, "all human scores are the same"),
+    ],
+)
+def test_no_points_have_a_reason(change: dict[str, object], level: str, n: int, reason: str) -> None:
+    rows = replace(ROWS, **change)  # type: ignore[arg-type]
+    with pytest.raises(NoPointsError, match=reason) as raised:
+        points_of(rows, "m", level)
+    assert raised.value.n == n

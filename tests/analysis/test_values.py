@@ -1,0 +1,87 @@
+"""Values of a system under cluster counts: against evaluating the rows that were taken, and why some cannot be."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import dialeval
+from dialeval.analysis import values as module
+from dialeval.analysis.values import Values, cluster_sums, metric_of
+from dialeval.core.fold import Estimate, Level
+from dialeval.core.result import Result
+from dialeval.core.rowtable import RowTable
+from dialeval.core.signature import Signature
+
+TEXTS = ["the cat sat", "a dog", "the dog ran by", "", "a cat", "the the the"]
+
+
+@pytest.fixture
+def result() -> Result:
+    rows = [{"dialog_id": f"d{number // 2}", "response": text} for number, text in enumerate(TEXTS)]
+    return dialeval.evaluate(rows, metrics="length,distinct")["system"]
+
+
+def test_counts_give_what_scoring_the_taken_dialogues_gives(result: Result) -> None:
+    values = Values.of(result)
+    assert (values.clusters, values.keys) == (3, ["length", "distinct-1", "distinct-2"])
+    for counts in ([1, 1, 1], [2, 0, 1], [0, 3, 0]):
+        taken = [text for cluster, times in enumerate(counts) for text in TEXTS[2 * cluster : 2 * cluster + 2] * times]
+        anew = dialeval.evaluate(taken, metrics="length,distinct")["system"]
+        found = values.by_key([np.array([counts])])
+        assert {key: each[0] for key, each in found.items()} == pytest.approx({key: anew[key].mean for key in anew})
+
+
+def test_only_metrics_that_count_kinds(result: Result) -> None:
+    assert Values.of(result).of_kinds.keys == ["distinct-1", "distinct-2"]
+    assert Values.of(result, ["length"]).of_kinds.by_key([]) == {}
+
+
+def test_nothing_drawn_gives_no_values(result: Result) -> None:
+    assert Values.of(result).under([]).shape == (0, 3)
+
+
+def test_why_a_key_has_no_values(result: Result, monkeypatch: pytest.MonkeyPatch) -> None:
+    length = result["length"]
+    changed = {
+        "no items": replace(length, items=None),
+        "other rows": replace(length, items=np.zeros(4)),
+        "no signature": replace(result["distinct-1"], signature=None),
+        "not installed": replace(result["distinct-1"], signature=Signature.of("nobody-s")),
+    }
+    reasons = Values.of(replace(result, estimates={**result, **changed})).reasons
+    assert list(reasons) == list(changed)
+    assert reasons["no items"] == "the run holds no values of single rows for it"
+    assert reasons["other rows"] == "it has 4 values for 6 rows"
+    assert reasons["no signature"] == reasons["not installed"]
+    assert "not installed here" in reasons["not installed"]
+    bare = replace(result, contributions={})
+    assert "score the responses again" in Values.of(bare).reasons["distinct-1"]
+    monkeypatch.setattr(module, "KEPT_ROWS", 5)
+    assert "kept for up to 5 rows" in Values.of(bare).reasons["distinct-1"]
+
+
+def test_without_a_row_table_rows_stand_alone() -> None:
+    def estimate(size: int, level: Level) -> Estimate:
+        return Estimate(0.0, 0.0, size, size, items=np.zeros(size), level=level)
+
+    turns, dialogues = estimate(4, Level.TURN), estimate(9, Level.DIALOGUE)
+    assert Values.of(Result({"t": turns})).clusters == 4
+    assert Values.of(Result({"d": dialogues})).clusters == 9
+    assert Values.of(Result({"t": turns, "d": dialogues})).clusters == 4, "a turn is a row, a dialogue is not"
+    assert Values.of(Result({"t": turns}, rows=RowTable(np.array([0, 1, 4])))).clusters == 2
+
+
+def test_cluster_sums_leave_unknown_items_out() -> None:
+    items = np.array([1.0, np.nan, 2.0, 4.0])
+    assert cluster_sums(items, np.array([0, 2, 4])).tolist() == [[1, 1], [6, 2]]
+    assert cluster_sums(items, np.arange(5)).tolist() == [[1, 1], [0, 0], [2, 1], [4, 1]]
+    assert cluster_sums(items[:2], np.array([0, 3, 4])).tolist() == [[1, 1], [0, 0]], "a value per dialogue"
+
+
+def test_the_metric_of_an_estimate_is_read_from_its_signature(result: Result) -> None:
+    metric = metric_of(result["distinct-2"])
+    assert str(metric) == "distinct-2"
+    assert metric_of(replace(result["distinct-2"], signature=None)) is None

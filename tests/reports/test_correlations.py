@@ -1,0 +1,51 @@
+"""The section on metrics that move together."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from dialeval.core.fold import Estimate
+from dialeval.core.result import Result, Run
+from dialeval.reports.correlations import MOST_SYSTEMS, correlations
+from reports.test_html import Page
+
+
+def result(**items: list[float]) -> Result:
+    columns = {key: np.array(values) for key, values in items.items()}
+    return Result({key: Estimate(0.0, 0.0, len(c), len(c), items=c) for key, c in columns.items()})
+
+
+TWO = result(x=[1.0, 2.0, 3.0, 4.0], y=[4.0, 3.0, 2.0, 1.0], z=[0.0, 0.0, 0.0, math.nan])
+
+
+def test_a_cell_for_every_two_metrics() -> None:
+    section = correlations(Run({"a": TWO}, "0"))
+    assert section is not None
+    page = Page(section.content)
+    assert [attrs["class"] for attrs in page.of("td") if attrs] == ["figure less-5", "figure", "figure"]
+    assert "-1.00" in page.text
+    assert page.text.count("–") == 2
+    assert page.of("details") == [{"open": None}]
+
+
+def test_a_correlation_near_zero_has_no_shade_and_no_sign() -> None:
+    flat = result(x=[1.0, 2.0, 3.0, 4.0, 5.0], y=[2.0, 5.0, 3.0, 1.0, 4.0])
+    section = correlations(Run({"a": flat}, "0"))
+    assert section is not None
+    assert '<td class="figure none">0.00</td>' in section.content
+
+
+def test_nothing_to_correlate_has_no_section() -> None:
+    floor = replace(TWO, role="floor")
+    for other in (Result({}), result(x=[1.0, 2.0, 3.0]), result(x=[1.0, 2.0], y=[1.0, 2.0]), floor):
+        assert correlations(Run({"a": other}, "0")) is None
+
+
+def test_of_many_systems_the_first_are_shown() -> None:
+    section = correlations(Run({f"s{number}": TWO for number in range(MOST_SYSTEMS + 2)}, "0"))
+    assert section is not None
+    assert section.content.count("<table") == MOST_SYSTEMS
+    assert "2 further tables left out." in Page(section.content).text

@@ -1,0 +1,45 @@
+"""Failed dialogues as text, CSV and JSON."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from types import SimpleNamespace
+from typing import Any
+
+from dialeval.reports.failures import FIELDS, failure_rows, failures_csv, failures_json, failures_table
+
+
+def lost(dialogue: str, *causes: str) -> Any:
+    """As much of an explanation as the tables show."""
+    made = [SimpleNamespace(measure="inform", domain="hotel", cause=cause, detail=f"so {cause}") for cause in causes]
+    return SimpleNamespace(dialogue=dialogue, causes=made)
+
+
+FAILURES: dict[str, list[Any]] = {
+    "bot": [lost("d1", "rare"), lost("d2", "often"), lost("d3", "often", "rare", "often")],
+    "good": [],
+}
+
+
+def test_a_row_per_cause() -> None:
+    rows = failure_rows(FAILURES)
+    assert [(row["dialogue"], row["cause"]) for row in rows] == [
+        ("d1", "rare"),
+        ("d2", "often"),
+        ("d3", "often"),
+        ("d3", "rare"),
+        ("d3", "often"),
+    ]
+    assert json.loads(failures_json(FAILURES)) == rows
+    assert list(csv.DictReader(io.StringIO(failures_csv(FAILURES)))) == rows
+    assert failures_csv({}) == ",".join(FIELDS) + "\n"
+
+
+def test_causes_count_dialogues_and_the_commonest_comes_first() -> None:
+    lines = failures_table(FAILURES).splitlines()
+    assert lines[0] == "bot: 3 dialogues lost inform or success"
+    assert [line.split() for line in lines[2:5]] == [["cause", "dialogues"], ["often", "2"], ["rare", "2"]]
+    assert "good: 0 dialogues lost inform or success" in lines
+    assert failures_table({"bot": [lost("d1", "rare")]}).startswith("bot: 1 dialogue lost")

@@ -1,0 +1,123 @@
+"""A table in every format: what is escaped, which digits are kept, and what fits a width."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
+from rich.table import Table as RichTable
+
+from dialeval.reports.formats import (
+    LaidOut,
+    Table,
+    csv_text,
+    fitting_tables,
+    latex,
+    latex_lines,
+    markdown,
+    markdown_table,
+    rich_table,
+)
+
+TABLE = Table(["metric", "a|b", "c_d"], [["bleu-4", "0.5 [0.1]", "-1"], ["x&y", "", "2"]])
+
+
+def printed(drawn: object, width: int = 80) -> list[str]:
+    console = Console(width=width, file=io.StringIO(), color_system=None)
+    console.print(drawn)
+    return console.file.getvalue().splitlines()  # type: ignore[attr-defined, no-any-return]
+
+
+# The csv module of some Pythons does not quote a lone carriage return where lines end in a line feed.
+TEXTS = st.text(st.characters(exclude_characters="\r\x00"), max_size=5)
+
+
+@given(st.lists(st.tuples(st.floats(allow_infinity=False), TEXTS, st.none() | st.integers()), max_size=4))
+def test_csv_reads_back(rows: list[tuple[float, str, int | None]]) -> None:
+    head, *lines = csv.reader(io.StringIO(csv_text(("x", "y", "z"), rows), newline=""))
+    assert head == ["x", "y", "z"]
+    for (number, text, whole), line in zip(rows, lines, strict=True):
+        assert float(line[0] or "nan") == pytest.approx(number, rel=0, abs=0, nan_ok=True)
+        assert line[1:] == [text, "" if whole is None else str(whole)]
+
+
+def test_csv_writes_numpy_numbers_as_plain_ones() -> None:
+    assert csv_text(("x", "y"), [(np.float64(0.1), np.int64(3)), (np.float64("nan"), True)]) == "x,y\n0.1,3\n,True\n"
+    assert csv_text(("x",), [(math.inf,)]) == "x\ninf\n"
+
+
+def test_markdown_escapes_names_and_leaves_figures() -> None:
+    assert markdown_table(TABLE).splitlines() == [
+        r"| metric | a\|b | c\_d |",
+        "| --- | ---: | ---: |",
+        "| bleu-4 | 0.5 [0.1] | -1 |",
+        "| x&amp;y |  | 2 |",
+    ]
+    assert r"0.5 \[0.1\]" in markdown_table(TABLE, markdown)
+
+
+def test_latex_is_one_tabular_of_all_tables() -> None:
+    lines = latex_lines(3, TABLE, Table(["n", "p", "q"], []), figure=lambda cell: cell.replace("-", "$-$"))
+    assert lines == [
+        r"\begin{tabular}{lrr}",
+        r"\toprule",
+        r"metric & a\textbar{}b & c\_d \\",
+        r"\midrule",
+        r"bleu-4 & 0.5 [0.1] & $-$1 \\",
+        r"x\&y &  & 2 \\",
+        r"\midrule",
+        r"n & p & q \\",
+        r"\midrule",
+        r"\bottomrule",
+        r"\end{tabular}",
+    ]
+    assert latex_lines(2) == [r"\begin{tabular}{lr}", r"\toprule", r"\bottomrule", r"\end{tabular}"]
+
+
+@pytest.mark.parametrize("escape", [markdown, latex])
+def test_control_characters_are_written_out(escape: object) -> None:
+    assert "\x1b" not in escape("\x1b[31m")  # type: ignore[operator]
+
+
+def test_cells_of_a_terminal_are_not_markup() -> None:
+    lines = printed(rich_table([["head", "[bold]x"], ["[i]", "1"]]))
+    assert lines[0].split() == ["head", "[i]"]
+    assert lines[2].split() == ["[bold]x", "1"]
+
+
+def test_columns_that_do_not_fit_stand_in_a_table_below() -> None:
+    names, columns = ["metric", "a"], [["one", "1.0"], ["two", "22.00"], ["a very wide one", "3"]]
+
+    def heads(width: int) -> list[list[str]]:
+        tables = fitting_tables(names, columns, width)
+        return [[str(column.header).strip() for column in table.columns] for table in tables]
+
+    assert heads(100) == [["metric", "one", "two", "a very wide one"]]
+    assert heads(20) == [["metric", "one", "two"], ["metric", "a very wide one"]]
+    assert heads(1) == [["metric", "one"], ["metric", "two"], ["metric", "a very wide one"]]
+    exact = len("metric") + sum(width + 3 for width in (3, 5, 15))
+    assert len(heads(exact)) == 1
+    assert len(heads(exact - 1)) == 2
+
+
+def test_figures_are_aligned_right() -> None:
+    (table,) = fitting_tables(["m", "x", "y"], [["head", "1", "22"]], 80)
+    assert [line.rstrip()[-2:].strip() for line in printed(table)[2:]] == ["1", "22"]
+    assert len({len(line.rstrip()) for line in printed(table)[2:]}) == 1
+
+
+def test_a_layout_is_given_the_width_of_its_console() -> None:
+    seen: list[int] = []
+
+    def parts(width: int) -> list[RichTable]:
+        seen.append(width)
+        return []
+
+    printed(LaidOut(parts), 33)
+    assert set(seen) == {33}
