@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -46,15 +47,26 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
     if not QUICK or not file.endswith(".py"):
         return None
     left_out = file.startswith((*BROWSER, *RAY, *LONG))
-    return left_out or "\ntorch = pytest.importorskip" in collection_path.read_text(encoding="utf-8") or None
+    return left_out or "\ntorch = pytest.importorskip" in _text(collection_path) or None
 
 
 def _place(item: pytest.Item) -> str:
     return f"{item.path.relative_to(TESTS).as_posix()}::{item.name}"
 
 
+@cache
+def _skips_without_torch(test: Any) -> bool:
+    return 'importorskip("torch")' in inspect.getsource(test)
+
+
 def _needs_torch(item: pytest.Function) -> bool:
-    return hasattr(item.module, "torch") or 'importorskip("torch")' in inspect.getsource(item.function)
+    text = _text(item.path)
+    return "torch" in text and (hasattr(item.module, "torch") or _skips_without_torch(item.function))
+
+
+@cache
+def _text(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
 
 
 def _tries_less(test: Any) -> None:
