@@ -338,13 +338,18 @@ def copied(source: Path, folder: Path) -> Path:
 
 
 def forget_compiled(tree: Path, file: str) -> None:
-    """Remove what numba has compiled of all kernels, if a kernel is changed: it does not see that a callee changed."""
-    if Path(file).stem.endswith("_kernel"):
-        name = Path(file).stem
-        for path in (tree / PACKAGE).rglob("*_kernel.py"):
-            if path.stem == name or name in path.read_text(encoding="utf-8"):
-                for compiled in path.parent.glob(f"__pycache__/{path.stem}.*.nb?"):
-                    compiled.unlink()
+    """Where a kernel is changed, remove what numba has compiled of those that call it: numba does not notice."""
+    if not Path(file).stem.endswith("_kernel"):
+        return
+    texts = {path: path.read_text(encoding="utf-8") for path in (tree / PACKAGE).rglob("*_kernel.py")}
+    changed, calling = {Path(file).stem}, {Path(file).stem}
+    while calling:
+        calling = {path.stem for path, text in texts.items() if any(name in text for name in calling)} - changed
+        changed |= calling
+    for path in texts:
+        if path.stem in changed:
+            for compiled in path.parent.glob(f"__pycache__/{path.stem}.*.nb?"):
+                compiled.unlink()
 
 
 def tested(tree: Path, arguments: list[str], seconds: float | None) -> str:
