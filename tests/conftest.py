@@ -1,18 +1,98 @@
-"""What all tests share: hypothesis without deadlines, and the place of the golden data."""
+"""What all tests share: markers by what a test needs, how hard hypothesis tries, and the place of the golden data."""
 
 from __future__ import annotations
 
+import inspect
 import os
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
-from hypothesis import settings
+from hypothesis import is_hypothesis_test, settings
+
+QUICK = "DIALEVAL_QUICK" in os.environ
+"""Set by `make check`: hypothesis tries few examples, and the same ones every time."""
+QUICK_EXAMPLES = 5
 
 # A first call compiles kernels, so a deadline would measure the compiler. On CI the examples are the same every time.
-settings.register_profile("dialeval", deadline=None, derandomize="CI" in os.environ)
+settings.register_profile("dialeval", deadline=None, derandomize=QUICK or "CI" in os.environ)
 settings.load_profile("dialeval")
 
-SHARED_DATA = Path(__file__).parent.parent.parent / "shared" / "data"
+TESTS = Path(__file__).parent
+SHARED_DATA = TESTS.parent.parent / "shared" / "data"
+BROWSER = ("browser/",)
+RAY = ("engine/test_cluster.py",)
+LONG = (
+    "cli/",
+    "docs/",
+    "packaging/",
+    "data/rows/test_rated_rows.py",
+    "data/rows/test_ratings.py::test_real_ratings",
+    "engine/test_processes.py",
+    "engine/test_scale.py",
+    "engine/test_stream.py::test_memory",
+    "golden/test_multiwoz.py",
+    "resources/test_embeddings.py::test_several_processes",
+    "text/test_ngram_spilling.py::test_merging_large_counts",
+)
+"""What starts programs, reads large files or takes seconds; a test may have the marker itself instead."""
+FIRST = (*RAY, *LONG, "laws/")
+"""Files that take longest begin first, so that parallel workers end together."""
+
+
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
+    """Do not even import, in `make check`, what it leaves out: Ray and PyTorch alone take seconds."""
+    file = collection_path.relative_to(TESTS).as_posix()
+    if not QUICK or not file.endswith(".py"):
+        return None
+    left_out = file.startswith((*BROWSER, *RAY, *LONG))
+    return left_out or "\ntorch = pytest.importorskip" in _text(collection_path) or None
+
+
+def _place(item: pytest.Item) -> str:
+    return f"{item.path.relative_to(TESTS).as_posix()}::{item.name}"
+
+
+@cache
+def _skips_without_torch(test: Any) -> bool:
+    return 'importorskip("torch")' in inspect.getsource(test)
+
+
+def _needs_torch(item: pytest.Function) -> bool:
+    text = _text(item.path)
+    return "torch" in text and (hasattr(item.module, "torch") or _skips_without_torch(item.function))
+
+
+@cache
+def _text(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
+
+
+def _tries_less(test: Any) -> None:
+    """Have hypothesis try few examples; a test's own settings stand above the profile, so they are replaced."""
+    own = getattr(test, "_hypothesis_internal_use_settings", None) or settings()
+    fewer = settings(own, max_examples=min(own.max_examples, QUICK_EXAMPLES), derandomize=True, database=None)
+    test._hypothesis_internal_use_settings = fewer  # hypothesis has no public name for it
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Mark what needs a browser, a cluster or PyTorch, or takes seconds, so that `make check` leaves it out."""
+    for marker, applies in (
+        (pytest.mark.browser, _place(item).startswith(BROWSER)),
+        (pytest.mark.ray, _place(item).startswith(RAY)),
+        (pytest.mark.long, _place(item).startswith(LONG)),
+        (pytest.mark.torch, isinstance(item, pytest.Function) and _needs_torch(item)),
+    ):
+        if applies:
+            item.add_marker(marker)
+    if QUICK and isinstance(item, pytest.Function) and is_hypothesis_test(item.obj):
+        _tries_less(item.obj)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the files first that take longest, and leave the order as it is otherwise."""
+    items.sort(key=lambda item: not _place(item).startswith(FIRST))
 
 
 @pytest.fixture(scope="session")

@@ -41,7 +41,7 @@ SHIPPED = HERE / "src" / "dialeval" / "metrics" / "learned" / "checkpoints" / "d
 def main() -> None:
     """Start again with the same instructions as everywhere, then train."""
     if any(os.environ.get(name) != value for name, value in SAME_EVERYWHERE.items()):
-        os.execve(sys.executable, [sys.executable, *sys.argv], {**os.environ, **SAME_EVERYWHERE})  # noqa: S606
+        os.execve(sys.executable, [sys.executable, *sys.argv], {**os.environ, **SAME_EVERYWHERE})
     import warnings
 
     # Where a processor lacks what is switched off, NumPy remarks on it.

@@ -101,8 +101,8 @@ def agreements(data: Path) -> list[str]:
 def main() -> None:
     """Print both tables."""
     data = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent.parent.parent / "shared" / "data"
-    print("\n".join([*floors_and_ceilings(runs(data)), ""]))  # noqa: T201
-    print("\n".join(agreements(data)))  # noqa: T201
+    print("\n".join([*floors_and_ceilings(runs(data)), ""]))
+    print("\n".join(agreements(data)))
 
 
 if __name__ == "__main__":

@@ -252,9 +252,10 @@ def killed_and_resumed(folder: Path, kills: int, seed: int) -> None:
     assert files(Path(out)) == expected
 
 
+@pytest.mark.long
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
 def test_killed_at_random_moments(tmp_path: Path) -> None:
-    killed_and_resumed(tmp_path, 5, seed=11)
+    killed_and_resumed(tmp_path, 3, seed=11)
 
 
 @pytest.mark.slow

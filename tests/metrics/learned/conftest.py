@@ -9,8 +9,9 @@ import pytest
 
 
 @pytest.fixture(autouse=True, scope="session")
-def one_thread() -> Iterator[None]:
-    if find_spec("torch") is None:
+def one_thread(request: pytest.FixtureRequest) -> Iterator[None]:
+    asked = any(item.get_closest_marker("torch") for item in request.session.items)
+    if not asked or find_spec("torch") is None:
         yield
         return
     import torch

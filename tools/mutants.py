@@ -1,0 +1,468 @@
+"""Mutation testing: does a test fail when the source is wrong? `python tools/mutants.py --number 20 --area core`.
+
+A mutant is a copy of the checkout with one small error in it: `<` for `<=`, `+` for `-`, `and` for `or`, a constant off
+by one, a `not` left out, another default, `min` for `max`, another value returned. Tests that notice kill it. A mutant
+that survives shows a line that no test holds, unless the change makes no difference; those are explained in
+`mutants-survivors.toml` beside this file and counted apart.
+
+Mutants are made from the syntax tree, never in docstrings, messages, annotations, decorators, `__all__` or
+`if TYPE_CHECKING`. Which ones are taken depends on the seed and on the changed lines themselves, so that an edit
+elsewhere leaves the choice as it was.
+
+Each mutant is run in a copy of the tree with the caches of numba: first the test file of the module's name, then the
+tests of its area and the laws. Before that the tests run once without a mutant: they must pass, and they show how long
+is too long. A test that never ends kills its mutant as well.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import contextlib
+import hashlib
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = Path("src") / "dialeval"
+AREAS = ("core", "data", "metrics", "engine", "analysis")
+EXPLAINED = Path(__file__).with_name("mutants-survivors.toml")
+NOT_COPIED = (".*", "build", "dist", "dialeval-demo", "*.html")
+LIGHT = "not slow and not browser and not ray and not torch"
+"""The tests of an area. A module's own tests run all the same if they need a cluster or PyTorch."""
+PATIENCE_TIMES, PATIENCE_SECONDS = 4, 60
+"""A mutant's tests may take this many times as long as without a mutant, and so many seconds more."""
+
+COMPARISONS: dict[type[ast.cmpop], tuple[str, tuple[str, ...]]] = {
+    ast.Lt: ("<", ("<=", ">=")),
+    ast.LtE: ("<=", ("<", ">")),
+    ast.Gt: (">", (">=", "<=")),
+    ast.GtE: (">=", (">", "<")),
+    ast.Eq: ("==", ("!=",)),
+    ast.NotEq: ("!=", ("==",)),
+    ast.Is: ("is", ("is not",)),
+    ast.IsNot: (r"is\s+not", ("is",)),
+    ast.In: ("in", ("not in",)),
+    ast.NotIn: (r"not\s+in", ("in",)),
+}
+OPERATORS: dict[type[ast.operator], tuple[str, str]] = {
+    ast.Add: (r"\+", "-"),
+    ast.Sub: ("-", "+"),
+    ast.Mult: (r"\*", "/"),
+    ast.Div: ("/", "*"),
+    ast.FloorDiv: ("//", "*"),
+    ast.Mod: ("%", "*"),
+    ast.Pow: (r"\*\*", "*"),
+    ast.LShift: ("<<", ">>"),
+    ast.RShift: (">>", "<<"),
+    ast.BitAnd: ("&", "|"),
+    ast.BitOr: (r"\|", "&"),
+}
+_PAIRS = [("min", "max"), ("any", "all"), ("minimum", "maximum"), ("argmin", "argmax"), ("floor", "ceil")]
+OPPOSITES = {name: other for pair in _PAIRS for name, other in (pair, pair[::-1])}
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One change of one file: `before` and `after` are the changed lines, without what surrounds them."""
+
+    file: str
+    line: int
+    before: str
+    after: str
+    source: bytes
+
+    @property
+    def identity(self) -> tuple[str, str, str]:
+        return self.file, self.before, self.after
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}: {self.before}  ->  {self.after}"
+
+
+@dataclass(frozen=True)
+class Change:
+    """The bytes from `start` to `stop` are replaced."""
+
+    start: int
+    stop: int
+    text: str
+
+
+class Changes(ast.NodeVisitor):
+    """All changes that can be made to a source."""
+
+    def __init__(self, source: str) -> None:
+        self.source = source.encode()
+        self.lines = [0]
+        for line in self.source.splitlines(keepends=True):
+            self.lines.append(self.lines[-1] + len(line))
+        self.changes: list[Change] = []
+        self.returns: list[str] = []
+        self.visit(ast.parse(source))
+
+    def span(self, node: ast.expr | ast.stmt) -> tuple[int, int]:
+        """Where a node begins and ends, in bytes."""
+        assert node.end_lineno is not None
+        assert node.end_col_offset is not None
+        return self.lines[node.lineno - 1] + node.col_offset, self.lines[node.end_lineno - 1] + node.end_col_offset
+
+    def text(self, node: ast.expr | ast.stmt) -> str:
+        start, stop = self.span(node)
+        return self.source[start:stop].decode()
+
+    def replace(self, node: ast.expr | ast.stmt, text: str) -> None:
+        self.changes.append(Change(*self.span(node), text))
+
+    def between(self, left: ast.expr, right: ast.expr, pattern: str, text: str) -> None:
+        """Replace the operator between two expressions."""
+        start, stop = self.span(left)[1], self.span(right)[0]
+        gap = self.source[start:stop].decode()
+        found = re.search(pattern, gap)
+        if found and "#" not in gap:
+            self.changes.append(Change(start + found.start(), start + found.end(), text))
+
+    # What is left alone
+
+    def visit_JoinedStr(self, node: ast.JoinedStr) -> None:
+        """Messages are read by people."""
+
+    def visit_If(self, node: ast.If) -> None:
+        if "TYPE_CHECKING" in ast.unparse(node.test):
+            for child in node.orelse:
+                self.visit(child)
+            return
+        self.negate(node.test)
+        self.generic_visit(node)
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> None:
+        if node.value is not None and "TypeAlias" not in ast.unparse(node.annotation):
+            self.default(node.value)
+            self.visit(node.value)
+
+    def visit_Assign(self, node: ast.Assign) -> None:
+        names = {target.id for target in node.targets if isinstance(target, ast.Name)}
+        made_of_types = isinstance(node.value, ast.Call) and ast.unparse(node.value.func).endswith(("TypeVar", "cast"))
+        if not names & {"__all__", "__slots__"} and not made_of_types:
+            self.generic_visit(node)
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> None:
+        for child in node.body:
+            self.visit(child)
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
+        for value in (*node.args.defaults, *node.args.kw_defaults):
+            if value is not None:
+                self.default(value)
+                self.visit(value)
+        self.returns.append(ast.unparse(node.returns) if node.returns else "")
+        for child in node.body:
+            self.visit(child)
+        self.returns.pop()
+
+    # What is changed
+
+    def visit_Compare(self, node: ast.Compare) -> None:
+        sides = [node.left, *node.comparators]
+        for left, operator, right in zip(sides, node.ops, sides[1:], strict=False):
+            pattern, others = COMPARISONS[type(operator)]
+            for other in others:
+                self.between(left, right, rf"(?<!\w){pattern}(?!\w)", other)
+        self.generic_visit(node)
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> None:
+        word, other = ("and", "or") if isinstance(node.op, ast.And) else ("or", "and")
+        for left, right in zip(node.values, node.values[1:], strict=False):
+            self.between(left, right, rf"\b{word}\b", other)
+        self.generic_visit(node)
+
+    def visit_BinOp(self, node: ast.BinOp) -> None:
+        of_types = isinstance(node.op, ast.BitOr) and any(
+            isinstance(side, ast.Constant) or (isinstance(side, ast.Name) and side.id in {"str", "int", "float"})
+            for side in (node.left, node.right)
+        )
+        if type(node.op) in OPERATORS and not of_types and not self.is_text(node):
+            self.between(node.left, node.right, *OPERATORS[type(node.op)])
+        self.generic_visit(node)
+
+    def is_text(self, node: ast.BinOp) -> bool:
+        """Whether strings are put together: another operator would be a TypeError, which any test finds."""
+        return any(
+            isinstance(side, ast.JoinedStr) or (isinstance(side, ast.Constant) and isinstance(side.value, str | bytes))
+            for side in (node.left, node.right)
+        )
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> None:
+        if type(node.op) in OPERATORS:
+            self.between(node.target, node.value, *OPERATORS[type(node.op)])
+        self.visit(node.value)
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> None:
+        if isinstance(node.op, ast.Not | ast.USub):
+            self.replace(node, f"({self.text(node.operand)})")
+        self.generic_visit(node)
+
+    def visit_IfExp(self, node: ast.IfExp) -> None:
+        self.negate(node.test)
+        self.generic_visit(node)
+
+    def visit_While(self, node: ast.While) -> None:
+        self.negate(node.test)
+        self.generic_visit(node)
+
+    def negate(self, test: ast.expr) -> None:
+        """A condition that is a plain value; comparisons and `not` are changed as such."""
+        if isinstance(test, ast.Name | ast.Attribute | ast.Call | ast.Subscript):
+            self.replace(test, f"not {self.text(test)}")
+
+    def visit_Constant(self, node: ast.Constant) -> None:
+        if isinstance(node.value, bool):
+            self.replace(node, str(not node.value))
+        elif isinstance(node.value, int):
+            self.replace(node, str(node.value + 1))
+            if node.value > 0:
+                self.replace(node, str(node.value - 1))
+        elif isinstance(node.value, float):
+            self.replace(node, repr(node.value + 1))
+
+    def default(self, node: ast.expr) -> None:
+        """A default that is a string; numbers are changed as constants."""
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            self.replace(node, repr(node.value + "x").replace("'", '"'))
+
+    def visit_Call(self, node: ast.Call) -> None:
+        name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        if name in OPPOSITES:
+            _, stop = self.span(node.func)
+            self.changes.append(Change(stop - len(name), stop, OPPOSITES[name]))
+        self.visit(node.func)
+        for value in node.args:
+            self.visit(value)
+        for keyword in node.keywords:
+            # zip(strict=True) and its like say what holds anyway.
+            if keyword.arg != "strict":
+                self.visit(keyword.value)
+
+    def visit_Return(self, node: ast.Return) -> None:
+        value = node.value
+        if value is None:
+            return
+        if not isinstance(value, ast.Constant):
+            text = self.text(value)
+            others = {"bool": f"not ({text})", "int": f"({text}) + 1", "float": f"({text}) + 1", "str": '""'}
+            self.replace(value, others.get(self.returns[-1], "None"))
+        self.visit(value)
+
+    def visit_Break(self, node: ast.Break) -> None:
+        self.replace(node, "continue")
+
+    def visit_Continue(self, node: ast.Continue) -> None:
+        self.replace(node, "break")
+
+
+def mutants(source: str, file: str) -> list[Mutant]:
+    """All mutants of a source that can be compiled, in the order of the source."""
+    every = Changes(source)
+    old = every.source
+    made = []
+    for change in sorted(set(every.changes), key=lambda each: (each.start, each.stop, each.text)):
+        new = old[: change.start] + change.text.encode() + old[change.stop :]
+        try:
+            compile(new, file, "exec")
+        except SyntaxError:
+            continue
+        first = old.rfind(b"\n", 0, change.start) + 1
+        last = (old + b"\n").index(b"\n", change.stop)
+        shown = (old[first:last], old[first : change.start] + change.text.encode() + old[change.stop : last])
+        before, after = (" ".join(part.decode().split()) for part in shown)
+        made.append(Mutant(file, old.count(b"\n", 0, change.start) + 1, before, after, new))
+    return made
+
+
+def chosen(every: Iterable[Mutant], number: int, seed: int) -> list[Mutant]:
+    """Some mutants of all, at most one for a line: those whose digests with the seed are the lowest."""
+
+    def rank(mutant: Mutant) -> bytes:
+        return hashlib.sha256(repr((seed, mutant.identity)).encode()).digest()
+
+    taken: dict[tuple[str, int], Mutant] = {}
+    for mutant in sorted(every, key=rank):
+        if len(taken) == number:
+            break
+        taken.setdefault((mutant.file, mutant.line), mutant)
+    return list(taken.values())
+
+
+def mutants_of(area: str) -> Iterator[Mutant]:
+    """All mutants of an area's modules."""
+    for path in sorted((ROOT / PACKAGE / area).rglob("*.py")):
+        yield from mutants(path.read_text(encoding="utf-8"), path.relative_to(ROOT).as_posix())
+
+
+def steps(file: str) -> list[list[str]]:
+    """The arguments of pytest for a module's mutants, in the order in which they are tried."""
+    module = Path(file).relative_to(PACKAGE)
+    area = module.parts[0]
+    own = Path("tests") / module.parent / f"test_{module.stem.removesuffix('_kernel')}.py"
+    return [*([[str(own)]] if (ROOT / own).exists() else []), area_tests(area)]
+
+
+def area_tests(area: str) -> list[str]:
+    """The arguments of pytest for the tests of an area."""
+    folders = [f"tests/{area}", "tests/laws", *(["tests/golden"] if area == "engine" else [])]
+    return [*folders, "-m", LIGHT]
+
+
+def copied(source: Path, folder: Path) -> Path:
+    """A copy of the tree in a folder, with the shared data beside it and its times as they were, for the caches."""
+    tree = folder / "tree"
+    shutil.copytree(source, tree, ignore=shutil.ignore_patterns(*NOT_COPIED))
+    if (shared := ROOT.parent / "shared").exists():
+        (folder / "shared").symlink_to(shared.resolve())
+    return tree
+
+
+def forget_compiled(tree: Path, file: str) -> None:
+    """Where a kernel is changed, remove what numba has compiled of those that call it: numba does not notice."""
+    if not Path(file).stem.endswith("_kernel"):
+        return
+    texts = {path: path.read_text(encoding="utf-8") for path in (tree / PACKAGE).rglob("*_kernel.py")}
+    changed, calling = {Path(file).stem}, {Path(file).stem}
+    while calling:
+        calling = {path.stem for path, text in texts.items() if any(name in text for name in calling)} - changed
+        changed |= calling
+    for path in texts:
+        if path.stem in changed:
+            for compiled in path.parent.glob(f"__pycache__/{path.stem}.*.nb?"):
+                compiled.unlink()
+
+
+def tested(tree: Path, arguments: list[str], seconds: float | None) -> str:
+    """What killed the mutant: a test, the time limit, a crash; nothing if all tests pass."""
+    options = ["-x", "-q", "-rfE", "--tb=no", "-p", "no:cacheprovider"]
+    with subprocess.Popen(
+        [sys.executable, "-m", "pytest", *options, *arguments],
+        cwd=tree,
+        env={**os.environ, "PYTHONPATH": str(tree / "src"), "CI": "1"},  # on CI hypothesis tries the same every time
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        start_new_session=True,
+    ) as run:
+        try:
+            said, _ = run.communicate(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            said = ""
+        finally:
+            # Also what tests have left running.
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(run.pid, signal.SIGKILL)
+    if run.returncode in (0, 5):  # all passed, or there are none
+        return ""
+    if not said:
+        return f"the time limit of {seconds:.0f} s"
+    if run.returncode == 4:
+        raise SystemExit(f"pytest cannot run:\n{said}")
+    failed = re.search(r"^(?:FAILED|ERROR) (\S.*?)(?: - |$)", said, re.MULTILINE)
+    return failed[1] if failed else f"a crash (exit status {run.returncode})"
+
+
+def fate(mutant: Mutant, original: Path, limits: dict[str, float]) -> str:
+    """What killed a mutant, or nothing."""
+    area = Path(mutant.file).relative_to(PACKAGE).parts[0]
+    with tempfile.TemporaryDirectory(prefix="dialeval-mutant-") as folder:
+        tree = copied(original, Path(folder))
+        forget_compiled(tree, mutant.file)
+        (tree / mutant.file).write_bytes(mutant.source)
+        for arguments in steps(mutant.file):
+            if killer := tested(tree, arguments, limits[area]):
+                return killer
+    return ""
+
+
+def explained() -> dict[tuple[str, str, str], str]:
+    """Reasons why mutants make no difference."""
+    table = tomllib.loads(EXPLAINED.read_text(encoding="utf-8")) if EXPLAINED.exists() else {}
+    return {(each["file"], each["before"], each["after"]): each["reason"] for each in table.get("survivor", [])}
+
+
+def limits_of(areas: Iterable[str], tree: Path) -> dict[str, float]:
+    """How long the tests of each area may take with a mutant; ends the program if they fail without one."""
+    limits = {}
+    for area in areas:
+        start = time.monotonic()
+        if failed := tested(tree, area_tests(area), None):
+            raise SystemExit(f"the tests of {area} fail without a mutant: {failed}")
+        seconds = time.monotonic() - start
+        limits[area] = PATIENCE_TIMES * seconds + PATIENCE_SECONDS
+        print(f"{area}: {seconds:.0f} s without a mutant", flush=True)
+    return limits
+
+
+def main() -> int:
+    """Run mutants, print the fate of each and the score."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--number", type=int, default=100, help="mutants of all areas together")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--area", choices=AREAS, action="append", help="may be given more than once; all of them")
+    parser.add_argument("--at-least", type=float, default=0, metavar="PERCENT", help="exit status 1 below this score")
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--quick", action="store_true", help="hypothesis tries as few examples as in `make check`")
+    parser.add_argument("--list", action="store_true", help="print the mutants and run nothing")
+    asked = parser.parse_args()
+    if asked.quick:
+        os.environ["DIALEVAL_QUICK"] = "1"
+    areas = asked.area or AREAS
+    share, rest = divmod(asked.number, len(areas))
+    picked = [
+        mutant
+        for place, area in enumerate(areas)
+        for mutant in chosen(mutants_of(area), share + (place < rest), asked.seed)
+    ]
+    if asked.list:
+        print(*picked, sep="\n")
+        return 0
+    with tempfile.TemporaryDirectory(prefix="dialeval-mutants-") as folder:
+        original = copied(ROOT, Path(folder))
+        limits = limits_of(areas, original)
+        with ThreadPoolExecutor(asked.jobs) as pool:
+            fates = []
+            for mutant, killer in zip(picked, pool.map(lambda each: fate(each, original, limits), picked), strict=True):
+                fates.append(killer)
+                print(f"killed by {killer}:  {mutant}" if killer else f"SURVIVED  {mutant}", flush=True)
+    return report(picked, fates, asked.at_least)
+
+
+def report(picked: list[Mutant], fates: list[str], at_least: float) -> int:
+    """Print the survivors and the score; the exit status."""
+    reasons = explained()
+    survivors = [mutant for mutant, killer in zip(picked, fates, strict=True) if not killer]
+    equivalent = [mutant for mutant in survivors if mutant.identity in reasons]
+    counted = len(picked) - len(equivalent)
+    killed = len(picked) - len(survivors)
+    score = 100 * killed / counted if counted else 100.0
+    for mutant in survivors:
+        print(f"\n{mutant}\n    {reasons.get(mutant.identity, 'survived and is not explained')}")
+    print(f"\n{killed} of {counted} killed: {score:.1f} %; {len(equivalent)} more make no difference and are explained")
+    return int(score < at_least)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
