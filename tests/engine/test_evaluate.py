@@ -16,7 +16,7 @@ import pytest
 import dialeval
 from dialeval import sample
 from dialeval.core.errors import DataError, NeedError, SettingError
-from dialeval.engine import job
+from dialeval.engine import worker
 from dialeval.engine.folding import Done
 from dialeval.engine.processes import Processes
 from dialeval.engine.threads import Threads
@@ -190,15 +190,15 @@ def test_a_worker_that_met_too_many_words_starts_anew(tmp_path: Path, monkeypatc
     write_shards(tmp_path / "shards", 60, 2)
     expected = dialeval.evaluate({"s": tmp_path / "whole.jsonl"}, train=tmp_path / "whole.jsonl")
     opened = 0
-    plain = job._Context.open
+    plain = worker._Context.open
 
     def counted(*given: Any) -> Any:
         nonlocal opened
         opened += 1
         return plain(*given)
 
-    monkeypatch.setattr(job, "MOST_WORDS", 20)
-    monkeypatch.setattr(job._Context, "open", counted)
+    monkeypatch.setattr(worker, "MOST_WORDS", 20)
+    monkeypatch.setattr(worker._Context, "open", counted)
     found = in_chunks({"s": f"{tmp_path}/shards/*"}, train=tmp_path / "whole.jsonl", chunk_bytes=900)
     assert estimates(found) == estimates(expected)
     assert opened > 4

@@ -14,9 +14,10 @@ from dialeval.data.rows.fields import FieldNames
 from dialeval.data.rows.reading import read_responses
 from dialeval.data.shards.chunks import Chunk, cut_sources
 from dialeval.data.shards.sources import memory_sources
-from dialeval.engine.job import Job, StateSum, SystemState, Worker
+from dialeval.engine.job import Job, StateSums, SystemState
 from dialeval.engine.plan import Plan, make_plan
 from dialeval.engine.resources import Resources
+from dialeval.engine.worker import Worker
 from dialeval.text.vocabulary import Vocabulary
 from engine.chats import Delicate, texts
 
@@ -42,13 +43,18 @@ def test_states_of_workers_with_other_words_add_up(batch_rows: int) -> None:
     (whole,) = chunks_of(responses, 100)
     expected = Worker(job).fold("metrics", whole)[0][0, "system"]
     parts = [Worker(job).fold("metrics", chunk)[0] for chunk in chunks_of(responses, batch_rows)]
-    merged = job.merged("metrics", parts)[0, "system"]
-    assert (merged.rows, merged.dialogues) == (expected.rows, expected.dialogues) == (40, 40)
-    assert finished(job, merged) == finished(job, expected)
-    total = StateSum(job.folds("metrics", 0), Vocabulary())
+    sums = StateSums(job, "metrics", Vocabulary())
     for part in parts:
-        total.add(part[0, "system"])
-    assert finished(job, total.result()) == finished(job, expected)
+        sums.add(part)
+    merged = sums.result()[0, "system"]
+    assert merged.rows == expected.rows == 40
+    assert finished(job, merged) == finished(job, expected)
+
+
+def test_a_system_that_is_expected_has_states_of_no_rows() -> None:
+    sums = StateSums(job_of(make_plan("length", RESPONSES)), "metrics")
+    sums.expect((0, "nobody"))
+    assert sums.result()[0, "nobody"].rows == 0
 
 
 def test_texts_are_split_once_for_facts_and_metrics(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -63,15 +63,17 @@ def _row_groups(parts: Iterable[Block]) -> Iterator[Block]:
     for part in filter(None, parts):
         held.append(part)
         if sum(map(_rows, held)) >= _GROUP_ROWS:
-            yield _joined(held)
+            yield joined(held)
             held = []
     if held:
-        yield _joined(held)
+        yield joined(held)
 
 
-def _joined(held: list[Block]) -> Block:
+def joined(blocks: Iterable[Block]) -> dict[str, Floats]:
+    """Blocks of consecutive rows as one; NaN where one of them lacks a key."""
+    held = [block for block in blocks if block]
     if len(held) == 1:
-        return held[0]
+        return dict(held[0])
     keys = dict.fromkeys(key for part in held for key in part)
     missing = [np.full(_rows(part), np.nan) for part in held]
     return {

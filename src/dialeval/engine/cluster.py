@@ -22,7 +22,6 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from types import TracebackType
 from typing import Any
 
 from dialeval.core.errors import DialevalError, SettingError
@@ -35,11 +34,13 @@ from dialeval.engine.job import (
     FactValues,
     Job,
     Stage,
+    StateSums,
     SystemItems,
     SystemState,
     SystemStates,
-    Worker,
 )
+from dialeval.engine.worker import Worker
+from dialeval.text.vocabulary import Vocabulary
 
 RETRIES = 3
 """How often a chunk is folded again after its worker or node was lost."""
@@ -84,8 +85,10 @@ def _fold(job: _JobReference, stage: Stage, chunk: Chunk) -> tuple[SystemStates,
 def _merge(reference: _JobReference, stage: Stage, *states: SystemStates) -> SystemStates:
     import ray
 
-    job: Job = ray.get(reference.references[0])
-    return job.merged(stage, states)
+    sums = StateSums(ray.get(reference.references[0]), stage, Vocabulary())
+    for each in states:
+        sums.add(each)
+    return sums.result()
 
 
 class _Actor:
@@ -136,9 +139,7 @@ class Cluster(Engine):
             self._ours = True
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self._users -= 1
         if self._ours and not self._users:
             self._ray.shutdown()
@@ -271,5 +272,5 @@ def _joined_states(job: Job, lanes: Sequence[_Lane], several: Sequence[SystemSta
             for metric, state in zip(lane.job.plans[system[0]].folded, part[system].states, strict=True)
         }
         ordered = tuple(states[metric] for metric in job.plans[system[0]].folded)
-        joined[system] = SystemState(first.rows, first.dialogues, ordered, first.fingerprints)
+        joined[system] = SystemState(first.rows, ordered, first.fingerprints)
     return joined

@@ -31,7 +31,7 @@ from dialeval.data.shards.blocks import row_blocks
 from dialeval.data.shards.chunks import Chunk, cut_sources
 from dialeval.data.shards.sources import Source
 from dialeval.engine.items import DiskItems, ItemStore, MemoryItems
-from dialeval.engine.job import ChunkResult, Engine, FactValues, Job, Stage, StateSum, System, SystemState
+from dialeval.engine.job import ChunkResult, Engine, FactValues, Job, Stage, StateSums, System, SystemState
 from dialeval.engine.plan import Plan
 from dialeval.engine.resources import Resources
 from dialeval.engine.threads import Threads
@@ -131,7 +131,7 @@ def run_sources(
     plans = tuple(planner(number, source.columns | frozenset(opened)) for number, source in enumerate(sources))
     job = _job(sources, plans, replace(resources, digests=_digests(plans, opened)), names, options.batch_rows)
     if engine.in_process:
-        job = replace(job, vocabulary=vocabulary, opened=opened)
+        job = replace(job, opened=(vocabulary, opened))
     chunks = cut_sources(sources, job.batch_rows, options.chunk_bytes)
     _refuse_missing_columns(planner, sources, chunks, names, frozenset(opened))
     with ExitStack() as stack:
@@ -216,19 +216,16 @@ class _Fold:
         return self._totals("metrics", facts)
 
     def _totals(self, stage: Stage, facts: FactValues) -> dict[System, SystemState]:
-        # States of one process over one vocabulary need no translation; a worker that starts again has another.
         in_memory = all(source.rows is not None for source in self.sources)
-        words = None if in_memory and self.engine.in_process else Vocabulary()
-        sums = {
-            (number, source.rows.system): StateSum(self.job.folds(stage, number), words)
-            for number, source in enumerate(self.sources)
-            if source.rows is not None
-        }
+        # States of one process over one vocabulary need no translation; a worker that starts again has another.
+        sums = StateSums(self.job, stage, None if in_memory and self.engine.in_process else Vocabulary())
+        for number, source in enumerate(self.sources):
+            if source.rows is not None:
+                sums.expect((number, source.rows.system))
         for result in self._results(stage, facts):
-            for system, state in result.states.items():
-                sums.setdefault(system, StateSum(self.job.folds(stage, system[0]), words)).add(state)
+            sums.add(result.states)
             self._report(stage, result)
-        return {system: total.result() for system, total in sums.items()}
+        return sums.result()
 
     def _results(self, stage: Stage, facts: FactValues) -> Iterator[ChunkResult]:
         """The result of every chunk in order, of this run or of one before."""

@@ -116,7 +116,7 @@ class Journal(DiskItems):
 def _one_of_each_class(job: Job, stage: Stage) -> tuple[SystemState, SystemItems, Fingerprint]:
     """Objects of all classes that may occur in the result of a chunk."""
     folds = [fold for source in range(len(job.plans)) for fold in job.folds(stage, source)]
-    return SystemState(0, 0, tuple(fold.empty() for fold in folds)), SystemItems({}), Fingerprint()
+    return SystemState(0, tuple(fold.empty() for fold in folds)), SystemItems({}), Fingerprint()
 
 
 def _manifest(job: Job, sources: Sequence[Source], chunks: Sequence[Chunk]) -> dict[str, Any]:

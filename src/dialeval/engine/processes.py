@@ -21,7 +21,8 @@ from typing import Any
 
 from dialeval.core.errors import DialevalError
 from dialeval.data.shards.chunks import Chunk
-from dialeval.engine.job import ChunkItems, ChunkResult, Engine, FactValues, Job, Stage, SystemStates, Worker
+from dialeval.engine.job import ChunkItems, ChunkResult, Engine, FactValues, Job, Stage, SystemStates
+from dialeval.engine.worker import Worker
 
 TRIES = 3
 """How often a chunk may kill its worker."""

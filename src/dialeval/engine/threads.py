@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 
 from dialeval.data.shards.chunks import Chunk
-from dialeval.engine.job import ChunkItems, ChunkResult, Engine, FactValues, Job, Stage, SystemStates, Worker
+from dialeval.engine.job import ChunkItems, ChunkResult, Engine, FactValues, Job, Stage, SystemStates
+from dialeval.engine.worker import Worker
 
 
 class Threads(Engine):
