@@ -4,60 +4,56 @@
 
     {"rows": 65536, "total": 200000, "share": 0.33, "rate": 120000.0, "eta": 1.1}
 
-`rows` are those that are scored, `total` is null where nobody knows how many there are, `share` is that of all work,
-`rate` rows a second so far, `eta` seconds.
+`rows` is the number of rows scored so far, `total` that of all rows (null while it is not known), `share` the share of
+all work that is done, `rate` rows per second so far, `eta` the seconds left.
 """
 
 from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import click
 
 if TYPE_CHECKING:
     from dialeval.engine.stream import Done
 
-Mode = Literal["auto", "bar", "json", "none"]
 MODES = ("auto", "bar", "json", "none")
 
 _SECONDS_BETWEEN = 0.5
 
 
 class Meter:
-    """What is told of a run; `evaluate` tells by system, `evaluate_shards` by the share of all work."""
+    """Keeps how far a run is; this one shows nothing. `evaluate` calls `system`, `evaluate_shards` calls `stream`."""
 
     def __init__(self) -> None:
         self._start = time.monotonic()
-        self._done: dict[str, int] = {}
-        self._sizes: dict[str, int] = {}
+        self._systems: dict[str, tuple[int, int]] = {}
+        self.name = ""
+        """The system that is scored now, where one is scored after the other."""
         self.share = 0.0
         self.rows = 0
         self.total: int | None = None
-        self.name = ""
-        """The system at hand, where one is scored after the other."""
 
     def system(self, system: str, rows: int, done: int) -> None:
-        """Some more rows of a system are done."""
+        """Some more rows of a system, which has `rows` of them, are done."""
         self.name = system
-        self._sizes[system] = rows
-        self._done[system] = self._done.get(system, 0) + done
-        self.rows, self.total = sum(self._done.values()), sum(self._sizes.values())
+        self._systems[system] = self._systems.get(system, (0, 0))[0] + done, rows
+        self.rows, self.total = map(sum, zip(*self._systems.values(), strict=True))
         self.share = self.rows / max(1, self.total)
         self.show()
 
     def stream(self, done: Done) -> None:
-        """A stream is so far."""
+        """A run in chunks has come so far."""
         self.rows, self.share = done.rows, done.share
-        if done.share == 1:
-            self.total = done.rows
+        self.total = done.rows if done.share == 1 else None
         self.show()
 
     def figures(self) -> dict[str, Any]:
-        """Everything there is to tell."""
+        """The fields of a JSON line."""
         spent = max(time.monotonic() - self._start, 1e-9)
         left = spent * (1 - self.share) / self.share if self.share else None
         return {
@@ -69,7 +65,7 @@ class Meter:
         }
 
     def show(self) -> None:
-        """Tell somebody."""
+        """Show how far the run is."""
 
 
 class _JsonMeter(Meter):
@@ -89,31 +85,47 @@ class _JsonMeter(Meter):
 class _BarMeter(Meter):
     def __init__(self, bar: Any) -> None:
         super().__init__()
-        self._bar = bar
-        self._task: Any = None
+        self._bar, self._task = bar, bar.add_task("", total=1.0, rows="")
 
     def show(self) -> None:
         figures = self.figures()
         rows = f"{figures['rows']:,} rows, {figures['rate']:,.0f} a second"
-        if self._task is None:
-            self._task = self._bar.add_task(self.name, total=1.0, rows=rows)
         self._bar.update(self._task, description=self.name, completed=self.share, rows=rows)
 
 
 @contextmanager
-def metered(mode: str) -> Iterator[Meter | None]:
-    """A meter that shows itself in the given way; None where nobody wants to see one."""
+def metered(mode: str = "auto") -> Iterator[Meter]:
+    """A meter that shows its figures as `mode` says; `auto` is a bar if stderr is a terminal, else nothing."""
     if mode == "none" or (mode == "auto" and not sys.stderr.isatty()):
-        yield None
+        yield Meter()
     elif mode == "json":
         meter = _JsonMeter()
         yield meter
         meter.print()
     else:
-        from rich.console import Console
-        from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+        from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
         name, rows = TextColumn("{task.description}", markup=False), TextColumn("{task.fields[rows]}")
-        columns = (name, BarColumn(), TaskProgressColumn(), rows, TimeRemainingColumn())
-        with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        with _bar(name, BarColumn(), TaskProgressColumn(), rows, TimeRemainingColumn()) as bar:
             yield _BarMeter(bar)
+
+
+@contextmanager
+def download_bar(name: str) -> Iterator[Callable[[int, int | None], None] | None]:
+    """A bar of bytes if stderr is a terminal, else None; it is told how many bytes of how many are there."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.progress import BarColumn, DownloadColumn, TextColumn, TimeRemainingColumn, TransferSpeedColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
+    with _bar(*columns, TimeRemainingColumn()) as bar:
+        task = bar.add_task(name, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+def _bar(*columns: Any) -> Any:
+    from rich.console import Console
+    from rich.progress import Progress
+
+    return Progress(*columns, console=Console(stderr=True), transient=True)
