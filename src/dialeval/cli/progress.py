@@ -85,11 +85,14 @@ class _JsonMeter(Meter):
 class _BarMeter(Meter):
     def __init__(self, bar: Any) -> None:
         super().__init__()
-        self._bar, self._task = bar, bar.add_task("", total=1.0, rows="")
+        self._bar = bar
+        self._task: Any = None
 
     def show(self) -> None:
         figures = self.figures()
         rows = f"{figures['rows']:,} rows, {figures['rate']:,.0f} a second"
+        if self._task is None:  # no empty bar while inputs are read
+            self._task = self._bar.add_task(self.name, total=1.0, rows=rows)
         self._bar.update(self._task, description=self.name, completed=self.share, rows=rows)
 
 

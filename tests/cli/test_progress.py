@@ -1,0 +1,66 @@
+"""Progress on stderr: bars for people, JSON lines for machines."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cli.conftest import Dialeval
+from dialeval.cli.progress import Meter, metered
+from dialeval.engine.stream import Done
+from engine.chats import write_shards
+
+
+def test_a_meter_adds_up_systems() -> None:
+    meter = Meter()
+    meter.system("a", 10, 4)
+    meter.system("a", 10, 6)
+    meter.system("b", 30, 10)
+    assert (meter.name, meter.rows, meter.total, meter.share) == ("b", 20, 40, 0.5)
+    figures = meter.figures()
+    assert (figures["rows"], figures["total"], figures["share"]) == (20, 40, 0.5)
+
+
+def test_a_meter_of_a_stream_knows_the_total_in_the_end() -> None:
+    meter = Meter()
+    meter.stream(Done(5, 0.25))
+    assert (meter.rows, meter.total, meter.share) == (5, None, 0.25)
+    meter.stream(Done(20, 1.0))
+    assert (meter.rows, meter.total) == (20, 20)
+
+
+@pytest.mark.parametrize("mode", ["none", "auto"])
+def test_nothing_is_shown_unasked(mode: str, capfd: pytest.CaptureFixture[str]) -> None:
+    with metered(mode) as meter:
+        meter.system("a", 10, 10)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_progress_for_machines(dialeval: Dialeval, tmp_path: Path) -> None:
+    write_shards(tmp_path / "logs", 50, 3)
+    for given in (["logs/*.jsonl"], ["whole.jsonl"]):
+        done = dialeval("score", *given, "-m", "length,distinct,bleu", "-f", "json", "--progress", "json")
+        told = [json.loads(line) for line in done.stderr.splitlines() if line.startswith("{")]
+        assert told[-1]["rows"] == told[-1]["total"] == 150
+        assert [each["share"] for each in told].count(1) == 1
+        assert told[-1]["share"] == 1
+        assert set(told[0]) == {"rows", "total", "share", "rate", "eta"}
+
+
+def test_a_progress_bar_is_for_terminals(tmp_path: Path) -> None:
+    """On a terminal something is drawn on stderr, and stdout stays clean."""
+    (tmp_path / "a.txt").write_text("one two three\nfour\n")
+    controller, terminal = pty.openpty()
+    command = [sys.executable, "-c", "from dialeval.cli.main import main; main()", "score", "a.txt", "-f", "json"]
+    done = subprocess.run(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=terminal, check=True)
+    os.close(terminal)
+    drawn = os.read(controller, 100_000)
+    os.close(controller)
+    assert json.loads(done.stdout)["systems"]["a"]
+    assert b"a" in drawn
