@@ -12,7 +12,6 @@ from importlib import import_module
 
 import click
 
-from dialeval.cli.output import say
 from dialeval.core.errors import DialevalError
 from dialeval.core.version import __version__
 
@@ -76,13 +75,13 @@ def main() -> None:
         error.show()
         status = error.exit_code
     except DialevalError as error:
-        say(f"dialeval: {error}")
+        click.echo(f"dialeval: {error}", err=True)
         status = 2
     except MemoryError:
-        say("dialeval: out of memory; score fewer metrics at once, or fewer rows")
+        click.echo("dialeval: out of memory; score fewer metrics at once, or fewer rows", err=True)
         status = 2
     except (KeyboardInterrupt, click.exceptions.Abort):
-        say("dialeval: interrupted")
+        click.echo("dialeval: interrupted", err=True)
         status = 130
     except (BrokenPipeError, SystemExit):
         # The reader of our output has gone (`dialeval score ... | head`); nothing is left to be said to it. click sees

@@ -14,7 +14,6 @@ from dialeval.cli.output import exit_status, json_bytes, print_run, printing_all
 from dialeval.cli.progress import metered
 
 if TYPE_CHECKING:
-    from dialeval.core.result import Run
     from dialeval.multiwoz import Evaluator
 
 _INPUT = click.option(
@@ -86,7 +85,10 @@ def multiwoz(
     """
     if click.get_current_context().invoked_subcommand is not None:
         return 0
+    import orjson
+
     from dialeval.analysis.gates import below_limit
+    from dialeval.engine.task_dialogues import dialogue_rows, original_output
 
     if not any(settings[name] for name in ("bleu", "success", "richness", "dst")):
         settings |= {"bleu": True, "success": True, "richness": True}
@@ -98,9 +100,10 @@ def multiwoz(
         run = evaluator.run(predictions, t=t, confidence=confidence, progress=meter.system)
     run = intervals.added_to(run, confidence)
     if output is not None:
-        _write_original(run, evaluator, output)
+        outputs = {system: original_output(result, evaluator.choices) for system, result in run.items()}
+        write(output, json_bytes(next(iter(outputs.values())) if len(outputs) == 1 else outputs))
     if dialogues is not None:
-        _write_dialogues(run, evaluator, dialogues)
+        write(dialogues, b"".join(orjson.dumps(row) + b"\n" for row in dialogue_rows(run, evaluator.task)))
     if save is not None:
         save_run(evaluator.with_transcripts(run, predictions) if settings["success"] else run, save)
     print_run(run, format_)
@@ -113,21 +116,6 @@ def _evaluator(predictions: Any, settings: Mapping[str, Any]) -> Evaluator:
     from dialeval.multiwoz import Evaluator
 
     return Evaluator(**settings)
-
-
-def _write_original(run: Run, evaluator: Evaluator, path: Path) -> None:
-    from dialeval.engine.task_dialogues import original_output
-
-    outputs = {system: original_output(result, evaluator.choices) for system, result in run.items()}
-    write(path, json_bytes(next(iter(outputs.values())) if len(outputs) == 1 else outputs))
-
-
-def _write_dialogues(run: Run, evaluator: Evaluator, path: Path) -> None:
-    import orjson
-
-    from dialeval.multiwoz import dialogue_rows
-
-    write(path, b"".join(orjson.dumps(row) + b"\n" for row in dialogue_rows(run, evaluator.task)))
 
 
 def _print_failures(evaluator: Evaluator, predictions: Any, format_: str) -> None:
