@@ -13,7 +13,6 @@ import pytest
 import dialeval
 from dialeval import sample
 from dialeval.analysis.comparison import compare, enough_trials
-from dialeval.analysis.gates import failures
 from dialeval.analysis.pairing import labels_of
 from dialeval.core.errors import SettingError
 from dialeval.core.result import Result, Run
@@ -194,21 +193,6 @@ def test_needed_dialogues_follow_the_difference_to_be_found(run: Run) -> None:
     one, half = (compare(run, detect=size, metrics=["length"], **QUICK).rows[0] for size in (1.0, 0.5))
     assert one.needed is not None
     assert half.needed == pytest.approx(4 * one.needed, rel=0.05)
-
-
-def test_gates(run: Run) -> None:
-    found = compare(run, **QUICK)
-    lines = list(failures(found))
-    assert [line.split()[2] for line in lines] == ["narrow", "narrow"]
-    assert "significantly worse" in lines[0]
-    assert not list(failures(compare(run, systems=["a", "b"], **QUICK)))
-    wide = list(failures(compare(run, systems=["a", "b"], **QUICK), {"distinct-1": 0.0}))
-    assert len(wide) == 1
-    assert "may be worse by" in wide[0]
-    assert not list(failures(compare(run, systems=["a", "b"], **QUICK), {"distinct-1": 0.5}))
-    for wrong in ({"length": 1.0}, {"distinct-9": 1.0}, {"distinct-1": -1.0}):
-        with pytest.raises(SettingError):
-            list(failures(found, wrong))
 
 
 def test_every_family_can_be_compared() -> None:

@@ -1,4 +1,4 @@
-"""The command as a user runs it: a process of its own."""
+"""The command as a user runs it."""
 
 from __future__ import annotations
 
@@ -9,15 +9,21 @@ from pathlib import Path
 
 import pytest
 
+from dialeval.cli.main import main
+
 Dialeval = Callable[..., subprocess.CompletedProcess[str]]
 
 
 @pytest.fixture
-def dialeval(tmp_path: Path) -> Dialeval:
-    """Run `dialeval ARGUMENTS` in an empty folder."""
+def dialeval(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Dialeval:
+    """Run `dialeval ARGUMENTS` in an empty folder; in this process, since there are many."""
 
     def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-c", "from dialeval.cli.main import main; main()", *arguments]
-        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, encoding="utf-8")
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.setattr(sys, "argv", ["dialeval", *arguments])
+        with pytest.raises(SystemExit) as end:
+            main()
+        out, err = capfd.readouterr()
+        return subprocess.CompletedProcess(arguments, int(end.value.code or 0), out, err)
 
     return run

@@ -5,8 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -14,26 +12,9 @@ import pytest
 
 import dialeval as package
 from cli.conftest import Dialeval
-from dialeval import sample
-from dialeval.cli.main import main
 
 WORDS = ["the", "a", "cat", "dog", "sat", "ran", "on", "by"]
 QUICK = ("--resamples", "100", "--trials", "200")
-
-
-@pytest.fixture
-def dialeval(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Dialeval:
-    """Run `dialeval ARGUMENTS` in an empty folder; in this process, since there are many."""
-
-    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-        monkeypatch.chdir(tmp_path)
-        monkeypatch.setattr(sys, "argv", ["dialeval", *arguments])
-        with pytest.raises(SystemExit) as end:
-            main()
-        out, err = capsys.readouterr()
-        return subprocess.CompletedProcess(arguments, int(end.value.code or 0), out, err)
-
-    return run
 
 
 def texts(seed: int, words: int = 8) -> list[str]:
@@ -127,33 +108,6 @@ def test_what_is_wrong_is_said(dialeval: Dialeval, arguments: list[str], message
     done = dialeval("compare", *arguments)
     assert done.returncode == 2
     assert message in done.stderr
-
-
-def test_intervals_of_every_command_that_scores(dialeval: Dialeval, tmp_path: Path) -> None:
-    here = sample.folder()
-    talks = here / "breakdown"
-    commands = {
-        "distinct-2": ["score", str(here / "responses"), "-m", "distinct-2"],
-        "mds": ["lsdscc", str(here / "lsdscc" / "safe.txt"), "-r", str(here / "lsdscc" / "groups.json")],
-        "msttr": ["multiwoz", "-i", str(here / "town" / "predictions" / "patient.json"), "--data", "town"],
-        "f1-x": ["breakdown", "-p", str(talks / "data"), "-o", str(talks / "keywords"), "--no-anchors"],
-    }
-    for key, command in commands.items():
-        done = dialeval(*command, "-f", "json", "--intervals", "bca", "--resamples", "50", "--seed", "3")
-        assert done.returncode == 0, done.stderr
-        metric = next(iter(json.loads(done.stdout)["systems"].values()))["metrics"][key]
-        how = metric["interval_by"]
-        assert (how["method"], how["resamples"], how["seed"], how["level"]) == ("bca", 50, 3, 0.95)
-        assert metric["interval"][0] <= metric["mean"] <= metric["interval"][1]
-    wrong = dialeval("score", str(here / "responses"), "--seed", "3")
-    assert wrong.returncode == 2
-    assert "--intervals" in wrong.stderr
-
-
-def test_the_level_of_resampled_intervals_is_the_confidence(dialeval: Dialeval) -> None:
-    arguments = ["score", str(sample.folder() / "responses"), "-m", "length", "-f", "json", "--intervals", "percentile"]
-    document = json.loads(dialeval(*arguments, "--confidence", "0.8").stdout)
-    assert document["systems"]["careful"]["metrics"]["length"]["interval_by"]["level"] == 0.8
 
 
 @pytest.mark.usefixtures("runs")

@@ -5,12 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import os
-import pty
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -18,6 +12,9 @@ import pytest
 import dialeval as package
 from cli.conftest import Dialeval
 from dialeval.reports.tables import METRICS_TXT
+from engine.chats import write_shards
+
+LINES = "-f", "json", "-m", "length,distinct,bleu"
 
 
 def write(folder: Path, **files: str) -> None:
@@ -134,36 +131,6 @@ def test_gates(dialeval: Dialeval) -> None:
     assert dialeval("score", "a.txt", "-m", "length", "--fail-under", "distinct-2=0").returncode == 1
 
 
-def test_a_reader_that_goes_away_is_no_traceback(tmp_path: Path) -> None:
-    command = f"{sys.executable} -c 'from dialeval.cli.main import main; main()' score a.txt -f json | true"
-    done = subprocess.run(command, shell=True, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert "Traceback" not in done.stderr
-
-
-def test_control_c_ends_with_130(tmp_path: Path) -> None:
-    pipe = tmp_path / "slow.txt"
-    os.mkfifo(pipe)
-    command = [sys.executable, "-c", "from dialeval.cli.main import main; main()", "score", str(pipe)]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-    time.sleep(1.0)
-    process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=20)
-    assert process.returncode == 130
-    assert errors.strip() == "dialeval: interrupted"
-
-
-def test_a_progress_bar_is_for_terminals(tmp_path: Path) -> None:
-    """On a terminal something is drawn on stderr, and stdout stays clean."""
-    controller, terminal = pty.openpty()
-    command = [sys.executable, "-c", "from dialeval.cli.main import main; main()", "score", "a.txt", "-f", "json"]
-    done = subprocess.run(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=terminal, check=True)
-    os.close(terminal)
-    drawn = os.read(controller, 100_000)
-    os.close(controller)
-    assert json.loads(done.stdout)["systems"]["a"]
-    assert b"a" in drawn
-
-
 def test_words_from_outside(dialeval: Dialeval, tmp_path: Path) -> None:
     write(tmp_path, train="one two three four five\n", vocab="one\ntwo\n", vectors="one 1 0\ntwo 0.5 1\n")
     outside = ["--train", "train.txt", "--vocab", "vocab.txt", "--vectors", "vectors.txt", "-c", "refs.txt"]
@@ -223,3 +190,94 @@ def test_several_references(dialeval: Dialeval, tmp_path: Path) -> None:
     )
     means = [run["systems"]["a"]["metrics"]["bleu-1"]["mean"] for run in (one, two)]
     assert means[0] < means[1]
+
+
+@pytest.fixture
+def shards(tmp_path: Path) -> Path:
+    write_shards(tmp_path / "logs", 50, 3)
+    return tmp_path
+
+
+def means(output: str) -> dict[str, dict[str, float]]:
+    document = json.loads(output)
+    return {
+        name: {key: entry["mean"] for key, entry in system["metrics"].items()}
+        for name, system in document["systems"].items()
+    }
+
+
+def test_a_pattern_and_a_folder_of_shards(dialeval: Dialeval, shards: Path) -> None:
+    plain = dialeval("score", "bot=whole.jsonl", *LINES)
+    assert plain.returncode == 0, plain.stderr
+    for given in (["bot=logs", "--shards"], ["bot=logs/part-*.jsonl", "--jobs", "2"]):
+        done = dialeval("score", *given, *LINES)
+        assert done.returncode == 0, done.stderr
+        assert means(done.stdout) == means(plain.stdout)
+
+
+def test_lines_with_references_beside_them(dialeval: Dialeval, tmp_path: Path) -> None:
+    for side in ("responses", "references"):
+        (tmp_path / side).mkdir()
+        for shard in range(3):
+            content = "".join(f"{side[2:4]} is number {row} of {shard}\n" for row in range(20))
+            (tmp_path / side / f"{shard}.txt").write_text(content)
+    both = [
+        "".join((tmp_path / side / f"{shard}.txt").read_text() for shard in range(3))
+        for side in ("responses", "references")
+    ]
+    for name, content in zip(("a.txt", "b.txt"), both, strict=True):
+        (tmp_path / name).write_text(content)
+    plain = dialeval("score", "s=a.txt", "-r", "b.txt", *LINES)
+    done = dialeval("score", "s=responses/*.txt", "-r", "references/*.txt", *LINES)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["systems"]["s"]["metrics"] == json.loads(plain.stdout)["systems"]["s"]["metrics"]
+
+
+def test_resume_and_report(dialeval: Dialeval, shards: Path) -> None:
+    command = ("score", "logs/*.jsonl", *LINES, "--resume", "work", "-o", "out")
+    first, second = dialeval(*command), dialeval(*command)
+    assert (first.returncode, second.returncode) == (0, 0), first.stderr + second.stderr
+    assert first.stdout == second.stdout
+    assert "saved in out" in first.stderr
+    refused = dialeval("score", "logs/*.jsonl", "-m", "length", "--resume", "work")
+    assert refused.returncode == 2
+    assert "work belongs to another run: metrics of distinct-1 was" in refused.stderr
+    report = dialeval("report", "out", "-o", "report.html")
+    assert report.returncode == 0, report.stderr
+
+
+def test_approximate_counts_stand_in_the_signature(dialeval: Dialeval, shards: Path) -> None:
+    done = dialeval("score", "s=whole.jsonl", "-m", "distinct", "-f", "json", "--approx")
+    assert done.returncode == 0, done.stderr
+    signature = json.loads(done.stdout)["systems"]["s"]["metrics"]["distinct-2"]["signature"]
+    assert "count:approx" in signature
+    assert "error:0.0041" in signature
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["nothing-*.jsonl"], "nothing-*.jsonl: no file matches; check the pattern"),
+        (["logs/*.jsonl", "--engine", "ray", "--jobs", "2"], "--jobs is for this machine"),
+        (["logs/*.jsonl", "--address", "auto"], "--address and --gpus-per-task go with --engine ray"),
+        (["whole.jsonl", "--address", "auto"], "--address and --gpus-per-task go with --engine ray"),
+        (["logs/*.jsonl", "-r", "whole.jsonl"], "rows carry their own references"),
+        (["logs/*.jsonl", "-m", "coherence"], "coherence needs embeddings"),
+        (["nothing.jsonl", "-o", "whole.jsonl/results"], "whole.jsonl/results: cannot be written"),
+        (["s3q://bucket/*.jsonl"], "s3q://bucket/*.jsonl cannot be opened"),
+    ],
+)
+def test_what_cannot_be_done(dialeval: Dialeval, shards: Path, arguments: list[str], message: str) -> None:
+    done = dialeval("score", *arguments)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_fault_in_a_worker_names_its_line(dialeval: Dialeval, shards: Path) -> None:
+    with (shards / "logs" / "part-01.jsonl").open("a") as file:
+        file.write('{"response": 7}\n')
+    done = dialeval("score", "logs/*.jsonl", "-m", "length", "--jobs", "2")
+    assert done.returncode == 2
+    assert "part-01.jsonl:51: response is a number; make it a string" in done.stderr
+    assert "Traceback" not in done.stderr

@@ -1,7 +1,10 @@
-"""Gates: is a system no worse than the baseline? A yes or no that a build can depend on.
+"""Gates: is a system good enough? A yes or no that a build can depend on. Each failure is a line of text.
 
-Without a margin a system fails if it is worse under some key and the difference is significant (adjusted p below
-alpha): the gate stops what is shown to be worse and lets pass what might be.
+`below_limit`: a system fails if its mean under a key is below the limit of that key, or was not computed. Floors and
+ceilings are not held to limits: a floor is meant to be low.
+
+`worse_than_baseline`, without a margin for a key: a system fails if it is worse than the baseline and the difference is
+significant (adjusted p below alpha). This gate stops what is shown to be worse and lets pass what might be.
 
 With a margin for a key it fails unless the interval of the difference lies within the margin: the gate lets pass what
 is shown to be no more than that much worse (non-inferiority) and stops what might be. Few rows give a wide interval, so
@@ -14,22 +17,35 @@ seed the answer is always the same.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
 
-from dialeval.analysis.comparison import Comparison, Difference
 from dialeval.core.errors import SettingError
 
+if TYPE_CHECKING:
+    from dialeval.analysis.comparison import Comparison, Difference
+    from dialeval.core.result import Result
 
-def failures(comparison: Comparison, margins: Mapping[str, float] | None = None) -> Iterator[str]:
+
+def below_limit(results: Mapping[str, Result], limits: Mapping[str, float]) -> Iterator[str]:
+    """A line for each key and system whose mean is below its limit or was not computed."""
+    for key, limit in limits.items():
+        for system, result in results.items():
+            mean = result[key].mean if key in result else None
+            if result.role == "system" and (mean is None or not mean >= limit):
+                shown = "not computed" if mean is None else f"{mean:.6g}"
+                yield f"{key} of {system} is {shown}, limit {limit:g}"
+
+
+def worse_than_baseline(comparison: Comparison, margins: Mapping[str, float]) -> Iterator[str]:
     """A line for each system and key that fails; `margins` by key, in units of the metric."""
-    margins = margins or {}
     _check(comparison, margins)
     for row in comparison.rows:
-        told = f"{row.key} of {row.system} is {row.mean:.6g}, of {row.baseline} {row.baseline_mean:.6g}"
+        means = f"{row.key} of {row.system} is {row.mean:.6g}, of {row.baseline} {row.baseline_mean:.6g}"
         if row.key in margins:
             if not _worst(row) <= margins[row.key]:
-                yield f"{told}: it may be worse by {_worst(row):.4g}, the margin is {margins[row.key]:g}"
+                yield f"{means}: it may be worse by {_worst(row):.4g}, the margin is {margins[row.key]:g}"
         elif row.significant and row.worse:
-            yield f"{told}: significantly worse (adjusted p {row.adjusted_p:.4f})"
+            yield f"{means}: significantly worse (adjusted p {row.adjusted_p:.4f})"
 
 
 def _check(comparison: Comparison, margins: Mapping[str, float]) -> None:

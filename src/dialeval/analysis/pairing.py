@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import cast
 
 import numpy as np
 
 from dialeval.core.errors import SettingError
-from dialeval.core.result import Result, Run
+from dialeval.core.result import RUN_FILE, Result, Run, load
 from dialeval.core.rowtable import RowTable
 from dialeval.metrics.registry import registry
 
@@ -43,6 +43,20 @@ def _labelled(runs: Runs) -> Mapping[str, Run]:
     if isinstance(runs, Mapping):
         return cast("Mapping[str, Run]", runs)
     return {str(number): run for number, run in enumerate(runs, 1)}
+
+
+def load_runs(folders: Sequence[str]) -> dict[str, Run]:
+    """Saved runs by a short name each; `main` and `main/` are one run."""
+    once: dict[Path, str] = {}
+    for folder in folders:
+        once.setdefault(run_file(folder).resolve(), folder)
+    unique = list(once.values())
+    return {label: load(folder) for label, folder in zip(labels_of(unique), unique, strict=True)}
+
+
+def run_file(path: str) -> Path:
+    """The file that a saved run is read from, for its folder or for that file."""
+    return Path(path) if Path(path).name == RUN_FILE else Path(path) / RUN_FILE
 
 
 def labels_of(folders: Sequence[str]) -> list[str]:

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from dialeval.cli.intervals import interval_options
-from dialeval.cli.score import _limits, failed, pairs, show, systems
+from dialeval.cli import options
+from dialeval.cli.output import exit_status, print_run, print_warnings, printing_all_faults, save_run, show, write
 
 if TYPE_CHECKING:
     from dialeval.engine.breakdown import BreakdownRun
 
-FORMATS = ("original", "table", "json", "csv", "md", "latex")
 
-
-def thresholds(_context: click.Context, parameter: click.Parameter, value: str) -> list[float]:
+def read_thresholds(_context: click.Context, parameter: click.Parameter, value: str) -> list[float]:
     """Read one threshold or several by commas."""
     try:
         return [float(part) for part in value.split(",")]
@@ -25,14 +23,12 @@ def thresholds(_context: click.Context, parameter: click.Parameter, value: str) 
         raise click.BadParameter(f"{value!r} is no number, nor several by commas", param=parameter) from None
 
 
-@click.command(
-    epilog="""\b
-Examples:
-  dialeval breakdown -p data/ -o labels/ -t 0.5
-  dialeval breakdown -p test.jsonl -o mine.jsonl -o theirs.jsonl -t 0,0.3,0.5 --development dev/
-  dialeval breakdown -p data/ -o labels/ --match position --lenient
-"""
+@options.examples(
+    "dialeval breakdown -p data/ -o labels/ -t 0.5",
+    "dialeval breakdown -p test.jsonl -o mine.jsonl -o theirs.jsonl -t 0,0.3,0.5 --development dev/",
+    "dialeval breakdown -p data/ -o labels/ --match position --lenient",
 )
+@click.command()
 @click.option(
     "-p", "--data", required=True, type=click.Path(), help="Annotated dialogues: folder of *.log.json, .jsonl, .tar.gz."
 )
@@ -41,118 +37,81 @@ Examples:
     "--labels",
     required=True,
     multiple=True,
+    callback=options.read_systems,
     help="A detector's labels: folder of *.labels.json, .jsonl, .tar.gz, or NAME=PATH; repeat for several.",
 )
 @click.option(
     "-t",
     "--threshold",
     default="0.0",
-    callback=thresholds,
-    show_default=True,
+    callback=read_thresholds,
     help="Share from which on T or X is the reference; several by commas.",
 )
-@click.option(
-    "--match",
-    type=click.Choice(["turn-index", "position"]),
-    default="turn-index",
-    show_default=True,
-    help="Match labels with turns by turn-index, or by position as the original does.",
+@options.choice(
+    "--match", ["turn-index", "position"], "Match labels with turns by turn-index, or by position as the original does."
 )
 @click.option("--lenient", is_flag=True, help="Count faults of the files and go on.")
 @click.option("--development", type=click.Path(), help="Annotated dialogues for the floor of the mean distribution.")
 @click.option("--no-anchors", is_flag=True, help="Leave floors and ceilings out of the table.")
-@click.option(
-    "--turns", "turns_file", type=click.Path(dir_okay=False, path_type=Path), help="Write a CSV row per turn."
-)
-@click.option("--save", type=click.Path(file_okay=False, path_type=Path), help="Save the run in this folder.")
+@click.option("--turns", "turns_file", type=options.FILE, help="Write a CSV row per turn.")
+@options.save_folder
 @click.option(
     "-f",
     "--format",
     "format_",
-    type=click.Choice(FORMATS),
+    type=click.Choice(("original", *options.FORMATS)),
     help="Print as.  [default: original for one detector and threshold, else table]",
 )
-@click.option(
-    "--fail-under", "gates", multiple=True, callback=pairs, metavar="KEY=VALUE", help="Exit 1 if a mean is lower."
-)
-@interval_options
+@options.fail_under()
+@options.intervals
+@printing_all_faults
 def breakdown(
-    data: str,
-    labels: tuple[str, ...],
+    labels: str | dict[str, str],
     threshold: list[float],
-    match: str,
-    lenient: bool,
-    development: str | None,
     no_anchors: bool,
     turns_file: Path | None,
     save: Path | None,
     format_: str | None,
-    gates: Mapping[str, str],
-    resampled: Callable[[BreakdownRun], BreakdownRun],
+    limits: Mapping[str, float],
+    intervals: options.Intervals,
+    **inputs: Any,
 ) -> int:
     """Evaluate dialogue breakdown detectors: labels and probabilities against what annotators said.
 
     Prints the lines of the challenge's eval.py. As a table, detectors stand beside floors (detectors that look at
     nothing) and ceilings (annotators against each other), so that a figure can be read between them.
     """
-    from dialeval.core.errors import DataError
+    from dialeval.analysis.gates import below_limit
     from dialeval.engine.breakdown import evaluate_breakdown
 
-    limits = _limits(gates)
-    detectors = systems(labels)
-    single = len(labels) == 1 and len(threshold) == 1
-    shown = format_ or ("original" if single else "table")
-    if shown == "original" and not single:
+    single = (isinstance(labels, str) or len(labels) == 1) and len(threshold) == 1
+    format_ = format_ or ("original" if single else "table")
+    if format_ == "original" and not single:
         raise click.UsageError("-f original prints one detector at one threshold")
-    try:
-        run = evaluate_breakdown(
-            data,
-            detectors,
-            threshold,
-            match=match,  # type: ignore[arg-type]
-            lenient=lenient,
-            development=development,
-            anchors=not no_anchors and (shown != "original" or save is not None),
-        )
-    except DataError as error:
-        # All of them, and not the first few: no other command lists the faults of these files.
-        for fault in error.faults:
-            click.echo(f"dialeval: {fault}", err=True)
-        return 2
-    run = resampled(run)
+    anchors = not no_anchors and (format_ != "original" or save is not None)
+    run = evaluate_breakdown(labels=labels, threshold=threshold, anchors=anchors, **inputs)
+    run = intervals.added_to(run)
     if save is not None:
-        _save(run, save)
+        from dialeval.engine.breakdown_curves import with_curves
+
+        save_run(with_curves(run), save)
     if turns_file is not None:
-        _write_turns(run, turns_file)
-    _print(run, shown)
-    return failed(run.only_detectors, limits)
+        from dialeval.reports.breakdown import turns_csv
 
-
-def _save(run: BreakdownRun, folder: Path) -> None:
-    from dialeval.cli.saving import save
-    from dialeval.engine.breakdown_curves import with_curves
-
-    save(with_curves(run), folder)
-
-
-def _write_turns(run: BreakdownRun, path: Path) -> None:
-    from dialeval.core.files import write_bytes
-    from dialeval.reports.breakdown import turns_csv
-
-    write_bytes(path, turns_csv(run).encode())
-    click.echo(f"turns in {path}", err=True)
+        write(turns_file, turns_csv(run).encode(), "turns in")
+    _print(run, format_)
+    return exit_status(below_limit(run, limits))
 
 
 def _print(run: BreakdownRun, format_: str) -> None:
     from dialeval.reports.breakdown import original, tables_text
 
     if format_ != "original":
-        show(run, format_)
+        print_run(run, format_)
         if format_ == "table":
-            click.echo("\n" + tables_text(run), nl=False)
+            show("\n" + tables_text(run))
         return
     if len(run.detectors) > 1:
         raise click.UsageError(f"there are {len(run.detectors)} detectors; choose one, or another format (-f table)")
-    click.echo(original(run), nl=False)
-    for warning in run.warnings:
-        click.echo(f"warning: {warning}", err=True)
+    show(original(run))
+    print_warnings(run.warnings)

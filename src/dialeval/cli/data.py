@@ -2,32 +2,25 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-
 import click
 
+from dialeval.cli import options
+from dialeval.cli.output import say
+from dialeval.cli.progress import download_bar
 
-@click.group(
-    epilog="""\b
-Examples:
-  dialeval data list
-  dialeval data add glove-6b
-  dialeval score outputs/ -r references.txt --train train.txt --vectors glove-6b
-"""
+
+@options.examples(
+    "dialeval data list",
+    "dialeval data add glove-6b",
+    "dialeval score outputs/ -r references.txt --train train.txt --vectors glove-6b",
 )
+@click.group()
 def data() -> None:
     """Data packs: large public data such as word vectors, kept in the cache with the digests of its files."""
 
 
-@data.command(
-    epilog="""\b
-Examples:
-  dialeval data add glove-6b
-  dialeval data add fasttext-en --from downloads/
-"""
-)
+@options.examples("dialeval data add glove-6b", "dialeval data add fasttext-en --from downloads/")
+@data.command()
 @click.argument("name")
 @click.option("--from", "from_folder", type=click.Path(), help="Take the files from this folder, not from the network.")
 @click.option("--address", help="Download from this address instead of the official one.")
@@ -35,7 +28,7 @@ def add(name: str, from_folder: str | None, address: str | None) -> None:
     """Build a pack from its official source over HTTP, or from a local copy. A download that broke off is resumed."""
     from dialeval.resources.packs import add_pack
 
-    with _bytes_bar(name) as progress:
+    with download_bar(name) as progress:
         pack = add_pack(name, address=address, from_folder=from_folder, progress=progress)
     click.echo(str(pack.path))
 
@@ -73,19 +66,4 @@ def remove(name: str) -> None:
     from dialeval.resources.packs import remove_pack
 
     remove_pack(name)
-    click.echo(f"{name}: removed", err=True)
-
-
-@contextmanager
-def _bytes_bar(name: str) -> Iterator[Callable[[int, int | None], None] | None]:
-    """A bar of bytes on stderr if that is a terminal, else nothing."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
-
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
-    with Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(name, total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
+    say(f"{name}: removed")

@@ -1,4 +1,4 @@
-"""`dialeval demo`: everything that exists so far, on the sample that ships in the package."""
+"""`dialeval demo`: every family of metrics, on the sample that ships in the package."""
 
 from __future__ import annotations
 
@@ -8,29 +8,23 @@ from typing import TYPE_CHECKING
 
 import click
 
+from dialeval.cli import options
+from dialeval.cli.output import print_as, print_run
+from dialeval.cli.progress import metered
+
 if TYPE_CHECKING:
     from dialeval.core.result import Run
 
 
-@click.command(
-    epilog="""\b
-Example:
-  dialeval demo -o dialeval-demo
-"""
-)
+@options.examples("dialeval demo -o dialeval-demo")
+@click.command()
 @click.option(
-    "-o",
-    "--output",
-    type=click.Path(file_okay=False, path_type=Path),
-    default=Path("dialeval-demo"),
-    show_default=True,
-    help="Folder for the run and the report.",
+    "-o", "--output", type=options.FOLDER, default=Path("dialeval-demo"), help="Folder for the run and the report."
 )
 def demo(output: Path) -> None:
     """Evaluate the shipped sample of invented chats, print tables, write a report and print its path last."""
     from dialeval import sample
     from dialeval.breakdown import evaluate_breakdown
-    from dialeval.cli.score import progress_bar
     from dialeval.core.needs import Need
     from dialeval.engine.breakdown_curves import with_curves
     from dialeval.engine.evaluate import evaluate
@@ -39,7 +33,7 @@ def demo(output: Path) -> None:
     from dialeval.reports.html import report
 
     here = sample.folder()
-    with progress_bar() as progress:
+    with metered() as meter:
         run = evaluate(
             here / "responses",
             here / "references.txt",
@@ -47,45 +41,42 @@ def demo(output: Path) -> None:
             train=here / "train.txt",
             embeddings=here / "vectors.txt",
             metrics="all" if lacking(Need.JUDGE) else "all,adem",
-            progress=progress,
+            progress=meter.run,
         )
-    run = _told("Responses", run, output)
-    _compared(run)
+    run = _shown("Responses", run, output)
+    _compare(run)
     sampled = evaluate(
         {name: here / "lsdscc" / f"{name}.txt" for name in ("varied", "safe")},
         reference_groups=here / "lsdscc" / "groups.json",
     )
-    sampled = _told("Sampled answers", sampled, output / "lsdscc")
+    sampled = _shown("Sampled answers", sampled, output / "lsdscc")
     evaluator, predictions = Evaluator(data="town", dst=True), here / "town" / "predictions"
     town = evaluator.with_transcripts(evaluator.run(predictions), predictions)
-    town = _told("Task dialogues", town, output / "town")
+    town = _shown("Task dialogues", town, output / "town")
     talks = here / "breakdown"
     detected = with_curves(evaluate_breakdown(talks / "data", [talks / "keywords", talks / "cautious"]))
-    detected = _told("Breakdown detection", detected, output / "breakdown")
+    detected = _shown("Breakdown detection", detected, output / "breakdown")
     path = report([run, sampled, town, detected], output / "report.html", command="dialeval demo")
     click.echo(str(path.resolve()))
 
 
-def _told(title: str, run: Run, folder: Path) -> Run:
-    """The run with intervals by resampling, saved and shown."""
+def _shown(title: str, run: Run, folder: Path) -> Run:
+    """The run with intervals by resampling, after it was saved and printed."""
     from dialeval.analysis.intervals import with_intervals
-    from dialeval.cli.score import show
 
-    # Whoever asks for intervals is told what has none (the agreement of annotators); a demo shows it well enough.
+    # `with_intervals` warns of values that cannot have one; the demo's tables show that well enough.
     run = replace(with_intervals(run), warnings=run.warnings)
     run.save(folder)
     click.echo(f"\n{title}\n")
-    show(run, "table")
+    print_run(run, "table")
     return run
 
 
-def _compared(run: Run) -> None:
-    """Which system is better, by a few of the metrics."""
-    from rich.console import Console
-
+def _compare(run: Run) -> None:
+    """Print which system is better, by a few of the metrics."""
     from dialeval.analysis.comparison import compare
     from dialeval.reports import comparisons
 
     keys = [key for key in ("bleu-4", "distinct-2", "adem") if key in run.keys_in_order]
     click.echo("\nCompared with the first system\n")
-    Console().print(comparisons.table(compare(run, metrics=keys)))
+    print_as("table", comparisons, compare(run, metrics=keys))

@@ -16,19 +16,20 @@ from dialeval.core.errors import DialevalError
 from dialeval.core.version import __version__
 
 _COMMANDS = {
-    "demo": ("dialeval.cli.demo:demo", "Evaluate the shipped sample and write a report."),
-    "score": ("dialeval.cli.score:score", "Score response files."),
-    "lsdscc": ("dialeval.cli.lsdscc:lsdscc", "Diversity of sampled responses over grouped references."),
-    "multiwoz": ("dialeval.cli.multiwoz:multiwoz", "Task dialogues: Inform, Success, BLEU, and why a dialogue failed."),
-    "breakdown": ("dialeval.cli.breakdown:breakdown", "Evaluate dialogue breakdown detectors (DBDC)."),
-    "adem": ("dialeval.cli.adem:adem", "Train, use and attack a learned judge of responses."),
-    "compare": ("dialeval.cli.compare:compare", "Which system is better: differences, tests, gates."),
-    "meta": ("dialeval.cli.meta:meta", "How far metrics agree with people."),
-    "report": ("dialeval.cli.report:report", "Show saved runs in one HTML file."),
-    "metrics": ("dialeval.cli.metrics:metrics", "List the metrics, or explain one."),
-    "data": ("dialeval.cli.data:data", "Add, list, verify and remove data packs (word vectors)."),
-    "validate": ("dialeval.cli.validate:validate", "List every fault of every file."),
+    "demo": "Evaluate the shipped sample and write a report.",
+    "score": "Score response files.",
+    "lsdscc": "Diversity of sampled responses over grouped references.",
+    "multiwoz": "Task dialogues: Inform, Success, BLEU, and why a dialogue failed.",
+    "breakdown": "Evaluate dialogue breakdown detectors (DBDC).",
+    "adem": "Train, use and attack a learned judge of responses.",
+    "compare": "Which system is better: differences, tests, gates.",
+    "meta": "How far metrics agree with people.",
+    "report": "Show saved runs in one HTML file.",
+    "metrics": "List the metrics, or explain one.",
+    "data": "Add, list, verify and remove data packs (word vectors).",
+    "validate": "List every fault of every file.",
 }
+"""The one-line help of each command, which is the function of its name in the module of its name."""
 
 
 class LazyGroup(click.Group):
@@ -40,19 +41,17 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _COMMANDS:
             return None
-        module, name = _COMMANDS[cmd_name][0].split(":")
-        command = getattr(import_module(module), name)
-        assert isinstance(command, click.Command)  # noqa: S101
+        command: click.Command = getattr(import_module(f"dialeval.cli.{cmd_name}"), cmd_name)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl([(name, help_line) for name, (_, help_line) in _COMMANDS.items()])
+            formatter.write_dl(list(_COMMANDS.items()))
 
 
 @click.command(
     cls=LazyGroup,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110, "show_default": True},
     epilog="`dialeval COMMAND --help` explains a command with an example.",
 )
 @click.version_option(__version__, prog_name="dialeval")

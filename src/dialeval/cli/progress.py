@@ -4,31 +4,30 @@
 
     {"rows": 65536, "total": 200000, "share": 0.33, "rate": 120000.0, "eta": 1.1}
 
-`rows` are those that are scored, `total` is null where nobody knows how many there are, `share` is that of all work,
-`rate` rows a second so far, `eta` seconds.
+`rows` is the number of rows scored so far, `total` that of all rows (null while it is not known), `share` the share of
+all work that is done, `rate` rows per second so far, `eta` the seconds left.
 """
 
 from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import click
 
 if TYPE_CHECKING:
     from dialeval.engine.folding import Done
 
-Mode = Literal["auto", "bar", "json", "none"]
 MODES = ("auto", "bar", "json", "none")
 
 _SECONDS_BETWEEN = 0.5
 
 
 class Meter:
-    """How far a run is."""
+    """Keeps how far a run or other work is; this one shows nothing."""
 
     def __init__(self) -> None:
         self._start = time.monotonic()
@@ -37,18 +36,18 @@ class Meter:
         self.total: int | None = None
 
     def run(self, done: Done) -> None:
-        """Take in how far a run is, and show it."""
+        """Take in how far a run is."""
         self.rows, self.share = done.rows, done.share
         self.total = done.rows if done.share == 1 else done.total
         self.show()
 
-    def work(self, done: int, total: int | None) -> None:
-        """Take in how much of some other work is done, and show it."""
+    def steps(self, done: int, total: int | None) -> None:
+        """Take in how many steps of other work are done."""
         self.rows, self.total, self.share = done, total, done / total if total else 0.0
         self.show()
 
     def figures(self) -> dict[str, Any]:
-        """Everything there is to tell."""
+        """The fields of a JSON line."""
         spent = max(time.monotonic() - self._start, 1e-9)
         left = spent * (1 - self.share) / self.share if self.share else None
         return {
@@ -60,7 +59,7 @@ class Meter:
         }
 
     def show(self) -> None:
-        """Tell somebody."""
+        """Show how far the run is."""
 
 
 class _JsonMeter(Meter):
@@ -86,25 +85,44 @@ class _BarMeter(Meter):
     def show(self) -> None:
         figures = self.figures()
         rows = f"{figures['rows']:,} rows, {figures['rate']:,.0f} a second"
-        if self._task is None:
+        if self._task is None:  # no empty bar while inputs are read
             self._task = self._bar.add_task("", total=1.0, rows=rows)
         self._bar.update(self._task, completed=self.share, rows=rows)
 
 
 @contextmanager
-def metered(mode: str) -> Iterator[Meter | None]:
-    """A meter that shows itself in the given way; None where nobody wants to see one."""
+def metered(mode: str = "auto") -> Iterator[Meter]:
+    """A meter that shows its figures as `mode` says; `auto` is a bar if stderr is a terminal, else nothing."""
     if mode == "none" or (mode == "auto" and not sys.stderr.isatty()):
-        yield None
+        yield Meter()
     elif mode == "json":
         meter = _JsonMeter()
         yield meter
         meter.print()
     else:
-        from rich.console import Console
-        from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+        from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-        name, rows = TextColumn("{task.description}", markup=False), TextColumn("{task.fields[rows]}")
-        columns = (name, BarColumn(), TaskProgressColumn(), rows, TimeRemainingColumn())
-        with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        rows = TextColumn("{task.fields[rows]}")
+        with _bar(BarColumn(), TaskProgressColumn(), rows, TimeRemainingColumn()) as bar:
             yield _BarMeter(bar)
+
+
+@contextmanager
+def download_bar(name: str) -> Iterator[Callable[[int, int | None], None] | None]:
+    """A bar of bytes if stderr is a terminal, else None; it is told how many bytes of how many are there."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.progress import BarColumn, DownloadColumn, TextColumn, TimeRemainingColumn, TransferSpeedColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
+    with _bar(*columns, TimeRemainingColumn()) as bar:
+        task = bar.add_task(name, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+def _bar(*columns: Any) -> Any:
+    from rich.console import Console
+    from rich.progress import Progress
+
+    return Progress(*columns, console=Console(stderr=True), transient=True)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from dialeval.cli.saving import command_line
+from dialeval.cli import options
+from dialeval.cli.output import command_line, say
 
 if TYPE_CHECKING:
     from dialeval.reports.plots import PlotFormat
@@ -16,23 +17,14 @@ PLOT_FORMATS = ("svg", "png", "pdf")
 """As in `reports.plots`, which is not imported to print help."""
 
 
-@click.command(
-    epilog="""\b
-Examples:
-  dialeval score damd.txt ubar.txt -r references.txt -o results
-  dialeval report results -o report.html
-  dialeval report results --plots pdf --plots-dir figures
-"""
+@options.examples(
+    "dialeval score damd.txt ubar.txt -r references.txt -o results",
+    "dialeval report results -o report.html",
+    "dialeval report results --plots pdf --plots-dir figures",
 )
+@click.command()
 @click.argument("runs", nargs=-1, required=True, type=click.Path())
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(dir_okay=False, path_type=Path),
-    default=Path("report.html"),
-    show_default=True,
-    help="The file to write.",
-)
+@click.option("-o", "--output", type=options.FILE, default=Path("report.html"), help="The file to write.")
 @click.option("--title", help="Heading of the page.  [default: Evaluation report]")
 @click.option(
     "--interactive/--static",
@@ -42,27 +34,11 @@ Examples:
 @click.option(
     "--plots", type=click.Choice(PLOT_FORMATS), help="Also write a plot per metric, for papers (extra `report`)."
 )
-@click.option(
-    "--plots-dir",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="Folder for --plots.  [default: beside the report]",
-)
-@click.option(
-    "--compare/--no-compare",
-    "compared",
-    default=True,
-    help="Test the differences to the first system.  [default: compare]",
-)
+@click.option("--plots-dir", type=options.FOLDER, help="Folder for --plots.  [default: beside the report]")
+@click.option("--compare/--no-compare", "compared", default=True, help="Test the differences to the first system.")
 @click.option("--open", "show", is_flag=True, help="Open the page in the browser.")
 def report(
-    runs: tuple[str, ...],
-    output: Path,
-    title: str | None,
-    interactive: bool | None,
-    plots: PlotFormat | None,
-    plots_dir: Path | None,
-    compared: bool,
-    show: bool,
+    runs: tuple[str, ...], output: Path, plots: PlotFormat | None, plots_dir: Path | None, show: bool, **page: Any
 ) -> None:
     """Show saved RUNS (folders that `dialeval score -o` wrote) in one HTML file that needs no network.
 
@@ -79,9 +55,8 @@ def report(
     if plots is not None:
         folder = plots_dir or output.with_name(f"{output.stem}-plots")
         written = write_plots(together(loaded), folder, plots)
-        click.echo(f"{len(written)} {'plot' if len(written) == 1 else 'plots'} in {folder}", err=True)
-    options = {"title": title, "interactive": interactive, "compared": compared}
-    path = write_report(loaded, output, command_line(), **options).resolve()  # type: ignore[arg-type]
+        say(f"{len(written)} {'plot' if len(written) == 1 else 'plots'} in {folder}")
+    path = write_report(loaded, output, command_line(), **page).resolve()
     click.echo(str(path))
     if show:
         click.launch(path.as_uri())

@@ -6,19 +6,13 @@ from collections.abc import Mapping
 
 import click
 
-from dialeval.cli.score import pairs
+from dialeval.cli import options
 
 
-@click.command(
-    epilog="""\b
-Example:
-  dialeval validate outputs/*.txt rows.jsonl
-"""
-)
+@options.examples("dialeval validate outputs/*.txt rows.jsonl")
+@click.command()
 @click.argument("files", nargs=-1, required=True, type=click.Path())
-@click.option(
-    "--field", "fields", multiple=True, callback=pairs, metavar="OURS=THEIRS", help="Name of a field in rows."
-)
+@options.row_fields
 def validate(files: tuple[str, ...], fields: Mapping[str, str]) -> int:
     """List every fault of every file, or say what each good file holds. Exit status 2 if there is a fault."""
     from dialeval.data.rows.checks import check, summary

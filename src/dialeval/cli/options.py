@@ -1,0 +1,202 @@
+"""Options that more than one command has, each defined once, and how their values are read.
+
+An option is a decorator: `@options.contexts`. Those that belong together come as one decorator (`together`), or reach
+the command as one dataclass (`grouped`). `--help` imports this module, so that it imports nothing heavy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from dialeval.core.result import Run
+
+AnyRun = TypeVar("AnyRun", bound="Run")
+AnyCommand = TypeVar("AnyCommand", bound=click.Command)
+Decorator = Callable[[Any], Any]
+
+FOLDER = click.Path(file_okay=False, path_type=Path)
+FILE = click.Path(dir_okay=False, path_type=Path)
+FORMATS = ("table", "json", "csv", "md", "latex")
+RUN_FORMATS = (*FORMATS, "metrics-txt")
+
+
+def read_pairs(_context: click.Context, parameter: click.Parameter, values: Sequence[str]) -> dict[str, str]:
+    """Read options of the form NAME=VALUE."""
+    pairs = {}
+    for value in values:
+        name, equals, rest = value.partition("=")
+        if not equals or not name or not rest:
+            raise click.BadParameter(f"{value!r} is not of the form NAME=VALUE", param=parameter)
+        pairs[name] = rest
+    return pairs
+
+
+def read_numbers(context: click.Context, parameter: click.Parameter, values: Sequence[str]) -> dict[str, float]:
+    """Read options of the form KEY=NUMBER."""
+    try:
+        return {key: float(value) for key, value in read_pairs(context, parameter, values).items()}
+    except ValueError as error:
+        raise click.UsageError(f"{parameter.opts[0]} wants KEY=NUMBER: {error}") from None
+
+
+def read_systems(_context: click.Context, _parameter: click.Parameter, given: Sequence[str]) -> str | dict[str, str]:
+    """Read FILE or NAME=FILE: the path of a single file without a name, else a mapping of systems to paths."""
+    from dialeval.data.shards.sources import system_name
+
+    if len(given) == 1 and not _has_name(given[0]):
+        return given[0]
+    systems: dict[str, str] = {}
+    for argument in given:
+        name, path = argument.split("=", 1) if _has_name(argument) else (system_name(argument), argument)
+        if name in systems:
+            raise click.UsageError(
+                f"two systems are called {name!r} ({systems[name]}, {path}); write NAME=FILE for one"
+            )
+        systems[name] = path
+    return systems
+
+
+def _has_name(argument: str) -> bool:
+    name, equals, _ = argument.partition("=")
+    return bool(equals) and "/" not in name and not Path(argument).exists()
+
+
+def together(*options: Decorator) -> Decorator:
+    """Several options as one decorator, in the order in which the help lists them."""
+
+    def decorate(command: Any) -> Any:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
+
+
+def grouped(name: str, group: type[Any], *options: Decorator) -> Decorator:
+    """Options that reach the command as one argument, `name`: a dataclass with a field for each of them."""
+
+    def decorate(command: Any) -> Any:
+        @wraps(command)
+        def called(**arguments: Any) -> Any:
+            values = {field.name: arguments.pop(field.name) for field in fields(group)}
+            return command(**arguments, **{name: group(**values)})
+
+        return together(*options)(called)
+
+    return decorate
+
+
+@dataclass(frozen=True)
+class Intervals:
+    """What --intervals, --resamples and --seed say."""
+
+    method: str | None
+    """None: no intervals by resampling were asked for."""
+    resamples: int | None
+    seed: int | None
+
+    def __post_init__(self) -> None:
+        if self.method is None and (self.resamples is not None or self.seed is not None):
+            raise click.UsageError("--resamples and --seed are those of --intervals percentile or bca")
+
+    def added_to(self, run: AnyRun, level: float | None = None) -> AnyRun:
+        """The run with these intervals; the run itself if none were asked for."""
+        if self.method is None:
+            return run
+        from dialeval.analysis.intervals import with_intervals
+
+        given = {"resamples": self.resamples, "seed": self.seed, "level": level}
+        chosen: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+        return with_intervals(run, self.method, **chosen)  # type: ignore[arg-type]
+
+
+def examples(*commands: str) -> Callable[[AnyCommand], AnyCommand]:
+    """Examples below the help of a command."""
+
+    def decorate(command: AnyCommand) -> AnyCommand:
+        lines = "".join(f"  {example}\n" for example in commands)
+        command.epilog = f"\b\nExample{'s' if len(commands) > 1 else ''}:\n{lines}"
+        return command
+
+    return decorate
+
+
+def choice(flag: str, values: Sequence[str], help_text: str) -> Decorator:
+    """One of some values; the first is the default."""
+    return click.option(flag, type=click.Choice(values), default=values[0], help=help_text)
+
+
+def pairs(flag: str, name: str, metavar: str, help_text: str) -> Decorator:
+    """NAME=VALUE, any number of times."""
+    return click.option(flag, name, multiple=True, callback=read_pairs, metavar=metavar, help=help_text)
+
+
+def numbers(flag: str, name: str, help_text: str) -> Decorator:
+    """KEY=NUMBER, any number of times."""
+    return click.option(flag, name, multiple=True, callback=read_numbers, metavar="KEY=VALUE", help=help_text)
+
+
+def responses(name: str = "responses") -> Decorator:
+    """The files of one or several systems, as an argument."""
+    return click.argument(name, nargs=-1, required=True, type=click.Path(), callback=read_systems)
+
+
+def metrics(default: str) -> Decorator:
+    """Which metrics to compute."""
+    return click.option("-m", "--metrics", help=f"Metrics or families, by commas.  [default: {default}]")
+
+
+def fields_in(what: str) -> Decorator:
+    """Names of fields in files of rows."""
+    return pairs("--field", "fields", "OURS=THEIRS", f"Name of a field in {what}.")
+
+
+def format_(formats: Sequence[str] = FORMATS) -> Decorator:
+    """How to print."""
+    return click.option("-f", "--format", "format_", type=click.Choice(formats), default="table", help="Print as.")
+
+
+def fail_under(help_text: str = "Exit 1 if a mean is lower.") -> Decorator:
+    """Limits of a gate."""
+    return numbers("--fail-under", "limits", help_text)
+
+
+contexts = click.option("-c", "--contexts", type=click.Path(), help="What each response answers.")
+row_fields = fields_in("rows")
+resources = together(
+    click.option("--train", type=click.Path(), help="Training text (source side), one text a line."),
+    click.option(
+        "--vocab", "vocabulary", type=click.Path(), help="Known words, one a line.  [default: those of --train]"
+    ),
+    click.option("--vectors", "embeddings", help="Word vectors: a file, an installed data pack, or wordllama."),
+)
+confidence = together(
+    click.option("-t", "t", type=float, help="Factor of the confidence t*std/sqrt(n).  [default: 1.97]"),
+    click.option(
+        "--confidence", type=float, metavar="LEVEL", help="Level of the interval instead of -t, such as 0.95."
+    ),
+)
+intervals = grouped(
+    "intervals",
+    Intervals,
+    click.option(
+        "--intervals",
+        "method",
+        type=click.Choice(["percentile", "bca"]),
+        help="Intervals by resampling dialogues, also for values of all rows together.",
+    ),
+    click.option("--resamples", type=click.IntRange(min=1), help="Resamples of --intervals.  [default: 1000]"),
+    click.option("--seed", type=click.IntRange(min=0), help="Seed of --intervals.  [default: 12345]"),
+)
+bootstrap_resamples = click.option("--resamples", type=click.IntRange(min=1), default=1000, help="Of the bootstrap.")
+threads = click.option("-j", "--threads", type=click.IntRange(min=1), help="Threads to use.  [default: one per core]")
+output_folder = click.option("-o", "--output", type=FOLDER, help="Save the run in this folder.")
+save_folder = click.option("--save", type=FOLDER, help="Save the run in this folder.")
+output_file = click.option("-o", "--output", type=FILE, help="Write to this file instead.")

@@ -1,0 +1,146 @@
+"""What commands print, write and save. Results go to stdout; everything else goes to stderr."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import wraps
+from io import StringIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from dialeval.core.result import Run
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+MOST_FAULTS = 200
+"""A command whose faults `dialeval validate` does not list prints so many of them at most."""
+
+
+def say(line: str) -> None:
+    """Print a line on stderr."""
+    click.echo(line, err=True)
+
+
+def print_run(run: Run, format_: str) -> None:
+    """Print a run, what was skipped, and its warnings."""
+    from dialeval.reports import anchors, tables
+
+    print_as(format_, tables, run)
+    if format_ in ("table", *anchors.FORMATS) and anchors.lines_of(run):
+        print_as(format_, anchors, run)
+    if format_ == "metrics-txt" and (other := [key for key in run.keys_in_order if key not in tables.METRICS_TXT]):
+        say(f"metrics-txt has no column for {', '.join(other)}; choose another format for them")
+    print_skipped(run.skipped)
+    print_warnings(run.warnings)
+
+
+def print_skipped(skipped: Mapping[str, str]) -> None:
+    """Say which metrics were skipped, and why."""
+    for key, reason in skipped.items():
+        say(f"skipped {key}: {reason}")
+
+
+def print_warnings(warnings: Iterable[str]) -> None:
+    """Print warnings, a line each."""
+    for warning in warnings:
+        say(f"warning: {warning}")
+
+
+def print_tables(tables: Iterable[tuple[str, Sequence[Sequence[str]]]]) -> None:
+    """Print tables, each a title and lines of cells, the first of which is the head."""
+    from rich.table import Table
+
+    for title, (head, *lines) in tables:
+        table = Table(title=title, title_justify="left")
+        for number, name in enumerate(head):
+            table.add_column(name, justify="left" if number == 0 else "right")
+        for line in lines:
+            table.add_row(*line)
+        show(table)
+
+
+def print_as(format_: str, reports: Any, value: Any, output: Path | None = None, width: int | None = None) -> None:
+    """Print by a module of `reports`, by its `table` or one of its `FORMATS`; or write to a file, see `show`."""
+    show(reports.table(value) if format_ == "table" else reports.FORMATS[format_](value), output, width)
+
+
+def show(content: RenderableType, output: Path | None = None, width: int | None = None) -> None:
+    """Print a text as it is, or a rich table; or write it to a file, where a table is `width` characters wide."""
+    if not isinstance(content, str):
+        from rich.console import Console
+
+        if output is None:
+            Console().print(content)
+            return
+        file = StringIO()
+        Console(file=file, width=width).print(content)
+        content = file.getvalue()
+    if output is None:
+        click.echo(content, nl=False)
+    else:
+        write(output, content.encode())
+
+
+def write(path: Path, content: bytes, what: str = "written to") -> None:
+    """Write a file, and say so."""
+    from dialeval.core.files import write_bytes
+
+    write_bytes(path, content)
+    say(f"{what} {path}")
+
+
+def json_bytes(document: Any) -> bytes:
+    """JSON as commands print and write it."""
+    import orjson
+
+    return orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+
+
+def save_run(run: Run, folder: Path) -> None:
+    """Save a run in a folder with the command that made it, and say so."""
+    replace(run, details={**run.details, "command": command_line()}).save(folder)
+    say(f"saved in {folder}")
+
+
+def command_line(short_paths: bool = False) -> str:
+    """The command that is running, as one would type it; `short_paths`: of paths that exist only the last part."""
+    words = sys.argv[1:]
+    if short_paths:
+        words = [Path(word).name if "/" in word and Path(word).exists() else word for word in words]
+    return shlex.join(["dialeval", *words])
+
+
+def exit_status(failed_gates: Iterable[str]) -> int:
+    """Print a line for each gate that failed; the exit status is 1 if there is one, else 0."""
+    status = 0
+    for line in failed_gates:
+        say(f"gate failed: {line}")
+        status = 1
+    return status
+
+
+def printing_all_faults(command: Command) -> Command:
+    """Make a command print all faults of its inputs, not only the first few: no other command lists them."""
+
+    @wraps(command)
+    def called(**arguments: Any) -> Any:
+        from dialeval.core.errors import DataError
+
+        try:
+            return command(**arguments)
+        except DataError as error:
+            for fault in error.faults[:MOST_FAULTS]:
+                say(f"dialeval: {fault}")
+            if len(error.faults) > MOST_FAULTS:
+                say(f"dialeval: and {len(error.faults) - MOST_FAULTS:,} more")
+            raise click.exceptions.Exit(2) from None
+
+    return called  # type: ignore[return-value]

@@ -1,0 +1,15 @@
+"""`dialeval metrics`."""
+
+from __future__ import annotations
+
+from cli.conftest import Dialeval
+
+
+def test_metrics_lists_and_explains(dialeval: Dialeval) -> None:
+    listing = dialeval("metrics").stdout
+    assert all(name in listing for name in ("length", "distinct-1", "distinct-2"))
+    explained = dialeval("metrics", "distinct-2").stdout
+    assert all(word in explained for word in ("Li et al. 2016", "per = corpus", "Edge cases", "distinct-2|n:2"))
+    done = dialeval("metrics", "distnct")
+    assert done.returncode == 2
+    assert "did you mean" in done.stderr

@@ -1,0 +1,100 @@
+"""Options that several commands share, and how their values are read."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner, Result
+
+from cli.conftest import Dialeval
+from dialeval import sample
+from dialeval.cli import options
+
+
+def test_intervals_of_every_command_that_scores(dialeval: Dialeval, tmp_path: Path) -> None:
+    here = sample.folder()
+    talks = here / "breakdown"
+    commands = {
+        "distinct-2": ["score", str(here / "responses"), "-m", "distinct-2"],
+        "mds": ["lsdscc", str(here / "lsdscc" / "safe.txt"), "-r", str(here / "lsdscc" / "groups.json")],
+        "msttr": ["multiwoz", "-i", str(here / "town" / "predictions" / "patient.json"), "--data", "town"],
+        "f1-x": ["breakdown", "-p", str(talks / "data"), "-o", str(talks / "keywords"), "--no-anchors"],
+    }
+    for key, command in commands.items():
+        done = dialeval(*command, "-f", "json", "--intervals", "bca", "--resamples", "50", "--seed", "3")
+        assert done.returncode == 0, done.stderr
+        metric = next(iter(json.loads(done.stdout)["systems"].values()))["metrics"][key]
+        how = metric["interval_by"]
+        assert (how["method"], how["resamples"], how["seed"], how["level"]) == ("bca", 50, 3, 0.95)
+        assert metric["interval"][0] <= metric["mean"] <= metric["interval"][1]
+    wrong = dialeval("score", str(here / "responses"), "--seed", "3")
+    assert wrong.returncode == 2
+    assert "--intervals" in wrong.stderr
+
+
+def test_the_level_of_resampled_intervals_is_the_confidence(dialeval: Dialeval) -> None:
+    arguments = ["score", str(sample.folder() / "responses"), "-m", "length", "-f", "json", "--intervals", "percentile"]
+    document = json.loads(dialeval(*arguments, "--confidence", "0.8").stdout)
+    assert document["systems"]["careful"]["metrics"]["length"]["interval_by"]["level"] == 0.8
+
+
+def invoked(option: options.Decorator, *arguments: str) -> tuple[dict[str, object], Result]:
+    """What a command with these options is called with, and how it ended."""
+    seen: dict[str, object] = {}
+    done = CliRunner().invoke(click.command()(option(lambda **given: seen.update(given))), arguments)
+    return seen, done
+
+
+def test_pairs_and_numbers() -> None:
+    given, _ = invoked(options.row_fields, "--field", "response=answer", "--field", "context=a=b")
+    assert given == {"fields": {"response": "answer", "context": "a=b"}}
+    given, _ = invoked(options.fail_under(), "--fail-under", "bleu-4=.5", "--fail-under", "length=3")
+    assert given == {"limits": {"bleu-4": 0.5, "length": 3.0}}
+    for wrong, message in (("x", "NAME=VALUE"), ("=1", "NAME=VALUE"), ("x=", "NAME=VALUE"), ("x=y", "KEY=NUMBER")):
+        _, done = invoked(options.fail_under(), "--fail-under", wrong)
+        assert done.exit_code == 2
+        assert message in done.output
+
+
+def test_systems_have_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "odd=name.txt").touch()
+    for arguments, systems in (
+        (["a.txt"], "a.txt"),
+        (["best=a.txt"], {"best": "a.txt"}),
+        (["x/a.txt", "best=b.txt"], {"a": "x/a.txt", "best": "b.txt"}),
+        (["odd=name.txt"], "odd=name.txt"),
+        (["x/odd=a.txt"], "x/odd=a.txt"),
+    ):
+        assert invoked(options.responses(), *arguments)[0] == {"responses": systems}
+    assert "two systems are called 'a'" in invoked(options.responses(), "a.txt", "x/a.txt")[1].output
+
+
+def test_a_group_reaches_the_command_as_one_argument() -> None:
+    @dataclass
+    class Pair:
+        one: int
+        two: int
+
+    group = options.grouped("pair", Pair, click.option("--one", default=1), click.option("--two", default=2))
+    both = options.together(click.option("--before"), group, click.option("--after"))
+    given, _ = invoked(both, "--two", "5", "--after", "x")
+    assert given == {"before": None, "pair": Pair(1, 5), "after": "x"}
+    listed = invoked(both, "--help")[1].output
+    assert sorted(("--before", "--one", "--two", "--after"), key=listed.index) == [
+        "--before",
+        "--one",
+        "--two",
+        "--after",
+    ]
+
+
+def test_resamples_without_intervals_are_refused() -> None:
+    assert invoked(options.intervals)[0] == {"intervals": options.Intervals(None, None, None)}
+    given, _ = invoked(options.intervals, "--intervals", "bca", "--seed", "3")
+    assert given == {"intervals": options.Intervals("bca", None, 3)}
+    assert "--intervals" in invoked(options.intervals, "--resamples", "10")[1].output

@@ -1,0 +1,58 @@
+"""What commands print, write and save."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+from rich.text import Text
+
+import dialeval
+from dialeval.cli import output
+from dialeval.core.errors import DataError, Fault
+
+
+@pytest.mark.parametrize("content", ["[bold] and more\n", Text("[bold] and more")])
+def test_texts_and_tables_are_printed_or_written(
+    content: str | Text, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output.show(content)
+    assert capsys.readouterr() == ("[bold] and more\n", "")
+    target = tmp_path / "new" / "file.txt"
+    output.show(content, target, 80)
+    assert target.read_text() == "[bold] and more\n"
+    assert capsys.readouterr() == ("", f"written to {target}\n")
+
+
+def test_a_run_is_saved_with_its_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "my data").mkdir()
+    monkeypatch.setattr(sys, "argv", ["somewhere/dialeval", "score", str(tmp_path / "my data"), "-m", "not/a/path"])
+    assert output.command_line() == f"dialeval score '{tmp_path}/my data' -m not/a/path"
+    assert output.command_line(short_paths=True) == "dialeval score 'my data' -m not/a/path"
+    run = dialeval.evaluate({"a": ["one two"]}, metrics="length")
+    output.save_run(run, tmp_path / "run")
+    assert dialeval.load(tmp_path / "run").details == {"command": output.command_line()}
+    assert run.details == {}
+
+
+def test_failed_gates_are_lines_and_a_status(capsys: pytest.CaptureFixture[str]) -> None:
+    assert output.exit_status([]) == 0
+    assert output.exit_status(iter(["one", "two"])) == 1
+    assert capsys.readouterr() == ("", "gate failed: one\ngate failed: two\n")
+
+
+@pytest.mark.parametrize(("number", "lines", "last"), [(7, 7, "f:6: bad; mend it"), (1205, 201, "and 1,005 more")])
+def test_all_faults_are_printed_up_to_a_limit(number: int, lines: int, last: str) -> None:
+    @click.command()
+    @output.printing_all_faults
+    def command() -> None:
+        raise DataError(Fault("f", line, "bad", "mend it") for line in range(number))
+
+    done = CliRunner().invoke(command)
+    assert done.exit_code == 2
+    assert len(done.stderr.splitlines()) == lines
+    assert done.stderr.splitlines()[-1] == f"dialeval: {last}"
