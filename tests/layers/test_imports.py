@@ -12,7 +12,20 @@ import pytest
 import dialeval
 
 PACKAGE = Path(dialeval.__file__).parent
-HEAVY = {"numba", "scipy", "nltk", "torch", "pandas", "polars", "pyarrow", "sacrebleu", "rich", "altair", "vl_convert"}
+HEAVY = {
+    "msgspec",
+    "numba",
+    "scipy",
+    "nltk",
+    "torch",
+    "pandas",
+    "polars",
+    "pyarrow",
+    "sacrebleu",
+    "rich",
+    "altair",
+    "vl_convert",
+}
 
 
 def loaded_by(program: str) -> set[str]:

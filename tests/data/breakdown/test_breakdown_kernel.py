@@ -11,13 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from data.breakdown.challenge import SAMPLE
 from data.breakdown.test_documents import documents, typed
-from dialeval import sample
 from dialeval.data.breakdown import logs
 from dialeval.data.breakdown.breakdown_kernel import PADDING, skim
 from dialeval.data.breakdown.faults import Findings
-
-SAMPLE = sample.folder() / "breakdown"
 
 
 def skimmed(data: bytes) -> tuple[str, list[int], list[list[int]]] | None:

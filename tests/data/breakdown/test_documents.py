@@ -10,14 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import ValidationError
 
-from dialeval import sample
+from data.breakdown.challenge import SAMPLE
 from dialeval.core.errors import DataError
 from dialeval.data.breakdown.documents import Dialogue, Labels, decoded
 from dialeval.data.breakdown.faults import Findings
 from dialeval.data.breakdown.files import Document
 from dialeval.data.breakdown.logs import Gathered
-
-SAMPLE = sample.folder() / "breakdown"
 
 Counted = tuple[str, list[int], list[list[int]]]
 """Dialogue, annotated turns, and how often each was judged as O, T, X and other."""

@@ -9,7 +9,7 @@ import pytest
 from dialeval.core.errors import Fault, SettingError
 from dialeval.core.needs import Need
 from dialeval.data.formats.records import FieldNames, Records
-from dialeval.data.rows.gathering import gather_rows, gather_texts
+from dialeval.data.rows.gathering import gather_rows
 from dialeval.data.rows.system import Rows
 
 Caught = Callable[[Callable[[], object]], list[Fault]]
@@ -139,25 +139,3 @@ def test_faults(bad: object, what: str, remedy: str, faults_of: Caught) -> None:
 def test_every_fault_of_every_row_is_listed_in_order(faults_of: Caught) -> None:
     found = faults_of(lambda: gathered([row(turn="x", reference=1), row(), {}, row(context=3)]))
     assert [fault.line for fault in found] == [1, 1, 3, 4]
-
-
-def test_no_rows_is_a_fault(faults_of: Caught) -> None:
-    [fault] = faults_of(lambda: gathered([]))
-    assert (fault.where, fault.what) == ("rows.jsonl", "holds no rows")
-
-
-def test_texts_may_turn_up_late_or_under_another_name(faults_of: Caught) -> None:
-    def texts(rows: list[Any], need: Need = Need.REFERENCE) -> list[list[str]]:
-        return list(gather_texts(Records("refs", enumerate(rows, 1)), FieldNames(), need))
-
-    assert texts([{"response": "a"}, {"reference": ["b"], "response": "c"}]) == [[], ["b"]]
-    assert texts([{"response": "a", "id": 1}, {"response": "c", "id": 2}]) == [["a"], ["c"]]
-    assert texts([{"text": "a"}, {"text": "c"}]) == [["a"], ["c"]]
-    assert texts(["a", None, ["b", "c"]]) == [["a"], [], ["b", "c"]]
-    assert texts([[{"speaker": "A", "text": "a"}], "b"], Need.CONTEXT) == [["a"], ["b"]]
-    [fault] = faults_of(lambda: texts([{"a": "x", "b": "y"}]))
-    assert (fault.line, fault.what) == (1, "has no field 'reference', only a, b")
-    assert "--field reference=NAME" in fault.remedy
-    assert [fault.line for fault in faults_of(lambda: texts(["a", 3, [4]]))] == [2, 3]
-    assert [fault.line for fault in faults_of(lambda: texts([{"response": "a"}, {}]))] == [2]
-    assert [fault.what for fault in faults_of(lambda: texts([]))] == ["holds no rows"]

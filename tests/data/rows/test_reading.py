@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import gzip
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,10 +12,14 @@ from dialeval.core.columns import RaggedColumn
 from dialeval.core.errors import Fault
 from dialeval.core.needs import Need
 from dialeval.data.formats.tables import as_table
+from dialeval.data.rows.checks import check
 from dialeval.data.rows.reading import attach, read_files, read_responses, read_texts
 
 Caught = Callable[[Callable[[], object]], list[Fault]]
 Write = Callable[[str, "bytes | str"], Path]
+
+RATED = sorted((Path(__file__).parents[4] / "shared" / "data" / "ratings").glob("*.jsonl.gz"))
+NO_RATED = "the folder of human ratings does not lie beside the checkout"
 
 
 def systems(source: Any, **settings: Any) -> list[str]:
@@ -161,3 +167,27 @@ def test_only_tables_are_tables() -> None:
     from dialeval.data.formats.records import FieldNames
 
     assert as_table(object(), "x", FieldNames(), Need.RESPONSE) is None
+
+
+@pytest.mark.skipif(not RATED, reason=NO_RATED)
+def test_real_rated_rows_have_no_fault() -> None:
+    assert check(RATED) == []
+
+
+@pytest.mark.skipif(not RATED, reason=NO_RATED)
+@pytest.mark.parametrize("path", RATED, ids=lambda path: path.name.partition(".")[0])
+def test_real_rated_rows_are_those_of_a_plain_reading(path: Path) -> None:
+    with gzip.open(path, "rt", encoding="utf-8", newline="\n") as file:
+        plain = [json.loads(line) for line in file]
+    name = path.name.partition(".")[0]
+    found = {rows.system: rows for rows in read_responses(path)}
+    for system, rows in found.items():
+        own = [row for row in plain if (row["system"] or name) == system]
+        assert list(rows.responses) == [row["response"] for row in own]
+        if Need.CONTEXT in rows.columns:
+            assert list(rows.columns[Need.CONTEXT]) == [[turn["text"] for turn in row["context"]] for row in own]
+        if Need.REFERENCE in rows.columns:
+            left_out = [bool(row["response_is_reference"]) if "response_is_reference" in row else False for row in own]
+            counts = [0 if left or row["reference"] is None else 1 for left, row in zip(left_out, own, strict=True)]
+            assert [min(len(texts), 1) for texts in rows.columns[Need.REFERENCE]] == counts
+    assert sum(map(len, found.values())) == len(plain)

@@ -115,9 +115,10 @@ class LabelsReader:
             self.findings.add_error(UNREADABLE_LABELS, f"{source.where}/{name}", None, error)
             return Document(source.where, None, None), None
         content = self._content(document)
-        if content is not None and _dialogue(content) != dialogue:
-            what = f"holds the labels of the dialogue {_dialogue(content)!r}, not {dialogue!r}"
-            self._note(OTHER_DIALOGUE, document, what)
+        other = _dialogue(content)
+        if content is not None and other != dialogue:
+            called = "no dialogue" if other is None else f"the dialogue {other!r}"
+            self._note(OTHER_DIALOGUE, document, f"holds the labels of {called}, not {dialogue!r}")
         return document, content
 
     def _content(self, document: Document) -> Any:

@@ -62,15 +62,15 @@ def encoding_faults(column: TextColumn, where: str) -> list[Fault]:
 
 def occurrences(data: Bytes, token: bytes) -> Ints:
     """Where a token stands in some bytes, overlapping ones included."""
-    found = [np.zeros(0, np.int64)]
+    parts = [np.zeros(0, np.int64)]
     for start in range(0, len(data), _SEARCHED_BYTES):
         part = data[start : start + _SEARCHED_BYTES + len(token) - 1]
         places = np.flatnonzero(part[: max(len(part) - len(token) + 1, 0)] == token[0])
         for at, byte in enumerate(token[1:], 1):
             places = places[part[places + at] == byte]
-        found.append(places + start)
+        parts.append(places + start)
         release(part)
-    return np.concatenate(found)
+    return np.concatenate(parts)
 
 
 def _decoding_error(view: memoryview) -> UnicodeDecodeError | None:

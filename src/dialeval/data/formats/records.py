@@ -51,7 +51,7 @@ class FieldNames:
         return [name for name in there if name in known] if main.intersection(there) else list(there)
 
     def name(self, need: Need) -> str:
-        """The field that brings a need."""
+        """The field that holds what a need names."""
         return str(getattr(self, need.value))
 
 
@@ -118,6 +118,6 @@ _KINDS: list[tuple[type | tuple[type, ...], str]] = [
 
 def listed(names: Iterable[object]) -> str:
     """Names for a message, cut short where they are many."""
-    found = [str(name) for name in names]
-    more = ["..."] if len(found) > _SHOWN_NAMES else []
-    return ", ".join(found[:_SHOWN_NAMES] + more) or "nothing"
+    texts = [str(name) for name in names]
+    more = ["..."] if len(texts) > _SHOWN_NAMES else []
+    return ", ".join(texts[:_SHOWN_NAMES] + more) or "nothing"

@@ -51,15 +51,17 @@ def texts_of(table: pa.Table, where: str, names: FieldNames, need: Need) -> Ragg
     try:
         if field is None or not len(table):
             raise _NotPlainError
-        return _ragged(_whole(table.column(field)), _own_references(table, names) if need is Need.REFERENCE else None)
+        columns = {name: _whole(table.column(name)) for name in table.column_names}
+        own = columns.get(names.response_is_reference) if need is Need.REFERENCE else None
+        return _ragged(columns[field], _truths(own))
     except _NotPlainError:
         return gather_texts(_records(table, where), names, need)
 
 
 def _checked(table: pa.Table, where: str, wanted: Collection[str | None]) -> pa.Table:
     """The columns that matter, each there once and all of them sound; all columns if none matters."""
-    found = [index for index, name in enumerate(table.column_names) if name in wanted]
-    table = table.select(found) if found else table
+    chosen = [index for index, name in enumerate(table.column_names) if name in wanted]
+    table = table.select(chosen) if chosen else table
     twice = {name for name in table.column_names if table.column_names.count(name) > 1}
     faults = [Fault(where, None, f"has several columns {name!r}", "keep one of them") for name in sorted(twice)]
     for name, column in zip(table.column_names, table.columns, strict=True):
@@ -99,14 +101,14 @@ def _columnwise(columns: dict[str, pa.Array], where: str, names: FieldNames, sys
     if response is None or response.null_count or not len(response) or (messages and not _is_null(messages)):
         raise _NotPlainError
     nulls = pa.nulls(len(response))
-    found: dict[Need, Column] = {Need.RESPONSE: TextColumn.from_arrow(_strings(response), where)}
+    needed: dict[Need, Column] = {Need.RESPONSE: TextColumn.from_arrow(_strings(response), where)}
     for need in (Need.REFERENCE, Need.CONTEXT):
         own = columns.get(names.response_is_reference) if need is Need.REFERENCE else None
         texts = _ragged(columns.get(names.name(need), nulls), _truths(own))
         if len(texts.values):
-            found[need] = texts
+            needed[need] = texts
     dialogues = _dialogues(columns.get(names.dialog_id, nulls))
-    rows = Rows(system, found, dialogues, _turns(columns.get(names.turn, nulls)), where)
+    rows = Rows(system, needed, dialogues, _turns(columns.get(names.turn, nulls)), where)
     return by_system(rows, *_systems(columns.get(names.system, nulls), system))
 
 
@@ -177,17 +179,10 @@ def _items(values: pa.Array) -> pa.Array:
     if not pa.types.is_struct(values.type):
         return _strings(values)
     there = [name for name in ("text", "content") if values.type.get_field_index(name) >= 0]
-    if not there or values.null_count:
-        raise _NotPlainError
     texts = [_strings(child) for child in map(values.field, there) if not pa.types.is_null(child.type)]
-    if not texts:
+    if not texts or values.null_count:
         raise _NotPlainError
     return pc.coalesce(*texts)
-
-
-def _own_references(table: pa.Table, names: FieldNames) -> npt.NDArray[np.bool_] | None:
-    name = names.response_is_reference
-    return _truths(_whole(table.column(name))) if name in table.column_names else None
 
 
 def _truths(array: pa.Array | None) -> npt.NDArray[np.bool_] | None:

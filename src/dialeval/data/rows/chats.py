@@ -2,7 +2,7 @@
 
 Each message of the assistant is one response. Its context is every message before it, whatever the role, and its
 turn is its index in the list. A message that only calls a tool says nothing and is left out. The row's reference, if
-it has one, belongs to its only response; with several responses nobody can tell, and that is a fault.
+it has one, belongs to its only response; with several responses it is unclear whose it is, and that is a fault.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def chat_responses(reader: FieldReader, row: RowObject) -> list[ChatResponse]:
         return []
     references = reader.references(row)
     said: list[str] = []
-    found: list[ChatResponse] = []
+    responses: list[ChatResponse] = []
     for turn, message in enumerate(messages):
         what = f"{name}[{turn}]"
         role = _role(reader, message, what)
@@ -46,12 +46,12 @@ def chat_responses(reader: FieldReader, row: RowObject) -> list[ChatResponse]:
             continue
         text = reader.content(message.get("content"), name, turn)
         if role == "assistant":
-            found.append(ChatResponse(turn, text, said.copy(), references))
+            responses.append(ChatResponse(turn, text, said.copy(), references))
         said.append(text)
-    if references and len(found) > 1:
-        what = f"has {reader.names.reference} for one response but {len(found)} assistant messages"
+    if references and len(responses) > 1:
+        what = f"has {reader.names.reference} for one response but {len(responses)} assistant messages"
         reader.fault(what, "give one row per response")
-    return found
+    return responses
 
 
 def dialogue_name(reader: FieldReader, row: RowObject) -> str:

@@ -49,12 +49,12 @@ def _faults(path: PathSource, fields: Mapping[str, str] | None) -> Sequence[Faul
 def summary(path: PathSource, fields: Mapping[str, str] | None = None) -> Summary:
     """What a good file, or a folder of them, holds."""
     files = files_in(path) if is_folder(path) else [path]
-    found = [rows for file in files for rows in read_responses(file, fields)]
-    columns = [str(need) for need in dict.fromkeys(need for rows in found for need in rows.columns)]
-    if any(rows.dialogues is not None for rows in found):
+    systems = [rows for file in files for rows in read_responses(file, fields)]
+    columns = [str(need) for need in dict.fromkeys(need for rows in systems for need in rows.columns)]
+    if any(rows.dialogues is not None for rows in systems):
         columns.append("dialog_id")
-    if any(rows.turns is not None for rows in found):
+    if any(rows.turns is not None for rows in systems):
         columns.append("turn")
     kind = "folder" if is_folder(path) else format_of(path)
-    systems = tuple(rows.system for rows in found)
-    return Summary(os.fspath(path), kind, sum(map(len, found)), systems, tuple(columns))
+    names = tuple(rows.system for rows in systems)
+    return Summary(os.fspath(path), kind, sum(map(len, systems)), names, tuple(columns))

@@ -64,7 +64,7 @@ class Ratings:
     annotations: Mapping[str, Sequence[Floats]]
     """By quality and row: one value per annotator, or a single one where the source gives no more."""
     values: Mapping[str, Floats] = field(default_factory=dict)
-    """By quality: the mean over annotators, NaN where nobody said anything."""
+    """By quality: the mean over annotators, NaN where no annotator answered."""
 
     def __len__(self) -> int:
         return len(self.responses)
@@ -90,8 +90,8 @@ def read_ratings(
         rows = _rated_rows(Records("ratings", enumerate(paths, 1)), "ratings", names, own)
     else:
         files = [paths] if isinstance(paths, str | PathLike) else paths
-        found = all_of(partial(_file_rows, path, names, own) for path in files)  # type: ignore[arg-type]
-        rows = list(chain.from_iterable(found))
+        lists = all_of(partial(_file_rows, path, names, own) for path in files)  # type: ignore[arg-type]
+        rows = list(chain.from_iterable(lists))
     if not rows:
         raise SettingError("no ratings were given; name at least one file of rated rows")
     *columns, scales, scores = zip(*rows, strict=True)
@@ -100,8 +100,8 @@ def read_ratings(
         for quality in dict.fromkeys(quality for row in scores for quality in row)
     }
     values = {quality: np.array([_mean(row) for row in column]) for quality, column in annotations.items()}
-    lists = dict(zip(_LISTED, map(list, columns), strict=True))
-    return Ratings(**lists, scales=np.array(scales, np.float64), annotations=annotations, values=values)
+    named = dict(zip(_LISTED, map(list, columns), strict=True))
+    return Ratings(**named, scales=np.array(scales, np.float64), annotations=annotations, values=values)
 
 
 def _file_rows(path: PathSource, names: FieldNames, own: Mapping[str, str]) -> list[_Rated]:
@@ -172,8 +172,8 @@ def _scores(reader: FieldReader, row: RowObject, name: str) -> dict[str, Floats]
         value = flat or next((row[plain] for plain in _PLAIN if row.get(plain) is not None), None)
     if not isinstance(value, dict):
         value = {OVERALL: value}
-    found = {str(quality): _values(reader, _parsed(given), f"{name}.{quality}") for quality, given in value.items()}
-    return {quality: values for quality, values in found.items() if len(values)}
+    scores = {str(quality): _values(reader, _parsed(given), f"{name}.{quality}") for quality, given in value.items()}
+    return {quality: values for quality, values in scores.items() if len(values)}
 
 
 def _values(reader: FieldReader, value: object, what: str) -> Floats:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from dialeval.core.arrays import Ints
+from dialeval.core.arrays import Ints, offsets_of
 from dialeval.core.columns import Column, RaggedColumn, TextColumn
 from dialeval.core.needs import Need
 from dialeval.core.rowtable import NO_TURN, RowTable
@@ -81,7 +81,7 @@ class Rows:
         return np.array([*([0] if len(names) else []), *starts, len(names)], np.int64)
 
     def table(self) -> RowTable:
-        """What a result says about its rows, over the same bytes."""
+        """What a result keeps about its rows, over the same bytes."""
         offsets = self.dialogue_offsets()
         names = None if self.dialogues is None else list(self.dialogues.take(offsets[:-1]))
         columns = {need.value: self.columns[need] for need in SHOWN if need in self.columns}
@@ -103,6 +103,6 @@ def by_system(rows: Rows, systems: Sequence[str], codes: Ints) -> list[Rows]:
     if len(systems) == 1:
         return [replace(rows, system=systems[0])]
     order = np.argsort(codes, kind="stable")
-    ends = np.cumsum(np.bincount(codes, minlength=len(systems)))[:-1]
-    parts = zip(systems, np.split(order, ends), strict=True)
+    offsets = offsets_of(np.bincount(codes, minlength=len(systems)))
+    parts = zip(systems, np.split(order, offsets[1:-1]), strict=True)
     return [replace(rows.take(part), system=system) for system, part in parts]

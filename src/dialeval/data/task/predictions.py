@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from dialeval.core.arrays import offsets_of
 from dialeval.core.columns import ObjectColumn, TextColumn
 from dialeval.core.errors import DataError, Fault
 from dialeval.core.needs import Need
@@ -129,60 +130,41 @@ def read_document(path: PathSource) -> dict[str, Any]:
 
 
 def predictions_of(document: Any, task: TaskFiles, system: str, where: str) -> Predictions:
-    """The predictions of one document."""
+    """The predictions of one document: the turns in the data's order, with a row for each that is missing."""
     if faults := [*_form_faults(document, where), *_data_faults(document, task, where)]:
         raise DataError(faults)
-    position = 0
-    given: dict[str, list[dict[str, Any]]] = {}
-    for dialogue, turns in document.items():
-        given[dialogue] = [
-            {
-                "dialogue": dialogue,
-                "turn": at,
-                "position": position + at,
-                "response": turn["response"],
-                "state": turn.get("state"),
-                "active_domains": turn.get("active_domains"),
-            }
-            for at, turn in enumerate(turns)
-        ]
-        position += len(turns)
-    return _aligned(given, task, system, where)
-
-
-def _aligned(given: Mapping[str, list[dict[str, Any]]], task: TaskFiles, system: str, where: str) -> Predictions:
-    """The turns in the data's order, with a row for each that is missing."""
+    starts = dict(zip(document, offsets_of(map(len, document.values())).tolist(), strict=False))
     rows: list[dict[str, Any]] = []
     for dialogue, count in task.turns.items():
-        turns = given.get(dialogue, [])
-        rows += turns
-        rows += [missing_turn(dialogue, at) for at in range(len(turns), count)]
-    there = [row for row in rows if row["response"] is not None]
-    with_state = sum(row["state"] is not None for row in there)
+        turns = document.get(dialogue, ())
+        rows += [_row(dialogue, at, starts[dialogue] + at, turn) for at, turn in enumerate(turns)]
+        rows += [_row(dialogue, at, None, {}) for at in range(len(turns), count)]
+    given = [row for row in rows if row["response"] is not None]
+    with_state = sum(row["state"] is not None for row in given)
     columns: dict[Need, Any] = {Need.TASK_TURNS: ObjectColumn(rows)}
-    if there and with_state == len(there):
+    if given and with_state == len(given):
         columns[Need.STATES] = ObjectColumn(rows)
     dialogues = TextColumn.from_strings([row["dialogue"] for row in rows])
-    turns_column = np.array([row["turn"] for row in rows], np.int64)
+    turn_column = np.array([row["turn"] for row in rows], np.int64)
     return Predictions(
-        Rows(system, columns, dialogues, turns_column, where),
-        dialogues=sum(dialogue in given for dialogue in task.turns),
-        turns=len(there),
+        Rows(system, columns, dialogues, turn_column, where),
+        dialogues=len(document),
+        turns=len(given),
         with_state=with_state,
-        with_domains=sum(row["active_domains"] is not None for row in there),
-        short=sum(task.turns[dialogue] - len(turns) for dialogue, turns in given.items()),
+        with_domains=sum(row["active_domains"] is not None for row in given),
+        short=sum(task.turns[dialogue] - len(turns) for dialogue, turns in document.items()),
     )
 
 
-def missing_turn(dialogue: str, turn: int) -> dict[str, Any]:
-    """The row of a turn that a system does not give."""
+def _row(dialogue: str, turn: int, position: int | None, given: Mapping[str, Any]) -> dict[str, Any]:
+    """A turn as metrics see it; one that is missing has no position and gives nothing."""
     return {
         "dialogue": dialogue,
         "turn": turn,
-        "position": None,
-        "response": None,
-        "state": None,
-        "active_domains": None,
+        "position": position,
+        "response": given.get("response"),
+        "state": given.get("state"),
+        "active_domains": given.get("active_domains"),
     }
 
 

@@ -1,0 +1,48 @@
+"""Documents of the breakdown challenge made by hand, and short ways to read them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dialeval import sample
+from dialeval.core.errors import DataError
+from dialeval.core.needs import Need
+from dialeval.data.breakdown.reading import BreakdownData, read
+
+SAMPLE = sample.folder() / "breakdown"
+
+
+def log(dialogue: str = "d1", *turns: tuple[int, str]) -> dict[str, Any]:
+    """A dialogue whose system turns have the given labels as annotations."""
+    made = [
+        {"turn-index": index, "speaker": "S", "annotations": [{"breakdown": label} for label in labels]}
+        for index, labels in turns or ((0, ""), (2, "OOT"), (4, "XXX"))
+    ]
+    return {"dialogue-id": dialogue, "turns": [*made, {"turn-index": 9, "speaker": "U", "annotations": []}]}
+
+
+def labelled(dialogue: str = "d1", *entries: tuple[object, str, Any]) -> dict[str, Any]:
+    made = [
+        {"turn-index": index, "labels": [{"breakdown": label, "prob-O": p[0], "prob-T": p[1], "prob-X": p[2]}]}
+        for index, label, p in entries or ((2, "O", (0.7, 0.2, 0.1)), (4, "X", (0.0, 0.0, 1.0)))
+    ]
+    return {"dialogue-id": dialogue, "turns": made}
+
+
+def matrix(found: BreakdownData, need: Need = Need.LABELS) -> Any:
+    return found.systems[0].columns[need].matrix  # type: ignore[union-attr]
+
+
+def faults(*arguments: Any, **more: Any) -> list[str]:
+    with pytest.raises(DataError) as caught:
+        read(*arguments, **more)
+    return [str(fault) for fault in caught.value.faults]
+
+
+def write(folder: Path, name: str, content: object) -> None:
+    folder.mkdir(exist_ok=True)
+    (folder / name).write_text(content if isinstance(content, str) else json.dumps(content))

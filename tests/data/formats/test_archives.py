@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+import io
+import tarfile
+
+import pytest
+
+from dialeval.core.errors import DataError
+from dialeval.data.formats.archives import UntrustedArchive, unpacked_limit
+
+ARCHIVE = UntrustedArchive("a.tar.gz", "pack it again")
+
+
+def packed(*members: tuple[str, bytes], mode: str = "w:gz", link: bool = False) -> io.BytesIO:
+    stream = io.BytesIO()
+    with tarfile.open(fileobj=stream, mode=mode) as archive:  # type: ignore[call-overload]
+        for name, content in members:
+            info = tarfile.TarInfo(name)
+            info.size = len(content)
+            if link:
+                info.type, info.linkname, info.size = tarfile.SYMTYPE, "/etc/passwd", 0
+            archive.addfile(info, io.BytesIO(content))
+    stream.seek(0)
+    return stream
+
+
+def contents(stream: io.BytesIO, limit: int = 1 << 20) -> dict[str, bytes]:
+    with ARCHIVE.damage_explained():
+        return {name: content.read() for name, content in ARCHIVE.tar_files(stream, limit)}
+
+
+@pytest.mark.parametrize("mode", ["w", "w:gz"])
+def test_names_and_contents(mode: str) -> None:
+    files = {"a/b.txt": b"x" * 3000, "c": b""}
+    assert contents(packed(*files.items(), mode=mode)) == files
+
+
+@pytest.mark.parametrize(
+    ("stream", "what"),
+    [
+        (packed(("a", b""), link=True), "holds 'a', which is a link or a device"),
+        (packed(("a", bytes(1 << 21))), "unpacks to far more than it should"),
+        (io.BytesIO(packed(("a", b"x" * 3000)).getvalue()[:40]), "is damaged"),
+        (io.BytesIO(b"\x1f\x8b nothing"), "is damaged"),
+    ],
+)
+def test_what_is_refused(stream: io.BytesIO, what: str) -> None:
+    with pytest.raises(DataError, match=f"a.tar.gz: the archive {what}.*; pack it again"):
+        contents(stream)
+
+
+def test_how_much_an_archive_may_unpack_to() -> None:
+    assert [unpacked_limit(size, 10**9) for size in (1, 10**6, 10**8)] == [1 << 20, 2 * 10**8, 10**9]

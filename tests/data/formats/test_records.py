@@ -1,0 +1,38 @@
+from __future__ import annotations
+
+import pytest
+
+from dialeval.core.errors import DataError, Fault, SettingError
+from dialeval.core.needs import Need
+from dialeval.data.formats.records import FieldNames, Records, all_of, kind_of, listed
+
+
+def test_columns_that_can_matter() -> None:
+    names = FieldNames.of({"response": "answer"})
+    assert names.chosen(["x", "answer", "system", "response"], Need.RESPONSE) == ["answer", "system"]
+    assert names.chosen(["x", "y"], Need.RESPONSE) == ["x", "y"], "all, so that a fault can name them"
+    with pytest.raises(SettingError, match="no field 'answer' to map"):
+        FieldNames.of({"answer": "response"})
+
+
+def test_faults_are_placed_on_the_lines_of_items() -> None:
+    faults = [Fault("x", number, "bad", "mend it") for number in (1, 2, 3)]
+    with pytest.raises(DataError) as caught:
+        Records("x", [], faults, lines=lambda: [4, 7]).raise_faults()
+    assert [fault.line for fault in caught.value.faults] == [4, 7, None]
+
+
+def test_all_results_or_all_faults() -> None:
+    def failing(what: str) -> int:
+        raise DataError(Fault("x", None, what, "mend it"))
+
+    assert all_of([lambda: 1, lambda: 2]) == [1, 2]
+    with pytest.raises(DataError) as caught:
+        all_of([lambda: failing("a"), lambda: 1, lambda: failing("b")])
+    assert [fault.what for fault in caught.value.faults] == ["a", "b"]
+
+
+def test_words_for_values() -> None:
+    kinds = [kind_of(value) for value in (True, None, "", 1.5, (), {}, object())]
+    assert kinds == ["true or false", "null", "a string", "a number", "a list", "an object", "a Python object"]
+    assert (listed([]), listed(range(14))) == ("nothing", "0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, ...")

@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dialeval.core.errors import DataError
+from dialeval.data.formats import streams
+from dialeval.data.formats.streams import LineStream, count_lines, is_pattern, local_path, matching, size_of, unpacked
+
+Write = Callable[[str, "bytes | str"], Path]
+
+
+@given(st.lists(st.sampled_from([b"a", b"\n", b"\r\n", b"bc"])).map(b"".join), st.lists(st.integers(1, 4)))
+def test_lines_are_handed_out_as_a_file_would(content: bytes, counts: list[int]) -> None:
+    stream, expected = LineStream(io.BytesIO(content)), io.BytesIO(content)
+    for count in counts:
+        lines = [expected.readline() for _ in range(count)]
+        before = stream.lines
+        assert stream.take(count) == b"".join(lines)
+        assert stream.lines - before == sum(map(bool, lines))
+
+
+def test_a_line_is_handed_out_once_more_and_a_limit_is_kept() -> None:
+    stream = LineStream(io.BytesIO(b"a\nb\nc\n"), limit=4)
+    assert (stream.take(1), stream.take(1)) == (b"a\n", b"b\n")
+    stream.put_back(b"b\n")
+    assert (stream.lines, stream.take(5), stream.take(1)) == (1, b"b\n", b"")
+
+
+def test_files_and_patterns(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second = write("b-1.txt.gz", "x\ny\n"), write("a-1.txt", "x\ny\nz")
+    pattern = str(first.parent / "*-1.txt*")
+    assert (is_pattern(pattern), is_pattern(str(first))) == (True, False)
+    assert matching(pattern) == [str(second), str(first)]
+    with unpacked(str(first)) as stream:
+        assert stream.read() == b"x\ny\n"
+    monkeypatch.setattr(streams, "_CHUNK", 2)
+    assert (count_lines(str(second), 4), size_of(f"file://{second}"), local_path("file:///a%20b")) == (2, 5, "/a b")
+
+
+def test_faults_name_the_path(write: Write, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="no file matches"):
+        matching(str(tmp_path / "*.none"))
+    with pytest.raises(DataError, match=r"none\.txt: there is no such file"):
+        size_of(str(tmp_path / "none.txt"))
+    broken = tmp_path / "x.gz"
+    broken.write_bytes(b"\x1f\x8b nothing")
+    with pytest.raises(DataError, match="not a whole"), unpacked(str(broken)) as stream:
+        stream.read()

@@ -1,0 +1,102 @@
+"""Reference groups: files, objects, and what is wrong with them."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dialeval.core.errors import DataError
+from dialeval.data.lsdscc.hypotheses import read_hypotheses
+from dialeval.data.lsdscc.reference_groups import ReferenceSet, attach_groups, order_of, read_groups
+
+
+def test_the_documented_ways_to_make_a_reference_set(tmp_path: Path) -> None:
+    groups = [[["too", "many", "ties"]], [["tik", "tok"], ["on", "the", "clock"]]]
+    plain = ReferenceSet(groups)
+    assert (list(plain), plain.n_references, plain.query, plain.names) == (groups, 3, None, ["0", "1"])
+    document = {"2": ["two b"], "1": ["one a", "uno"], "null": []}
+    for made in (ReferenceSet.from_json(document, "why ?"), ReferenceSet.from_json({"why ?": document})):
+        assert (made.query, made.names, made.n_references) == ("why ?", ["1", "2", "null"], 3)
+        assert list(made) == [[["one", "a"], ["uno"]], [["two", "b"]], []]
+    (tmp_path / "groups.json.gz").write_bytes(gzip.compress(json.dumps({"why ?": document}).encode()))
+    assert ReferenceSet.load_json_corpus(tmp_path / "groups.json.gz") == [made]
+
+
+@pytest.mark.parametrize(
+    ("ids", "expected"),
+    [
+        (["10", "2", "1"], ["1", "2", "10"]),
+        (["x", "7", "1"], ["1", "x", "7"]),
+        (["b", "a", "1"], ["1", "b", "a"]),
+        (["null", "1", "2"], ["1", "2", "null"]),
+        (["1.5", "-1", " 2 "], ["-1", " 2 ", "1.5"]),
+        ([], []),
+    ],
+)
+def test_groups_are_sorted_by_number(ids: list[str], expected: list[str]) -> None:
+    assert [ids[at] for at in order_of(ids)] == expected
+
+
+@pytest.mark.parametrize(
+    ("source", "messages"),
+    [
+        ({"q": {"1": "a"}}, ["group '1' of query 'q' is a string"]),
+        (
+            {"q": {"1": ["a", None]}, "r": 5},
+            ["a reference in group '1' of query 'q' is null", "query 'r' has a number"],
+        ),
+        ([[["a"], 3]], ["group '1' of query 1 is a number"]),
+        ([], ["holds no queries"]),
+        (5, ["is a number"]),
+    ],
+)
+def test_faults_of_groups(source: Any, messages: list[str]) -> None:
+    with pytest.raises(DataError) as caught:
+        read_groups(source)
+    assert len(caught.value.faults) == len(messages)
+    for fault, message in zip(caught.value.faults, messages, strict=True):
+        assert message in str(fault)
+
+
+def test_groups_of_every_shape() -> None:
+    given_ = [
+        {"b": ["x"], "1": ["y", ["two", "words"]]},
+        [["x"], []],
+        ["x", "y"],
+        [],
+        ReferenceSet([["x"]], "why", ["k"]),
+    ]
+    groups = read_groups(given_)
+    assert [groups.column.grouped(row) for row in range(5)] == [
+        [["y", "two words"], ["x"]],
+        [["x"], []],
+        [["x", "y"]],
+        [],
+        [["x"]],
+    ]
+    assert list(map(list, groups.names)) == [["1", "b"], ["0", "1"], ["0"], [], ["k"]]
+    assert groups.queries == [None, None, None, None, "why"]
+    assert isinstance(given_[0], dict)
+    assert given_[0]["1"] == ["y", ["two", "words"]]
+
+
+def test_unequal_numbers_of_queries() -> None:
+    (rows,) = read_hypotheses({"x": [["a"], ["b"]]})
+    with pytest.raises(DataError, match="x has hypotheses for 2 queries, reference_groups has groups for 1"):
+        attach_groups(rows, read_groups([[["a"]]]))
+
+
+def test_names_of_groups_must_fit() -> None:
+    with pytest.raises(DataError, match="1 groups have 2 names"):
+        ReferenceSet([["a"]], names=["x", "y"])
+
+
+def test_sets_are_compared_by_what_they_hold() -> None:
+    assert ReferenceSet([["a"]]) != ReferenceSet([["a"]], "why")
+    assert ReferenceSet([["a"]]) != [["a"]]
+    assert "query='why'" in repr(ReferenceSet([["a"]], "why"))
+    assert ReferenceSet([["a"], ["b"]])[1:] == [[["b"]]]

@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from dialeval.core.errors import Fault
+from dialeval.core.needs import Need
+from dialeval.data.formats.records import FieldNames, Records
+from dialeval.data.rows.gathering import gather_rows, gather_texts
+from dialeval.data.rows.system import Rows
+
+Caught = Callable[[Callable[[], object]], list[Fault]]
+
+
+def gathered(rows: list[Any], part: bool = False) -> list[Rows]:
+    return gather_rows(Records("rows.jsonl", enumerate(rows, 1)), FieldNames(), "file", part)
+
+
+def test_rows_of_several_systems_keep_their_order() -> None:
+    rows = ["a", {"response": "b", "system": "x", "turn": 2, "reference": ["r"]}, {"response": "c", "dialog_id": 7}]
+    own, other = gathered(rows)
+    assert (own.system, list(own.responses), list(own.dialogues or [])) == ("file", ["a", "c"], ["row 1", "7"])
+    assert (other.system, list(other.responses), list(other.columns[Need.REFERENCE])) == ("x", ["b"], [["r"]])
+    assert own.turns is not None
+    assert own.turns.tolist() == [-1, -1]
+
+
+def test_no_rows_is_a_fault(faults_of: Caught) -> None:
+    [fault] = faults_of(lambda: gathered([]))
+    assert (fault.where, fault.what) == ("rows.jsonl", "holds no rows")
+    assert gathered([], part=True) == []
+
+
+def test_texts_may_turn_up_late_or_under_another_name(faults_of: Caught) -> None:
+    def texts(rows: list[Any], need: Need = Need.REFERENCE) -> list[list[str]]:
+        return list(gather_texts(Records("refs", enumerate(rows, 1)), FieldNames(), need))
+
+    assert texts([{"response": "a"}, {"reference": ["b"], "response": "c"}]) == [[], ["b"]]
+    assert texts([{"response": "a", "id": 1}, {"response": "c", "id": 2}]) == [["a"], ["c"]]
+    assert texts([{"text": "a"}, {"text": "c"}]) == [["a"], ["c"]]
+    assert texts(["a", None, ["b", "c"]]) == [["a"], [], ["b", "c"]]
+    assert texts([[{"speaker": "A", "text": "a"}], "b"], Need.CONTEXT) == [["a"], ["b"]]
+    [fault] = faults_of(lambda: texts([{"a": "x", "b": "y"}]))
+    assert (fault.line, fault.what) == (1, "has no field 'reference', only a, b")
+    assert "--field reference=NAME" in fault.remedy
+    assert [fault.line for fault in faults_of(lambda: texts(["a", 3, [4]]))] == [2, 3]
+    assert [fault.line for fault in faults_of(lambda: texts([{"response": "a"}, {}]))] == [2]
+    assert [fault.what for fault in faults_of(lambda: texts([]))] == ["holds no rows"]
