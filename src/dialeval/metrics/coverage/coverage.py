@@ -18,8 +18,8 @@ one value per query, then the mean. The three share one alignment.
   by the training text if there is one) are better choices. A hypothesis that has nothing in common with any group lands
   nowhere, whereas the original puts it into the first one, so that its MDS is never 0.
 - `n`: the longest n-grams that are counted.
-- `threshold` above 0 groups the references of each query anew, by their similarity (see `clustering`): for references
-  that nobody has grouped.
+- `threshold` above 0 groups the references of each query by their similarity (see `clustering`), whatever groups they
+  came in: for references without groups.
 
 Paper: Xu et al. 2018, "LSDSCC: a Large Scale Domain-Specific Conversational Corpus for Response Generation with
 Diversity Oriented Evaluation Metrics", NAACL. Its exact Multi-BLEU is not known; the original says that it could not
@@ -42,13 +42,7 @@ from dialeval.core.errors import SettingError
 from dialeval.core.fold import RowMetric
 from dialeval.core.needs import Need
 from dialeval.core.signature import Signature
-from dialeval.metrics.coverage.aligners import (
-    DEFAULT_N,
-    AlignerName,
-    PairAligner,
-    PreparedEmbedding,
-    named_aligner,
-)
+from dialeval.metrics.coverage.aligners import DEFAULT_N, AlignerName, EmbeddingAligner, PairAligner, named_aligner
 from dialeval.metrics.coverage.alignment import Alignment, align
 from dialeval.metrics.coverage.comparison import comparison
 from dialeval.metrics.embedding.vectors import SIF_WEIGHT, WordValues
@@ -110,4 +104,4 @@ class Coverage(RowMetric):
         known: KnownWords | None = batch.resource(Need.VOCABULARY) if batch.has(Need.VOCABULARY) else None
         train: TrainText | None = batch.resource(Need.TRAIN) if batch.has(Need.TRAIN) else None
         shares = None if train is None else train.shares(1, self.tokeniser, "unk")
-        return PreparedEmbedding(WordValues.of(vectors, known, shares))
+        return EmbeddingAligner(WordValues.of(vectors, known, shares))
