@@ -37,14 +37,11 @@ class Coherence(RowMetric):
     family = "coherence"
     presets = {"coherence": {}}
     needs = frozenset({Need.RESPONSE, Need.CONTEXT, Need.EMBEDDINGS, Need.TRAIN})
+    wants = frozenset({Need.VOCABULARY})
     better = "higher"
 
     turns: Literal["last", "all"] = "last"
     tokeniser: Tokeniser = DEFAULT
-
-    @property
-    def wants(self) -> frozenset[Need]:
-        return frozenset({Need.VOCABULARY})
 
     def signature(self) -> Signature:
         return super().signature().with_fields(weight=SIF_WEIGHT)

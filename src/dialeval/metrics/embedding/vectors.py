@@ -45,7 +45,7 @@ class WordValues:
 
     @classmethod
     def of(cls, vectors: VectorTable, known: KnownWords | None, shares: NgramValues | None) -> WordValues:
-        """The values of all words of the vocabulary, p being `shares`; without `known` those with a vector are known."""
+        """The values of all words, p being `shares`; without `known` the words with a vector are known."""
         rows, matrix = vectors.arrays()
         mask = rows >= 0 if known is None else known.mask()
         size = min(len(rows), len(mask))  # another thread may have met new words in between

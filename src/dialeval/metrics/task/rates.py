@@ -42,15 +42,12 @@ class Rate(Metric[RateState]):
     subject = Need.TASK_TURNS
     level = Level.DIALOGUE
     needs = frozenset({Need.TASK_TURNS, Need.GOALS, Need.ONTOLOGY, Need.VENUES})
+    wants = frozenset({Need.TRUE_STATES})
     better = "higher"
 
     fallback: Fallback = "file"
     missing: Missing = "ignored"
     ratio: Ratio = "historical"
-
-    @property
-    def wants(self) -> frozenset[Need]:
-        return frozenset({Need.TRUE_STATES})
 
     @property
     def facts(self) -> tuple[Fact[Given, Given], ...]:
