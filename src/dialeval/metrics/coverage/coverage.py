@@ -27,7 +27,8 @@ reproduce the paper's figures.
 
 Edge cases: of equally similar groups it is the first. A query with an empty group or without groups is not scored, nor
 one in which a hypothesis cannot be compared: under NIST one of fewer than n words, under `embedding` one without a
-known word. The original ends the whole run there. No hypotheses at all: mds and pds are 0, max-bleu is not scored.
+known word. The original ends the whole run there. Any other query without hypotheses has 0 for mds and pds, and no
+max-bleu.
 """
 
 from __future__ import annotations
