@@ -30,7 +30,7 @@ Flags = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class SummedCounts:
-    """The counts of all scored rows, and the moments of the values of single rows."""
+    """The counts of all scored rows, and the moments of the values of single rows (without sums for a corpus value)."""
 
     counts: tuple[int, ...]
     moments: Moments
@@ -77,7 +77,9 @@ class CountMetric(Metric[SummedCounts]):
         counts, scored = self.row_counts(batch)
         counts = np.where(scored[:, None], counts, 0)
         items = np.where(scored, self.row_values(counts) if self.has_items else 0.0, np.nan)
-        state = SummedCounts(tuple(counts.sum(axis=0).tolist()), Moments.of(items))
+        # A corpus value has no spread over rows, and exact sums of the items would cost more than the counts.
+        moments = Moments(len(items), int(scored.sum())) if self.of_corpus else Moments.of(items)
+        state = SummedCounts(tuple(counts.sum(axis=0).tolist()), moments)
         rows = {self.contribution: RowSums(np.column_stack((scored, counts)).astype(np.float64))}
         return Partial(state, {self.name: items} if self.has_items else {}, rows if self.of_corpus else {})
 

@@ -196,7 +196,7 @@ class NgramCounts:
         return self._sorted(self.n, vocabulary, vocabulary.add(words)[grams], self.counts)
 
     def worded(self) -> tuple[TextColumn, Ids]:
-        """The words that occur, in the order of their ids, and the n-grams in terms of these."""
+        """The words that occur, in the order of their ids, and the n-grams as rows of numbers of these words."""
         grams, column = self.grams, self.vocabulary.column()
         used = np.zeros(len(column), np.bool_)
         used[grams] = True
@@ -212,7 +212,7 @@ class NgramCounts:
 
     @classmethod
     def from_plain(cls, n: int, data: Bytes, lengths: Ints, grams: Ids, counts: Counts) -> NgramCounts:
-        """The counts that `to_plain` took apart, over a vocabulary of their own."""
+        """The counts from what `to_plain` gave, over a vocabulary of their own."""
         ends = np.cumsum(lengths)
         vocabulary = Vocabulary()
         vocabulary.add(TextColumn(data, ends - lengths, ends))

@@ -44,6 +44,15 @@ def distinct_per_row(keys, offsets, table, seen, distinct):  # type: ignore[no-u
         distinct[row] = types
 
 
+@njit(nogil=True)
+def _compared(left, i, right, j):  # type: ignore[no-untyped-def]
+    """Below 0, 0 or above 0 as row `i` of the one comes before, equals or comes after row `j` of the other."""
+    for k in range(left.shape[1]):
+        if left[i, k] != right[j, k]:
+            return -1 if left[i, k] < right[j, k] else 1
+    return 0
+
+
 @njit(nogil=True, cache=True)
 def merge_counts(left, left_counts, right, right_counts, merged, counts):  # type: ignore[no-untyped-def]
     """Merge two lists of rows in ascending order, adding the counts of equal rows; gives the number of merged rows."""
@@ -55,10 +64,7 @@ def merge_counts(left, left_counts, right, right_counts, merged, counts):  # typ
         elif j == right.shape[0]:
             order = -1
         else:
-            for k in range(left.shape[1]):
-                if left[i, k] != right[j, k]:
-                    order = -1 if left[i, k] < right[j, k] else 1
-                    break
+            order = _compared(left, i, right, j)
         for k in range(merged.shape[1]):
             merged[size, k] = left[i, k] if order <= 0 else right[j, k]
         count = 0
@@ -71,15 +77,6 @@ def merge_counts(left, left_counts, right, right_counts, merged, counts):  # typ
         counts[size] = count
         size += 1
     return size
-
-
-@njit(nogil=True)
-def _compared(left, i, right, j):  # type: ignore[no-untyped-def]
-    """Below 0, 0 or above 0 as row `i` of the one comes before, equals or comes after row `j` of the other."""
-    for k in range(left.shape[1]):
-        if left[i, k] != right[j, k]:
-            return -1 if left[i, k] < right[j, k] else 1
-    return 0
 
 
 @njit(nogil=True)

@@ -1,7 +1,7 @@
 """n-grams of resampled rows: how often each occurs in every resample, and words in segments.
 
 The n-grams of a system are numbered once, and of each cluster only the different ones are kept with their counts; a
-resample then adds up what its clusters bring.
+resample then adds up the counts of its clusters.
 """
 
 from __future__ import annotations

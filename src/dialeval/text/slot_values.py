@@ -150,7 +150,7 @@ class StateNormaliser:
         return known
 
     def domain(self, slots: Mapping[str, str]) -> Mapping[str, str]:
-        """The slots of one domain; equal ones give the same object, so nobody may change it."""
+        """The slots of one domain; equal ones give the same object, which must not be changed."""
         key = tuple(slots.items())
         known = self._domains.get(key)
         if known is None:

@@ -98,7 +98,7 @@ class Vocabulary:
         return TokenColumn(self.add(own.column())[ids[: offsets[-1]]], offsets, self)
 
     def _grow(self, needed_bytes: int) -> None:
-        """Make every array larger; the old ones stay as they are for whoever reads them."""
+        """Make every array larger; the old ones stay as they are, since another thread may be reading them."""
         from dialeval.text import words_kernel as kernel
 
         table = np.zeros(4 * len(self._table), np.uint64)

@@ -2,7 +2,7 @@
 
 White space is what `str.split()` takes for it. A word of up to seven bytes is its own key (bytes and length in one
 uint64), so equal keys are equal words. A longer word's key is a hash, and a hit is confirmed byte by byte: ids are
-exact, never a matter of hash luck. Words made of plain ASCII are taken eight bytes at a time.
+exact. Words made of plain ASCII are taken eight bytes at a time.
 
 A store of words is a few arrays and a count (see `Vocabulary`, which owns them and makes them larger):
 
@@ -124,7 +124,7 @@ def _insert(data, start, length, key, slot, table, arena, ends, words):  # type:
 def split_words(data, starts, ends, first, table, arena, word_ends, words, ids, offsets):  # type: ignore[no-untyped-def]
     """Fill `ids` and `offsets` with the words of the rows from `first` on.
 
-    Gives the number of rows done and of words in the store; fewer rows than there are: the store is full.
+    Returns the number of rows done and of words in the store; if some rows are not done, the store is full.
     """
     count = offsets[first]
     last_load = data.shape[0] - 8

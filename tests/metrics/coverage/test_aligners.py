@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import logging
 import math
-import subprocess
-import sys
 import warnings
 from collections.abc import Sequence
 from typing import Any
@@ -15,16 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from nltk.translate.bleu_score import SmoothingFunction, sentence_bleu
 
-from dialeval.core.errors import DataError, SettingError
+from dialeval.core.errors import SettingError
 from dialeval.lsdscc import (
     BleuAligner,
     EmbeddingAligner,
-    HypothesisSet,
     NLTKBleuAligner,
     NLTKNistAligner,
-    ReferenceSet,
     SacreAligner,
-    compute_score_on_corpus,
     compute_score_on_hypothesis_set,
 )
 from dialeval.metrics.coverage.aligners import as_aligner
@@ -66,16 +60,6 @@ def test_other_smoothing_functions_are_called_as_nltk_calls_them(method: int, hy
         assert NLTKBleuAligner(smooth)(hypothesis, group) == pytest.approx(expected, rel=1e-12)
 
 
-def test_nltk_is_not_imported() -> None:
-    code = (
-        "import sys; from dialeval.lsdscc import *; "
-        "compute_score_on_hypothesis_set([['a']], [[['a']]], NLTKBleuAligner(3)); "
-        "compute_score_on_hypothesis_set([['a']], [[['a']]], NLTKNistAligner(1)); "
-        "print('nltk' in sys.modules)"
-    )
-    assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "False"
-
-
 @given(hypothesis=words(), group=groups)
 @settings(max_examples=40)
 def test_an_aligner_scores_one_hypothesis_and_one_group(hypothesis: Words, group: Group) -> None:
@@ -97,25 +81,6 @@ def test_any_callable_is_an_aligner() -> None:
 def test_words_with_blanks_are_words() -> None:
     assert BleuAligner(1)(["New York"], [["New", "York"]]) == 0.5
     assert BleuAligner(1)(["New York"], [["New York"]]) == 1.0
-
-
-def test_shapes_of_every_kind() -> None:
-    plain = compute_score_on_corpus([HYPOTHESES], [GROUPS])
-    wrapped = compute_score_on_corpus([HypothesisSet(HYPOTHESES)], [ReferenceSet(GROUPS)])
-    texts = compute_score_on_corpus(
-        [[" ".join(text) for text in HYPOTHESES]], [[[" ".join(text) for text in group] for group in GROUPS]]
-    )
-    tuples = compute_score_on_corpus((tuple(map(tuple, HYPOTHESES)),), (tuple(map(tuple, GROUPS)),))
-    assert plain == wrapped == texts == tuples
-    assert plain._fields == ("mds", "pds", "max_bleu")
-
-
-def test_means_are_over_scored_queries(caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.WARNING):
-        found = compute_score_on_corpus([["a b"], ["a"]], [[["a b"]], [["a b"]]], NLTKNistAligner(2))
-    assert found.mds == 1
-    assert "1 of 2 queries cannot be scored" in caplog.text
-    assert math.isnan(compute_score_on_corpus([["a"]], [[["a b"]]], NLTKNistAligner(2)).mds)
 
 
 def test_word_vectors() -> None:
@@ -146,16 +111,3 @@ def test_what_cannot_be(make: Any) -> None:
 
 def test_zero_means_four_as_in_the_original() -> None:
     assert BleuAligner(0) == BleuAligner(4) == BleuAligner()
-
-
-@pytest.mark.parametrize(
-    ("hypotheses", "references", "message"),
-    [
-        ([["a"]], [], "1 hypothesis sets and 0 reference sets"),
-        ([], [], "holds no queries"),
-        ([[["a", 1]]], [[["a"]]], "a number where a word is expected"),
-    ],
-)
-def test_unequal_and_empty_corpora_are_refused(hypotheses: Any, references: Any, message: str) -> None:
-    with pytest.raises(DataError, match=message):
-        compute_score_on_corpus(hypotheses, references)

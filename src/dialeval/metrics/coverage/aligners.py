@@ -190,7 +190,10 @@ def _nltk_method(function: SmoothFunction) -> int | None:
 
 @dataclass(frozen=True, eq=False)
 class EmbeddingAligner(PairAligner):
-    """Cosine of averaged word vectors; `embeddings` is a file, the name of a pack, `wordllama`, or vectors at hand."""
+    """Cosine of averaged word vectors.
+
+    `embeddings` is a file, the name of a pack, `wordllama`, an object with vectors, or the values of all words.
+    """
 
     lands = False
 
@@ -202,20 +205,11 @@ class EmbeddingAligner(PairAligner):
         return cast(WordVectors, given) if hasattr(given, "vectors_for") else load_embeddings(given)
 
     def scores(self, comparison: Comparison) -> Floats:
-        table = VectorTable(cast(Vocabulary, comparison.hypotheses.vocabulary), self._vectors)
-        return similarity.cosine_scores(comparison, WordValues.of(table, None, None))
-
-
-@dataclass(frozen=True, eq=False)
-class PreparedEmbedding(PairAligner):
-    """The embedding aligner over what an evaluation knows of its words."""
-
-    lands = False
-
-    values: WordValues
-
-    def scores(self, comparison: Comparison) -> Floats:
-        return similarity.cosine_scores(comparison, self.values)
+        values = self.embeddings
+        if not isinstance(values, WordValues):
+            vocabulary = cast(Vocabulary, comparison.hypotheses.vocabulary)
+            values = WordValues.of(VectorTable(vocabulary, self._vectors), None, None)
+        return similarity.cosine_scores(comparison, values)
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Groups for references that nobody has grouped: those that are similar enough are taken for one meaning.
+"""Groups for references without groups: those that are similar enough are taken to mean the same.
 
 Every reference is a group at first. The two most similar groups are joined, again and again, as long as their
 similarity is at least the threshold:

@@ -18,8 +18,8 @@ one value per query, then the mean. The three share one alignment.
   by the training text if there is one) are better choices. A hypothesis that has nothing in common with any group lands
   nowhere, whereas the original puts it into the first one, so that its MDS is never 0.
 - `n`: the longest n-grams that are counted.
-- `threshold` above 0 groups the references of each query anew, by their similarity (see `clustering`): for references
-  that nobody has grouped.
+- `threshold` above 0 groups the references of each query by their similarity (see `clustering`), whatever groups they
+  came in: for references without groups.
 
 Paper: Xu et al. 2018, "LSDSCC: a Large Scale Domain-Specific Conversational Corpus for Response Generation with
 Diversity Oriented Evaluation Metrics", NAACL. Its exact Multi-BLEU is not known; the original says that it could not
@@ -27,7 +27,8 @@ reproduce the paper's figures.
 
 Edge cases: of equally similar groups it is the first. A query with an empty group or without groups is not scored, nor
 one in which a hypothesis cannot be compared: under NIST one of fewer than n words, under `embedding` one without a
-known word. The original ends the whole run there. No hypotheses at all: mds and pds are 0, max-bleu is not scored.
+known word. The original ends the whole run there. Any other query without hypotheses has 0 for mds and pds, and no
+max-bleu.
 """
 
 from __future__ import annotations
@@ -42,13 +43,7 @@ from dialeval.core.errors import SettingError
 from dialeval.core.fold import RowMetric
 from dialeval.core.needs import Need
 from dialeval.core.signature import Signature
-from dialeval.metrics.coverage.aligners import (
-    DEFAULT_N,
-    AlignerName,
-    PairAligner,
-    PreparedEmbedding,
-    named_aligner,
-)
+from dialeval.metrics.coverage.aligners import DEFAULT_N, AlignerName, EmbeddingAligner, PairAligner, named_aligner
 from dialeval.metrics.coverage.alignment import Alignment, align
 from dialeval.metrics.coverage.comparison import comparison
 from dialeval.metrics.embedding.vectors import SIF_WEIGHT, WordValues
@@ -110,4 +105,4 @@ class Coverage(RowMetric):
         known: KnownWords | None = batch.resource(Need.VOCABULARY) if batch.has(Need.VOCABULARY) else None
         train: TrainText | None = batch.resource(Need.TRAIN) if batch.has(Need.TRAIN) else None
         shares = None if train is None else train.shares(1, self.tokeniser, "unk")
-        return PreparedEmbedding(WordValues.of(vectors, known, shares))
+        return EmbeddingAligner(WordValues.of(vectors, known, shares))

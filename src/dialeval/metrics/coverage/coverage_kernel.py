@@ -3,8 +3,8 @@
 `add_one`, `weighted` and `cosines` turn counts and vectors into scores, `best_groups` finds the group of each
 hypothesis.
 
-Scores are made word for word as the originals make them: the same logarithms, added up in the same way. Two groups may
-be equally good on paper, 6 * 1 = 3 * 2 matches, and only the rounding says which one is taken.
+Scores are computed exactly as in the originals: the same logarithms, added up in the same order. Two groups may be
+equally good on paper, 6 * 1 = 3 * 2 matches, and only rounding decides which one is taken.
 
 Texts, groups and queries are laid out as in `comparison`. Kernels allocate nothing; scratch comes from the caller.
 """

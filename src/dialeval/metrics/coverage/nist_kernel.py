@@ -24,7 +24,7 @@ _BETA = math.log(0.5) / math.log(1.5) ** 2
 def _number(ids, offsets, first, last, n, bits, keys, numbers, frequency, prefix, grams):  # type: ignore[no-untyped-def]
     """Number the n-grams of the texts `first` to `last`: how often each occurs, and the n-gram without its last word.
 
-    `grams[order, i]` is the n-gram that starts at word `i` of the texts. Gives one more than the largest number.
+    `grams[order, i]` is the n-gram that starts at word `i` of the texts. Returns one more than the largest number.
     """
     base = offsets[first]
     shift = uint64(64 - bits)
@@ -106,7 +106,7 @@ def _best(own, length, order, reference_offsets, first, last, grams, mine, there
 
 @njit(nogil=True)
 def _weigh(words, count, frequency, prefix, mine, there, weights):  # type: ignore[no-untyped-def]
-    """Fill `weights` with the information of the n-grams of a group of so many words, and clear the counts."""
+    """Fill `weights` with the information of the n-grams of a group of `words` words, and clear the counts."""
     mine[0] = there[0] = 0
     for gram in range(1, count):
         before = frequency[prefix[gram]] if prefix[gram] > 0 else words

@@ -37,14 +37,11 @@ class Coherence(RowMetric):
     family = "coherence"
     presets = {"coherence": {}}
     needs = frozenset({Need.RESPONSE, Need.CONTEXT, Need.EMBEDDINGS, Need.TRAIN})
+    wants = frozenset({Need.VOCABULARY})
     better = "higher"
 
     turns: Literal["last", "all"] = "last"
     tokeniser: Tokeniser = DEFAULT
-
-    @property
-    def wants(self) -> frozenset[Need]:
-        return frozenset({Need.VOCABULARY})
 
     def signature(self) -> Signature:
         return super().signature().with_fields(weight=SIF_WEIGHT)
@@ -55,10 +52,10 @@ class Coherence(RowMetric):
         lists = batch.lists(Need.CONTEXT).offsets
         if self.turns == "all":
             return cosines(_together(turns, lists), response, np.arange(len(batch)))
-        there = np.flatnonzero(np.diff(lists))
-        result = np.full(len(batch), np.nan)
-        result[there] = cosines(turns, response.take(there), lists[there + 1] - 1)
-        return result
+        if not len(turns.counted):
+            return np.full(len(batch), np.nan)
+        last = np.maximum(lists[1:] - 1, 0)  # of a row without a context some turn, which does not count
+        return np.where(np.diff(lists) > 0, cosines(turns, response, last), np.nan)
 
 
 def _together(turns: TextVectors, lists: Ints) -> TextVectors:

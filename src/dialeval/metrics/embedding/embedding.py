@@ -45,6 +45,7 @@ class Embedding(RowMetric):
         "embedding-extrema": {"by": "extrema"},
         "embedding-greedy": {"by": "greedy"},
     }
+    wants = frozenset({Need.VOCABULARY})
     better = "higher"
 
     by: Literal["average", "extrema", "greedy"] = "average"
@@ -54,10 +55,6 @@ class Embedding(RowMetric):
     def needs(self) -> frozenset[Need]:
         weighted = {Need.TRAIN} if self.by == "average" else set()
         return frozenset({Need.RESPONSE, Need.REFERENCE, Need.EMBEDDINGS} | weighted)
-
-    @property
-    def wants(self) -> frozenset[Need]:
-        return frozenset({Need.VOCABULARY})
 
     def signature(self) -> Signature:
         plain = super().signature()

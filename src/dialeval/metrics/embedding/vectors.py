@@ -33,12 +33,6 @@ class TextVectors:
     vectors: Floats
     counted: Ints
 
-    def take(self, texts: Ints) -> TextVectors:
-        """The given texts, in ascending order; where that is all of them, nothing is copied."""
-        if len(texts) == len(self.counted):
-            return self
-        return TextVectors(self.vectors[texts], self.counted[texts])
-
 
 @dataclass(frozen=True, eq=False, slots=True)
 class WordValues:
@@ -51,7 +45,7 @@ class WordValues:
 
     @classmethod
     def of(cls, vectors: VectorTable, known: KnownWords | None, shares: NgramValues | None) -> WordValues:
-        """The values of all words met so far; without `known` those with a vector are, `shares` are p."""
+        """The values of all words, p being `shares`; without `known` the words with a vector are known."""
         rows, matrix = vectors.arrays()
         mask = rows >= 0 if known is None else known.mask()
         size = min(len(rows), len(mask))  # another thread may have met new words in between

@@ -62,8 +62,10 @@ class BleuCounts:
 
 
 def match_short(texts: tuple[npt.NDArray[np.integer], ...], matches: Ints) -> tuple[Ints, Ints]:
-    """Fill `matches` of pairs of short texts (laid out as the kernel says); the closest reference length of all pairs,
-    and the numbers of pairs with a longer text."""
+    """Fill `matches` of pairs of short texts, laid out as the kernel takes them.
+
+    Returns the closest reference length of every pair, and the numbers of the pairs that have a longer text.
+    """
     from dialeval.metrics.overlap import bleu_kernel as kernel
 
     closest, rest = np.empty(len(matches), np.int64), np.empty(len(matches), np.int64)

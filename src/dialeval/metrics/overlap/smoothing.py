@@ -19,8 +19,8 @@ Paper: Chen and Cherry 2014, "A Systematic Comparison of Smoothing Techniques fo
 
 Edge cases: without a common word the score is 0 under every method, and so is that of an empty response. A precision
 that is still 0 is left out of the sum (a one-word response under method 4 scores its unigram). Methods 5 and 7 may
-exceed 1. Method 6 cannot score a row with a common word and no common trigram, nor fewer than three orders: nltk raises
-an error there, here the value is NaN. A row without a reference is NaN.
+exceed 1. Method 6 cannot score a row with a common word and no common trigram, nor fewer than three orders: NaN where
+nltk raises an error. A row without a reference is NaN.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Metrics of task dialogues: was the right venue offered, was all told that was asked for, and how does it talk."""
+"""Metrics of task dialogues: was the right venue offered, was every request answered, and how is the language."""

@@ -103,7 +103,7 @@ def corpus_bleu(*counts: int) -> float:
     return math.exp(penalty) * math.exp(sum(logs) / ORDERS)
 
 
-# Parts of texts come again in every system, and many of them in the references.
+# Every system has many of the same parts of texts, and so have the references.
 _tokens = lru_cache(maxsize=1 << 16)(tokens_13a)
 
 
@@ -178,6 +178,6 @@ def _matches(numbers: Ints, rows: Ints, below: int, count: int) -> Ints:
 
 
 def _ranks(numbers: Ints) -> tuple[Ints, int]:
-    """The numbers that occur, counted through: fewer than there can be."""
+    """Each number replaced by its rank among the different numbers that occur, and how many of these there are."""
     distinct, ranks = np.unique(numbers, return_inverse=True)
     return ranks.astype(np.int64), max(len(distinct), 1)

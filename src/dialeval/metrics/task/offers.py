@@ -4,8 +4,8 @@ In every turn, for every domain of the goal that is active in the turn:
 
 - if the domain's offer word is in the response (NAME; TRAINID for trains), the venues that meet the domain's state,
   none without a state, are on offer; they replace those of before unless they contain all of them;
-- every requested word in the response is told, but words that count only when booked (REFERENCE) only in turns by which
-  the ground truth has the domain booked.
+- every requested word in the response (PHONE) counts as told; a word that counts only when booked (REFERENCE) does so
+  only in turns by which the ground truth has the domain booked.
 
 A placeholder counts for every active domain of the turn. A domain matches if its last offer is not empty and all its
 venues meet the goal; or if the goal names the venue; or if the domain has no venues to choose from (taxi, police,
@@ -62,7 +62,7 @@ class Verdict:
     matched: Mapping[str, bool]
     told: Mapping[str, frozenset[str]]
     complete: Mapping[str, bool]
-    """Whether all requested words were told; for each domain, whatever became of the others."""
+    """Whether all requested words of a domain were told, whether or not other domains match."""
 
     @property
     def inform(self) -> bool:
@@ -71,7 +71,7 @@ class Verdict:
 
     @property
     def success(self) -> bool:
-        """Whether every domain matched and all that was asked for was told."""
+        """Whether every domain matched and every requested word was told."""
         return self.inform and all(self.complete.values())
 
 

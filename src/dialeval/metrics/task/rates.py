@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -27,12 +27,8 @@ from dialeval.text.similarity import Ratio
 HELD, FAILED = 100.0, 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class RateState:
-    """The moments of all dialogues, and of each domain's."""
-
-    total: Moments = field(default_factory=Moments)
-    domains: Mapping[str, Moments] = field(default_factory=dict)
+RateState = Mapping[str, Moments]
+"""By result key the moments of all dialogues, and of those of each domain that some goal has."""
 
 
 @dataclass(frozen=True)
@@ -42,15 +38,12 @@ class Rate(Metric[RateState]):
     subject = Need.TASK_TURNS
     level = Level.DIALOGUE
     needs = frozenset({Need.TASK_TURNS, Need.GOALS, Need.ONTOLOGY, Need.VENUES})
+    wants = frozenset({Need.TRUE_STATES})
     better = "higher"
 
     fallback: Fallback = "file"
     missing: Missing = "ignored"
     ratio: Ratio = "historical"
-
-    @property
-    def wants(self) -> frozenset[Need]:
-        return frozenset({Need.TRUE_STATES})
 
     @property
     def facts(self) -> tuple[Fact[Given, Given], ...]:
@@ -61,7 +54,7 @@ class Rate(Metric[RateState]):
         """Whether a dialogue, or one domain of it, holds."""
 
     def empty(self) -> RateState:
-        return RateState()
+        return {self.name: Moments()}
 
     def partial(self, batch: Batch) -> Partial[RateState]:
         ended = verdicts(batch, self.fallback, self.ratio)
@@ -77,16 +70,13 @@ class Rate(Metric[RateState]):
             for domain in (None, *goals.goals[name]):
                 columns[keys[domain]][at] = HELD if verdict is not None and self.holds(verdict, domain) else FAILED
         moments = {key: Moments.of(column) for key, column in columns.items()}
-        total = moments.pop(own)
-        return Partial(RateState(total, {key: part for key, part in moments.items() if part.scored}), columns)
+        return Partial({key: part for key, part in moments.items() if key == own or part.scored}, columns)
 
     def merge(self, left: RateState, right: RateState) -> RateState:
         nothing = Moments()
-        keys = sorted({*left.domains, *right.domains})
-        domains = {key: left.domains.get(key, nothing) + right.domains.get(key, nothing) for key in keys}
-        return RateState(left.total + right.total, domains)
+        return {key: left.get(key, nothing) + right.get(key, nothing) for key in sorted({*left, *right})}
 
     def finish(self, state: RateState) -> Mapping[str, Estimate]:
         # A batch in which no goal has the domain has no entry for it, but all dialogues are rows of every domain.
-        parts = {key: replace(state.domains[key], rows=state.total.rows) for key in sorted(state.domains)}
-        return {key: Estimate.of_moments(part) for key, part in {self.name: state.total, **parts}.items()}
+        rows = state[self.name].rows
+        return {key: Estimate.of_moments(replace(state[key], rows=rows)) for key in sorted(state)}
