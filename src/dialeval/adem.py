@@ -37,12 +37,12 @@ _MODELS = {
 }
 
 
-Options = ParamSpec("Options")
+_Options = ParamSpec("_Options")
 
 
-def _with_card(make: Callable[Options, MadeJudge]) -> Callable[Options, JudgeCard]:
+def _with_card(make: Callable[_Options, MadeJudge]) -> Callable[_Options, JudgeCard]:
     @wraps(make)
-    def train(*args: Options.args, **kwargs: Options.kwargs) -> JudgeCard:
+    def train(*args: _Options.args, **kwargs: _Options.kwargs) -> JudgeCard:
         return JudgeCard(make(*args, **kwargs))
 
     return train

@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 from dialeval.core.errors import DataError, SettingError
 from dialeval.resources import cache as caching
 from dialeval.resources import packs, vector_text, vectorstore
-from dialeval.resources.embeddings import Embeddings, WordVectors, load_embeddings
+from dialeval.resources.embeddings import WordVectors, load_embeddings
+from dialeval.resources.vectorstore import Embeddings
 
 TEXT = "the 0.1 0.2\nof 3 4\nthe 0.5 0.6\nzero 0 0\n"
 
@@ -66,7 +67,7 @@ def test_the_later_line_wins(tmp_path: Path) -> None:
     vectors = load(settled(tmp_path / "v.txt", TEXT))
     assert (len(vectors), vectors.dimension, vectors.name) == (3, 2, "v.txt")
     assert vectors.words() == ["of", "the", "zero"]
-    assert vectors.rows_of(["the", "of", "no", "zero"]).tolist() == [2, 1, -1, 3]
+    assert vectors.table.find(["the", "of", "no", "zero"]).tolist() == [2, 1, -1, 3]
     found, known = vectors.vectors_for(["the", "no", "zero", "of", "the"])
     assert found.dtype == np.float64
     assert found.tolist() == [[0.5, 0.6], [0, 0], [0, 0], [3, 4], [0.5, 0.6]]
@@ -174,11 +175,11 @@ def test_damaged_entry_is_built_anew(tmp_path: Path, cache: Path, parses: list[P
 
 
 def test_a_cache_that_may_only_be_read(tmp_path: Path, parses: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(target: Path, content: bytes) -> None:
+    def refuse(**_: object) -> None:
         raise PermissionError
 
     first = load(settled(tmp_path / "a.txt", TEXT))
-    monkeypatch.setattr(vectorstore, "write_bytes", refuse)
+    monkeypatch.setattr("tempfile.mkstemp", refuse)
     assert load(settled(tmp_path / "b.txt", TEXT)).digest == first.digest
     assert len(parses) == 1
 

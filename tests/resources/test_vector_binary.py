@@ -8,7 +8,8 @@ import pytest
 
 from dialeval.core.errors import DataError
 from dialeval.resources import vector_binary
-from dialeval.resources.embeddings import Embeddings, load_embeddings
+from dialeval.resources.embeddings import load_embeddings
+from dialeval.resources.vectorstore import Embeddings
 
 WORDS = ["the", "of", "知道", "a\u00a0b"]
 MATRIX = (np.arange(12, dtype=np.float32) / 7).reshape(4, 3)

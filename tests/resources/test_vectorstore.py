@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from dialeval.core.errors import SettingError
-from dialeval.resources.vectorstore import WordRows, entry_for, forget
+from dialeval.resources.vectorstore import WordRows, forget, stored
 
 ROWS: list[WordRows] = [([b"the", b"of"], np.array([[1.0, -0.0], [3.0, 4.0]])), ([b"the"], np.array([[5.0, 6.0]]))]
 
@@ -22,11 +22,11 @@ def source(tmp_path: Path) -> Path:
 
 
 def test_an_entry_is_read_as_it_was_written(source: Path, cache: Path) -> None:
-    entry = entry_for([source], np.float32, ROWS)
+    entry = stored("x", [source], np.float32, ROWS)
     assert entry.matrix.dtype == np.float32
     assert entry.matrix.tolist() == [[1, 0], [3, 4], [5, 6]]
     assert entry.table.find(["of", "the", "a"]).tolist() == [1, 2, -1], "of equal words the later counts"
-    assert entry_for([source], np.float64, iter(())).digest == entry.digest, "parsed once"
+    assert stored("x", [source], np.float64, iter(())).digest == entry.digest, "parsed once"
     forget(source)
     assert list((cache / "vectors").iterdir()) == []
 
@@ -34,7 +34,7 @@ def test_an_entry_is_read_as_it_was_written(source: Path, cache: Path) -> None:
 def test_the_digest_is_that_of_words_and_numbers(tmp_path: Path) -> None:
     def digest(name: str, dtype: str, rows: list[WordRows]) -> str:
         (tmp_path / name).write_text(name)
-        return entry_for([tmp_path / name], dtype, rows).digest
+        return stored(name, [tmp_path / name], dtype, rows).digest
 
     words, vectors = ROWS[0]
     assert digest("a", "f8", [(words, vectors)]) == digest("b", "f4", [(words, vectors + 0.0)])
@@ -48,5 +48,5 @@ def test_a_full_disk_is_not_blamed_on_the_source(source: Path, cache: Path) -> N
         raise OSError(errno.ENOSPC, "No space left on device")
 
     with pytest.raises(SettingError, match="make room"):
-        entry_for([source], np.float64, full())
+        stored("x", [source], np.float64, full())
     assert list((cache / "vectors").iterdir()) == []

@@ -15,8 +15,7 @@ out as float64. The digest is that of the words and numbers in their order (see 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Protocol
@@ -24,12 +23,12 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from dialeval.core.arrays import Floats, Ints
+from dialeval.core.arrays import Floats
 from dialeval.core.errors import DataError, Fault, SettingError
 from dialeval.resources import vector_binary, vector_text
 from dialeval.resources.packs import PACK_SOURCES, installed_pack
 from dialeval.resources.subwords import WORDLLAMA, Subwords
-from dialeval.resources.vectorstore import Entry, Matrix, WordRows, entry_for
+from dialeval.resources.vectorstore import Embeddings, WordRows, stored
 
 
 class WordVectors(Protocol):
@@ -49,52 +48,6 @@ class WordVectors(Protocol):
 
     def vectors_for(self, words: Sequence[str]) -> tuple[Floats, npt.NDArray[np.bool_]]:
         """One row per word, and whether the word is known; the row of an unknown word is zero."""
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class Embeddings:
-    """Word vectors with a fixed list of words, memory-mapped. Pickled as the place where they lie."""
-
-    name: str
-    entry: Entry
-
-    def __reduce__(self) -> tuple[Callable[[str, Path], Embeddings], tuple[str, Path]]:
-        return _reopened, (self.name, self.entry.folder)
-
-    def __len__(self) -> int:
-        """Number of distinct words."""
-        return len(self.entry.table)
-
-    def __contains__(self, word: object) -> bool:
-        return isinstance(word, str) and bool(self.rows_of([word])[0] >= 0)
-
-    @property
-    def dimension(self) -> int:
-        return int(self.matrix.shape[1])
-
-    @property
-    def digest(self) -> str:
-        return self.entry.digest
-
-    @property
-    def matrix(self) -> Matrix:
-        """One row per line of the source; `rows_of` says which rows count."""
-        return self.entry.matrix
-
-    def words(self) -> list[str]:
-        """The distinct words in the order of their rows."""
-        return self.entry.table.words()
-
-    def rows_of(self, words: Sequence[str]) -> Ints:
-        """The row of each word in `matrix`, or -1."""
-        return self.entry.table.find(words)
-
-    def vectors_for(self, words: Sequence[str]) -> tuple[Floats, npt.NDArray[np.bool_]]:
-        rows = self.rows_of(words)
-        known = rows >= 0
-        vectors = self.matrix[np.maximum(rows, 0)].astype(np.float64, copy=False)
-        vectors[~known] = 0.0
-        return vectors, known
 
 
 def load_embeddings(source: str | os.PathLike[str]) -> Embeddings | Subwords:
@@ -131,7 +84,7 @@ def _unknown(name: str) -> str:
 
 def _from_file(path: Path, name: str) -> Embeddings:
     try:
-        return Embeddings(name, entry_for(*_reader(path)))
+        return stored(name, *_reader(path))
     except PermissionError as error:
         raise DataError(Fault(str(path), None, "must not be read", "give yourself the right to read it")) from error
 
@@ -146,7 +99,3 @@ def _reader(path: Path) -> tuple[list[Path], npt.DTypeLike, Iterator[WordRows]]:
     if plain.suffix.lower() == ".bin":
         return [path], np.float32, vector_binary.read_word2vec(path)
     return [path], np.float64, vector_text.read_text(path)
-
-
-def _reopened(name: str, folder: Path) -> Embeddings:
-    return Embeddings(name, Entry.open(folder))

@@ -1,4 +1,4 @@
-"""Reading a JSON file of a resource; whatever is wrong with it is a fault that names the file."""
+"""JSON files: read with faults that name the file, and written whole."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from dialeval.core.errors import DataError, Fault
+from dialeval.core.files import write_bytes
 
 
 def read_json(path: Path, remedy: str) -> Any:
@@ -24,3 +25,10 @@ def parse_json(content: bytes, where: str, remedy: str) -> Any:
         return orjson.loads(content)
     except orjson.JSONDecodeError as error:
         raise DataError(Fault(where, error.lineno, f"not JSON ({error.msg})", remedy)) from None
+
+
+def write_json(path: Path, document: object) -> None:
+    """Write a document, indented for people; its folder is made if it is not there."""
+    import orjson
+
+    write_bytes(path, orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))

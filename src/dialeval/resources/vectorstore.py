@@ -20,7 +20,7 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -28,6 +28,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from dialeval.core.arrays import Floats
 from dialeval.core.columns import DIGEST_LENGTH
 from dialeval.core.errors import DataError, Fault
 from dialeval.core.files import write_bytes
@@ -71,37 +72,66 @@ def _write(folder: Path, dtype: npt.DTypeLike, rows: Iterable[WordRows]) -> None
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Entry:
-    """An opened entry; its arrays stay on disk until they are read."""
+class Embeddings:
+    """Word vectors with a fixed list of words: an opened entry, whose arrays stay on disk until they are read."""
 
+    name: str
     folder: Path
     digest: str
     table: WordTable
     matrix: Matrix
+    """One row per line of the source; `table` says which rows count."""
 
     @classmethod
-    def open(cls, folder: Path) -> Entry:
+    def open(cls, name: str, folder: Path) -> Embeddings:
         """Map the files of an entry; OSError or ValueError where they are not whole."""
         facts = json.loads((folder / "entry.json").read_text("utf-8"))
         # Plain views of the maps: taking a slice of a `memmap` object itself is many times slower.
         offsets, hashes, rows = (
-            np.asarray(np.load(folder / f"{name}.npy", mmap_mode="r", allow_pickle=False)) for name in _ARRAYS
+            np.asarray(np.load(folder / f"{array}.npy", mmap_mode="r", allow_pickle=False)) for array in _ARRAYS
         )
         blob = np.asarray(np.memmap(folder / "words.bin", np.uint8, "r", shape=(int(offsets[-1]),)))
         matrix: Matrix = np.asarray(np.memmap(folder / "matrix.bin", facts["dtype"], "r", shape=tuple(facts["shape"])))
-        return cls(folder, str(facts["digest"]), WordTable(blob, offsets, hashes, rows), matrix)
+        return cls(name, folder, str(facts["digest"]), WordTable(blob, offsets, hashes, rows), matrix)
+
+    def __reduce__(self) -> tuple[Callable[[str, Path], Embeddings], tuple[str, Path]]:
+        return Embeddings.open, (self.name, self.folder)
+
+    def __len__(self) -> int:
+        """Number of distinct words."""
+        return len(self.table)
+
+    def __contains__(self, word: object) -> bool:
+        return isinstance(word, str) and bool(self.table.find([word])[0] >= 0)
+
+    @property
+    def dimension(self) -> int:
+        """Numbers per word."""
+        return int(self.matrix.shape[1])
+
+    def words(self) -> list[str]:
+        """The distinct words in the order of their rows."""
+        return self.table.words()
+
+    def vectors_for(self, words: Sequence[str]) -> tuple[Floats, npt.NDArray[np.bool_]]:
+        """One row per word, and whether the word is known; the row of an unknown word is zero."""
+        rows = self.table.find(words)
+        known = rows >= 0
+        vectors = self.matrix[np.maximum(rows, 0)].astype(np.float64, copy=False)
+        vectors[~known] = 0.0
+        return vectors, known
 
 
-def entry_for(sources: Sequence[Path], dtype: npt.DTypeLike, rows: Iterable[WordRows]) -> Entry:
-    """The entry of a source: a file, and those that belong to it. `rows` parses it, and is read only if need be."""
+def stored(name: str, sources: Sequence[Path], dtype: npt.DTypeLike, rows: Iterable[WordRows]) -> Embeddings:
+    """The vectors of a source: a file, and those that belong to it. `rows` parses it, and is read only if need be."""
     note = _note_of(sources[0])
     stamp = _stamp(sources)
     known = _read_note(note)
-    if known and known["stamp"] == stamp and known["settled"] and (entry := _opened(str(known["sha256"]))):
+    if known and known["stamp"] == stamp and known["settled"] and (entry := _opened(name, str(known["sha256"]))):
         return entry
     started = time.time()
     sha256 = sha256_of(*sources)
-    entry = _opened(sha256)
+    entry = _opened(name, sha256)
     if entry is None:
         target = _folder_of(sha256)
         with building(target) as folder:
@@ -109,10 +139,10 @@ def entry_for(sources: Sequence[Path], dtype: npt.DTypeLike, rows: Iterable[Word
             if _stamp(sources) != stamp:
                 what, remedy = "the file changed while it was read", "run again when nothing writes to it"
                 raise DataError(Fault(str(sources[0]), None, what, remedy))
-        entry = Entry.open(target)
+        entry = Embeddings.open(name, target)
     try:
         _write_note(note, sources[0], stamp, sha256, started)
-    except OSError:  # a cache that others made and that may only be read serves too
+    except DataError:  # a cache that others made and that may only be read serves too
         return entry
     if known and known["sha256"] != sha256:
         _drop_unused(str(known["sha256"]))
@@ -127,10 +157,10 @@ def forget(source: Path) -> None:
         _drop_unused(str(known["sha256"]))
 
 
-def _opened(sha256: str) -> Entry | None:
+def _opened(name: str, sha256: str) -> Embeddings | None:
     folder = _folder_of(sha256)
     try:
-        return Entry.open(folder)
+        return Embeddings.open(name, folder)
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError):  # damaged from outside: built anew

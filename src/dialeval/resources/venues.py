@@ -22,6 +22,7 @@ import hashlib
 import io
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import reduce
 from itertools import islice
 from operator import ge, le, or_
@@ -145,12 +146,12 @@ class Table:
         return [self.venues[row].get(column) or self.venues[row][key] for row in first]
 
 
+@dataclass(frozen=True, eq=False)
 class Venues:
     """The tables of all domains that have one."""
 
-    def __init__(self, tables: Mapping[str, Table], digest: str) -> None:
-        self.tables = tables
-        self.digest = digest
+    tables: Mapping[str, Table]
+    digest: str
 
     def __contains__(self, domain: str) -> bool:
         return domain in self.tables

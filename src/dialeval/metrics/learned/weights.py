@@ -28,7 +28,7 @@ from dialeval.core.arrays import Floats
 from dialeval.core.columns import DIGEST_LENGTH
 from dialeval.core.errors import DataError, Fault
 from dialeval.core.files import write_bytes
-from dialeval.resources.json_files import read_json
+from dialeval.resources.json_files import read_json, write_json
 
 TENSORS_FILE = "judge.safetensors"
 FACTS_FILE = "judge.json"
@@ -130,7 +130,6 @@ class Weights:
 
     def save(self, folder: str | os.PathLike[str]) -> Path:
         """Write the weights into a folder, made if it is not there."""
-        import orjson
         from safetensors.numpy import save
 
         folder = Path(folder)
@@ -146,8 +145,7 @@ class Weights:
             "sha256": hashlib.sha256(content).hexdigest(),
         }
         write_bytes(folder / TENSORS_FILE, content)
-        options = orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE
-        write_bytes(folder / FACTS_FILE, orjson.dumps(document, option=options))
+        write_json(folder / FACTS_FILE, document)
         return folder
 
 

@@ -29,7 +29,7 @@ from dialeval.core.arrays import Floats
 from dialeval.core.errors import DataError, Fault, SettingError
 from dialeval.core.files import write_bytes
 from dialeval.metrics.learned.torch_encoder import check_device
-from dialeval.resources.json_files import read_json
+from dialeval.resources.json_files import read_json, write_json
 from dialeval.resources.progress import Progress
 
 FORMAT = 1
@@ -127,7 +127,6 @@ class Trainer:
 
     def save(self, folder: str | os.PathLike[str]) -> Path:
         """Write weights and settings into a folder, made if it is not there."""
-        import orjson
         from safetensors.torch import save
 
         folder = Path(folder)
@@ -135,8 +134,7 @@ class Trainer:
         document = {"format": FORMAT, "kind": self.kind, "settings": self._shape() | common}
         state = {name: tensor.detach().cpu().contiguous() for name, tensor in self.network.state_dict().items()}
         write_bytes(folder / f"{self.kind}.safetensors", save(state))
-        options = orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE
-        write_bytes(folder / f"{self.kind}.json", orjson.dumps(document, option=options))
+        write_json(folder / f"{self.kind}.json", document)
         return folder
 
     @classmethod
