@@ -48,6 +48,9 @@ LIGHT = "not slow and not browser and not ray and not torch"
 PATIENCE_TIMES, PATIENCE_SECONDS = 4, 60
 """A mutant's tests may take this many times as long as without a mutant, and so many seconds more."""
 
+RUNNING: set[int] = set()
+"""The runs of pytest under way, to be ended when this program is."""
+
 COMPARISONS: dict[type[ast.cmpop], tuple[str, tuple[str, ...]]] = {
     ast.Lt: ("<", ("<=", ">=")),
     ast.LtE: ("<=", ("<", ">")),
@@ -352,6 +355,12 @@ def forget_compiled(tree: Path, file: str) -> None:
                 compiled.unlink()
 
 
+def end(group: int) -> None:
+    """Kill a process and all that it has started."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(group, signal.SIGKILL)
+
+
 def tested(tree: Path, arguments: list[str], seconds: float | None) -> str:
     """What killed the mutant: a test, the time limit, a crash; nothing if all tests pass."""
     options = ["-x", "-q", "-rfE", "--tb=no", "-p", "no:cacheprovider"]
@@ -366,14 +375,15 @@ def tested(tree: Path, arguments: list[str], seconds: float | None) -> str:
         errors="replace",
         start_new_session=True,
     ) as run:
+        RUNNING.add(run.pid)
         try:
             said, _ = run.communicate(timeout=seconds)
         except subprocess.TimeoutExpired:
             said = ""
         finally:
             # Also what tests have left running.
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(run.pid, signal.SIGKILL)
+            end(run.pid)
+            RUNNING.discard(run.pid)
     if run.returncode in (0, 5):  # all passed, or there are none
         return ""
     if not said:
@@ -427,6 +437,7 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true", help="hypothesis tries as few examples as in `make check`")
     parser.add_argument("--list", action="store_true", help="print the mutants and run nothing")
     asked = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended"))
     if asked.quick:
         os.environ["DIALEVAL_QUICK"] = "1"
     areas = asked.area or AREAS
@@ -442,11 +453,18 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="dialeval-mutants-") as folder:
         original = copied(ROOT, Path(folder))
         limits = limits_of(areas, original)
+        fates = []
         with ThreadPoolExecutor(asked.jobs) as pool:
-            fates = []
-            for mutant, killer in zip(picked, pool.map(lambda each: fate(each, original, limits), picked), strict=True):
-                fates.append(killer)
-                print(f"killed by {killer}:  {mutant}" if killer else f"SURVIVED  {mutant}", flush=True)
+            try:
+                found = pool.map(lambda each: fate(each, original, limits), picked)
+                for mutant, killer in zip(picked, found, strict=True):
+                    fates.append(killer)
+                    print(f"killed by {killer}:  {mutant}" if killer else f"SURVIVED  {mutant}", flush=True)
+            except BaseException:
+                pool.shutdown(wait=False, cancel_futures=True)
+                for group in list(RUNNING):
+                    end(group)
+                raise
     return report(picked, fates, asked.at_least)
 
 
