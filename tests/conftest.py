@@ -31,7 +31,7 @@ LONG = (
     "data/rows/test_ratings.py::test_real_ratings",
     "engine/test_processes.py",
     "engine/test_scale.py",
-    "engine/test_stream.py::test_memory",
+    "engine/test_evaluate.py::test_memory",
     "golden/test_multiwoz.py",
     "resources/test_embeddings.py::test_several_processes",
     "text/test_ngram_spilling.py::test_merging_large_counts",

@@ -1,14 +1,12 @@
-"""A worker folds chunks to the same states however they are cut, shares what facts split, and names a bad row."""
+"""States of chunks add up whatever words their workers met; details are folded beside metrics."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
-from dialeval.core.errors import DataError, NeedError
 from dialeval.core.needs import Need
 from dialeval.data.rows.fields import FieldNames
 from dialeval.data.rows.reading import read_responses
@@ -19,7 +17,7 @@ from dialeval.engine.plan import Plan, make_plan
 from dialeval.engine.resources import Resources
 from dialeval.engine.worker import Worker
 from dialeval.text.vocabulary import Vocabulary
-from engine.chats import Delicate, texts
+from engine.chats import texts
 
 RESPONSES = frozenset({Need.RESPONSE})
 
@@ -55,47 +53,6 @@ def test_a_system_that_is_expected_has_states_of_no_rows() -> None:
     sums = StateSums(job_of(make_plan("length", RESPONSES)), "metrics")
     sums.expect((0, "nobody"))
     assert sums.result()[0, "nobody"].rows == 0
-
-
-def test_texts_are_split_once_for_facts_and_metrics(monkeypatch: pytest.MonkeyPatch) -> None:
-    job = replace(job_of(make_plan("unigram-kl-div", frozenset(Need))), columns=(RESPONSES | {Need.REFERENCE},))
-    rows = [{"response": "a b", "reference": "a c"}]
-    (chunk,) = cut_sources(memory_sources(read_responses(rows)), 10)
-    calls = 0
-    split = Vocabulary.split
-
-    def counted(self: Vocabulary, *given: Any) -> Any:
-        nonlocal calls
-        calls += 1
-        return split(self, *given)
-
-    monkeypatch.setattr(Vocabulary, "split", counted)
-    worker = Worker(job)
-    states, _ = worker.fold("facts", chunk)
-    after_facts = calls
-    facts: dict[Hashable, Any] = {
-        fact: fact.finish(state) for fact, state in zip(job.facts(0), states[0, "system"].states, strict=True)
-    }
-    worker.learn({(0, "system"): facts})
-    worker.fold("metrics", chunk)
-    assert after_facts > 0
-    assert calls == after_facts
-
-
-def test_the_first_row_that_cannot_be_scored_is_named() -> None:
-    job = job_of(Plan({"delicate": Delicate()}))
-    rows = ["fine"] * 20
-    rows[13] = rows[17] = "poison"
-    (chunk,) = chunks_of(rows, 100)
-    with pytest.raises(DataError, match=r"responses:14: a metric cannot score this row \(ValueError: I cannot bear"):
-        Worker(job).fold("metrics", chunk)
-
-
-def test_errors_that_are_no_fault_of_a_row_stay_as_they_are() -> None:
-    job = job_of(make_plan("bleu-4", frozenset(Need)))
-    (chunk,) = chunks_of(["a"], 100)
-    with pytest.raises(NeedError, match="needs references"):
-        Worker(job).fold("metrics", chunk)
 
 
 def test_details_are_folded_beside_metrics() -> None:

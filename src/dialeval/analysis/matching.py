@@ -30,7 +30,7 @@ from dialeval.data.rows.reading import UNNAMED
 from dialeval.data.rows.system import Rows, by_system
 from dialeval.data.shards.sources import memory_sources
 from dialeval.engine.folding import run_sources
-from dialeval.engine.plan import Asked, Planner, Settings
+from dialeval.engine.plan import Asked, Settings, planner
 from dialeval.engine.resources import Resources
 
 _SHOWN = 60
@@ -99,7 +99,7 @@ def score_ratings(
     codes = np.array([names.index(name or UNNAMED) for name in ratings.systems], np.int64)
     rows = Rows(UNNAMED, columns, TextColumn.from_strings(ratings.dialogues), where="ratings")
     sources = memory_sources(by_system(rows, names, codes))
-    run = run_sources(sources, Planner(metrics, settings), resources).run
+    run = run_sources(sources, planner(metrics, settings), resources).run
     places = {name: np.flatnonzero(codes == code) for code, name in enumerate(names)}
     own = {name: np.arange(len(rows)) for name, rows in places.items()}
     return _rated_rows(ratings, quality, run, _scattered(run, places, own, len(ratings)))

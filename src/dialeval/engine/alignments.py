@@ -14,8 +14,8 @@ from dialeval.core.result import Run
 from dialeval.data.lsdscc.reference_groups import Groups
 from dialeval.data.rows.system import Rows
 from dialeval.data.shards.sources import memory_sources
-from dialeval.engine.folding import Options, Planner, run_sources
-from dialeval.engine.plan import Plan
+from dialeval.engine.folding import Options, run_sources
+from dialeval.engine.plan import Plan, Planner
 from dialeval.engine.resources import Resources
 from dialeval.metrics.coverage.alignment import QueryAlignment
 from dialeval.metrics.coverage.coverage import Coverage
@@ -67,7 +67,7 @@ def evaluate_groups(
     warnings: list[str] = []
     tables: dict[str, Any] = {}
     for rows in systems:
-        metric = _coverage(evaluation.plans[rows.system])
+        metric = _coverage(evaluation.systems[rows.system].plan)
         if metric is None:
             continue
         hypotheses = rows.columns[Need.HYPOTHESES]
@@ -76,7 +76,7 @@ def evaluate_groups(
         if metric.aligner == "bleu" and isinstance(hypotheses, RaggedColumn):
             warnings += filter(None, [short_hypotheses(rows.system, hypotheses, metric.n)])
         if table:
-            tables[rows.system] = _table(evaluation.details[ALIGNMENTS][rows.system], groups, metric)
+            tables[rows.system] = _table(evaluation.systems[rows.system].details()[ALIGNMENTS], groups, metric)
     run = evaluation.run
     details = {**run.details, ALIGNMENTS: tables} if tables else run.details
     return replace(run, details=details, warnings=tuple(dict.fromkeys([*run.warnings, *warnings])))

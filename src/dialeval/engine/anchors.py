@@ -37,7 +37,8 @@ from dialeval.core.needs import Need
 from dialeval.core.result import Role, Run
 from dialeval.data.rows.system import Rows
 from dialeval.data.shards.sources import memory_sources
-from dialeval.engine.folding import Options, Planner, run_sources
+from dialeval.engine.folding import Options, run_sources
+from dialeval.engine.plan import Planner
 from dialeval.engine.resources import Resources, train_texts
 
 GOLD, SHUFFLED, CONSTANT, TRAIN = "ceiling/gold", "floor/shuffled-gold", "floor/constant", "floor/random-train"
@@ -70,7 +71,7 @@ def evaluate_with_anchors(systems: Sequence[Rows], planner: Planner, resources: 
     anchors = make_anchors(systems, resources.train)
     sources = memory_sources([*systems, *anchors.systems], anchors.roles)
     evaluation = run_sources(sources, planner, resources, options)
-    return with_standing(evaluation.run, anchors, evaluation.plans[systems[0].system].metrics)
+    return with_standing(evaluation.run, anchors, evaluation.systems[systems[0].system].plan.metrics)
 
 
 def make_anchors(systems: Sequence[Rows], train: TextColumn | None) -> Anchors:

@@ -19,7 +19,7 @@ from dialeval.data.rows.system import Rows
 from dialeval.data.shards.sources import find_sources, memory_sources
 from dialeval.engine.folding import BATCH_ROWS, Options, Progress, run_sources
 from dialeval.engine.job import Engine
-from dialeval.engine.plan import Asked, Planner, Settings
+from dialeval.engine.plan import Asked, Settings, planner
 from dialeval.engine.resources import Resources
 
 
@@ -118,24 +118,24 @@ def evaluate(
     """
     inputs = Inputs(responses, references, contexts, reference_groups, fields, eos)
     resources = Resources(train, vocabulary, embeddings, judge)
-    planner = Planner(metrics, settings)
+    plans = planner(metrics, settings)
     options = Options(t, confidence, batch_rows, threads, engine, progress, output, items, resume, chunk_bytes)
     if inputs.in_many_files or shards or engine is not None or resume is not None or not items:
         if anchors or reference_groups is not None:
             raise SettingError("anchors and reference_groups need all rows in memory; rows in chunks are let go")
         sources = find_sources(responses, references, contexts, shards)
-        return run_sources(sources, planner, resources, options, names=FieldNames.of(fields), details=details).run
+        return run_sources(sources, plans, resources, options, names=FieldNames.of(fields), details=details).run
     systems, groups = inputs.read()
     if anchors:
         from dialeval.engine.anchors import evaluate_with_anchors
 
-        run = evaluate_with_anchors(systems, planner, resources, options)
+        run = evaluate_with_anchors(systems, plans, resources, options)
     elif groups is not None:
         from dialeval.engine.alignments import evaluate_groups  # slow to import, and not needed to score responses
 
-        run = evaluate_groups(systems, groups, planner, resources, options, table=alignments)
+        run = evaluate_groups(systems, groups, plans, resources, options, table=alignments)
     else:
-        run = run_sources(memory_sources(systems), planner, resources, options).run
+        run = run_sources(memory_sources(systems), plans, resources, options).run
     run = replace(run, details={**run.details, **(details or {})})
     if output is not None:
         run.save(output)

@@ -12,27 +12,25 @@ rows are cut nor on who folds them.
 from __future__ import annotations
 
 import os
-from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 from typing import Any, NamedTuple
 
-from dialeval.core.errors import DataError, Fault, SettingError
-from dialeval.core.fold import DEFAULT_T, Estimate, Level, Metric
-from dialeval.core.itemfile import Block, Blocks
+from dialeval.core.errors import SettingError
+from dialeval.core.fold import DEFAULT_T
 from dialeval.core.needs import Need
-from dialeval.core.result import Result, Run
+from dialeval.core.result import Run
 from dialeval.core.version import __version__
 from dialeval.data.rows.fields import FieldNames
-from dialeval.data.rows.gathering import no_rows
 from dialeval.data.shards.blocks import row_blocks
 from dialeval.data.shards.chunks import Chunk, cut_sources
 from dialeval.data.shards.sources import Source
+from dialeval.engine.finishing import FinishedSystem, finish_systems, item_blocks, signed, torn_dialogues
 from dialeval.engine.items import DiskItems, ItemStore, MemoryItems
 from dialeval.engine.job import ChunkResult, Engine, FactValues, Job, Stage, StateSums, System, SystemState
-from dialeval.engine.plan import Plan
+from dialeval.engine.plan import Plan, Planner
 from dialeval.engine.resources import Resources
 from dialeval.engine.threads import Threads
 from dialeval.text.vocabulary import Vocabulary
@@ -45,9 +43,6 @@ COSTLY_ROWS = 512
 
 _PEEKED_CHUNKS = 3
 _PEEKED_ROWS = 256
-
-Planner = Callable[[int, frozenset[Need]], Plan]
-"""The plan for a source, by its number, and what is available for it."""
 
 
 class Done(NamedTuple):
@@ -65,11 +60,10 @@ Progress = Callable[[Done], None]
 
 
 class Evaluation(NamedTuple):
-    """A run, the details that its plans asked for, by name and system, and the plan of each system."""
+    """A run, and each of its systems with its plan and the details that the plan asked for."""
 
     run: Run
-    details: Mapping[str, Mapping[str, Any]]
-    plans: Mapping[str, Plan]
+    systems: Mapping[str, FinishedSystem]
 
 
 @dataclass(frozen=True)
@@ -139,13 +133,13 @@ def run_sources(
             nullcontext(MemoryItems(chunks)) if in_memory else _store(options, job, sources, chunks)
         )
         fold = _Fold(job, stack.enter_context(engine), sources, chunks, store, options.progress)
-        ends = _ends(planner, job, sources, fold.run(), store, frozenset(opened))
-        results = {name: end.result(factor) for name, end in ends.items()}
-        torn = [line for name, result in results.items() for line in _torn(name, result)]
+        systems = finish_systems(planner, job, sources, fold.run(), store, frozenset(opened))
+        results = {name: system.result(factor) for name, system in systems.items()}
+        torn = [line for name, result in results.items() for line in torn_dialogues(name, result)]
         run = Run(results, __version__, (*warnings, *torn), dict(details or {}))
         if options.output is not None and not in_memory:
-            run.save(options.output, _blocks(ends, chunks, store) if options.items else None)
-    return Evaluation(run, _details(ends), {name: end.plan for name, end in ends.items()})
+            run.save(options.output, item_blocks(systems, chunks, store) if options.items else None)
+    return Evaluation(run, systems)
 
 
 def _job(
@@ -154,11 +148,6 @@ def _job(
     costly = any(metric.costly for plan in plans for metric in plan.folded)
     rows = min(batch_rows, COSTLY_ROWS) if costly else batch_rows
     return Job(plans, tuple(source.columns for source in sources), resources, names, rows)
-
-
-def signed(metric: Metric[Any]) -> list[Need]:
-    """The needs whose digests stand in a metric's signature: all but its subject, which is what is compared."""
-    return sorted((metric.needs | metric.wants) - {metric.subject})
 
 
 def _digests(plans: Sequence[Plan], opened: Mapping[Need, Any]) -> dict[Need, str]:
@@ -253,140 +242,3 @@ class _Fold:
             known = [len(source.rows) for source in self.sources if source.rows is not None]
             total = sum(known) if len(known) == len(self.sources) else None
             self.progress(Done(self._rows, total, self._work / everything))
-
-
-@dataclass(frozen=True)
-class _End:
-    """A system when all its rows are folded."""
-
-    source: Source
-    system: System
-    plan: Plan
-    job: Job
-    state: SystemState
-    digests: Mapping[Need, str]
-    """Of the columns and resources that stand in signatures."""
-    store: ItemStore
-
-    @cached_property
-    def finished(self) -> dict[str, Mapping[str, Estimate]]:
-        """The results of each metric by its name, under the keys that the metric gives them."""
-        folded = self.job.plans[self.system[0]].folded
-        states = dict(zip(folded, self.state.states, strict=False))  # details follow the metrics
-        return {name: metric.finish(states[metric]) for name, metric in self.plan.metrics.items()}
-
-    @cached_property
-    def keys(self) -> dict[str, str]:
-        """The keys that metrics give their results -> those under which they are shown."""
-        shown = (self.plan.shown(name, results) for name, results in self.finished.items())
-        return {key: name for names in shown for key, name in names.items()}
-
-    def result(self, factor: Callable[[int], float]) -> Result:
-        """The estimates, signed and named, with what is known of the rows."""
-        columns = self.store.columns(self.system)
-        estimates: dict[str, Estimate] = {}
-        for name, results in self.finished.items():
-            metric = self.plan.metrics[name]
-            data = {need.value: self.digests[need] for need in signed(metric) if need in self.digests}
-            signature = metric.signature().with_fields(**data)
-            for key, shown in self.plan.shown(name, results).items():
-                estimate = replace(results[key], items=columns.get(key), level=metric.level, signature=signature)
-                estimates[shown] = estimate.with_confidence(factor(estimate.scored))
-        rows = None if self.source.rows is None else self.source.rows.table()
-        contributions = self.store.contributions(self.system)
-        return Result(estimates, self.plan.skipped, self.source.where, rows, contributions, self.source.role)
-
-    def details(self) -> dict[str, Any]:
-        """What the details of the plan came to."""
-        first = len(self.job.plans[self.system[0]].folded)
-        folds = self.plan.details.items()
-        return {name: fold.finish(self.state.states[first + at]) for at, (name, fold) in enumerate(folds)}
-
-
-def _ends(
-    planner: Planner,
-    job: Job,
-    sources: Sequence[Source],
-    totals: Mapping[System, SystemState],
-    store: ItemStore,
-    resources: frozenset[Need],
-) -> dict[str, _End]:
-    """Every system by the name it is shown under."""
-    ends: dict[str, _End] = {}
-    digest_of = _ColumnDigests()
-    for name, system in _named(sources, totals).items():
-        number, source, state = system[0], sources[system[0]], totals[system]
-        plan = job.plans[number]
-        if source.rows is not None:
-            asked = {need for metric in plan.folded for need in signed(metric)}
-            columns = {need: digest_of(column) for need, column in source.rows.columns.items() if need in asked}
-        else:
-            read = {Need(need): each for need, each in state.fingerprints.items() if each.texts}
-            columns = {need: each.digest for need, each in read.items()}
-            # What rows really had may be less than what they might have had.
-            plan = planner(number, frozenset({Need.RESPONSE, *columns, *resources}))
-        ends[name] = _End(source, system, plan, job, state, {**job.resources.digests, **columns}, store)
-    return ends
-
-
-class _ColumnDigests:
-    """Digests of columns, each computed once though several systems share it."""
-
-    def __init__(self) -> None:
-        self._known: dict[int, tuple[Any, str]] = {}  # the column is kept, so that its id stays its own
-
-    def __call__(self, column: Any) -> str:
-        if id(column) not in self._known:
-            self._known[id(column)] = (column, column.digest)
-        return self._known[id(column)][1]
-
-
-def _named(sources: Sequence[Source], totals: Iterable[System]) -> dict[str, System]:
-    """The systems by the names they are shown under, in the order of the arguments and of their appearance."""
-    ordered = sorted(totals, key=lambda system: system[0])
-    for number, source in enumerate(sources):
-        if not any(system[0] == number for system in ordered):
-            raise DataError(no_rows(source.where))
-    names: dict[str, System] = {}
-    for system in ordered:
-        source = sources[system[0]]
-        together = [other for other in ordered if sources[other[0]].argument == source.argument]
-        name = system[1] if source.name is None else source.name if len(together) == 1 else f"{source.name}/{system[1]}"
-        if name in names:
-            what = f"the system {name!r} is also in {sources[names[name][0]].where}"
-            remedy = "rename one, or name them: NAME=PATH on the command line, {name: path} in Python"
-            raise DataError(Fault(source.where, None, what, remedy))
-        names[name] = system
-    return names
-
-
-def _details(ends: Mapping[str, _End]) -> dict[str, dict[str, Any]]:
-    details: dict[str, dict[str, Any]] = {}
-    for system, end in ends.items():
-        for name, value in end.details().items():
-            details.setdefault(name, {})[system] = value
-    return details
-
-
-def _blocks(ends: Mapping[str, _End], chunks: Sequence[Chunk], store: ItemStore) -> Iterator[Blocks]:
-    """The items of every system and level, in order, a chunk at a time."""
-
-    def blocks(end: _End, level: Level) -> Iterator[Block]:
-        for number, chunk in enumerate(chunks):
-            if chunk.source == end.system[0] and (items := store.items(number).get(end.system)) is not None:
-                values = items.values.get(level.value, {})
-                yield {end.keys[key]: column for key, column in values.items() if key in end.keys}
-
-    for name, end in ends.items():
-        levels = {metric.level for metric in end.plan.folded}
-        for level in filter(levels.__contains__, Level):
-            yield name, level, blocks(end, level)
-
-
-def _torn(system: str, result: Result) -> Iterator[str]:
-    """A warning where the rows of a dialogue do not stand together, so that each part counts as a dialogue."""
-    dialogues = () if result.rows is None else result.rows.dialogues or ()
-    torn = [name for name, times in Counter(dialogues).items() if times > 1]
-    if torn:
-        what = f"rows of {len(torn)} dialogues of {system} do not stand together, such as those of {torn[0]!r}"
-        yield f"{what}: each part counts as a dialogue, and intervals are too narrow; sort the rows by dialogue"

@@ -8,8 +8,9 @@ costly, because it takes longer than all others together, is not among them; `al
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Any, TypeAlias
 
 from dialeval.core.errors import NeedError, SettingError
@@ -48,18 +49,15 @@ class Plan:
         return {key: name + key[len(own) :] if key == own or key.startswith(f"{own}/") else key for key in results}
 
 
-class Planner:
-    """Makes plans for the same metrics and settings; one for each set of inputs."""
+Planner: TypeAlias = Callable[[int, frozenset[Need]], Plan]
+"""The plan for a source, by its number, and what is available for it."""
 
-    def __init__(self, asked: Asked, settings: Settings | None = None) -> None:
-        self._asked = asked if asked is None or isinstance(asked, str) else list(asked)
-        self._settings = settings
-        self._plans: dict[frozenset[Need], Plan] = {}
 
-    def __call__(self, _source: int, available: frozenset[Need]) -> Plan:
-        if available not in self._plans:
-            self._plans[available] = make_plan(self._asked, available, self._settings)
-        return self._plans[available]
+def planner(asked: Asked, settings: Settings | None = None) -> Planner:
+    """Makes plans for the same metrics and settings, one for each set of inputs."""
+    asked = asked if asked is None or isinstance(asked, str) else list(asked)
+    plan = cache(lambda available: make_plan(asked, available, settings))
+    return lambda _source, available: plan(available)
 
 
 def make_plan(asked: Asked, available: frozenset[Need], settings: Settings | None = None) -> Plan:

@@ -255,8 +255,8 @@ def explanations(
     details = {_EXPLANATIONS: Explanations(choices, dialogue)}
     systems = read_predictions(predictions, task.files)
     plans = [Plan({"inform": choices.inform}, details=details)] * len(systems)
-    explained = _evaluated(systems, task, plans).details[_EXPLANATIONS]
-    return {system: list(each) for system, each in explained.items()}
+    evaluated = _evaluated(systems, task, plans).systems
+    return {name: list(system.details()[_EXPLANATIONS]) for name, system in evaluated.items()}
 
 
 def original_output(result: Result, choices: Choices) -> dict[str, Any]:

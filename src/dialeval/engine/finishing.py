@@ -1,0 +1,143 @@
+"""Finishing a run: the states of each system become estimates, which are signed and named here and nowhere else."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, cached_property
+from typing import Any
+
+from dialeval.core.errors import DataError, Fault
+from dialeval.core.fold import Estimate, Level, Metric
+from dialeval.core.itemfile import Block, Blocks
+from dialeval.core.needs import Need
+from dialeval.core.result import Result
+from dialeval.data.rows.gathering import no_rows
+from dialeval.data.shards.chunks import Chunk
+from dialeval.data.shards.sources import Source
+from dialeval.engine.items import ItemStore
+from dialeval.engine.job import Job, System, SystemState
+from dialeval.engine.plan import Plan, Planner
+
+
+def signed(metric: Metric[Any]) -> list[Need]:
+    """The needs whose digests stand in a metric's signature: all but its subject, which is what is compared."""
+    return sorted((metric.needs | metric.wants) - {metric.subject})
+
+
+@dataclass(frozen=True)
+class FinishedSystem:
+    """A system when all its rows are folded."""
+
+    source: Source
+    system: System
+    plan: Plan
+    job: Job
+    state: SystemState
+    digests: Mapping[Need, str]
+    """Of the columns and resources that stand in signatures."""
+    store: ItemStore
+
+    @cached_property
+    def results(self) -> dict[str, Mapping[str, Estimate]]:
+        """The results of each metric by its name, under the keys that the metric gives them."""
+        folded = self.job.plans[self.system[0]].folded
+        states = dict(zip(folded, self.state.states, strict=False))  # details follow the metrics
+        return {name: metric.finish(states[metric]) for name, metric in self.plan.metrics.items()}
+
+    @cached_property
+    def keys(self) -> dict[str, str]:
+        """The keys that metrics give their results -> those under which they are shown."""
+        shown = (self.plan.shown(name, results) for name, results in self.results.items())
+        return {key: name for names in shown for key, name in names.items()}
+
+    def result(self, factor: Callable[[int], float]) -> Result:
+        """The estimates, signed and named, with what is known of the rows."""
+        columns = self.store.columns(self.system)
+        estimates: dict[str, Estimate] = {}
+        for name, results in self.results.items():
+            metric = self.plan.metrics[name]
+            data = {need.value: self.digests[need] for need in signed(metric) if need in self.digests}
+            signature = metric.signature().with_fields(**data)
+            for key, shown in self.plan.shown(name, results).items():
+                estimate = replace(results[key], items=columns.get(key), level=metric.level, signature=signature)
+                estimates[shown] = estimate.with_confidence(factor(estimate.scored))
+        rows = None if self.source.rows is None else self.source.rows.table()
+        contributions = self.store.contributions(self.system)
+        return Result(estimates, self.plan.skipped, self.source.where, rows, contributions, self.source.role)
+
+    def details(self) -> dict[str, Any]:
+        """What the details of the plan came to."""
+        first = len(self.job.plans[self.system[0]].folded)
+        folds = self.plan.details.items()
+        return {name: fold.finish(self.state.states[first + at]) for at, (name, fold) in enumerate(folds)}
+
+
+def finish_systems(
+    planner: Planner,
+    job: Job,
+    sources: Sequence[Source],
+    totals: Mapping[System, SystemState],
+    store: ItemStore,
+    resources: frozenset[Need],
+) -> dict[str, FinishedSystem]:
+    """Every system by the name it is shown under."""
+    finished: dict[str, FinishedSystem] = {}
+    digest_of = cache(lambda column: str(column.digest))  # several systems share a column
+    for name, system in _named(sources, totals).items():
+        number, source, state = system[0], sources[system[0]], totals[system]
+        plan = job.plans[number]
+        if source.rows is not None:
+            asked = {need for metric in plan.folded for need in signed(metric)}
+            columns = {need: digest_of(column) for need, column in source.rows.columns.items() if need in asked}
+        else:
+            read = {Need(need): each for need, each in state.fingerprints.items() if each.texts}
+            columns = {need: each.digest for need, each in read.items()}
+            # What rows really had may be less than what they might have had.
+            plan = planner(number, frozenset({Need.RESPONSE, *columns, *resources}))
+        finished[name] = FinishedSystem(source, system, plan, job, state, {**job.resources.digests, **columns}, store)
+    return finished
+
+
+def _named(sources: Sequence[Source], totals: Iterable[System]) -> dict[str, System]:
+    """The systems by the names they are shown under, in the order of the arguments and of their appearance."""
+    ordered = sorted(totals, key=lambda system: system[0])
+    for number, source in enumerate(sources):
+        if not any(system[0] == number for system in ordered):
+            raise DataError(no_rows(source.where))
+    names: dict[str, System] = {}
+    for system in ordered:
+        source = sources[system[0]]
+        together = [other for other in ordered if sources[other[0]].argument == source.argument]
+        name = system[1] if source.name is None else source.name if len(together) == 1 else f"{source.name}/{system[1]}"
+        if name in names:
+            what = f"the system {name!r} is also in {sources[names[name][0]].where}"
+            remedy = "rename one, or name them: NAME=PATH on the command line, {name: path} in Python"
+            raise DataError(Fault(source.where, None, what, remedy))
+        names[name] = system
+    return names
+
+
+def item_blocks(finished: Mapping[str, FinishedSystem], chunks: Sequence[Chunk], store: ItemStore) -> Iterator[Blocks]:
+    """The items of every system and level, in order, a chunk at a time."""
+
+    def blocks(end: FinishedSystem, level: Level) -> Iterator[Block]:
+        for number, chunk in enumerate(chunks):
+            if chunk.source == end.system[0] and (items := store.items(number).get(end.system)) is not None:
+                values = items.values.get(level.value, {})
+                yield {end.keys[key]: column for key, column in values.items() if key in end.keys}
+
+    for name, end in finished.items():
+        levels = {metric.level for metric in end.plan.folded}
+        for level in filter(levels.__contains__, Level):
+            yield name, level, blocks(end, level)
+
+
+def torn_dialogues(system: str, result: Result) -> Iterator[str]:
+    """A warning where the rows of a dialogue do not stand together, so that each part counts as a dialogue."""
+    dialogues = () if result.rows is None else result.rows.dialogues or ()
+    torn = [name for name, times in Counter(dialogues).items() if times > 1]
+    if torn:
+        what = f"rows of {len(torn)} dialogues of {system} do not stand together, such as those of {torn[0]!r}"
+        yield f"{what}: each part counts as a dialogue, and intervals are too narrow; sort the rows by dialogue"

@@ -1,0 +1,59 @@
+"""Estimates are named as metrics were asked for and signed with the digests of what they depend on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import dialeval
+from dialeval.core.columns import RaggedColumn
+from dialeval.core.errors import DataError
+from dialeval.core.needs import Need
+from dialeval.engine.finishing import signed
+from dialeval.metrics.registry import registry
+from engine.chats import in_chunks
+
+
+def test_a_changed_default_keeps_the_name_and_stands_in_the_signature() -> None:
+    run = dialeval.evaluate(["a b"], ["a c"], metrics="bleu-4,bleu(n=2,smooth=7)", settings={"bleu": {"smooth": 6}})
+    assert list(run["system"]) == ["bleu-4", "bleu(n=2,smooth=7)"]
+    signature = run["system"]["bleu-4"].signature
+    assert signature is not None
+    assert signature["smooth"] == "6"
+
+
+def test_all_but_the_subject_stands_in_a_signature() -> None:
+    bleu = registry().parse("bleu-4")
+    assert signed(bleu) == sorted((bleu.needs | bleu.wants) - {Need.RESPONSE})
+
+
+def test_a_digest_is_computed_once_though_systems_share_the_column(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = 0
+    plain = RaggedColumn.digest.fget  # type: ignore[attr-defined]
+
+    def counted(self: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        return plain(self)
+
+    monkeypatch.setattr(RaggedColumn, "digest", property(counted))
+    dialeval.evaluate({"a": ["x"], "b": ["y"], "c": ["z"]}, ["x"], metrics="bleu-1,bleu-2,rouge-l")
+    assert calls == 1
+
+
+def test_torn_dialogues_are_warned_of() -> None:
+    rows = [{"response": "a", "dialog_id": name} for name in "aba"]
+    (warning,) = dialeval.evaluate(rows, metrics="length").warnings
+    assert "rows of 1 dialogues of system do not stand together, such as those of 'a'" in warning
+
+
+def test_systems_of_files_are_named_by_argument_and_row(tmp_path: Path) -> None:
+    (tmp_path / "one.jsonl").write_text('{"response": "x", "system": "s"}\n{"response": "y", "system": "t"}\n')
+    (tmp_path / "two.txt").write_text("x\n")
+    run = in_chunks({"a": tmp_path / "one.jsonl", "b": tmp_path / "two.txt"}, metrics="length")
+    assert list(run) == ["a/s", "a/t", "b"]
+    (tmp_path / "none.jsonl").write_text("\n")
+    with pytest.raises(DataError, match=r"none.jsonl: holds no rows"):
+        in_chunks(tmp_path / "none.jsonl", metrics="length")
