@@ -23,7 +23,6 @@ def test_roles(run: BreakdownRun) -> None:
     assert [name for name in run if run[name].role == "system"] == run.detectors
     assert run["ceiling/annotator"].role == run["ceiling/oracle"].role == "ceiling"
     assert {run[name].role for name in run if name.startswith("floor/")} == {"floor"}
-    assert list(run.only_detectors) == run.detectors
 
 
 def test_the_ceiling_has_the_agreement_of_annotators(run: BreakdownRun) -> None:

@@ -109,7 +109,7 @@ def metered(mode: str = "auto") -> Iterator[Meter]:
 
 @contextmanager
 def download_bar(name: str) -> Iterator[Callable[[int, int | None], None] | None]:
-    """A bar of bytes if stderr is a terminal, else None; it is told how many bytes of how many are there."""
+    """A bar of bytes if stderr is a terminal, else None; call it with the bytes that are there and their total."""
     if not sys.stderr.isatty():
         yield None
         return

@@ -82,25 +82,25 @@ def make_anchors(systems: Sequence[Rows], train: TextColumn | None) -> Anchors:
     taken = {rows.system for rows in systems} & {GOLD, SHUFFLED, CONSTANT, TRAIN}
     if taken:
         raise SettingError(f"a system is called {taken.pop()}, which is the name of an anchor; rename it")
-    found: list[Rows] = []
+    made: list[Rows] = []
     left_out: dict[str, str] = {}
     references = first.columns.get(Need.REFERENCE)
     if isinstance(references, RaggedColumn) and np.diff(references.offsets).any():
-        found.append(_gold(first, references))
-        shuffled = _shuffled(found[0])
+        made.append(_gold(first, references))
+        shuffled = _shuffled(made[0])
         if shuffled is None:
             left_out[SHUFFLED] = "more than half of the rows are of one dialogue"
         else:
-            found.append(shuffled)
+            made.append(shuffled)
     else:
         left_out |= dict.fromkeys((GOLD, SHUFFLED), Need.REFERENCE.remedy)
-    found.append(_with_responses(first, CONSTANT, _repeated(CONSTANT_RESPONSE, len(first))))
+    made.append(_with_responses(first, CONSTANT, _repeated(CONSTANT_RESPONSE, len(first))))
     if train is not None and len(train):
         lines = np.random.default_rng(SEED).integers(len(train), size=len(first))
-        found.append(_with_responses(first, TRAIN, train.take(lines)))
+        made.append(_with_responses(first, TRAIN, train.take(lines)))
     else:
         left_out[TRAIN] = Need.TRAIN.remedy
-    return Anchors(found, left_out, first.system, [rows.system for rows in systems if _differ(rows, first)])
+    return Anchors(made, left_out, first.system, [rows.system for rows in systems if _differ(rows, first)])
 
 
 def _differ(one: Rows, other: Rows) -> bool:
@@ -197,7 +197,7 @@ def _upwards(run: Run, system: str, key: str, metric: Metric[Any]) -> float:
 def _standings(
     run: Run, system: str, metrics: Mapping[str, Metric[Any]], floors: Mapping[str, Sequence[str]]
 ) -> dict[str, dict[str, Any]]:
-    found: dict[str, dict[str, Any]] = {}
+    standings: dict[str, dict[str, Any]] = {}
     for key, metric in metrics.items():
         below = {name: value for name in floors[key] if not math.isnan(value := _upwards(run, name, key, metric))}
         top = _upwards(run, GOLD, key, metric) if GOLD in run else math.nan
@@ -206,8 +206,8 @@ def _standings(
             continue
         best = max(below, key=lambda name: below[name])
         if top > below[best]:
-            found[key] = {"share": (here - below[best]) / (top - below[best]), "floor": best, "ceiling": GOLD}
-    return found
+            standings[key] = {"share": (here - below[best]) / (top - below[best]), "floor": best, "ceiling": GOLD}
+    return standings
 
 
 def _beaten(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -31,7 +31,7 @@ from dialeval.engine.plan import Plan
 from dialeval.metrics.breakdown.anchors import annotators, floors, oracle
 from dialeval.metrics.breakdown.distances import BreakdownDistance
 from dialeval.metrics.breakdown.labels import BreakdownDetection, LabelAccuracy
-from dialeval.metrics.breakdown.reference import LABELS, hard_reference, lenient_reference, shares
+from dialeval.metrics.breakdown.reference import LABELS, Codes, shares
 from dialeval.metrics.breakdown.tables import Tables, tables_of
 
 if TYPE_CHECKING:
@@ -60,11 +60,6 @@ class BreakdownRun(Run):
     def detectors(self) -> list[str]:
         """The systems that are neither floors nor ceilings."""
         return list(self.tables)
-
-    @property
-    def only_detectors(self) -> Run:
-        """The same run without floors and ceilings."""
-        return Run({name: self[name] for name in self.detectors}, self.version, self.warnings)
 
     def turns(self, threshold: float | None = None) -> Iterator[dict[str, Any]]:
         """One row per detector and annotated turn; at the first threshold unless another is given."""
@@ -97,29 +92,29 @@ def evaluate_breakdown(
     mean distribution is taken. `anchors`: also score floors and ceilings, systems called `floor/...`, `ceiling/...`.
     """
     thresholds = _thresholds(threshold)
-    found = read(data, labels, match, lenient)
-    warnings = list(found.warnings)
-    systems = list(found.systems)
+    read_data = read(data, labels, match, lenient)
+    warnings, systems = list(read_data.warnings), list(read_data.systems)
     if anchors:
         known = None
         if development is not None:
             findings = Findings(lenient)
             known = read_logs(development, findings).counts
             warnings += findings.warnings()
-        systems += _anchors(found, thresholds, known)
+        systems += _anchors(read_data, thresholds, known)
     # All needs of these metrics are met; and without the registry, which imports every metric, the start is faster.
-    plan, roles = Plan(_metrics(thresholds)), _roles(systems[len(found.systems) :])
+    plan, roles = Plan(_metrics(thresholds)), _roles(systems[len(read_data.systems) :])
     options = Options(threads=threads, progress=progress)
     run = run_sources(memory_sources(systems, roles), lambda _source, _available: plan, options=options).run
     results = dict(run.systems)
     if anchors:
-        results[_ANNOTATOR] = _with_alpha(results[_ANNOTATOR], found.annotated.counts)
+        results[_ANNOTATOR] = _with_alpha(results[_ANNOTATOR], read_data.annotated.counts)
+    dialogues = len(read_data.annotated.dialogues)
     tables = {
-        rows.system: {at: _tables(rows, len(found.annotated.dialogues), at) for at in thresholds}
-        for rows in found.systems
+        rows.system: {at: tables_of(_codes(rows, at)[0], dialogues, at) for at in thresholds}
+        for rows in read_data.systems
     }
     details = {name: [table.to_dict() for table in by.values()] for name, by in tables.items()}
-    return BreakdownRun(results, __version__, (*warnings, *run.warnings), {"breakdown": details}, tables, found)
+    return BreakdownRun(results, __version__, (*warnings, *run.warnings), {"breakdown": details}, tables, read_data)
 
 
 _ANNOTATOR, _ORACLE = "ceiling/annotator", "ceiling/oracle"
@@ -138,30 +133,26 @@ def _thresholds(threshold: float | Sequence[float]) -> list[float]:
 
 def _metrics(thresholds: list[float]) -> dict[str, Metric[Any]]:
     """What to compute by its name: the short ones at one threshold, written out at several."""
-    found: dict[str, Metric[Any]] = {}
+    families: tuple[Any, ...] = (LabelAccuracy, BreakdownDetection)
+    metrics: dict[str, Metric[Any]] = {}
     for threshold in thresholds:
-        settings: Sequence[dict[str, Any]] = [dict(preset) for preset in BreakdownDetection.presets.values()]
-        metrics: list[Metric[Any]] = [LabelAccuracy(threshold)]
-        metrics += [BreakdownDetection(**each, threshold=threshold) for each in settings]
-        names = [metric.name for metric in metrics]
-        if len(thresholds) == 1:
-            names = [*LabelAccuracy.presets, *BreakdownDetection.presets]
-        found.update(zip(names, metrics, strict=True))
-    for name, preset in BreakdownDistance.presets.items():
-        distance: dict[str, Any] = dict(preset)
-        found[name] = BreakdownDistance(**distance)
-    return found
+        for family in families:
+            for name, preset in family.presets.items():
+                metric = family(**preset, threshold=threshold)
+                metrics[name if len(thresholds) == 1 else metric.name] = metric
+    distance: Any = BreakdownDistance
+    return metrics | {name: distance(**preset) for name, preset in BreakdownDistance.presets.items()}
 
 
-def _anchors(found: BreakdownData, thresholds: list[float], development: Floats | None) -> Iterator[Rows]:
+def _anchors(data: BreakdownData, thresholds: list[float], development: Floats | None) -> Iterator[Rows]:
     """Floors over the turns of the data, ceilings over its annotators."""
-    first, counts = found.systems[0], found.annotated.counts
+    first, counts, where = data.systems[0], data.annotated.counts, data.annotated.where
     for name, labels in floors(counts, thresholds, development).items():
         columns = {**first.columns, Need.LABELS: NumberColumn(labels)}
-        yield replace(first, system=name, columns=columns, where=found.annotated.where)
+        yield replace(first, system=name, columns=columns, where=where)
     for name, (rows, labels, rest) in ((_ANNOTATOR, annotators(counts)), (_ORACLE, oracle(counts))):
         columns = {Need.LABELS: NumberColumn(labels), Need.ANNOTATIONS: NumberColumn(rest)}
-        yield replace(first.take(rows), system=name, columns=columns, where=found.annotated.where)
+        yield replace(first.take(rows), system=name, columns=columns, where=where)
 
 
 def _with_alpha(result: Result, counts: Floats) -> Result:
@@ -177,22 +168,16 @@ def _with_alpha(result: Result, counts: Floats) -> Result:
     return replace(result, estimates=estimates)
 
 
-def _matrices(rows: Rows) -> tuple[Floats, Floats]:
-    labels, annotations = rows.columns[Need.LABELS], rows.columns[Need.ANNOTATIONS]
-    if not isinstance(labels, NumberColumn) or not isinstance(annotations, NumberColumn):
-        raise SettingError("labels and annotations are columns of numbers")
-    return labels.matrix, annotations.matrix
-
-
-def _tables(rows: Rows, dialogues: int, threshold: float) -> Tables:
-    return tables_of(*_matrices(rows), dialogues, threshold)
+def _codes(rows: Rows, threshold: float) -> tuple[Codes, Floats, Floats]:
+    """The codes of a detector's turns, its labels with their probabilities, and the shares of annotators."""
+    labels, counts = (cast("NumberColumn", rows.columns[need]).matrix for need in (Need.LABELS, Need.ANNOTATIONS))
+    share = shares(counts)
+    return Codes.of(labels, share, threshold), labels, share
 
 
 def _turns(rows: Rows, threshold: float, result: Result) -> Iterator[dict[str, Any]]:
-    labels, counts = _matrices(rows)
-    share = shares(counts)
-    hard, lenient = hard_reference(share, threshold), lenient_reference(share, threshold)
-    correct = np.where(np.isnan(labels[:, 0]) | np.isnan(hard), np.nan, labels[:, 0] == hard)
+    codes, labels, share = _codes(rows, threshold)
+    correct = np.where(codes.scored, codes.label == codes.reference, np.nan)
     items = {
         key: est.items for key, est in result.items() if key in BreakdownDistance.presets and est.items is not None
     }
@@ -203,9 +188,9 @@ def _turns(rows: Rows, threshold: float, result: Result) -> Iterator[dict[str, A
             "dialogue": "" if rows.dialogues is None else rows.dialogues[row],
             "turn": turn,
             "threshold": threshold,
-            "label": _name(labels[row, 0]),
-            "reference": _name(hard[row]),
-            "lenient-reference": _name(lenient[row]),
+            "label": _name(codes.label[row]),
+            "reference": _name(codes.reference[row]),
+            "lenient-reference": _name(codes.lenient[row]),
             "correct": None if np.isnan(correct[row]) else bool(correct[row]),
             **{f"share-{name}": float(share[row, code]) for code, name in enumerate(LABELS)},
             **{f"prob-{name}": float(labels[row, code + 1]) for code, name in enumerate(LABELS)},

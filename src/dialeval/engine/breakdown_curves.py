@@ -28,18 +28,18 @@ DIGITS = 4
 
 def with_curves(run: BreakdownRun, most: int = MOST) -> Run:
     """The run with the curves of its detectors."""
-    found: dict[str, dict[str, dict[str, Any]]] = {}
+    curves: dict[str, dict[str, dict[str, Any]]] = {}
     for (system, dialogue), turns in groupby(run.turns(), key=lambda row: (row["system"], row["dialogue"])):
-        found.setdefault(system, {})[dialogue] = _curve(dialogue, list(turns))
-    if not found:
+        curves.setdefault(system, {})[dialogue] = _curve(dialogue, list(turns))
+    if not curves:
         return run
     far: dict[str, list[float]] = {}
-    for mine in found.values():
+    for mine in curves.values():
         for dialogue, curve in mine.items():
             far.setdefault(dialogue, []).append(_distance(curve))
     first = sorted(far, key=lambda dialogue: -float(np.mean(far[dialogue])))[:most]
     chosen = [dialogue for dialogue in far if dialogue in set(first)]
-    kept = {system: [mine[name] for name in chosen if name in mine] for system, mine in found.items()}
+    kept = {system: [mine[name] for name in chosen if name in mine] for system, mine in curves.items()}
     return replace(run, details={**run.details, CURVES: kept})
 
 

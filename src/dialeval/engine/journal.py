@@ -166,12 +166,12 @@ def _read_manifest(file: Path) -> dict[str, Any]:
     import orjson
 
     try:
-        found = orjson.loads(file.read_bytes())
+        manifest = orjson.loads(file.read_bytes())
     except (OSError, orjson.JSONDecodeError) as error:
         raise SettingError(f"{file} cannot be read ({error}); remove the folder to start anew") from None
-    if not isinstance(found, dict):
+    if not isinstance(manifest, dict):
         raise SettingError(f"{file} is no manifest; remove the folder to start anew")
-    return found
+    return manifest
 
 
 def _refuse_changes(before: Mapping[str, Any], now: Mapping[str, Any], folder: Path) -> None:

@@ -230,13 +230,13 @@ def _substitutes(system: Predictions, choices: Choices) -> Iterator[str]:
 def _unknown_slots(system: Predictions, task: TaskData) -> dict[str, int]:
     """Slots of states that nothing in the data knows, each with the number of turns that have it."""
     slot_name, known = task.ontology.states.slot, task.known_slots
-    found: Counter[str] = Counter()
+    unknown: Counter[str] = Counter()
     for row in system.given:
         for domain, slots in (row["state"] or {}).items():
             for slot in slots:
                 if (domain, slot_name(slot)) not in known:
-                    found[f"{domain}.{slot}"] += 1
-    return dict(found.most_common())
+                    unknown[f"{domain}.{slot}"] += 1
+    return dict(unknown.most_common())
 
 
 def _times(count: int) -> str:
@@ -278,10 +278,10 @@ def original_output(result: Result, choices: Choices) -> dict[str, Any]:
 
 def _rates(result: Result, name: str) -> dict[str, float]:
     """Rates in per cent with one decimal, by domain and in total."""
-    found = {
+    rates = {
         key.partition("/")[2] or "total": round(result[key].mean, 1) for key in result if key.split("/")[0] == name
     }
-    return dict(sorted(found.items()))
+    return dict(sorted(rates.items()))
 
 
 def _count(value: float, name: str) -> float:

@@ -31,25 +31,25 @@ def with_transcripts(
     run: Run, predictions: Any, task: TaskData, choices: Choices | None = None, most: int = MOST
 ) -> Run:
     """The run with transcripts of the dialogues of `predictions`, those from which it was made."""
-    found = {
+    by_system = {
         system: {each.dialogue: each for each in explained}
         for system, explained in explanations(predictions, task, choices).items()
     }
-    chosen = _chosen(list(task.files.turns), found, max(1, most // max(1, len(found))))
+    chosen = _chosen(list(task.files.turns), by_system, max(1, most // max(1, len(by_system))))
     numbers = {dialogue: number for number, dialogue in enumerate(task.files.turns)}
-    told = {
+    entries = {
         system: [_entry(mine[name], run[system], numbers[name]) for name in chosen if name in mine]
-        for system, mine in found.items()
+        for system, mine in by_system.items()
         if system in run
     }
-    return replace(run, details={**run.details, TRANSCRIPTS: told})
+    return replace(run, details={**run.details, TRANSCRIPTS: entries})
 
 
-def _chosen(order: Sequence[str], found: Mapping[str, Mapping[str, Explanation]], room: int) -> list[str]:
+def _chosen(order: Sequence[str], by_system: Mapping[str, Mapping[str, Explanation]], most: int) -> list[str]:
     """The dialogues that are shown, in the order of the data."""
-    lost = {name for mine in found.values() for name, each in mine.items() if each.causes}
+    lost = {name for mine in by_system.values() for name, each in mine.items() if each.causes}
     first = [name for name in order if name in lost] + [name for name in order if name not in lost]
-    chosen = set(first[:room])
+    chosen = set(first[:most])
     return [name for name in order if name in chosen]
 
 
@@ -90,11 +90,11 @@ def _entry(explanation: Explanation, result: Result, number: int) -> dict[str, A
 
 
 def _step(step: Step, explanation: Explanation) -> dict[str, Any]:
-    told: dict[str, Any] = {"domain": step.domain, "told": sorted(step.told), "early": sorted(step.early)}
+    entry: dict[str, Any] = {"domain": step.domain, "told": sorted(step.told), "early": sorted(step.early)}
     if step.offer is not None:
         venues = explanation.criteria.venues[step.domain]
-        told["offer"] = {"venues": step.offer.bit_count(), "names": venues.labels(step.offer, SHOWN_VENUES)}
-    return told
+        entry["offer"] = {"venues": step.offer.bit_count(), "names": venues.labels(step.offer, SHOWN_VENUES)}
+    return entry
 
 
 def _said(result: Result, number: int, turn: int) -> str | None:

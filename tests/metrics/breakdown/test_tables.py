@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dialeval.metrics.breakdown.labels import BreakdownDetection
-from dialeval.metrics.breakdown.reference import OTHER
+from dialeval.metrics.breakdown.reference import OTHER, Codes, shares
 from dialeval.metrics.breakdown.tables import tables_of
 from laws.breakdown import WORLD, Row
 from laws.worlds import Place
@@ -36,7 +36,8 @@ def test_as_counted_turn_by_turn(made: list[Row], threshold: float) -> None:
         hard[int(row.label), one] += 1
         lenient[int(row.label), other] += 1
     labels = np.array([[row.label, *PROBABILITIES] for row in made])
-    tables = tables_of(labels, np.array([row.counts for row in made], np.float64), 1, threshold)
+    share = shares(np.array([row.counts for row in made], np.float64))
+    tables = tables_of(Codes.of(labels, share, threshold), 1, threshold)
     assert tables.hard == tuple(tuple(hard[label, code] for code in range(3)) for label in range(3))
     assert tables.lenient == tuple(tuple(lenient[label, code] for code in (0, 2)) for label in range(3))
     assert (tables.turns, tables.scored) == (len(made), len(made))
@@ -53,7 +54,7 @@ def test_as_counted_turn_by_turn(made: list[Row], threshold: float) -> None:
 def test_what_stands_in_neither_table() -> None:
     labels = np.array([[np.nan, *PROBABILITIES], [OTHER, *PROBABILITIES], [2.0, *PROBABILITIES], [0.0, *PROBABILITIES]])
     counts = np.array([[0.0, 0, 1], [0, 0, 1], [0, 0, 0], [1, 0, 0]])
-    tables = tables_of(labels, counts, 2, 0.0)
+    tables = tables_of(Codes.of(labels, shares(counts), 0.0), 2, 0.0)
     assert (tables.turns, tables.scored, tables.correct, tables.dialogues) == (4, 2, 1, 2)
     assert tables.references == {"O": 1, "T": 0, "X": 0}
     assert tables.to_dict()["confusion_lenient"]["O"] == {"O": 1, "X": 0}

@@ -114,7 +114,7 @@ def _paths(given: Any, as_shards: bool, what: str) -> list[str]:
     if is_remote(where):
         return matching(where.rstrip("/") + "/*") if as_shards and where.endswith("/") else [where]
     if not is_folder(local_path(where)):
-        size_of(where)  # a file that is not there is told now and not in an hour
+        size_of(where)  # a file that is missing is refused now and not in an hour
         return [where]
     if not as_shards:
         remedy = "name one file, or write --shards if the files of a folder are the parts of one"

@@ -14,7 +14,10 @@ detector's label (`O`, `T`, `X`, `OTHER` for anything else, NaN where there is n
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
+import numpy.typing as npt
 
 from dialeval.core.arrays import Floats
 from dialeval.core.batch import Batch
@@ -53,10 +56,25 @@ def shares_of(batch: Batch) -> Floats:
     return batch.derived("breakdown-shares", lambda: shares(counts))
 
 
-def codes_of(batch: Batch, threshold: float) -> tuple[Floats, Floats, Floats]:
-    """Codes of the label, the reference and the lenient reference per turn of a batch."""
-    share, labels = shares_of(batch), batch.numbers(Need.LABELS)[:, 0]
-    return batch.derived(
-        ("breakdown-codes", threshold),
-        lambda: (labels, hard_reference(share, threshold), lenient_reference(share, threshold)),
-    )
+class Codes(NamedTuple):
+    """Codes of the label, the reference and the lenient reference per turn; NaN where there is none."""
+
+    label: Floats
+    reference: Floats
+    lenient: Floats
+
+    @classmethod
+    def of(cls, labels: Floats, share: Floats, threshold: float) -> Codes:
+        """The codes of a detector's labels and of what annotators said."""
+        return cls(labels[:, 0], hard_reference(share, threshold), lenient_reference(share, threshold))
+
+    @property
+    def scored(self) -> npt.NDArray[np.bool_]:
+        """The turns with a label and a reference."""
+        return ~(np.isnan(self.label) | np.isnan(self.reference))
+
+
+def codes_of(batch: Batch, threshold: float) -> Codes:
+    """The codes of a batch, computed once per threshold."""
+    share, labels = shares_of(batch), batch.numbers(Need.LABELS)
+    return batch.derived(("breakdown-codes", threshold), lambda: Codes.of(labels, share, threshold))

@@ -14,7 +14,7 @@ import numpy as np
 
 from dialeval.core.arrays import Floats, Ints
 from dialeval.metrics.breakdown.labels import DetectionCounts
-from dialeval.metrics.breakdown.reference import LABELS, OTHER, O, T, X, hard_reference, lenient_reference, shares
+from dialeval.metrics.breakdown.reference import LABELS, OTHER, Codes, O, T, X
 
 
 @dataclass(frozen=True)
@@ -61,17 +61,15 @@ class Tables:
         }
 
 
-def tables_of(labels: Floats, counts: Floats, dialogues: int, threshold: float) -> Tables:
-    """The tables of the columns of one detector."""
-    share, label = shares(counts), labels[:, 0]
-    hard, lenient = hard_reference(share, threshold), lenient_reference(share, threshold)
-    scored = ~(np.isnan(label) | np.isnan(hard))
-    known = scored & (label != OTHER)
+def tables_of(codes: Codes, dialogues: int, threshold: float) -> Tables:
+    """The tables of one detector."""
+    label, hard, lenient = codes
+    known = codes.scored & (label != OTHER)
     return Tables(
         threshold=threshold,
         dialogues=dialogues,
         turns=len(label),
-        scored=int(scored.sum()),
+        scored=int(codes.scored.sum()),
         correct=int((label == hard).sum()),
         hard=_crossed(label[known], hard[known], (O, T, X)),
         lenient=_crossed(label[known], lenient[known], (O, X)),
