@@ -135,7 +135,7 @@ def train(
 
     check_writable(output)
     with progress_bar() as progress:
-        steps = _steps(progress, "validating")
+        steps = _steps(progress, "training")
         made = make_judge([*ratings, *more], tests, progress=steps, command=_command(), **options)
     card = JudgeCard(made)
     card.save(output)
