@@ -195,16 +195,16 @@ class Baseline:
 
 def _paired(left: Values, right: Values, keys: Sequence[str]) -> tuple[Values, Values]:
     """The values of both sides under some keys; a row that one cannot be scored on is missing on both."""
-    items: tuple[dict[str, Floats], dict[str, Floats]] = ({}, {})
-    for key in keys:
-        if key in left.items and key in right.items:
-            unknown = np.isnan(left.items[key]) | np.isnan(right.items[key])
-            for own, side in zip(items, (left, right), strict=True):
-                own[key] = np.where(unknown, np.nan, side.items[key])
+    means = [key for key in keys if key in left.items and key in right.items]
+    unknown = {key: np.isnan(left.items[key]) | np.isnan(right.items[key]) for key in means}
     shared = [key for key in keys if key in left.metrics and key in right.metrics]
     first, second = (
-        replace(side, items=own, metrics={key: side.metrics[key] for key in shared})
-        for own, side in zip(items, (left, right), strict=True)
+        replace(
+            side,
+            items={key: np.where(unknown[key], np.nan, side.items[key]) for key in means},
+            metrics={key: side.metrics[key] for key in shared},
+        )
+        for side in (left, right)
     )
     return first, second
 

@@ -51,19 +51,19 @@ def _query(number: int, entry: _Entry) -> str:
     lost = [_hypothesis(each) for each in entry["hypotheses"] if each["group"] is None]
     if lost:
         lines.append(markup.row("none", markup.cells("", _list(lost))))
-    caption = markup.hidden(f"Groups of references of {title}, and the hypotheses that landed there")
+    caption = markup.span("hidden", f"Groups of references of {title}, and the hypotheses that landed there")
     table = markup.table("groups", caption, markup.heads("Group", "References", "Hypotheses"), lines)
-    return markup.details(f"{title} {markup.aside(state)}", table)
+    return markup.details(f"{title} {markup.span('aside', state)}", table)
 
 
 def _group(group: _Entry, hypotheses: Sequence[_Entry]) -> str:
     here = [_hypothesis(each) for each in hypotheses if each["group"] == group["group"]]
-    landed = _list(here) if here else markup.aside("nobody")
+    landed = _list(here) if here else markup.span("aside", "nobody")
     return markup.row(_text(group["group"]), markup.cells(_list(map(_text, group["references"])), landed))
 
 
 def _hypothesis(hypothesis: _Entry) -> str:
-    score = "" if hypothesis["score"] is None else f" {markup.aside(show(hypothesis['score']))}"
+    score = "" if hypothesis["score"] is None else f" {markup.span('aside', show(hypothesis['score']))}"
     return f"{_text(hypothesis['text'])}{score}"
 
 

@@ -113,7 +113,7 @@ def _table(name: str, human: _Curve, curves: Mapping[str, _Curve]) -> str:
 
 
 def _triple(shares: Sequence[float | None]) -> str:
-    return markup.aside(" ".join(MISSING if share is None else f"{share:.2f}" for share in shares))
+    return markup.span("aside", " ".join(MISSING if share is None else f"{share:.2f}" for share in shares))
 
 
 def _x(at: int, turns: int) -> float:

@@ -61,9 +61,9 @@ def _table(system: str, level: Level, keys_and_matrix: tuple[list[str], Floats],
     lines = [
         markup.row(markup.name(key), "".join(map(_cell, matrix[at, :at].tolist()))) for at, key in enumerate(keys) if at
     ]
-    caption = markup.hidden(f"Rank correlations of the metrics of {markup.name(system)}, over {level}s")
+    caption = markup.span("hidden", f"Rank correlations of the metrics of {markup.name(system)}, over {level}s")
     table = markup.table("heat", caption, f"<tr><td></td>{heads}</tr>", lines)
-    return markup.details(f"{markup.name(system)} {markup.aside(f'over {level}s')}", table, opened=opened)
+    return markup.details(f"{markup.name(system)} {markup.span('aside', f'over {level}s')}", table, opened=opened)
 
 
 def _cell(value: float) -> str:

@@ -48,14 +48,9 @@ def count(number: int, noun: str) -> str:
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
-def hidden(content: str) -> str:
-    """Markup that is read aloud and not shown."""
-    return f'<span class="hidden">{content}</span>'
-
-
-def aside(content: str) -> str:
-    """Markup that says something by the way."""
-    return f'<span class="aside">{content}</span>'
+def span(kind: str, content: str) -> str:
+    """Markup of a kind: `hidden` is read aloud and not shown, `aside` is smaller and paler."""
+    return f'<span class="{kind}">{content}</span>'
 
 
 def note(content: str) -> str:
@@ -96,11 +91,10 @@ def figure(estimate: Estimate | None, kind: str = "", mark: str = "") -> str:
     """The cell of an estimate: mean, interval, and how many rows could be scored; `mark` is markup."""
     classes = f"figure {kind}".strip()
     if estimate is None:
-        return f'<td class="{classes}">{MISSING}<span class="spread"></span></td>'
+        return cells(MISSING + span("spread", ""), kind=classes)
     scored = show_scored(estimate).replace("/", " of ")
-    note = f'<span class="scored">scored {scored}</span>' if scored else ""
-    spread = f'<span class="spread">{show_spread(estimate)}</span>'
-    return f'<td class="{classes}">{show(estimate.mean)}{mark}{spread}{note}</td>'
+    note = span("scored", f"scored {scored}") if scored else ""
+    return cells(f"{show(estimate.mean)}{mark}{span('spread', show_spread(estimate))}{note}", kind=classes)
 
 
 def by_dialogue(by_system: Mapping[str, Iterable[Mapping[str, Any]]]) -> dict[str, dict[str, Mapping[str, Any]]]:

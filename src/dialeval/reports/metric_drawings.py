@@ -147,8 +147,8 @@ def _table(key: str, estimates: Mapping[str, Estimate], spread: Spread | None, t
     if spread is not None:
         axes.append(_axis(spread.scale))
     below = f"<tr><td></td><td></td>{markup.cells(*axes, kind='chart')}</tr>"
-    head = markup.heads(markup.hidden("System"), markup.hidden("Figure"), *titles.values())
-    return markup.table("", markup.hidden(f"{markup.text(key)} by system"), head, lines, below)
+    head = markup.heads(markup.span("hidden", "System"), markup.span("hidden", "Figure"), *titles.values())
+    return markup.table("", markup.span("hidden", f"{markup.text(key)} by system"), head, lines, below)
 
 
 def _places(at: int, key: str, titles: Mapping[str, str]) -> str:

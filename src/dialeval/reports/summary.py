@@ -95,13 +95,13 @@ def _table(run: Run, places: Mapping[str, int], caption: str, comparison: Compar
 
 def _rows(run: Run, system: str) -> str:
     rows = {est.level: est.rows for est in run[system].values()}
-    return markup.aside(", ".join(markup.count(rows[level], str(level)) for level in rows))
+    return markup.span("aside", ", ".join(markup.count(rows[level], str(level)) for level in rows))
 
 
 def _role(system: str, result: Result, comparison: Comparison | None) -> str:
     is_baseline = comparison is not None and system == comparison.baseline
     role = "baseline" if is_baseline else result.role
-    return "" if role == "system" else f'<span class="role">{role}</span>'
+    return "" if role == "system" else markup.span("role", role)
 
 
 def _better(run: Run, key: str) -> Better | None:
@@ -112,7 +112,8 @@ def _better(run: Run, key: str) -> Better | None:
 def _arrow(better: Better | None) -> str:
     if better is None:
         return ""
-    return f' <span class="way" aria-hidden="true">{_ARROWS[better]}</span>{markup.hidden(f"{better} is better")}'
+    aloud = markup.span("hidden", f"{better} is better")
+    return f' <span class="way" aria-hidden="true">{_ARROWS[better]}</span>{aloud}'
 
 
 def _best(run: Run, key: str, better: Better | None) -> list[str]:
@@ -127,8 +128,8 @@ def _mark(row: Difference | None, comparison: Comparison | None) -> str:
     if comparison is None:
         return ""
     marks = "" if row is None else mark(row, comparison.settings.alpha)
-    aloud = markup.hidden(f" differs, p = {row.adjusted_p:.4f}") if row is not None and marks else ""
-    return f'<span class="sure"><span aria-hidden="true">{marks}</span>{aloud}</span>'
+    aloud = markup.span("hidden", f" differs, p = {row.adjusted_p:.4f}") if row is not None and marks else ""
+    return markup.span("sure", f'<span aria-hidden="true">{marks}</span>{aloud}')
 
 
 def _differences(comparison: Comparison) -> str:

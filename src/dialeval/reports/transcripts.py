@@ -51,7 +51,7 @@ def _verdict(system: str, entry: _Entry) -> str:
         if entry["inform"]
         else ("lost", "lost inform")
     )
-    return f'<span class="verdict {kind}">{markup.name(system)} {words}</span>'
+    return markup.span(f"verdict {kind}", f"{markup.name(system)} {words}")
 
 
 def _goal(dialogue: str, domains: Sequence[_Entry]) -> str:
@@ -69,7 +69,7 @@ def _system(system: str, entry: _Entry) -> str:
     for turn in entry["turns"]:
         lines.append(_turn(turn, before))
         before = turn["state"]
-    caption = markup.hidden(f"What {markup.name(system)} did, turn by turn")
+    caption = markup.span("hidden", f"What {markup.name(system)} did, turn by turn")
     turns = markup.table("turns", caption, markup.heads("Turn", "Response", "New in the state", "What counts"), lines)
     causes = "".join(
         f"<li>Lost {markup.text(each['lost'])}, {markup.text(each['domain'])}: <strong>{markup.text(each['cause'])}"
@@ -85,7 +85,7 @@ def _domains(system: str, entry: _Entry) -> str:
     for each in entry["domains"]:
         verdicts = (_YES if each[name] else _NO for name in ("matched", "complete"))
         lines.append(markup.row(markup.text(each["domain"]), markup.cells(*verdicts, _listed(each["told"]))))
-    caption = markup.hidden(f"The verdict on {markup.name(system)} by domain")
+    caption = markup.span("hidden", f"The verdict on {markup.name(system)} by domain")
     heads = markup.heads("Domain", "Offer meets the goal", "All asked was told", "Told")
     return markup.table("verdicts", caption, heads, lines)
 
