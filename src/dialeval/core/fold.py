@@ -232,7 +232,7 @@ class Metric(ABC, Generic[State]):
 
     def resampled(self, sample: Resamples) -> Floats:
         """The value of all rows together for each resample, from the contributions that `partial` gave."""
-        raise NeedError(f"{self.name} does not say what single rows bring to its value, so it cannot be resampled")
+        raise NeedError(f"{self.name} does not say what single rows add to its value, so it cannot be resampled")
 
 
 class Reduction(Generic[State]):
