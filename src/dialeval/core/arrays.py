@@ -1,4 +1,4 @@
-"""Arrays: names for their types, helpers for offsets, and arrays over mapped files that need little memory.
+"""Arrays: names for their types, and arrays over mapped files that need little memory.
 
 The pages of a mapped file stay in memory after they are read, and count as used, until the system reclaims them.
 `release` gives them back at once; they are read again from the file if they are needed.
@@ -10,7 +10,6 @@ import math
 import mmap
 import os
 import tempfile
-from collections.abc import Iterable, Iterator
 from typing import TypeAlias, TypeVar
 
 import numpy as np
@@ -55,19 +54,6 @@ def unscored(size: int) -> Floats:
     return column
 
 
-def cut(offsets: Ints, most: int) -> Iterator[tuple[int, int]]:
-    """Ranges of clusters (dialogues, queries) with at most `most` rows each, more only where one cluster has more.
-
-    Cluster `k` is the rows `offsets[k]` to `offsets[k + 1]`; a range `(first, last)` is the clusters before `last`.
-    """
-    first = 0
-    while first < len(offsets) - 1:
-        fitting = int(np.searchsorted(offsets, offsets[first] + most, side="right")) - 1
-        last = max(fitting, first + 1)
-        yield first, last
-        first = last
-
-
 def return_freed_arrays() -> None:
     """Have the C library return arrays to the system when they are freed, from some size on.
 
@@ -94,9 +80,3 @@ def release(view: npt.NDArray[np.generic]) -> None:
     stop = (first + view.nbytes) // mmap.PAGESIZE * mmap.PAGESIZE
     if start < stop:
         owner.madvise(mmap.MADV_DONTNEED, start, stop - start)
-
-
-def offsets_of(counts: Iterable[int] | Ints) -> Ints:
-    """Row offsets from the sizes of rows: row `i` holds the elements `offsets[i]` to `offsets[i + 1]`."""
-    ends = np.cumsum(counts if isinstance(counts, np.ndarray) else list(counts), dtype=np.int64)
-    return np.concatenate((np.zeros(1, np.int64), ends))

@@ -21,9 +21,10 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
 
 import numpy as np
 
-from dialeval.core.arrays import Bytes, Floats, Ids, Ints, offsets_of, release
+from dialeval.core.arrays import Bytes, Floats, Ids, Ints, release
 from dialeval.core.errors import DataError, Fault
 from dialeval.core.fingerprint import DIGEST_LENGTH, Fingerprint
+from dialeval.core.ragged import offsets_of, ranges
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -178,8 +179,7 @@ class RaggedColumn:
         """The given rows in the given order, over the same bytes."""
         counts = self.offsets[rows + 1] - self.offsets[rows]
         offsets = offsets_of(counts)
-        inside = np.arange(offsets[-1]) - np.repeat(offsets[:-1], counts)
-        return RaggedColumn(self.values.take(np.repeat(self.offsets[rows], counts) + inside), offsets)
+        return RaggedColumn(self.values.take(ranges(self.offsets[rows], counts)), offsets)
 
     def release(self) -> None:
         """Release the pages of texts in a mapped file; they are read again when needed."""
@@ -274,8 +274,7 @@ class TokenColumn:
         """The given rows in the given order."""
         counts = self.lengths[rows]
         offsets = offsets_of(counts)
-        places = np.repeat(self.offsets[rows] - offsets[:-1], counts) + np.arange(offsets[-1])
-        return TokenColumn(self.ids[places], offsets, self.vocabulary)
+        return TokenColumn(self.ids[ranges(self.offsets[rows], counts)], offsets, self.vocabulary)
 
     def words(self) -> list[list[str]]:
         """The tokens as strings, for people and tests."""

@@ -21,6 +21,7 @@ import numpy as np
 from dialeval.core.arrays import Floats, Ids, Ints
 from dialeval.core.columns import TokenColumn
 from dialeval.core.errors import NeedError
+from dialeval.core.ragged import row_numbers
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -205,9 +206,8 @@ class Resamples(_Cache):
 
 def by_cluster(values: Floats, offsets: Ints) -> Floats:
     """The sum of rows, one line per cluster."""
-    owners = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
     sums = np.zeros((len(offsets) - 1, *values.shape[1:]))
-    np.add.at(sums, owners, values)
+    np.add.at(sums, row_numbers(offsets), values)
     return sums
 
 

@@ -5,7 +5,7 @@ Row `i` holds the elements `offsets[i]` to `offsets[i + 1]`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
@@ -27,3 +27,16 @@ def ranges(starts: Ints, lengths: Ints) -> Ints:
     """For each row the numbers from its start on, as many as it is long; all rows one after the other."""
     offsets = offsets_of(lengths)
     return np.arange(offsets[-1]) + np.repeat(starts - offsets[:-1], lengths)
+
+
+def cut(offsets: Ints, most: int) -> Iterator[tuple[int, int]]:
+    """Ranges of clusters (dialogues, queries) with at most `most` rows each, more only where one cluster has more.
+
+    Cluster `k` is the rows `offsets[k]` to `offsets[k + 1]`; a range `(first, last)` is the clusters before `last`.
+    """
+    first = 0
+    while first < len(offsets) - 1:
+        fitting = int(np.searchsorted(offsets, offsets[first] + most, side="right")) - 1
+        last = max(fitting, first + 1)
+        yield first, last
+        first = last

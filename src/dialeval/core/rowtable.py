@@ -15,6 +15,7 @@ import numpy as np
 
 from dialeval.core.arrays import Ints
 from dialeval.core.columns import RaggedColumn, TextColumn
+from dialeval.core.ragged import row_numbers
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -59,7 +60,7 @@ class RowTable:
     @property
     def clusters(self) -> Ints:
         """The number of the dialogue that each row belongs to."""
-        return np.repeat(np.arange(len(self.offsets) - 1), np.diff(self.offsets))
+        return row_numbers(self.offsets)
 
     def to_arrow(self, system: str) -> pa.Table:
         """The table as it is saved, one line per row."""

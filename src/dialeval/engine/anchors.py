@@ -34,6 +34,7 @@ from dialeval.core.columns import RaggedColumn, TextColumn
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Metric
 from dialeval.core.needs import Need
+from dialeval.core.ragged import offsets_of, ranges
 from dialeval.core.result import Role, Run
 from dialeval.data.rows.system import Rows
 from dialeval.data.shards.sources import memory_sources
@@ -127,9 +128,9 @@ def _gold(rows: Rows, references: RaggedColumn) -> Rows:
     known = np.flatnonzero(counts)
     firsts = references.offsets[:-1][known]
     left = np.where(counts[known] > 1, counts[known] - 1, 1)
-    offsets = np.concatenate((np.zeros(1, np.int64), np.cumsum(left)))
+    offsets = offsets_of(left)
     starts = firsts + (counts[known] > 1)
-    places = np.repeat(starts - offsets[:-1], left) + np.arange(offsets[-1])
+    places = ranges(starts, left)
     gold = _with_responses(rows.take(known), GOLD, references.values.take(firsts))
     return replace(
         gold, columns={**gold.columns, Need.REFERENCE: RaggedColumn(references.values.take(places), offsets)}

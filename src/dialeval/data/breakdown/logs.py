@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from msgspec import UNSET, ValidationError
 
-from dialeval.core.arrays import offsets_of
 from dialeval.core.errors import DataError
+from dialeval.core.ragged import offsets_of
 from dialeval.data.breakdown.documents import Annotation, Dialogue, Judgement, decoded
 from dialeval.data.breakdown.faults import (
     NO_REFERENCE,

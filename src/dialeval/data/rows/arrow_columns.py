@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 import numpy.typing as npt
 
-from dialeval.core.arrays import Ints, offsets_of
+from dialeval.core.arrays import Ints
 from dialeval.core.columns import Column, RaggedColumn, TextColumn
 from dialeval.core.errors import DataError, Fault
 from dialeval.core.needs import Need
+from dialeval.core.ragged import offsets_of
 from dialeval.data.formats.records import FieldNames, Records
 from dialeval.data.rows.gathering import gather_rows, gather_texts, named_dialogues, text_field
 from dialeval.data.rows.system import NO_TURN, Rows, by_system

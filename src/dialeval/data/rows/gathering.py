@@ -11,10 +11,10 @@ from itertools import chain
 
 import numpy as np
 
-from dialeval.core.arrays import offsets_of
 from dialeval.core.columns import Column, RaggedColumn, TextColumn
 from dialeval.core.errors import DataError, Fault
 from dialeval.core.needs import Need
+from dialeval.core.ragged import offsets_of
 from dialeval.data.formats.records import FieldNames, Records, kind_of
 from dialeval.data.rows.chats import chat_responses, dialogue_name
 from dialeval.data.rows.fields import FieldReader, missing_field

@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from dialeval.core.arrays import offsets_of
 from dialeval.core.columns import RaggedColumn, TextColumn
 from dialeval.core.errors import DataError, Fault
 from dialeval.core.needs import Need
+from dialeval.core.ragged import offsets_of
 from dialeval.data.formats import delimited, json_document, jsonl, parquet
 from dialeval.data.formats.lines import read_lines
 from dialeval.data.formats.opening import LINES, PathSource, format_of, stem_of

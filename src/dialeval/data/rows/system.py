@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from dialeval.core.arrays import Ints, offsets_of
+from dialeval.core.arrays import Ints
 from dialeval.core.columns import Column, RaggedColumn, TextColumn
 from dialeval.core.needs import Need
+from dialeval.core.ragged import offsets_of
 from dialeval.core.rowtable import NO_TURN, RowTable
 
 if TYPE_CHECKING:

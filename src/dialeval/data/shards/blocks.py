@@ -13,10 +13,10 @@ from functools import partial
 
 import numpy as np
 
-from dialeval.core.arrays import cut
 from dialeval.core.columns import Column, RaggedColumn, TextColumn
 from dialeval.core.errors import DataError, Fault
 from dialeval.core.needs import Need
+from dialeval.core.ragged import cut
 from dialeval.data.formats.jsonl import records_of
 from dialeval.data.formats.lines import encoding_faults, split
 from dialeval.data.formats.opening import LINES, format_of

@@ -21,9 +21,9 @@ from typing import IO, TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
-from dialeval.core.arrays import cut
 from dialeval.core.errors import DataError, Fault
 from dialeval.core.needs import Need
+from dialeval.core.ragged import cut
 from dialeval.data.formats.opening import BYTE_ORDER_MARK, LINES, format_of, packing_of
 from dialeval.data.formats.parquet import damage_explained
 from dialeval.data.formats.streams import is_remote, local_path, size_of, stored

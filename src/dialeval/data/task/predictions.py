@@ -22,10 +22,10 @@ from typing import Any
 
 import numpy as np
 
-from dialeval.core.arrays import offsets_of
 from dialeval.core.columns import ObjectColumn, TextColumn
 from dialeval.core.errors import DataError, Fault
 from dialeval.core.needs import Need
+from dialeval.core.ragged import offsets_of
 from dialeval.data.formats import json_document
 from dialeval.data.formats.opening import PathSource, stem_of
 from dialeval.data.formats.records import LISTS, all_of

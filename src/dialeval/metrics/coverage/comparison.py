@@ -17,7 +17,7 @@ from dialeval.core.arrays import Ints
 from dialeval.core.batch import Batch
 from dialeval.core.columns import GroupedColumn, TextColumn, TokenColumn
 from dialeval.core.needs import Need
-from dialeval.core.ragged import offsets_of, ranges, row_numbers
+from dialeval.core.ragged import cut, offsets_of, ranges, row_numbers
 from dialeval.text.tokenise import Tokeniser, tokens
 from dialeval.text.vocabulary import Vocabulary
 
@@ -93,12 +93,8 @@ class Comparison:
 
     def parts(self) -> Iterator[tuple[int, Comparison]]:
         """Consecutive queries with about `PART_PAIRS` pairs, and the number of the first hypothesis among all."""
-        first = 0
-        while first < self.queries:
-            full = int(np.searchsorted(self.pairs, self.pairs[first] + PART_PAIRS, side="right")) - 1
-            last = max(full, first + 1)
+        for first, last in cut(self.pairs, PART_PAIRS):
             yield int(self.lists[first]), self._slice(first, last)
-            first = last
 
     def _slice(self, first: int, last: int) -> Comparison:
         """The queries `first` to `last`, over the same words."""
