@@ -27,7 +27,6 @@ LONG = (
     "cli/",
     "docs/",
     "packaging/",
-    "data/rows/test_rated_rows.py",
     "data/rows/test_ratings.py::test_real_ratings",
     "engine/test_processes.py",
     "engine/test_scale.py",

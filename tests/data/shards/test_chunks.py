@@ -1,0 +1,115 @@
+"""How sources are cut: sizes, edges, and the same boundary for the readers on both sides of it."""
+
+from __future__ import annotations
+
+import io
+import json
+from itertools import pairwise
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dialeval.core.needs import Need
+from dialeval.data.rows.fields import FieldNames
+from dialeval.data.rows.reading import read_responses
+from dialeval.data.shards.chunks import (
+    SMALLEST_BYTES,
+    FileChunk,
+    MemoryChunk,
+    cut_sources,
+    dialogue_of,
+    row_boundary,
+)
+from dialeval.data.shards.sources import find_sources, memory_sources
+
+NAMES = FieldNames()
+
+
+def file_chunks(path: Path, chunk_bytes: int | None, references: Path | None = None) -> list[FileChunk]:
+    return [c for c in cut_sources(find_sources(path, references), 9, chunk_bytes) if isinstance(c, FileChunk)]
+
+
+def test_json_lines_are_cut_at_round_numbers_of_bytes(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_bytes(b"x" * 1049)
+    chunks = file_chunks(tmp_path / "a.jsonl", 100)
+    assert [(chunk.span.start, chunk.span.stop) for chunk in chunks] == [(100 * n, 100 * n + 100) for n in range(9)] + [
+        (900, 1049)
+    ], "a rest of less than half a chunk goes with the last one"
+    assert {chunk.kind for chunk in chunks} == {"rows"}
+    assert sum(chunk.size for chunk in chunks) == 1049
+    (tmp_path / "b.jsonl").write_bytes(b"x" * 100)
+    assert [chunk.kind for chunk in file_chunks(tmp_path / "b.jsonl", 100)] == ["whole"]
+
+
+def test_lines_are_cut_into_equally_many_with_those_beside_them(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("four\n" * 10)
+    (tmp_path / "b.txt").write_text("".join(f"{number}\n" for number in range(10)))
+    chunks = file_chunks(tmp_path / "a.txt", 20, tmp_path / "b.txt")
+    assert [(c.span.start, c.span.stop, c.span.lines_before) for c in chunks] == [(0, 20, 0), (20, 40, 4), (40, 50, 8)]
+    beside = [span for chunk in chunks for need, spans in chunk.beside for span in spans if need is Need.REFERENCE]
+    assert [(span.start, span.stop) for span in beside] == [(0, 8), (8, 16), (16, 20)]
+
+
+def test_row_groups_are_joined_up_to_the_size(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"response": ["word"] * 40}), path, row_group_size=10)
+    size = pq.ParquetFile(path).metadata.row_group(0).total_byte_size
+    assert [(c.span.start, c.span.stop) for c in file_chunks(path, 2 * size)] == [(0, 2), (2, 4)]
+    assert [(c.span.start, c.span.stop) for c in file_chunks(path, 2 * size + 1)] == [(0, 3), (3, 4)]
+    assert str(file_chunks(path, 2 * size)[1]) == f"{path} (row groups 2 to 4)"
+
+
+@pytest.mark.parametrize("name", ["a.txt.gz", "a.csv", "a.json"])
+def test_other_files_are_one_chunk(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_bytes(b"x" * 500)
+    (chunk,) = file_chunks(tmp_path / name, 10)
+    assert (chunk.kind, chunk.size, str(chunk)) == ("whole", 500, str(tmp_path / name))
+
+
+def test_small_inputs_are_not_cut_unless_asked(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_bytes(b'{"response": "x"}\n' * 1000)
+    assert len(file_chunks(tmp_path / "a.jsonl", None)) == 1
+    (tmp_path / "a.jsonl").write_bytes(b" " * (3 * SMALLEST_BYTES))
+    assert len(file_chunks(tmp_path / "a.jsonl", None)) == 3
+
+
+def test_rows_in_memory_are_cut_into_batches() -> None:
+    rows = [{"response": "x", "dialog_id": name} for name in "aabbbc"]
+    (system,) = read_responses(rows)
+    chunks = [c for c in cut_sources(memory_sources([system]), 2) if isinstance(c, MemoryChunk)]
+    assert [(c.first_row, c.first_dialogue, c.size, c.only) for c in chunks] == [
+        (0, 0, 2, False),
+        (2, 1, 3, False),
+        (5, 2, 1, False),
+    ]
+    (whole,) = cut_sources(memory_sources([system]), 6)
+    assert isinstance(whole, MemoryChunk)
+    assert whole.only
+
+
+@given(st.lists(st.sampled_from(["a", "b", None, ""]), min_size=1, max_size=12), st.data())
+def test_a_boundary_is_the_start_of_a_line_with_a_new_dialogue(names: list[str | None], data: st.DataObject) -> None:
+    lines = [json.dumps({"response": "x", "dialog_id": name}).encode() + b"\n" for name in names]
+    content = b"".join(lines)
+    place = data.draw(st.integers(0, len(content)))
+    found = row_boundary(io.BytesIO(content), place, len(content), NAMES)
+    starts = [0, *(sum(map(len, lines[: number + 1])) for number in range(len(lines)))]
+    assert found in starts
+    assert found >= place
+    if found not in (0, len(content)):
+        number = starts.index(found)
+        assert not names[number] or names[number] != names[number - 1]
+    places = sorted(data.draw(st.lists(st.integers(0, len(content)), max_size=4)))
+    found_places = [row_boundary(io.BytesIO(content), each, len(content), NAMES) for each in places]
+    assert all(one <= other for one, other in pairwise(found_places)), "no row belongs to two chunks"
+
+
+def test_the_dialogue_of_a_line() -> None:
+    assert dialogue_of(b'\xef\xbb\xbf{"dialog_id": "d"}', NAMES) == "d"
+    assert dialogue_of(b'{"dialog_id": 7}', NAMES) == "7"
+    for line in (b'{"dialog_id": ""}', b'{"dialog_id": null}', b"[1]", b"no JSON", b"{}"):
+        assert dialogue_of(line, NAMES) is None
