@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 from pathlib import Path
 
 import numpy as np
@@ -35,3 +36,30 @@ def test_ordinary_arrays_are_left_alone() -> None:
     array = np.arange(100_000)
     arrays.release(array)
     assert array.sum() == 100_000 * 99_999 // 2
+
+
+class Advised(mmap.mmap):
+    """A map that notes which pages are given back."""
+
+    def madvise(self, option: int, start: int = 0, length: int | None = None) -> None:
+        self.released = (option, start, length)
+
+
+@pytest.mark.skipif(not hasattr(mmap, "MADV_DONTNEED"), reason="this system takes no such advice")
+@pytest.mark.parametrize(
+    ("start", "stop", "released"),
+    [
+        (0, 4, (0, 4)),
+        (1, 3, (1, 2)),
+        (0.5, 3.5, (1, 2)),
+        (0.25, 0.75, None),
+        (1.5, 2.5, None),
+        (2, 2, None),
+    ],
+)
+def test_only_whole_pages_are_released(start: float, stop: float, released: tuple[int, int] | None) -> None:
+    page = mmap.PAGESIZE
+    owner = Advised(-1, 4 * page)
+    arrays.release(np.frombuffer(owner, np.uint8)[int(start * page) : int(stop * page)])
+    expected = None if released is None else (mmap.MADV_DONTNEED, released[0] * page, released[1] * page)
+    assert getattr(owner, "released", None) == expected

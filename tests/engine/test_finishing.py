@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import dialeval
+from dialeval.core.batch import Batch
 from dialeval.core.columns import RaggedColumn
 from dialeval.core.errors import DataError
+from dialeval.core.fold import Fact
 from dialeval.core.needs import Need
+from dialeval.data.rows.reading import read_responses
+from dialeval.data.shards.sources import memory_sources
 from dialeval.engine.finishing import signed
+from dialeval.engine.folding import Options, run_sources
+from dialeval.engine.plan import make_plan
 from dialeval.metrics.registry import registry
 from engine.chats import in_chunks
 
@@ -47,6 +54,42 @@ def test_torn_dialogues_are_warned_of() -> None:
     rows = [{"response": "a", "dialog_id": name} for name in "aba"]
     (warning,) = dialeval.evaluate(rows, metrics="length").warnings
     assert "rows of 1 dialogues of system do not stand together, such as those of 'a'" in warning
+
+
+def test_systems_stand_in_the_order_of_the_arguments(tmp_path: Path) -> None:
+    for name in ("z", "a", "m"):
+        (tmp_path / f"{name}.txt").write_text("x\n")
+    for responses in ({"z": tmp_path / "z.txt", "a": tmp_path / "a.txt", "m": tmp_path / "m.txt"}, tmp_path):
+        expected = list(responses) if isinstance(responses, dict) else ["a", "m", "z"]
+        assert list(in_chunks(responses, metrics="length")) == expected
+
+
+@dataclass(frozen=True)
+class Texts(Fact[tuple[str, ...], str]):
+    """For tests: the responses, joined by a sign."""
+
+    sign: str
+
+    def empty(self) -> tuple[str, ...]:
+        return ()
+
+    def gather(self, batch: Batch) -> tuple[str, ...]:
+        return tuple(batch.texts(Need.RESPONSE))
+
+    def merge(self, left: tuple[str, ...], right: tuple[str, ...]) -> tuple[str, ...]:
+        return left + right
+
+    def finish(self, state: tuple[str, ...]) -> str:
+        return self.sign.join(state)
+
+
+def test_details_are_told_apart_and_follow_the_metrics() -> None:
+    details: dict[str, Fact[Any, Any]] = {"plus": Texts("+"), "minus": Texts("-"), "dot": Texts(".")}
+    plan = replace(make_plan("length,distinct-1", frozenset({Need.RESPONSE})), details=details)
+    sources = memory_sources(read_responses(["a", "b", "c"]))
+    evaluation = run_sources(sources, lambda *_: plan, options=Options(batch_rows=1))
+    assert evaluation.systems["system"].details() == {"plus": "a+b+c", "minus": "a-b-c", "dot": "a.b.c"}
+    assert evaluation.run["system"]["length"].mean == 1
 
 
 def test_systems_of_files_are_named_by_argument_and_row(tmp_path: Path) -> None:

@@ -64,3 +64,35 @@ def test_the_kernel_agrees_with_decoding_or_gives_up(data: Any) -> None:
 
 def test_the_kernel_takes_the_files_of_the_challenge() -> None:
     assert all(skimmed(path.read_bytes()) is not None for path in (SAMPLE / "data").iterdir())
+
+
+@pytest.mark.parametrize(
+    ("index", "taken"), [(b"7", True), (b"123456789", True), (b"1234567890", False), (b"07", False), (b"1.5", False)]
+)
+def test_which_numbers_the_kernel_takes(index: bytes, taken: bool) -> None:
+    document = b'{"dialogue-id": "d", "turns": [{"turn-index": %b, "speaker": "S", "annotations": []}]}' % index
+    assert (skimmed(document) is not None) == taken
+
+
+@pytest.mark.parametrize(
+    ("text", "taken"),
+    [
+        (b"\xc2\xbf", True),
+        (b"\xc2\xc0", False),
+        (b"\xc2\x7f", False),
+        (b"\xe0\xa0\x80", True),
+        (b"\xe0\x9f\xbf", False),
+        (b"\xed\x9f\xbf", True),
+        (b"\xed\xa0\x80", False),
+        (b"\xf4\x8f\xbf\xbf", True),
+        (b"\xf4\x90\x80\x80", False),
+        (b"!", True),
+        (b"#", True),
+    ],
+)
+def test_which_texts_the_kernel_takes(text: bytes, taken: bool) -> None:
+    document = b'{"dialogue-id": "%b", "turns": []}' % text
+    found = skimmed(document)
+    assert (found is not None) == taken
+    if found is not None:
+        assert found[0] == text.decode()

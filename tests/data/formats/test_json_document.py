@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from dialeval.core.errors import Fault
+from dialeval.core.errors import DataError, Fault
 from dialeval.core.needs import Need
+from dialeval.data.formats.json_document import load
 from dialeval.data.rows.reading import read_responses, read_texts
 
 Caught = Callable[[Callable[[], object]], list[Fault]]
@@ -74,3 +75,14 @@ def test_a_fault_in_a_deeply_nested_document_is_still_a_fault(write: Write, faul
     first, second = faults_of(lambda: read_responses(path))
     assert first.line == 1
     assert second.what == "the row is a number"
+
+
+def test_a_document_is_loaded_or_refused_with_its_form(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    path.write_text('{"a": [1]}')
+    assert load(path) == {"a": [1]}
+    path.write_text("")
+    with pytest.raises(DataError, match=r"a.json: is empty; write a JSON document$"):
+        load(path)
+    with pytest.raises(DataError, match=r"a.json: is empty; give a list$"):
+        load(path, "give a list")

@@ -106,3 +106,9 @@ def test_real_ratings_are_those_of_a_plain_reading(path: Path) -> None:
     assert found.systems == [row["system"] or None for row in plain]
     overall = [np.mean(row["scores"]["overall"]) for row in plain]
     np.testing.assert_allclose(found.values["overall"], overall, rtol=1e-15)
+
+
+def test_rows_of_a_list_are_counted_from_one() -> None:
+    rows: list[dict[str, object]] = [{"response": "x", "scores": 1}, {"response": "y", "scores": {"overall": "good"}}]
+    with pytest.raises(DataError, match=r"ratings:2: scores.overall holds 'good'"):
+        read_ratings(rows)

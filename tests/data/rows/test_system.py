@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -58,3 +60,14 @@ def test_systems_are_taken_apart_and_keep_their_order() -> None:
     assert (second.system, list(second.columns[Need.REFERENCE])) == ("two", [[], ["s", "t"]])
     assert second.dialogues is not None
     assert list(second.dialogues) == ["x", "y"]
+
+
+def test_offsets_that_are_known_are_cut_with_the_rows() -> None:
+    rows = make(["x", "x", "y", "y"])
+    known = replace(rows, offsets=rows.dialogue_offsets())
+    for start in range(5):
+        for stop in range(start, 5):
+            part = known.slice(start, stop)
+            assert part.offsets is not None
+            assert part.offsets.tolist() == rows.slice(start, stop).dialogue_offsets().tolist()
+    assert known.take(np.array([0, 2])).offsets is None

@@ -146,7 +146,7 @@ class LineStream:
         content = b"".join(parts)
         end = len(content) if feeds < count else _end_of_line(content, count, feeds)
         self._rest = content[end:]
-        self.lines += min(count, feeds + (feeds < count and not content.endswith(b"\n") and content != b""))
+        self.lines += min(count, feeds + (not content.endswith(b"\n") and content != b""))  # the last may have no feed
         return content[:end]
 
     def put_back(self, line: bytes) -> None:
