@@ -87,3 +87,12 @@ def test_a_mean_has_an_interval_and_a_corpus_value_has_none() -> None:
     assert result["length"].interval == pytest.approx((1.5 - 1.97 * 0.25 / 2**0.5, 1.5 + 1.97 * 0.25 / 2**0.5))
     assert result["distinct-2"].interval is None
     assert result["distinct-2"].confidence == 0.0
+
+
+def test_roles_tell_anchors_from_systems(tmp_path: Path) -> None:
+    plain = Result({"length": Estimate(1.0, 0.0, 1, 1)})
+    run = Run({"mine": plain, "gold": replace(plain, role="ceiling"), "floor/x": plain}, "0")
+    assert [result.role for result in run.values()] == ["system", "ceiling", "system"], "a name says nothing"
+    assert run.anchors == ["gold"]
+    assert run["mine"] != run["gold"]
+    assert [result.role for result in load(run.save(tmp_path)).values()] == ["system", "ceiling", "system"]
