@@ -171,11 +171,12 @@ class Metric(ABC, Generic[State]):
                 raise SettingError(f"{self.family} has {name}={listed}, not {getattr(self, name)!r}")
 
     def __str__(self) -> str:
+        own = {field.name: getattr(self, field.name) for field in fields(self)}
+        defaults = {field.name: field.default for field in fields(self)}
         for preset, settings in self.presets.items():
-            if type(self)(**settings) == self:
+            if {**defaults, **settings} == own:
                 return preset
-        values = [(field, getattr(self, field.name)) for field in fields(self)]
-        changed = [(field.name, value) for field, value in values if field.default is MISSING or value != field.default]
+        changed = [(name, value) for name, value in own.items() if defaults[name] is MISSING or value != defaults[name]]
         inside = ",".join(f"{name}={_show_setting(value)}" for name, value in changed)
         return f"{self.family}({inside})"
 
