@@ -206,5 +206,5 @@ def test_rows_in_memory_are_cut_in_the_same_way(runs: list[tuple[str | None, int
     assert lines == [sum(sizes[: number + 1]) + 1 for number in range(len(found))]
     for parts in found:
         (part,) = parts
-        assert part.offsets is not None
-        assert part.offsets.tolist() == replace(part, offsets=None).dialogue_offsets().tolist()
+        assert (part.offsets is None) == (part.dialogues is None)
+        assert part.dialogue_offsets().tolist() == replace(part, offsets=None).dialogue_offsets().tolist()

@@ -72,7 +72,7 @@ def memory_sources(systems: Sequence[Rows], roles: Mapping[str, Role] | None = N
             None,
             rows.system,
             rows.where,
-            rows=replace(rows, offsets=rows.dialogue_offsets()),
+            rows=rows if rows.dialogues is None else replace(rows, offsets=rows.dialogue_offsets()),
             role=(roles or {}).get(rows.system, "system"),
         )
         for number, rows in enumerate(systems)
