@@ -92,6 +92,36 @@ def test_ratings_without_a_system_are_those_of_the_only_one_that_is_no_anchor() 
         matched(Run({"bot": own, "other": own}, "0"), ratings)
 
 
+def test_ratings_of_a_system_that_the_run_lacks_are_not_matched() -> None:
+    texts = {"response": TextColumn.from_strings("ab")}
+    own = Result({"k": Estimate(0.0, 0.0, 2, 2, items=np.array([1.0, 2.0]))}, rows=RowTable(np.arange(3), texts=texts))
+    systems = ("bot", "nobody", "other", None)
+    ratings: list[dict[str, Any]] = [{"response": "b", "scores": 1, "system": name} for name in systems]
+    del ratings[-1]["system"]
+    for run in (Run({"bot": own, "other": own}, "0"), Run({"bot": own}, "0")):
+        found = matched(run, ratings)
+        expected = [2.0 if name in run else np.nan for name in systems]
+        np.testing.assert_array_equal(found.metrics["k"], expected)
+        assert found.unmatched == expected.count(np.nan)
+
+
+def test_ratings_under_one_other_name_are_those_of_the_only_system() -> None:
+    texts = {"response": TextColumn.from_strings("ab")}
+    own = Result({"k": Estimate(0.0, 0.0, 2, 2, items=np.array([1.0, 2.0]))}, rows=RowTable(np.arange(3), texts=texts))
+    ratings: list[dict[str, Any]] = [{"response": text, "scores": 1, "system": "model"} for text in "ba"]
+    assert matched(Run({"bot": own}, "0"), ratings).metrics["k"].tolist() == [2, 1]
+
+
+def test_a_dialogue_without_a_scored_turn_has_no_value() -> None:
+    rows = RowTable(np.array([0, 2, 3]), ["d1", "d2"], texts={"response": TextColumn.from_strings("abc")})
+    items = Estimate(1.0, 0.0, 3, 1, items=np.array([np.nan, 4.0, np.nan]))
+    run = Run({"bot": Result({"k": items}, rows=rows)}, "0")
+    whole = [{"dialog_id": name, "response": "x", "level": "dialog", "scores": 1} for name in ("d2", "d1", "d3")]
+    found = matched(run, whole)
+    np.testing.assert_array_equal(found.metrics["k"], [np.nan, 4, np.nan])
+    assert found.unmatched == 1
+
+
 def test_a_run_that_does_not_know_its_rows_or_texts_says_so() -> None:
     items = {"k": Estimate(0.0, 0.0, 1, 1, items=np.array([1.0]))}
     ratings: list[dict[str, Any]] = [{"response": "a", "scores": 1}]

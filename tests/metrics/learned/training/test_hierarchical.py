@@ -113,9 +113,10 @@ def test_given_embeddings_may_stay_as_they_are() -> None:
 
 def test_settings_are_checked_one_by_one() -> None:
     sizes = ("vocabulary", "embedding", "utterance", "context", "layers")
-    for wrong in (*({size: 0} for size in sizes), {"dropout": 1.0}, {"dropout": -0.1}, {"cell": "odd"}):
+    wrong: list[dict[str, Any]] = [{size: 0} for size in sizes]
+    for setting in (*wrong, {"dropout": 1.0}, {"dropout": -0.1}, {"cell": "odd"}):
         with pytest.raises(SettingError):
-            EncoderSettings(**{"vocabulary": 3, **wrong})  # type: ignore[arg-type]
+            EncoderSettings(**{"vocabulary": 3, **setting})
     ADEMWithEncoder(EncoderSettings(1, 1, 1, 1))
     with pytest.raises(SettingError, match="beta is not 0"):
         ADEMWithEncoder(SETTINGS, beta=0.0)
@@ -143,9 +144,9 @@ def test_pretraining_takes_at_least_one_epoch_and_two_utterances_to_choose_from(
     model = ADEMWithEncoder(SETTINGS)
     context, mask, following, following_mask, *_ = sequences(4)
     data = context, mask, following, following_mask
-    for wrong in ({"epochs": 0}, {"batch_size": 1}):
+    for epochs, batch_size in ((0, 64), (1, 1)):
         with pytest.raises(SettingError, match="at least 2 utterances"):
-            model.pretrain(*data, **wrong)
+            model.pretrain(*data, epochs=epochs, batch_size=batch_size)
     steps: list[tuple[int, int | None]] = []
     two = tuple(part[:2] for part in data)
     assert len(model.pretrain(*two, batch_size=2, progress=lambda *step: steps.append(step))) == 1

@@ -228,7 +228,7 @@ def test_other_constants_and_devices_are_refused() -> None:
 
 def test_fixed_constants_stay_and_learned_ones_move() -> None:
     for constants in ("fixed", "learned"):
-        model = ADEM(*DIMENSIONS, 0.1, alpha=0.5, beta=2.0, constants=constants)  # type: ignore[arg-type]
+        model = ADEM(*DIMENSIONS, 0.1, alpha=0.5, beta=2.0, constants=constants)
         model.train_on_single_batch(*batch())
         after = (model.head.alpha.item(), model.head.beta.item())
         assert (after == (0.5, 2.0)) == (constants == "fixed")
