@@ -64,6 +64,9 @@ def test_where_lower_is_better_the_lower_value_wins() -> None:
     assert row.worse
     assert not replace(row, difference=-0.1).worse
     assert not replace(row, better=None).worse
+    for better in ("higher", "lower"):
+        assert not replace(row, better=better, difference=0.0).worse, "equal is not worse"  # type: ignore[arg-type]
+    assert replace(row, better="higher", difference=-0.1).worse
 
 
 def test_the_effect_is_over_means_of_clusters() -> None:
