@@ -65,7 +65,7 @@ def test_where_lower_is_better_the_lower_value_wins() -> None:
     assert not replace(row, difference=-0.1).worse
     assert not replace(row, better=None).worse
     for better in ("higher", "lower"):
-        assert not replace(row, better=better, difference=0.0).worse, "equal is not worse"  # type: ignore[arg-type]
+        assert not replace(row, better=better, difference=0.0).worse, "equal is not worse"
     assert replace(row, better="higher", difference=-0.1).worse
 
 

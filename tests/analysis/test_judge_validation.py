@@ -62,7 +62,8 @@ def test_too_few_values_agree_with_nobody() -> None:
     scores = np.array([1.0, 2.0, 4.0])
     known, coefficients = _agreed(scores**2, scores, np.arange(3))
     assert known.pearson == pytest.approx(np.corrcoef(scores**2, scores)[0, 1])
-    assert (known.rows, known.spearman, coefficients.shape) == (3, pytest.approx(1), (DEFAULT_RESAMPLES, 2))
+    assert (known.rows, coefficients.shape) == (3, (DEFAULT_RESAMPLES, 2))
+    assert known.spearman == pytest.approx(1)
     unknown, nothing = _agreed(scores[:2], scores[:2], np.arange(2))
     assert unknown.rows == 2
     assert np.isnan([unknown.pearson, unknown.spearman, *unknown.pearson_interval, *unknown.spearman_interval]).all()

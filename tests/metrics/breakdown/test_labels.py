@@ -68,3 +68,9 @@ def test_a_threshold_keeps_the_short_name() -> None:
     assert metric.signature()["threshold"] == "0.5"
     with pytest.raises(SettingError, match="threshold is a number"):
         registry().parse("accuracy(threshold=nan)")
+
+
+def test_what_rows_contribute_is_named_by_every_setting_that_changes_it() -> None:
+    metrics = [BreakdownDetection(of="x"), BreakdownDetection(of="tx"), BreakdownDetection(of="x", threshold=0.5)]
+    assert len({metric.contribution for metric in metrics}) == 3
+    assert BreakdownDetection("recall").contribution == BreakdownDetection("f1").contribution
