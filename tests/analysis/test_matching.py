@@ -33,6 +33,21 @@ def test_rated_rows_are_scored_in_their_order() -> None:
     assert len(found) == 12
 
 
+def test_rated_rows_keep_system_dialogue_and_level() -> None:
+    rows: list[dict[str, Any]] = [
+        {"response": "a", "scores": 2, "system": "x", "dialog_id": "d2"},
+        {"response": "b c", "scores": 3, "dialog_id": "d1"},
+        {"response": "d", "scores": 4, "system": "y", "dialog_id": "d2", "level": "dialog"},
+    ]
+    found = score_ratings(read_ratings(rows), "overall", Resources(ready={}), "length")
+    assert (found.systems, found.system.tolist()) == (["x", "y"], [0, -1, 1])
+    assert found.dialogue[0] == found.dialogue[2] != found.dialogue[1]
+    assert found.whole.tolist() == [False, False, True]
+    assert found.human.tolist() == [2, 3, 4]
+    assert found.metrics["length"].tolist() == [1, 2, 1]
+    assert found.unmatched == 0
+
+
 def test_equal_texts_without_a_dialogue_are_not_guessed() -> None:
     run = dialeval.evaluate({"a": ["yes", "no", "yes", "no way"]}, metrics="length")
     ratings: list[dict[str, Any]] = [{"response": text, "scores": 1, "system": "a"} for text in ("no way", "yes", "no")]
