@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -56,6 +57,17 @@ def test_sets_of_few_rows_are_not_judged_and_the_others_are(tmp_path: Path) -> N
         kept = examples.take(np.setdiff1d(np.arange(90), few))
         splits = list(_splits(kept, kept))
         assert [int(kept.sets[test][0]) for test, _ in splits] == judged
+
+
+def test_a_set_that_is_not_judged_has_no_agreement(tmp_path: Path) -> None:
+    ratings = invented_ratings(90, 3)
+    kept = ratings.take(np.array([row for row in range(90) if row % 3 != 1 or row < 30]))
+    examples = examples_of(kept, tiny_vectors(tmp_path / "e"))
+    found = validation(kept, examples, examples, Recipe("identity"))
+    assert list(found.sets) == found.referenced == ["set0", "set2"]
+    assert found.mean["identity"].rows == 60
+    alone = replace(examples, has_reference=examples.has_reference & (examples.sets != 2))
+    assert validation(kept, alone, alone, Recipe("identity")).referenced == ["set0"]
 
 
 def test_too_few_values_agree_with_nobody() -> None:

@@ -110,10 +110,12 @@ def test_ratings_without_a_system_are_those_of_the_only_one_that_is_no_anchor() 
 def test_ratings_of_a_system_that_the_run_lacks_are_not_matched() -> None:
     texts = {"response": TextColumn.from_strings("ab")}
     own = Result({"k": Estimate(0.0, 0.0, 2, 2, items=np.array([1.0, 2.0]))}, rows=RowTable(np.arange(3), texts=texts))
-    systems = ("bot", "nobody", "other", None)
-    ratings: list[dict[str, Any]] = [{"response": "b", "scores": 1, "system": name} for name in systems]
-    del ratings[-1]["system"]
-    for run in (Run({"bot": own, "other": own}, "0"), Run({"bot": own}, "0")):
+    for run, systems in (
+        (Run({"bot": own, "other": own}, "0"), ("bot", "nobody", "other", None)),
+        (Run({"bot": own}, "0"), ("bot", "nobody", None)),
+    ):
+        ratings: list[dict[str, Any]] = [{"response": "b", "scores": 1, "system": name} for name in systems]
+        del ratings[-1]["system"]
         found = matched(run, ratings)
         expected = [2.0 if name in run else np.nan for name in systems]
         np.testing.assert_array_equal(found.metrics["k"], expected)
