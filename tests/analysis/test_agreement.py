@@ -14,6 +14,7 @@ from scipy import stats
 
 import dialeval
 from dialeval.analysis.agreement import agree
+from dialeval.analysis.draws import draws
 from dialeval.analysis.matching import RatedRows
 
 WORDS = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
@@ -148,6 +149,35 @@ def test_ratings_are_found_in_a_saved_run(tmp_path: Path, ids: bool) -> None:
     for level in ("turn", "dialogue", "system"):
         assert found["rouge-l"][level].values == pytest.approx(direct["rouge-l"][level].values)
     assert not [warning for warning in found.warnings if "not in the run" in warning]
+
+
+def test_a_run_is_its_folder_or_its_file(tmp_path: Path) -> None:
+    rows = rated()
+    folder = dialeval.evaluate(rows, metrics="length").save(tmp_path / "run")
+    one, other = (dialeval.agreement(path, rows, resamples=5) for path in (folder, str(folder / "run.json")))
+    assert one.to_dict() == other.to_dict()
+
+
+def test_one_turn_a_dialogue_is_told() -> None:
+    rows = [{**row, "dialog_id": f"d{number}"} for number, row in enumerate(rated(20))]
+    found = dialeval.agreement(rows, metrics="length", resamples=5)
+    assert found.warnings == ["every dialogue has one rated turn: the levels turn and dialogue are the same"]
+    assert not dialeval.agreement(rows, metrics="length", resamples=5, levels=["turn"]).warnings
+    assert not dialeval.agreement(rated(), metrics="length", resamples=5).warnings
+
+
+def test_intervals_are_percentiles_of_the_resamples_of_dialogues() -> None:
+    rows = rated()
+    found = dialeval.agreement(rows, metrics="length", resamples=40, seed=9, confidence=0.8, levels=["turn"], threads=1)
+    length = np.array([len(row["response"].split()) for row in rows], float)
+    human = np.array([np.mean(row["scores"]["overall"]) for row in rows])
+    (counts,) = draws(10, 40, 9)
+    drawn = []
+    for taken in counts:
+        which = np.repeat(np.arange(60), taken[np.arange(60) // 6])
+        drawn.append(stats.spearmanr(length[which], human[which]).statistic)
+    assert found["length"]["turn"].intervals["spearman"] == pytest.approx(tuple(np.quantile(drawn, [0.1, 0.9])))
+    assert found["length"]["turn"].p["pearson"] == pytest.approx(stats.pearsonr(length, human).pvalue)
 
 
 def test_rated_rows_that_are_not_in_the_run_are_counted() -> None:

@@ -32,6 +32,21 @@ def test_people_who_agree() -> None:
     assert found.one_against_others == pytest.approx({"pearson": 1, "spearman": 1, "kendall": 1})
 
 
+def test_responses_with_different_numbers_of_annotators() -> None:
+    said = [np.array(values) for values in ([1.0, 2.0], [3.0, 3.0, 5.0, 4.0], [2.0, 2.0, 1.0], [5.0, 4.0, 5.0], [9.0])]
+    found = ceiling(said)
+    assert (found.n, found.annotators) == (4, (2, 4))
+    expected = []
+    for annotator in range(3):  # the fourth rated one response only
+        own = [
+            (values[annotator], np.delete(values, annotator).mean()) for values in said[:4] if len(values) > annotator
+        ]
+        expected.append([test(*zip(*own, strict=True)).statistic for test in (stats.pearsonr, stats.spearmanr)])
+    assert [found.one_against_others[name] for name in ("pearson", "spearman")] == pytest.approx(
+        np.mean(expected, axis=0).tolist()
+    )
+
+
 def test_no_second_opinion_no_ceiling() -> None:
     found = ceiling([np.array([1.0]), np.array([])])
     assert found.n == 0

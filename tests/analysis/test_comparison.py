@@ -178,7 +178,7 @@ def test_what_cannot_be_tested_says_why(run: Run) -> None:
 
 
 def test_there_are_enough_trials_for_many_tests() -> None:
-    assert enough_trials(10, 0.05) == 2000
+    assert [enough_trials(tests, 0.05) for tests in (10, 50, 51, 100)] == [2000, 2000, 3000, 4000]
     for tests in (100, 1000):
         assert tests / (enough_trials(tests, 0.05) + 1) < 0.05 / 1.9
 
@@ -216,6 +216,21 @@ def test_every_family_can_be_compared() -> None:
         reference_groups=here / "lsdscc" / "groups.json",
     )
     assert set(compare(sampled, **QUICK).keys) == {"mds", "pds", "max-bleu"}
+
+
+def test_the_unit_is_what_was_drawn(run: Run) -> None:
+    def placed(offsets: list[int], names: list[str] | None) -> Run:
+        table = RowTable(np.array(offsets), names)
+        return Run({name: replace(run[name], rows=table) for name in ("a", "b")}, "0")
+
+    every = list(range(41))
+    for offsets, names, unit, clusters in (
+        (every, None, "rows", 40),
+        (every, [f"d{row}" for row in range(40)], "dialogues", 40),
+        (every[::2], None, "dialogues", 20),
+    ):
+        found = compare(placed(offsets, names), metrics=["length"], **QUICK)
+        assert (found.unit, found.clusters) == (unit, clusters)
 
 
 def test_metrics_and_systems_count_once(run: Run) -> None:

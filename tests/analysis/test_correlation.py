@@ -93,6 +93,27 @@ def test_a_constant_column_has_no_correlation() -> None:
     assert np.isnan(pearson(np.array([]), np.array([])))
 
 
+def test_a_spread_of_rounding_errors_is_none() -> None:
+    column = np.array([0.1 + 0.2, 0.3, 0.3, 0.1 + 0.2, 0.3])
+    assert np.ptp(column) > 0
+    rising = np.arange(5.0)
+    for first, second in ((column, rising), (rising, column), (-column, rising)):
+        assert math.isnan(pearson(first, second))
+        assert math.isnan(Points(first, second, np.arange(5)).values()[0])
+    assert pearson(np.array([0.0, 1e-100]), np.array([1.0, 2.0])) == 1, "small is not constant"
+
+
+def test_three_points_are_the_fewest_for_a_p_value() -> None:
+    x, y = np.array([1.0, 2.0, 4.0]), np.array([1.0, 3.0, 2.0])
+    for size in (2, 3):
+        points = Points(x[:size], y[:size], np.arange(size))
+        found = p_values(points, points.values())
+        assert np.isnan(found).all() == (size == 2)
+    means = MeanPoints(Points(np.repeat(x, 2), np.repeat(y, 2), np.arange(6)), np.repeat(np.arange(3), 2), 3)
+    assert len(means) == 3
+    np.testing.assert_allclose(p_values(means, means.values()), found)
+
+
 def test_perfect_correlation() -> None:
     points = Points(np.arange(6.0), -np.arange(6.0), np.arange(6))
     np.testing.assert_allclose(points.values(), [-1, -1, -1])

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
+from scipy import stats
 
+import dialeval
 from dialeval.analysis.difference import Baseline, Difference, Settings, Test
+from dialeval.analysis.draws import draws, swaps
 from dialeval.core.arrays import Floats, Ints
+from dialeval.core.errors import SettingError
 from dialeval.core.fold import Estimate
 from dialeval.core.result import Result
 from dialeval.core.rowtable import RowTable
@@ -59,6 +64,9 @@ def test_where_lower_is_better_the_lower_value_wins() -> None:
     assert row.worse
     assert not replace(row, difference=-0.1).worse
     assert not replace(row, better=None).worse
+    for better in ("higher", "lower"):
+        assert not replace(row, better=better, difference=0.0).worse, "equal is not worse"
+    assert replace(row, better="higher", difference=-0.1).worse
 
 
 def test_the_effect_is_over_means_of_clusters() -> None:
@@ -73,6 +81,65 @@ def test_a_dialogue_that_nobody_was_scored_in_is_left_out_of_the_effect() -> Non
     offsets = np.array([0, 1, 3, 4])
     row = difference(result([0.0] * 4, offsets), result([1.0, math.nan, math.nan, 2.0], offsets))
     assert row.effect == pytest.approx(1.5 / np.std([1, 2], ddof=1))
+
+
+def test_randomisation_exchanges_whole_dialogues() -> None:
+    offsets = np.array([0, 2, 3, 4, 6])
+    left, right = np.array([1.0, 4.0, 2.0, 0.5, 3.0, 1.0]), np.array([2.0, 4.5, 1.0, 3.0, 3.5, 2.0])
+    row = difference(result(left, offsets), result(right, offsets))
+    (swap,) = swaps(4, SETTINGS.trials, SETTINGS.seed)
+    trials = ((1 - 2 * np.repeat(swap, np.diff(offsets), axis=1)) * (right - left)).mean(axis=1)
+    reached = np.count_nonzero(abs(trials) >= abs(row.difference) - 1e-12)
+    assert row.difference == pytest.approx((right - left).mean())
+    assert row.p == (reached + 1) / (SETTINGS.trials + 1)
+    assert 0.1 < row.p < 0.5
+
+
+def test_the_bootstrap_takes_both_systems_in_the_same_resamples() -> None:
+    left, right = np.array([1.0, 4.0, 2.0, 0.5, 3.0]), np.array([2.0, 4.5, 1.0, 3.0, 3.5])
+    settings = Settings(test="bootstrap", resamples=300, level=0.9, detect=0.25, alpha=0.1)
+    row = difference(result(left), result(right), settings)
+    (counts,) = draws(5, 300, settings.seed)
+    drawn = counts @ (right - left) / 5
+    assert row.interval == pytest.approx(tuple(np.quantile(drawn, [0.05, 0.95])))
+    reached = np.count_nonzero(abs(drawn - drawn.mean()) >= abs(row.difference) - 1e-12)
+    assert row.p == (reached + 1) / 301
+    least = (stats.norm.ppf(0.95) + stats.norm.ppf(0.8)) * drawn.std(ddof=1)
+    assert row.detectable == pytest.approx(least)
+    assert row.needed == math.ceil(5 * (least / 0.25) ** 2)
+
+
+def test_the_effect_of_a_corpus_value_is_over_its_standard_error() -> None:
+    texts = [["a b", "a c d", "e", "a a"], ["a b c", "d e f", "g g", "h i"]]
+    both = dialeval.evaluate(dict(zip("xy", texts, strict=True)), metrics="distinct-1")
+    row = difference(both["x"], both["y"])
+    assert row.corpus
+    error = row.detectable / (stats.norm.ppf(0.975) + stats.norm.ppf(0.8))
+    assert row.effect == pytest.approx(row.difference / error / math.sqrt(4))
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"alpha": 0.0},
+        {"alpha": 1.0},
+        {"trials": 0},
+        {"resamples": 0},
+        {"level": 1.0},
+        {"detect": 0.0},
+        {"detect": math.inf},
+        {"test": "odd"},
+    ],
+)
+def test_settings_are_checked_one_by_one(wrong: dict[str, Any]) -> None:
+    with pytest.raises(SettingError):
+        Settings(**wrong)
+    Settings(trials=1, resamples=1, detect=1e-9)
+
+
+def test_small_differences_of_rows_are_wins_and_losses_too() -> None:
+    row = difference(result([0.5, 0.5, 0.5, 0.5]), result([0.6, 0.5, 0.4, 0.9]))
+    assert (row.wins, row.ties, row.losses) == (2, 1, 1)
 
 
 def test_json_has_null_for_what_is_unknown() -> None:

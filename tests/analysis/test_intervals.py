@@ -104,6 +104,46 @@ def test_settings_that_make_no_interval_are_refused(wrong: dict[str, Any]) -> No
         with_intervals(run_of(np.arange(3.0)), **wrong)
 
 
+def test_where_all_resampled_values_lie_on_one_side_bca_keeps_half_a_resample_away() -> None:
+    drawn, without = np.arange(1.0, 11.0), np.array([0.0, 1.0])  # the two without a cluster lie evenly: no acceleration
+    normal = scipy.stats.norm
+    for value, share in ((0.0, 0.05), (20.0, 0.95)):
+        bias = normal.ppf(share)
+        ends = normal.cdf([2 * bias + normal.ppf(0.1), 2 * bias + normal.ppf(0.9)])
+        assert interval(drawn, value, 0.8, without) == pytest.approx(tuple(np.quantile(drawn, ends)))
+
+
+def test_resampled_values_that_equal_the_value_count_half() -> None:
+    drawn, without = np.array([1.0, 2.0, 2.0, 2.0, 3.0, 4.0]), np.array([0.0, 1.0])
+    bias = scipy.stats.norm.ppf((1 + 4) / 12)
+    ends = scipy.stats.norm.cdf([2 * bias + scipy.stats.norm.ppf(0.1), 2 * bias + scipy.stats.norm.ppf(0.9)])
+    assert interval(drawn, 2.0, 0.8, without) == pytest.approx(tuple(np.quantile(drawn, ends)))
+
+
+def test_acceleration_and_jackknife_error_by_hand() -> None:
+    without = np.array([1.0, 2.0, np.nan, 6.0])  # the mean is 3
+    assert intervals.acceleration(without) == pytest.approx((8 + 1 - 27) / (6 * 14**1.5))
+    assert intervals.jackknife_error(without) == pytest.approx(np.sqrt(2 / 3 * 14))
+    nothing = np.array([np.nan])
+    assert intervals.acceleration(nothing) == 0
+    assert intervals.acceleration(np.full(3, 2.0)) == 0
+    assert np.isnan(intervals.jackknife_error(nothing))
+
+
+def test_recentred_values_have_the_value_as_mean_and_a_spread_between_both() -> None:
+    drawn = np.array([0.1, 0.2, np.nan, 0.6])
+    without = np.array([0.5, 0.7])
+    moved = intervals.recentred(drawn, 0.9, without)
+    known = moved[~np.isnan(moved)]
+    assert np.isnan(moved).tolist() == [False, False, True, False]
+    assert known.mean() == pytest.approx(0.9)
+    assert known.std() == pytest.approx(np.sqrt(np.nanstd(drawn) * intervals.jackknife_error(without)))
+    for flat in (np.array([0.5, 0.5]), np.array([np.nan])):
+        np.testing.assert_allclose(intervals.recentred(drawn, 0.9, flat), drawn + 0.6)
+    np.testing.assert_array_equal(intervals.recentred(np.full(2, 0.3), 0.9, without), [0.9, 0.9])
+    assert np.isnan(intervals.recentred(np.full(2, np.nan), 0.9, without)).all()
+
+
 def test_each_cluster_is_left_out_once_or_in_groups(monkeypatch: pytest.MonkeyPatch) -> None:
     assert np.array_equal(np.concatenate(list(leaving_out(70))), 1 - np.eye(70))
     monkeypatch.setattr(intervals, "GROUPS", 4)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from dialeval.analysis.judge_validation import FOLDS, _splits, validation
+from dialeval.analysis.draws import DEFAULT_RESAMPLES
+from dialeval.analysis.judge_validation import FOLDS, Agreed, _agreed, _mean, _splits, validation
 from dialeval.metrics.learned.training.examples import Examples, examples_of
 from dialeval.metrics.learned.training.recipe import Recipe
 from metrics.learned.judges import invented_ratings, tiny_vectors
@@ -46,3 +48,46 @@ def test_agreement_is_that_of_judges_fitted_to_the_other_sets(tmp_path: Path) ->
     assert low < agreed.pearson < high
     means = [each["adem"].pearson for each in found.sets.values()]
     assert found.mean["adem"].pearson == pytest.approx(np.mean(means))
+
+
+def test_sets_of_few_rows_are_not_judged_and_the_others_are(tmp_path: Path) -> None:
+    examples = examples_of(invented_ratings(90, 3), tiny_vectors(tmp_path / "e"))
+    for rows, judged in ((19, [0, 2]), (20, [0, 1, 2])):
+        few = np.flatnonzero(examples.sets == 1)[rows:]
+        kept = examples.take(np.setdiff1d(np.arange(90), few))
+        splits = list(_splits(kept, kept))
+        assert [int(kept.sets[test][0]) for test, _ in splits] == judged
+
+
+def test_a_set_that_is_not_judged_has_no_agreement(tmp_path: Path) -> None:
+    ratings = invented_ratings(90, 3)
+    kept = ratings.take(np.array([row for row in range(90) if row % 3 != 1 or row < 30]))
+    examples = examples_of(kept, tiny_vectors(tmp_path / "e"))
+    found = validation(kept, examples, examples, Recipe("identity"))
+    assert list(found.sets) == found.referenced == ["set0", "set2"]
+    assert found.mean["identity"].rows == 60
+    alone = replace(examples, has_reference=examples.has_reference & (examples.sets != 2))
+    assert validation(kept, alone, alone, Recipe("identity")).referenced == ["set0"]
+
+
+def test_too_few_values_agree_with_nobody() -> None:
+    scores = np.array([1.0, 2.0, 4.0])
+    known, coefficients = _agreed(scores**2, scores, np.arange(3))
+    assert known.pearson == pytest.approx(np.corrcoef(scores**2, scores)[0, 1])
+    assert (known.rows, coefficients.shape) == (3, (DEFAULT_RESAMPLES, 2))
+    assert known.spearman == pytest.approx(1)
+    unknown, nothing = _agreed(scores[:2], scores[:2], np.arange(2))
+    assert unknown.rows == 2
+    assert np.isnan([unknown.pearson, unknown.spearman, *unknown.pearson_interval, *unknown.spearman_interval]).all()
+    assert nothing.shape == coefficients.shape
+    assert np.isnan(nothing).all()
+
+
+def test_the_mean_takes_a_set_without_agreement_as_0() -> None:
+    unknown = (np.nan, np.nan)
+    sets = [Agreed(5, 0.6, 0.4, unknown, unknown), Agreed(3, np.nan, np.nan, unknown, unknown)]
+    resampled = [np.column_stack([np.linspace(0, 1, 101), np.linspace(1, 2, 101)]), np.full((101, 2), np.nan)]
+    found = _mean(sets, resampled)
+    assert (found.rows, found.pearson, found.spearman) == (8, 0.3, 0.2)
+    assert found.pearson_interval == pytest.approx((0.0125, 0.4875))
+    assert found.spearman_interval == pytest.approx((0.5125, 0.9875))

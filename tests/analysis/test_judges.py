@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from cli.test_adem import written
-from dialeval.analysis.judges import _plain, attack_files, make_judge
+from dialeval.analysis import judges
+from dialeval.analysis.judges import _plain, _some, attack_files, make_judge
 from dialeval.metrics.learned.weights import load
 from dialeval.resources.encoder_files import find_encoder
 from metrics.learned.judges import invented_ratings
@@ -62,3 +64,36 @@ def test_test_files_are_judged_and_not_learned_from(tmp_path: Path) -> None:
 
 def test_numbers_in_the_file_are_rounded() -> None:
     assert _plain({"a": (0.123456, float("nan")), "b": [3, "x"]}) == {"a": [0.1235, None], "b": [3, "x"]}
+
+
+def test_attacked_are_some_rows_with_a_context_and_a_reference(monkeypatch: pytest.MonkeyPatch) -> None:
+    ratings = invented_ratings(12)
+    contexts = [[] if row < 2 else each for row, each in enumerate(ratings.contexts)]
+    references = [[] if row > 9 else each for row, each in enumerate(ratings.references)]
+    changed = replace(ratings, contexts=contexts, references=references)
+    assert _some(changed).responses == ratings.responses[2:10]
+    assert _some(replace(changed, contexts=[[]] * 12)).responses == ratings.responses, "no row has both"
+    monkeypatch.setattr(judges, "ATTACKED_ROWS", 5)
+    places = [ratings.responses.index(text) for text in _some(changed).responses]
+    assert len(places) == 5
+    assert places == sorted(set(places))
+    assert places == [ratings.responses.index(text) for text in _some(changed).responses], "drawn by a fixed seed"
+
+
+def test_settings_are_reported_by_the_names_that_people_read(tmp_path: Path) -> None:
+    encoder = write_encoder(tmp_path / "encoder")
+    rated = written(invented_ratings(40, sets=2), tmp_path / "rated.jsonl")
+    common = {
+        "quality": "overall",
+        "turns of the context": 3,
+        "encoder": find_encoder(encoder).name,
+        "encoder digest": find_encoder(encoder).digest,
+        "tokens of a text": 32,
+    }
+    adem, identity = (
+        make_judge([rated], encoder=encoder, tokens=32, kind=kind, strength=2.0, validate=False)
+        for kind in ("adem", "identity")
+    )
+    assert adem.settings == {"kind": "adem", **common, "strength": 2.0, "response strength": 100.0, "rank": 8}
+    assert identity.settings == {"kind": "identity", **common}
+    assert (adem.command, adem.title) == ("dialeval.adem.train(...)", "A judge of dialogue responses")

@@ -47,7 +47,9 @@ def test_williams_has_its_size_where_nothing_differs() -> None:
 
 def test_williams_without_an_answer() -> None:
     assert all(map(math.isnan, williams(0.5, 0.3, 0.4, 3)))
-    assert all(map(math.isnan, williams(math.nan, 0.3, 0.4, 30)))
+    for unknown in ((math.nan, 0.3, 0.4), (0.3, math.nan, 0.4), (0.3, 0.4, math.nan)):
+        assert williams(*unknown, 30) == pytest.approx((math.nan, math.nan), nan_ok=True)
+    assert not any(map(math.isnan, williams(0.5, 0.3, 0.4, 4)))
     assert williams(0.3, 0.3, 1.0, 30) == (0, 1)
 
 

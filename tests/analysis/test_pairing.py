@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from dialeval.analysis.pairing import chosen, full_name, keys_meant, labels_of, mismatches, systems_of
+from dialeval.analysis.pairing import chosen, full_name, keys_meant, labels_of, load_runs, mismatches, systems_of
 from dialeval.core.columns import TextColumn
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Estimate
@@ -32,6 +33,15 @@ def test_names_that_two_runs_share_get_the_name_of_the_run() -> None:
 def test_folders_have_short_names_unless_two_are_alike() -> None:
     assert labels_of(["x/results", "y/results", "z/main/"]) == ["x/results", "y/results", "main"]
     assert labels_of(["."]) == ["."]
+
+
+def test_a_folder_that_is_named_twice_is_one_run(tmp_path: Path) -> None:
+    for name in ("x/main", "y/main", "y/other"):
+        Run({name: result()}, "0").save(tmp_path / name)
+    given = ["x/main", "x/main/", "x/main/run.json", "y/other", "y/main"]
+    found = load_runs([f"{tmp_path}/{name}" for name in given])
+    assert list(found) == [f"{tmp_path}/x/main", "other", f"{tmp_path}/y/main"]
+    assert [list(run) for run in found.values()] == [["x/main"], ["y/other"], ["y/main"]]
 
 
 def test_anchors_are_compared_only_by_name() -> None:

@@ -59,8 +59,48 @@ def test_why_a_key_has_no_values(result: Result, monkeypatch: pytest.MonkeyPatch
     assert "not installed here" in reasons["not installed"]
     bare = replace(result, contributions={})
     assert "score the responses again" in Values.of(bare).reasons["distinct-1"]
+    monkeypatch.setattr(module, "KEPT_ROWS", 6)
+    assert "score the responses again" in Values.of(bare).reasons["distinct-1"], "so many rows are kept"
     monkeypatch.setattr(module, "KEPT_ROWS", 5)
     assert "kept for up to 5 rows" in Values.of(bare).reasons["distinct-1"]
+
+
+def test_items_are_of_rows_or_of_dialogues(result: Result) -> None:
+    length = result["length"]
+    sizes = {str(size): replace(length, items=np.arange(float(size))) for size in range(8)}
+    values = Values.of(replace(result, estimates=sizes))
+    assert list(values.items) == ["3", "6"]
+    found = values.by_key([np.array([[1, 0, 2], [0, 0, 0]])])
+    np.testing.assert_array_equal(found["3"], [4 / 3, np.nan])
+    np.testing.assert_array_equal(found["6"], [(0 + 1 + 2 * (4 + 5)) / 6, np.nan])
+
+
+def test_values_are_the_same_however_the_resamples_are_cut(result: Result, monkeypatch: pytest.MonkeyPatch) -> None:
+    values = Values.of(result)
+    counts = np.random.default_rng(0).integers(0, 3, (10, 3))
+    expected = np.concatenate([values.under([row[None]]) for row in counts])
+    np.testing.assert_array_equal(values.under([counts[:7], counts[7:]]), expected)
+    monkeypatch.setattr(module, "_PART", 2)
+    np.testing.assert_array_equal(values.under([counts]), expected)
+
+
+def test_joined_values_are_those_of_both_systems_one_after_the_other(result: Result) -> None:
+    texts = ["x y", "the cat", "z", "z z", "", "a"]
+    rows = [{"dialog_id": f"d{number // 2}", "response": text} for number, text in enumerate(texts)]
+    other = dialeval.evaluate(rows, metrics="length,distinct-1")["system"]
+    both = Values.of(result).joined(Values.of(other))
+    assert both.keys == ["length", "distinct-1"]
+    assert both.rows.offsets.tolist() == [0, 2, 4, 6, 8, 10, 12]
+    taken = [*TEXTS[2:4], *texts[:2], *texts[:2]]
+    anew = dialeval.evaluate(taken, metrics="length,distinct-1")["system"]
+    found = both.by_key([np.array([[0, 1, 0, 2, 0, 0]])])
+    assert {key: each[0] for key, each in found.items()} == pytest.approx({key: anew[key].mean for key in anew})
+
+
+def test_a_metric_with_other_settings_is_not_joined(result: Result) -> None:
+    values = Values.of(result)
+    changed = replace(values, metrics={**values.metrics, "distinct-1": values.metrics["distinct-2"]})
+    assert values.joined(changed).keys == ["length", "distinct-2"]
 
 
 def test_without_a_row_table_rows_stand_alone() -> None:

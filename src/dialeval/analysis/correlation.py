@@ -147,8 +147,8 @@ def _rank_correlations(points: Points, counts: Ints) -> tuple[Floats, Floats]:
     distinct, levels = np.unique(points.second[order], return_inverse=True)
     rho, tau = np.empty(len(counts)), np.empty(len(counts))
     weights = np.empty(len(first), np.int64)
-    tree, level_weights = np.empty((2, len(distinct) + 1), np.int64)
-    ranks = np.empty(len(distinct) + 1)
+    tree, level_weights = np.empty((2, len(distinct)), np.int64)
+    ranks = np.empty(len(distinct))
     scratch = (weights, tree, level_weights, ranks)
     kernel.rank_correlations(counts, points.clusters[order], groups, levels.astype(np.int64), *scratch, rho, tau)
     return rho, tau

@@ -6,7 +6,7 @@ values; values of the second column are numbered upwards from 0. Ranks are midra
 over the second column (Knight 1966 does it by merge sort): it holds the points of smaller first value.
 
 Scratch comes from the caller: `weights` per point, `tree`, `level_weights` and `level_ranks` per value of the second
-column plus one.
+column.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def _ranked(total, level_weights, level_ranks):  # type: ignore[no-untyped-def]
 @njit(nogil=True)
 def _order(start, stop, levels, weights, tree, level_weights, taken):  # type: ignore[no-untyped-def]
     """Concordant less discordant pairs of the points of one group with all points before; then takes the group in."""
-    size = tree.shape[0]
+    size = tree.shape[0]  # place 0 is not used, and nothing lies above the last value
     score = 0
     for point in range(start, stop):
         weight = weights[point]

@@ -45,6 +45,7 @@ class Values:
         """What can be resampled of a result, and why the rest cannot."""
         rows = ClusteredRows(result.contributions, _offsets(result))
         count, clusters = int(rows.offsets[-1]), len(rows.offsets) - 1
+        nothing = Resamples(rows, np.zeros((0, clusters), np.int64))
         items: dict[str, Floats] = {}
         metrics: dict[str, Metric[Any]] = {}
         reasons: dict[str, str] = {}
@@ -52,7 +53,7 @@ class Values:
             estimate = result[key]
             if estimate.corpus:
                 try:
-                    metrics[key] = _resamplable(estimate, rows)
+                    metrics[key] = _resamplable(estimate, nothing)
                 except DialevalError as error:
                     reasons[key] = str(error)
             elif estimate.items is None:
@@ -138,14 +139,14 @@ def metric_of(estimate: Estimate) -> Metric[Any] | None:
         return None
 
 
-def _resamplable(estimate: Estimate, rows: ClusteredRows) -> Metric[Any]:
-    """The metric of a corpus value; a `DialevalError` says why the value cannot be resampled."""
+def _resamplable(estimate: Estimate, nothing: Resamples) -> Metric[Any]:
+    """The metric of a corpus value, tried on no resamples; a `DialevalError` says why the value cannot be resampled."""
     metric = metric_of(estimate)
     if metric is None:
         raise NeedError("it is not made of contributions of single rows, or its metric is not installed here")
-    if not rows.contributions and estimate.rows > KEPT_ROWS:
+    if not nothing.rows.contributions and estimate.rows > KEPT_ROWS:
         raise NeedError(f"the contributions of single rows are kept for up to {KEPT_ROWS:,} rows")
-    metric.resampled(Resamples(rows, np.zeros((0, len(rows.offsets) - 1), np.int64)))
+    metric.resampled(nothing)
     return metric
 
 

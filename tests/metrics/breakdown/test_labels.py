@@ -45,15 +45,21 @@ def test_figures_are_those_of_counting(made: list[Row], threshold: float) -> Non
         found = sum(table[code, 2] for code in labelled)
         said = sum(table[code, reference] for code in labelled for reference in range(3))
         real = sum(table[code, 2] for code in range(3))
-        expected = DetectionCounts(found, said, real)
-        for figure in ("precision", "recall", "f1"):
+        expected = {
+            "precision": found / said if said else 0,
+            "recall": found / real if real else 0,
+            "f1": 2 * found / (said + real) if found else 0,
+        }
+        for figure, number in expected.items():
             metric = BreakdownDetection(figure, of, threshold)  # type: ignore[arg-type]
-            assert value(metric) == getattr(expected, figure)
+            assert value(metric) == pytest.approx(number)
 
 
 def test_undefined_figures_are_zero_as_in_the_original() -> None:
     nothing = DetectionCounts()
     assert (nothing.precision, nothing.recall, nothing.f1) == (0.0, 0.0, 0.0)
+    some = DetectionCounts(found=2, labelled=4, real=8)
+    assert (some.precision, some.recall, some.f1) == (0.5, 0.25, 1 / 3)
 
 
 def test_a_threshold_keeps_the_short_name() -> None:
@@ -62,3 +68,9 @@ def test_a_threshold_keeps_the_short_name() -> None:
     assert metric.signature()["threshold"] == "0.5"
     with pytest.raises(SettingError, match="threshold is a number"):
         registry().parse("accuracy(threshold=nan)")
+
+
+def test_what_rows_contribute_is_named_by_every_setting_that_changes_it() -> None:
+    metrics = [BreakdownDetection(of="x"), BreakdownDetection(of="tx"), BreakdownDetection(of="x", threshold=0.5)]
+    assert len({metric.contribution for metric in metrics}) == 3
+    assert BreakdownDetection("recall").contribution == BreakdownDetection("f1").contribution

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -78,3 +79,12 @@ def test_groups_do_not_depend_on_those_that_were_given() -> None:
 def test_every_query_is_grouped_by_itself() -> None:
     found = align_corpus([["a"], ["a"]], [[["a b", "a b"]], [["c", "a"]]], SacreAligner(), threshold=0.5)
     assert [row.groups for row in found] == [(("a b", "a b"),), (("c",), ("a",))]
+
+
+def test_the_similarity_of_two_references_is_the_mean_of_both_ways() -> None:
+    def aligner(text: Sequence[str], group: Sequence[Sequence[str]]) -> float:
+        return {("a", "b"): 0.875, ("b", "a"): 0.375}.get((text[0], group[0][0]), 0.0)
+
+    for threshold, groups in ((0.625, (("a", "b"),)), (0.63, (("a",), ("b",)))):
+        (found,) = align_corpus([["a"]], [[["a"], ["b"]]], aligner, threshold=threshold)
+        assert found.groups == groups

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import dialeval
 from dialeval.core.errors import DataError, NeedError, SettingError
 from dialeval.core.fold import RowMetric
+from dialeval.metrics.coverage import coverage_kernel
 from dialeval.metrics.coverage.coverage import Coverage
 from dialeval.metrics.registry import registry
 from laws.coverage import WORLD, Row
@@ -137,3 +139,16 @@ def test_a_warning_without_groups() -> None:
     assert auto.warnings == ()
     assert auto["system"]["mds"].mean == 0.5
     assert "|threshold:0.5|" in str(auto["system"]["mds"].signature)
+
+
+NUMBERS = st.floats(-1e9, 1e9) | st.sampled_from([1e300, -1e300, 1.0, 2.0**-53, -(2.0**-53), 2.0**-106])
+
+
+@given(st.lists(NUMBERS, max_size=6))
+@example([1.0, 2.0**-53, 2.0**-106])
+@example([-1.0, -(2.0**-53), -(2.0**-106)])
+@example([1.0, 2.0**-53, -(2.0**-106)])
+@example([1e300, 1.0, -1e300, 2.0**-53])
+def test_logarithms_are_added_exactly(terms: list[float]) -> None:
+    found = coverage_kernel._sum(np.array([*terms, 7.0]), len(terms), np.empty(len(terms) + 1))
+    assert found == math.fsum(terms)

@@ -59,6 +59,42 @@ def test_hashes_do_not_depend_on_ids() -> None:
     np.testing.assert_array_equal(sketch(texts, 2).registers, other.registers)
 
 
+def twin(texts: list[str], n: int) -> dict[int, int]:
+    """The registers that hold something, in whole numbers: the hash is part of what the metric is."""
+
+    def mixed(value: int) -> int:
+        value = (value ^ value >> 30) * 0xBF58476D1CE4E5B9 % 2**64
+        value = (value ^ value >> 27) * 0x94D049BB133111EB % 2**64
+        return value ^ value >> 31
+
+    def hashed(pieces: list[int]) -> int:
+        total = seed = 0x9E3779B97F4A7C15
+        for piece in pieces:
+            total = (mixed(total ^ piece) + seed) % 2**64
+        return total
+
+    def word_hash(word: bytes) -> int:
+        pieces = [int.from_bytes(word[at : at + 8], "big") for at in range(0, len(word), 8)]
+        return mixed(hashed(pieces) ^ len(word))
+
+    registers: dict[int, int] = {}
+    for text in texts:
+        words = [word_hash(word.encode()) for word in text.split()]
+        for at in range(len(words) - n + 1):
+            bits = f"{mixed(hashed(words[at : at + n])):064b}"
+            zeros = len(bits[16:]) - len(bits[16:].lstrip("0"))
+            registers[int(bits[:16], 2)] = max(registers.get(int(bits[:16], 2), 0), zeros + 1)
+    return registers
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_registers_are_those_of_the_twin(n: int) -> None:
+    texts = ["the cat sat on eightlet ninelette 猫", "a considerably-longer-word-than-that a", "x"]
+    found = sketch([*texts, *(f"w{number} v{number}" for number in range(3000))], n).registers
+    expected = twin([*texts, *(f"w{number} v{number}" for number in range(3000))], n)
+    assert {place: int(found[place]) for place in np.flatnonzero(found).tolist()} == expected
+
+
 def test_order_of_words_matters() -> None:
     assert sketch(["a b", "b a"], 2).types == pytest.approx(2, rel=1e-4)
     assert sketch(["ab c", "a bc"], 2).types == pytest.approx(2, rel=1e-4)

@@ -53,3 +53,26 @@ def test_a_judge_of_other_vectors_is_refused(tmp_path: Path) -> None:
     assert LazyJudge(folder).score([["hello"]], ["the cat"], [[]]).shape == (1,)
     with pytest.raises(SettingError, match="not on 'tpu'"):
         LazyJudge(folder, device="tpu")
+
+
+def test_every_row_has_its_own_closest_reference(tmp_path: Path) -> None:
+    vectors = tiny_vectors(tmp_path / "e")
+    texts = ["the cat", "hello there", "dog", "i am fine", "how are you ?"]
+    references = [["mat", "dog", "a cat sat"], [], ["hello", "the dog"], ["fine"], ["you", "are", "how", "mat"]]
+    rows = encoded(vectors, [[]] * 5, texts, references, 3)
+    said = vectors.of(texts)
+    for row, others in enumerate(references):
+        every = vectors.of(others)
+        cosines = [said[row] @ other / np.linalg.norm(said[row]) / np.linalg.norm(other) for other in every]
+        expected = every[int(np.argmax(cosines))] if others else np.zeros(said.shape[1])
+        np.testing.assert_array_equal(rows.reference[row], expected)
+
+
+def test_a_context_is_its_last_turns() -> None:
+    assert [joined(["a", "b", "c"], turns) for turns in (1, 2, 3, 4)] == ["c", "b c", "a b c", "a b c"]
+    assert joined([], 3) == ""
+
+
+def test_a_judge_that_was_not_opened_keeps_its_settings_in_a_pickle(tmp_path: Path) -> None:
+    again = pickle.loads(pickle.dumps(LazyJudge("folder", tmp_path, "torch")))
+    assert again._settings == ("folder", tmp_path, "torch")

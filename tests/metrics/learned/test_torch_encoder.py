@@ -14,7 +14,8 @@ from tiny_encoder import write_encoder
 
 torch = pytest.importorskip("torch")
 
-from dialeval.metrics.learned.torch_encoder import TorchEncoder  # noqa: E402
+from dialeval.metrics.learned import torch_encoder  # noqa: E402
+from dialeval.metrics.learned.torch_encoder import TorchEncoder, _batches  # noqa: E402
 
 TEXTS = ["the cat sat on a mat", "", "hello there", "how are you ?", "dogs do not know .", "cat " * 40, "i am fine"]
 KINDS = {
@@ -52,3 +53,27 @@ def test_a_gpu_that_is_not_there(tmp_path: Path) -> None:
     assert far.digest != TorchEncoder(files, 24).digest  # known without a GPU, to those who only send it to one
     with pytest.raises(SettingError, match="finds no GPU"):
         far.encode(["hello"])
+
+
+def test_it_can_be_trained_further_after_it_has_encoded(tmp_path: Path) -> None:
+    encoder = TorchEncoder(find_encoder(write_encoder(tmp_path / "e")), 24)
+    encoder.encode(["hello"])
+    encoder.model(*encoder.padded(encoder.pieces(["the cat sat"]))).sum().backward()
+    assert all(weight.grad is not None for weight in encoder.model.layers.parameters())
+
+
+def test_batches_take_the_longest_first_up_to_the_limit_with_padding() -> None:
+    pieces = [[0] * length for length in (2, 5, 3, 1, 3)]
+    assert _batches(pieces, 6) == [[1], [2, 4], [0, 3]]
+    assert _batches(pieces, 10) == [[1, 2], [4, 0, 3]]
+    assert _batches(pieces, 1) == [[1], [2], [4], [0], [3]], "a text that is too long has a batch of its own"
+    assert _batches([], 6) == []
+
+
+def test_texts_keep_their_order_however_they_are_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    encoder = TorchEncoder(find_encoder(write_encoder(tmp_path / "e")), 24)
+    expected = encoder.encode(TEXTS)
+    assert encoder.encode([]).shape == (0, 8)
+    monkeypatch.setattr(torch_encoder, "_AHEAD_TEXTS", 3)
+    monkeypatch.setattr(torch_encoder, "_BATCH_TOKENS", {"cpu": 12})
+    np.testing.assert_allclose(encoder.encode(TEXTS), expected, atol=1e-6)

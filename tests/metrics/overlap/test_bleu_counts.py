@@ -150,6 +150,12 @@ def test_the_closest_of_equally_near_lengths_is_the_shorter() -> None:
     assert set(counts.reference_lengths.tolist()) == {3}
 
 
+def test_an_empty_reference_may_be_the_closest() -> None:
+    for references in itertools.permutations([[], ["a"] * 4, ["a"] * 9]):
+        counts = bleu_counts(batch_of([(["a"] * size, list(references)) for size in (0, 1, 2, 3)]), DEFAULT)
+        assert counts.reference_lengths.tolist() == [0, 0, 0, 4]
+
+
 def test_statistics_are_made_once_per_batch_and_tokeniser() -> None:
     batch = batch_of([(["A", "b"], [["a", "b"]])])
     assert bleu_counts(batch, DEFAULT) is bleu_counts(batch, DEFAULT)

@@ -42,6 +42,15 @@ def test_bleu_is_that_of_sacrebleu(both: list[tuple[str, str]], bits: int) -> No
     assert corpus_bleu(*totals) == pytest.approx(sacrebleu.corpus_bleu(responses, [references]).score, abs=1e-6)
 
 
+@pytest.mark.parametrize("bits", [62, 1])
+def test_texts_without_a_word_have_no_matches(bits: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bleu, "_KEY_BITS", bits)
+    for responses, references, words in (([[]], [[]], 0), ([[], [0]], [[], []], 1), ([], [], 0)):
+        counts = counts_of(responses, references, words)
+        assert counts.matches.tolist() == [[0, 0, 0, 0]] * len(responses)
+        assert counts.response_lengths.tolist() == [len(text) for text in responses]
+
+
 def test_a_missing_turn_has_no_counts() -> None:
     counts = counts_of([None, [0]], [None, [0]], 1)
     assert counts.reference_lengths.tolist() == [NO_REFERENCE, 1]
@@ -66,3 +75,11 @@ def test_missing_turns_may_count_as_empty() -> None:
     assert loose.mean == pytest.approx(100)
     assert strict.mean < loose.mean
     assert (loose.scored, strict.scored) == (1, 2)
+
+
+def test_what_rows_contribute_is_named_by_every_setting_that_changes_it() -> None:
+    rows = [Row("d1", "[name] is lovely, call [phone]."), Row("d2", None)]
+    metrics = [TaskBleu(), TaskBleu(missing="failed"), TaskBleu(references="other")]
+    assert len({metric.contribution for metric in metrics}) == 3
+    names = [list(Place(WORLD, rows).scored(metric, rows).contributions) for metric in metrics[:2]]
+    assert names == [[metric.contribution] for metric in metrics[:2]]

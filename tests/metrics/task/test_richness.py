@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 
 import numpy as np
@@ -9,7 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dialeval.metrics.task.richness import conditional_entropy, entropy, segment_ratio, words_of
+from dialeval.core.contributions import ClusteredRows, Resamples, gathered
+from dialeval.core.fold import Estimate
+from dialeval.metrics.task.richness import Of, Richness, conditional_entropy, entropy, segment_ratio, words_of
+from laws.task import WORLD, Row
+from laws.worlds import Place
 
 
 @pytest.mark.parametrize(
@@ -38,3 +43,70 @@ def test_richness_by_hand() -> None:
     pairs: Counter[tuple[str, ...]] = Counter({("a", "b"): 1, ("a", "c"): 1})
     assert entropy(words) == 1.5
     assert conditional_entropy(words, pairs) == 0.5
+
+
+ROWS = [
+    Row("d1", "Yes", position=3),
+    Row("d2", "[name] is nice, is it", position=1),
+    Row("d3", None),
+    Row("d1", "", position=2),
+    Row("d3", "no, it is", position=0),
+]
+RESPONSES = ["no it is", "name is nice is it", "", "yes"]
+"""The words of the responses that are there, in the order of the file."""
+
+
+def estimate(of: Of, rows: list[Row]) -> Estimate:
+    metric = Richness(of=of)
+    return metric.finish(Place(WORLD, rows).scored(metric, rows).state)[metric.name]
+
+
+def test_every_value_by_hand() -> None:
+    words = [text.split(" ") for text in RESPONSES]
+    counts = Counter(word for text in words for word in text)
+    bits = [count / 10 * math.log2(10 / count) for count in counts.values()]
+    # "it" begins one pair of two, "is" two different ones of three; the others are always followed by the same word
+    # or by none.
+    following = [(1 / 10) * math.log2(2), *[(1 / 10) * math.log2(3)] * 2]
+    expected = {
+        "num-unigrams": 7,
+        "num-bigrams": 6,
+        "num-trigrams": 4,
+        "avg-lengths": 2.5,
+        "entropy": sum(bits),
+        "cond-entropy": sum(following),
+        "msttr": 7 / 10,
+    }
+    assert {of: estimate(of, ROWS).mean for of in expected} == pytest.approx(expected)  # type: ignore[arg-type]
+    assert {(estimate(of, ROWS).rows, estimate(of, ROWS).scored) for of in expected} == {(5, 4)}  # type: ignore[arg-type]
+
+
+def test_a_response_that_is_said_twice_counts_twice() -> None:
+    twice = [*ROWS, *ROWS]
+    assert estimate("entropy", twice).mean == pytest.approx(estimate("entropy", ROWS).mean)
+    assert estimate("num-bigrams", twice).mean == estimate("num-bigrams", ROWS).mean
+    assert estimate("msttr", twice).mean == 7 / 20
+    assert math.isnan(estimate("entropy", [Row("d1", None)]).mean)
+
+
+def test_segments_follow_the_order_of_the_file() -> None:
+    many = " ".join(map(str, range(49)))
+    rows = [Row("d1", many, position=1), Row("d2", "0", position=2), Row("d3", "[name] [name]", position=0)]
+    assert estimate("msttr", rows).mean == (1 + 48) / 50
+    assert estimate("msttr", [*rows[:2]]).mean == 49 / 50
+
+
+@pytest.mark.parametrize("of", ["entropy", "cond-entropy", "msttr", "num-unigrams", "num-bigrams", "num-trigrams"])
+def test_a_resample_is_an_evaluation_of_its_rows(of: Of) -> None:
+    metric = Richness(of=of)
+    found = Place(WORLD, ROWS).scored(metric, ROWS).contributions
+    clusters = ClusteredRows({name: gathered([part]) for name, part in found.items()}, np.arange(len(ROWS) + 1))
+    counts = np.array([[1, 1, 1, 1, 1], [2, 1, 0, 0, 1], [0, 3, 1, 0, 0], [1, 0, 0, 0, 0], [0, 0, 2, 0, 0]])
+    taken = [[row for row, times in zip(ROWS, each, strict=True) for _ in range(times)] for each in counts.tolist()]
+    expected = [estimate(of, rows).mean for rows in taken]
+    np.testing.assert_allclose(metric.resampled(Resamples(clusters, counts)), expected, rtol=1e-12, atol=1e-12)
+
+
+def test_only_msttr_has_a_direction() -> None:
+    assert Richness(of="msttr").better == "higher"
+    assert Richness(of="entropy").better is None

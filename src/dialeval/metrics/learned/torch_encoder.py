@@ -131,7 +131,8 @@ class TorchEncoder(TokenisedEncoder):
     def model(self) -> Transformer:
         """The transformer on its device, made when it is first needed: the digest is known without a GPU."""
         check_device(self.device)
-        return Transformer(self.files).to(self.device, self.dtype).eval()
+        with torch.inference_mode(False):  # weights that are made while encoding could not be trained further
+            return Transformer(self.files).to(self.device, self.dtype).eval()
 
     def __reduce__(self) -> tuple[type[TorchEncoder], tuple[Any, ...]]:
         files = EncoderFiles(self.files.name, self.files.folder)

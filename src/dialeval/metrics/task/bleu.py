@@ -180,4 +180,4 @@ def _matches(numbers: Ints, rows: Ints, below: int, count: int) -> Ints:
 def _ranks(numbers: Ints) -> tuple[Ints, int]:
     """Each number replaced by its rank among the different numbers that occur, and how many of these there are."""
     distinct, ranks = np.unique(numbers, return_inverse=True)
-    return ranks.astype(np.int64), max(len(distinct), 1)
+    return ranks.astype(np.int64), len(distinct)

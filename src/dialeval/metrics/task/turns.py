@@ -151,8 +151,8 @@ def estimated_domains(states: Sequence[State]) -> Iterator[list[str]]:
             yield []
             continue
         if not changed:
-            others = (domain for domain in changed_before if domain in state and domain != current)
-            current = next(others, current) if len(changed_before) > 1 else current
+            # Where a single one had changed before, it is the current one.
+            current = next((domain for domain in changed_before if domain in state and domain != current), current)
         elif current not in changed:
             current = max(changed, key=lambda domain: len(state[domain]))
         before, changed_before = state, changed

@@ -46,3 +46,16 @@ def test_scores_are_brought_to_the_scale(tmp_path: Path) -> None:
     assert examples_of(rated, vectors, quality="taste").scores.tolist() == [1.0, 1.0, 5.0, 5.0]
     values[1] = np.nan
     assert examples_of(rated, vectors).rows.tolist() == [0, 2, 3]
+
+
+def test_equal_scores_without_a_scale_are_the_lowest(tmp_path: Path) -> None:
+    ratings = replace(invented_ratings(3, sets=1), values={"overall": np.full(3, 7.0)}, scales=np.full((3, 2), np.nan))
+    assert examples_of(ratings, tiny_vectors(tmp_path / "e")).scores.tolist() == [1, 1, 1]
+
+
+def test_rows_without_a_context_share_that_of_their_dialogue(tmp_path: Path) -> None:
+    ratings = invented_ratings(5, sets=1)
+    contexts = [["x", "Same."], ["y", "same"], [], [], ["same", "!?"]]
+    changed = replace(ratings, contexts=contexts, dialogues=["d1", "d2", "d3", "d3", "d5"])
+    examples = examples_of(changed, tiny_vectors(tmp_path / "e"))
+    assert examples.contexts.tolist() == [0, 0, 1, 1, 2]

@@ -8,8 +8,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from dialeval.core.errors import SettingError
 from dialeval.metrics.learned.training.examples import examples_of
-from dialeval.metrics.learned.training.fitting import SET_WEIGHT, AdemSettings, calibrated, fit_adem, fit_identity
+from dialeval.metrics.learned.training.fitting import (
+    SET_WEIGHT,
+    AdemSettings,
+    _drawn,
+    calibrated,
+    fit_adem,
+    fit_identity,
+)
 from dialeval.metrics.learned.weights import Weights
 from metrics.learned.judges import invented_ratings, tiny_vectors
 
@@ -71,3 +79,26 @@ def test_a_case_that_the_ratings_do_not_show_takes_the_constants_of_another(tmp_
     weights = fit_identity(examples)
     assert len(set(weights.calibration.values())) == 3
     assert calibrated(weights, examples).calibration == weights.calibration
+
+
+def test_at_most_so_many_rows_of_each_set_are_drawn_the_same_ones_every_time(tmp_path: Path) -> None:
+    examples = examples_of(invented_ratings(90, 3), tiny_vectors(tmp_path / "e"))
+    dice = np.random.default_rng(0)  # the shipped judge was made of the rows that this seed draws
+    expected = sorted(
+        row for each in range(3) for row in dice.permutation(np.flatnonzero(examples.sets == each))[:7].tolist()
+    )
+    assert _drawn(examples, 7).rows.tolist() == examples.rows[expected].tolist()
+    assert len(_drawn(examples, 30)) == 90
+
+
+@pytest.mark.parametrize("wrong", [{"strength": 0.0}, {"response_strength": 0.0}, {"most_rows": 0}, {"rank": -1}])
+def test_settings_are_checked_one_by_one(wrong: dict[str, float]) -> None:
+    with pytest.raises(SettingError):
+        AdemSettings(**wrong)  # type: ignore[arg-type]
+    AdemSettings(most_rows=1, rank=0)
+
+
+def test_equal_ratings_teach_nothing(tmp_path: Path) -> None:
+    examples = examples_of(invented_ratings(30), tiny_vectors(tmp_path / "e"))
+    with pytest.raises(SettingError, match="nothing to learn"):
+        fit_adem(replace(examples, scores=np.full(30, 3.0)))
