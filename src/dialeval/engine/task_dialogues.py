@@ -33,7 +33,7 @@ from dialeval.metrics.task.offers import Criteria
 from dialeval.metrics.task.richness import Richness
 from dialeval.metrics.task.success import Success
 from dialeval.metrics.task.tracking import Tracking
-from dialeval.metrics.task.turns import Fallback, dialogue_turns
+from dialeval.metrics.task.turns import Fallback, Missing, dialogue_turns
 from dialeval.resources.task import TaskData
 from dialeval.text.delexicalised import unknown_placeholders
 from dialeval.text.similarity import Ratio
@@ -49,30 +49,32 @@ class Choices:
     dst: bool = False
     fallback: Fallback = "file"
     strict: bool = False
-    """Dialogues and turns that a system lacks count as failed."""
+    """Dialogues of which a system has no turn count as failed, and turns that it lacks as empty."""
     unify_booking: bool = False
     ratio: Ratio = "historical"
 
     @property
+    def missing(self) -> Missing:
+        """What becomes of dialogues and turns that a system lacks."""
+        return "failed" if self.strict else "ignored"
+
+    @property
     def inform(self) -> Inform:
         """The metric Inform."""
-        return Inform(fallback=self.fallback, missing="failed" if self.strict else "ignored", ratio=self.ratio)
+        return Inform(self.fallback, self.missing, self.ratio)
 
     def metrics(self, task: TaskData) -> dict[str, Metric[Any]]:
         """The metrics that do not need states, by the names that people know; settings stand in the signature."""
-        missing: Any = "failed" if self.strict else "ignored"
         metrics: dict[str, Metric[Any]] = {}
         if self.success:
-            success = Success(fallback=self.fallback, missing=missing, ratio=self.ratio)
-            metrics |= {"inform": self.inform, "success": success}
+            metrics |= {"inform": self.inform, "success": Success(self.fallback, self.missing, self.ratio)}
         if self.bleu:
             if task.files.references is None:
                 raise NeedError("the data has no references, so there is no BLEU; add references/NAME.json to it")
-            sets = [TaskBleu(name, missing) for name in task.files.references.sets]
+            sets = [TaskBleu(name, self.missing) for name in task.files.references.sets]
             metrics |= {metric.key: metric for metric in sets}
             if self.success:
-                combined = Combined(sets[0].references, self.fallback, missing, self.ratio)
-                metrics |= {"combined": combined}
+                metrics |= {"combined": Combined(sets[0].references, self.fallback, self.missing, self.ratio)}
         if self.richness:
             metrics |= _presets(Richness)
         return metrics
@@ -80,8 +82,7 @@ class Choices:
     def tracking(self) -> dict[str, Metric[Any]]:
         """The metrics of state tracking."""
         booking = "unified" if self.unify_booking else "apart"
-        missing = "failed" if self.strict else "ignored"
-        return _presets(Tracking, booking=booking, missing=missing, ratio=self.ratio) if self.dst else {}
+        return _presets(Tracking, booking=booking, missing=self.missing, ratio=self.ratio) if self.dst else {}
 
 
 def _presets(family: type[Metric[Any]], **settings: Any) -> dict[str, Metric[Any]]:
@@ -101,7 +102,7 @@ class Explanations(Fact[tuple[Explanation, ...], tuple[Explanation, ...]]):
     def gather(self, batch: Batch) -> tuple[Explanation, ...]:
         goals, ontology, venues = (batch.resource(need) for need in (Need.GOALS, Need.ONTOLOGY, Need.VENUES))
         criteria = Criteria(goals, ontology, venues, self.choices.ratio)
-        dialogues = dialogue_turns(batch, self.choices.fallback)
+        dialogues = dialogue_turns(batch, self.choices.fallback, self.choices.missing)
         return tuple(
             Explanation(name, turns, criteria)
             for name, turns in dialogues

@@ -1,13 +1,14 @@
-"""The combined score of a system's dialogues, one number for offers, answers and words:
+"""Combined score: Inform, Success and BLEU in one number, which papers on MultiWOZ report.
 
     combined = 0.5 * (inform + success) + bleu
 
-of the three metrics of the same names, over all dialogues and turns together; BLEU is that against one reference set,
-the main one. Inform, Success and BLEU go from 0 to 100, so that 200 is the most. The settings are those of the three.
+with each of the three in per cent, over all dialogues and turns of a system, so that 200 is the most. BLEU is that
+against one reference set (`references`); `dialeval multiwoz` takes the first of the data, `mwz22` where it is there.
+The other settings are those of Inform, Success and BLEU.
 
 Paper: Mehri, Srinivasan and Eskenazi 2019, "Structured Fusion Networks for Dialog", SIGDIAL.
 
-The MultiWOZ evaluation leaves the sum to its readers. Papers add up figures that are rounded; here nothing is rounded.
+The MultiWOZ evaluation leaves the sum to its readers, who add up rounded figures. Here nothing is rounded.
 
 Edge cases: without a single response there is no BLEU, and so no combined score. A dialogue or a turn has no value of
 its own.
@@ -42,7 +43,7 @@ CombinedState = tuple[RateState, RateState, SummedCounts]
 
 @dataclass(frozen=True)
 class Combined(Metric[CombinedState]):
-    """Half of Inform and Success, plus BLEU: the combined score, from 0 to 200."""
+    """Mean of Inform and Success, plus BLEU; from 0 to 200."""
 
     family = "combined"
     presets = {"combined": {}}

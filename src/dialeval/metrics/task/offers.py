@@ -136,13 +136,9 @@ def verdict(done: Sequence[Step], goal: Mapping[str, Any], criteria: Criteria) -
 
 
 def verdicts(batch: Batch, fallback: Fallback, missing: Missing, ratio: Ratio) -> list[Verdict | None]:
-    """The verdict of each dialogue of a batch, None where the system does not give it; once for all metrics.
-
-    A dialogue that is given without a turn is judged like any other, as in the original; where missing turns count as
-    failed, it is as good as not given.
-    """
+    """The verdict of each dialogue of a batch, None where the system does not give it; once for all metrics."""
     criteria = Criteria.of_batch(batch, ratio)
-    dialogues = dialogue_turns(batch, fallback)
+    dialogues = dialogue_turns(batch, fallback, missing)
 
     def judged(dialogue: str, turns: Sequence[Turn]) -> Verdict:
         goal = criteria.goals.goals[dialogue]
@@ -150,8 +146,5 @@ def verdicts(batch: Batch, fallback: Fallback, missing: Missing, ratio: Ratio) -
 
     return batch.derived(
         ("task verdicts", fallback, missing, ratio),
-        lambda: [
-            judged(dialogue, turns) if turns or (turns is not None and missing == "ignored") else None
-            for dialogue, turns in dialogues
-        ],
+        lambda: [None if turns is None else judged(dialogue, turns) for dialogue, turns in dialogues],
     )
