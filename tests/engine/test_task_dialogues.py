@@ -74,14 +74,14 @@ def test_what_is_missing_is_said_as_it_is() -> None:
     assert line.startswith("predictions covers 7 of 8 dialogues and ")
     assert (
         "; as in the original, missing dialogues are left out, dialogues that lack turns are judged by those they "
-        "have, dialogues without any turn (1) are judged too; --strict counts missing dialogues as failed and missing "
-        "turns as empty: inform "
+        "have, dialogues without any turn (1) are judged too; --strict counts dialogues without a turn as failed and "
+        "missing turns as empty: inform "
     ) in line
     # What the warning says of --strict is what it gives.
     for key in ("inform", "success"):
         assert f"{key} {result[key].mean:.1f} would be {strict['predictions'][key].mean:.1f}" in line
     [line] = [line for line in strict.warnings if "covers" in line]
-    assert line.endswith("; --strict counts missing dialogues as failed and missing turns as empty")
+    assert line.endswith("; --strict counts dialogues without a turn as failed and missing turns as empty")
     whole = evaluate_task(predictions(), TASK)
     assert not [line for line in whole.warnings if "covers" in line]
 

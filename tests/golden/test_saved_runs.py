@@ -29,7 +29,7 @@ REDEFINED = {"inform", "success", "joint-accuracy", "slot-f1", "slot-precision",
 OTHER_WORDS = {
     "what is missing costs nothing, as in the original; --strict counts it as failed": (
         "as in the original, missing dialogues are left out; "
-        "--strict counts missing dialogues as failed and missing turns as empty"
+        "--strict counts dialogues without a turn as failed and missing turns as empty"
     )
 }
 """What a warning said -> what it says now."""

@@ -54,7 +54,7 @@ _RATIO = options.choice("--ratio", ["historical", "exact"], "Partial ratio by wh
 @click.option("-d", "--dst", is_flag=True, help="State tracking; needs a state in every turn.")
 @click.option("-o", "--output", type=options.FILE, help="Write the original's output here.")
 @_DATA
-@click.option("--strict", is_flag=True, help="Missing dialogues count as failed, missing turns as empty.")
+@click.option("--strict", is_flag=True, help="Dialogues without a turn count as failed, missing turns as empty.")
 @click.option(
     "--dst-unify-booking", "unify_booking", is_flag=True, help="State tracking: bookday and day are one slot."
 )

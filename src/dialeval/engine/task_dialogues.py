@@ -208,7 +208,7 @@ def _missing(system: Predictions, result: Result, files: TaskFiles, choices: Cho
     if not said:
         return
     cover = f"covers {system.dialogues:,} of {dialogues:,} dialogues and {system.turns:,} of {turns:,} turns"
-    strict = "missing dialogues as failed and missing turns as empty"
+    strict = "dialogues without a turn as failed and missing turns as empty"
     if choices.strict:
         yield f"{system.rows.system} {cover}; --strict counts {strict}"
     else:
