@@ -103,7 +103,7 @@ class Plain:
                 about = self.ontology.domains[domain]
                 if about.table and about.offer in turn["response"]:
                     slots = states[at].get(domain)
-                    found = self.query(domain, slots) if slots else set()
+                    found = set() if slots is None else self.query(domain, slots)
                     if not offers[domain] or offers[domain] - found:
                         offers[domain] = found
                 for word in self.ontology.requested:

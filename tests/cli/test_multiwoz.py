@@ -101,6 +101,21 @@ def test_domains(dialeval: Dialeval, tmp_path: Path) -> None:
     assert done.returncode == 2
     assert "--force" in done.stderr
     assert dialeval("multiwoz", "domains", "-i", "in.json", "-o", "out.json", "--force").returncode == 0
+    # What is there is not replaced silently, even where the output is new.
+    done = dialeval("multiwoz", "domains", "-i", "out.json", "-o", "out.json")
+    assert done.returncode == 2
+    assert "out.json: has active_domains in x[0]; pass --force to replace them" in done.stderr
+    assert "out.json: exists; pass --force to overwrite it" in done.stderr
+    done = dialeval("multiwoz", "domains", "-i", "out.json", "-o", "new.json")
+    assert done.returncode == 2
+    assert not (tmp_path / "new.json").exists()
+    done = dialeval("multiwoz", "domains", "-i", "out.json", "-o", "out.json", "--force")
+    assert done.returncode == 0
+    assert "replaced the active_domains in x[0]" in done.stderr
+    many = {"x": [{"response": "[name]", "active_domains": []}] * 1500}
+    (tmp_path / "many.json").write_text(json.dumps(many))
+    done = dialeval("multiwoz", "domains", "-i", "many.json", "-o", "new.json")
+    assert "many.json: has active_domains in x[0], x[1], x[2] and 1,497 more turns; pass --force" in done.stderr
     (tmp_path / "bad.json").write_text('{"x": [{"response": null}]}')
     done = dialeval("multiwoz", "domains", "-i", "bad.json", "-o", "new.json")
     assert "x[0].response: is null" in done.stderr

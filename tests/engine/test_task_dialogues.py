@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import Any
 
 import pytest
@@ -58,6 +59,58 @@ def test_explanations_agree_with_the_metrics() -> None:
     assert one.dialogue == "town01"
     with pytest.raises(SettingError, match=r"no dialogue 'TOWN01.json'; did you mean 'town01'"):
         explanations(predictions(), TASK, dialogue="TOWN01.json")
+
+
+def test_what_is_missing_is_said_as_it_is() -> None:
+    document = predictions()
+    named = list(document)
+    document[named[0]] = []
+    document[named[1]].pop()
+    del document[named[2]]
+    loose, strict = (evaluate_task(document, TASK, Choices(strict=flag)) for flag in (False, True))
+    result = loose["predictions"]
+    assert (result["inform"].rows, result["inform"].scored) == (8, 7)
+    [line] = [line for line in loose.warnings if "covers" in line]
+    assert line.startswith("predictions covers 7 of 8 dialogues and ")
+    assert (
+        "; as in the original, missing dialogues are left out, dialogues that lack turns are judged by those they "
+        "have, dialogues without any turn (1) are judged too; --strict counts dialogues without a turn as failed and "
+        "missing turns as empty: inform "
+    ) in line
+    # What the warning says of --strict is what it gives.
+    for key in ("inform", "success"):
+        assert f"{key} {result[key].mean:.1f} would be {strict['predictions'][key].mean:.1f}" in line
+    [line] = [line for line in strict.warnings if "covers" in line]
+    assert line.endswith("; --strict counts dialogues without a turn as failed and missing turns as empty")
+    whole = evaluate_task(predictions(), TASK)
+    assert not [line for line in whole.warnings if "covers" in line]
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_a_dialogue_without_turns_is_explained_where_it_is_judged(strict: bool) -> None:
+    document: dict[str, Any] = {name: [] for name in predictions()}
+    choices = Choices(bleu=False, richness=False, strict=strict)
+    run = evaluate_task(document, TASK, choices)
+    found = explanations(document, TASK, choices)["predictions"]
+    assert len(found) == (0 if strict else 8)
+    held = sum(each.verdict.inform for each in found)
+    assert run["predictions"]["inform"].mean == 100 * held / 8
+    assert all(each.causes for each in found if not each.verdict.success)
+
+
+def test_a_file_without_any_turn_has_no_figures_of_turns() -> None:
+    output = original_output(evaluate_task({"town01": []}, TASK)["predictions"], Choices())
+    assert output["success"]["success"]["total"] == 0
+    assert all(math.isnan(value) for value in (*output["bleu"].values(), *output["richness"].values()))
+
+
+def test_the_combined_score_is_of_the_first_reference_set() -> None:
+    result = evaluate_task(predictions("hasty"), TASK)["predictions"]
+    expected = (result["inform"].mean + result["success"].mean) / 2 + result["bleu/town"].mean
+    assert result["combined"].mean == expected
+    assert str(result["combined"].signature).startswith("combined(references=town)|references:town|fallback:file|")
+    for without in (Choices(bleu=False), Choices(success=False)):
+        assert "combined" not in evaluate_task(predictions(), TASK, without)["predictions"]
 
 
 def test_predictions_are_read_once_for_several_uses() -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from dialeval import with_intervals
 from dialeval.core.result import Run
 from dialeval.multiwoz import Evaluator, add_slot_domains, dialogue_rows
 from dialeval.resources.task import TaskData, load_task
@@ -92,6 +93,20 @@ def test_every_dialogue(
             assert sum(row[key].get(domain, False) for row in rows.values()) == count
             scored = run[name][key if domain == "total" else f"{key}/{domain}"].scored
             assert scored == counts["dialogues_per_domain"][domain]
+
+
+def test_the_combined_score(folder: Path, task: TaskData, golden: dict[str, Any]) -> None:
+    expected = golden["augpt"]["outputs"]["as_shipped"]
+    run = Evaluator(richness=False, data=task).run(predictions(folder, "augpt"))
+    counts = expected["counts"]
+    hits = counts["inform_hits"]["total"] + counts["success_hits"]["total"]
+    combined = 50 * hits / counts["dialogues_per_domain"]["total"] + expected["bleu"]["mwz22"]
+    found = run["predictions"]["combined"]
+    assert found.mean == pytest.approx(combined, abs=1e-6)
+    interval = with_intervals(run, resamples=200)["predictions"]["combined"].interval
+    assert interval is not None
+    assert interval[0] < found.mean < interval[1]
+    assert interval[1] - interval[0] < 10  # a thousand dialogues
 
 
 def test_the_exact_ratio_changes_three_dialogues(folder: Path, task: TaskData) -> None:

@@ -1,7 +1,8 @@
 """Runs that an earlier version saved are read, and evaluating the same inputs again gives the same digits.
 
 The runs in `saved_runs/` are those of the shipped sample, made by the version before the engine had one route, from
-inside the sample's folder. They still call contributions `statistics` and know anchors by their names.
+inside the sample's folder. They still call contributions `statistics` and know anchors by their names. Everything that
+they hold is there again and equal; what has changed on purpose is listed here, and a new run may hold more metrics.
 """
 
 from __future__ import annotations
@@ -17,11 +18,21 @@ import dialeval
 from dialeval import sample
 from dialeval.analysis.comparison import compare
 from dialeval.breakdown import evaluate_breakdown
-from dialeval.core.result import Run, load
+from dialeval.core.fold import Estimate
+from dialeval.core.result import Result, Run, load
 from dialeval.engine.breakdown_curves import with_curves
 from dialeval.multiwoz import Evaluator
 
 SAVED = Path(__file__).parent / "saved_runs"
+REDEFINED = {"inform", "success", "joint-accuracy", "slot-f1", "slot-precision", "slot-recall"}
+"""Metrics that read some inputs (none of the sample's) in another way than when the runs were saved."""
+OTHER_WORDS = {
+    "what is missing costs nothing, as in the original; --strict counts it as failed": (
+        "as in the original, missing dialogues are left out; "
+        "--strict counts dialogues without a turn as failed and missing turns as empty"
+    )
+}
+"""What a warning said -> what it says now."""
 
 
 def responses() -> Run:
@@ -49,11 +60,33 @@ def test_an_old_run_equals_a_new_one(make: Callable[[], Run], monkeypatch: pytes
     monkeypatch.chdir(sample.folder())
     old, new = load(SAVED / make.__name__), make()
     assert list(old) == list(new)
-    for name, result in new.items():
-        assert old[name] == result, name
-        assert old[name].contributions == result.contributions
-    assert old.warnings == new.warnings
+    for name, result in old.items():
+        before = replace(result, estimates={key: _as_now(key, estimate) for key, estimate in result.items()})
+        assert before == _without_more(new[name], result), name
+    assert tuple(_in_other_words(line) for line in old.warnings) == new.warnings
     assert _without_roles(old) == new.details
+
+
+def _as_now(key: str, estimate: Estimate) -> Estimate:
+    """An old estimate with the definition that its metric has now."""
+    if key.split("/", maxsplit=1)[0] not in REDEFINED:
+        return estimate
+    assert estimate.signature is not None
+    assert estimate.signature["definition"] == "1"
+    return replace(estimate, signature=estimate.signature.with_fields(definition=2))
+
+
+def _without_more(new: Result, old: Result) -> Result:
+    """A new result without the metrics that the old one does not have."""
+    estimates = {key: estimate for key, estimate in new.items() if key in old}
+    contributions = {name: each for name, each in new.contributions.items() if name in old.contributions}
+    return replace(new, estimates=estimates, contributions=contributions)
+
+
+def _in_other_words(warning: str) -> str:
+    for before, now in OTHER_WORDS.items():
+        warning = warning.replace(before, now)
+    return warning
 
 
 def _without_roles(run: Run) -> dict[str, Any]:

@@ -47,6 +47,7 @@ STATES: list[dict[str, dict[str, str]]] = [
     {"inn": {"area": "hill"}},
     {"inn": {"area": "harbour", "bookday": "sunday"}, "cart": {"leave": "10:00"}},
     {"inn": {"name": "Willow Gate", "day": "sunday"}},
+    {"inn": {}, "cart": {"leave": ""}},
 ]
 TEXTS = [
     "[name] is nice. call [phone].",
@@ -67,12 +68,15 @@ class Row:
     state: int | None = 1
     domains: tuple[str, ...] | None = ("inn",)
     position: int = 0
+    listed: bool = False
+    """Whether the system gives the dialogue, if without its turn."""
 
 
 def columns(rows: Sequence[Row]) -> dict[Need, Column]:
     objects: list[dict[str, Any]] = [
         {
             "dialogue": row.dialogue,
+            "listed": row.listed or row.response is not None,
             "turn": 0,
             "position": None if row.response is None else row.position,
             "response": row.response,
@@ -108,11 +112,13 @@ WORLD = World(
         st.one_of(st.none(), st.integers(0, len(STATES) - 1)),
         st.one_of(st.none(), st.lists(st.sampled_from(["inn", "cart"]), max_size=2).map(tuple)),
         st.integers(0, 99),
+        st.booleans(),
     ),
     columns=columns,
     resources=resources,
     lone={
         "missing": Row("d1", None),
+        "no turns": Row("d1", None, listed=True),
         "empty": Row("d1", ""),
         "blank": Row("d3", " \t"),
         "no state": Row("d2", "[name]", None),

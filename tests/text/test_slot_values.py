@@ -27,6 +27,7 @@ from dialeval.text.slot_values import Spelling, StateNormaliser, clock, minutes,
         ("10 : 15", "10:15"),
         ("", "00:00"),
         ("pm", "00:00"),
+        ("² pm", "0²:00"),  # a digit that is no number
         ("whenever", "whenever"),
     ],
 )

@@ -34,6 +34,9 @@ _DATA = options.together(
         "Replace what single turns lack (states, active domains) in the whole file, as the original does, or there.",
     ),
 )
+SHOWN_PLACES = 3
+"""Turns that are named where there may be many."""
+
 _RATIO = options.choice("--ratio", ["historical", "exact"], "Partial ratio by which names are compared.")
 
 
@@ -51,7 +54,7 @@ _RATIO = options.choice("--ratio", ["historical", "exact"], "Partial ratio by wh
 @click.option("-d", "--dst", is_flag=True, help="State tracking; needs a state in every turn.")
 @click.option("-o", "--output", type=options.FILE, help="Write the original's output here.")
 @_DATA
-@click.option("--strict", is_flag=True, help="Dialogues and turns that are missing count as failed.")
+@click.option("--strict", is_flag=True, help="Dialogues without a turn count as failed, missing turns as empty.")
 @click.option(
     "--dst-unify-booking", "unify_booking", is_flag=True, help="State tracking: bookday and day are one slot."
 )
@@ -79,9 +82,10 @@ def multiwoz(
 ) -> int:
     """Evaluate task dialogues: Inform, Success, BLEU, richness, state tracking.
 
-    Without -b, -s, -r and -d it is BLEU, Inform and Success, and richness. -o writes exactly the output that the
-    original documents (for several inputs, by system). Where the original replaces or ignores something without a
-    word, a warning says so.
+    Without -b, -s, -r and -d it is BLEU, Inform and Success, and richness. With BLEU and Success there is also the
+    combined score, 0.5 * (Inform + Success) + BLEU against the first reference set. -o writes exactly the output that
+    the original documents (for several inputs, by system). Where the original replaces or ignores something without
+    a word, a warning says so.
     """
     if click.get_current_context().invoked_subcommand is not None:
         return 0
@@ -156,16 +160,36 @@ def explain(dialogue: str, predictions: Any, **settings: Any) -> int:
 @multiwoz.command()
 @click.option("-i", "--input", "source", required=True, type=click.Path(), help="Predictions.")
 @click.option("-o", "--output", required=True, type=options.FILE, help="Where to write.")
-@click.option("--force", is_flag=True, help="Overwrite the output without asking.")
+@click.option("--force", is_flag=True, help="Overwrite the output, and replace active_domains that are there.")
 @printing_all_faults
 def domains(source: str, output: Path, force: bool) -> None:
-    """Add active domains to predictions, out of the domains in slot names ([hotel_name]: hotel)."""
+    """Add active domains to predictions, out of the domains in slot names ([hotel_name]: hotel).
+
+    Predictions that have active_domains in some turn are refused, and so is an output that exists (on a terminal you
+    are asked). --force replaces and overwrites, and says which domains were replaced.
+    """
+    from dialeval.core.errors import DataError, Fault
     from dialeval.data.task.predictions import read_document
     from dialeval.multiwoz import add_slot_domains
 
     document = read_document(source)
-    if output.exists() and not force:
-        if not sys.stdin.isatty():
-            raise click.UsageError(f"{output} exists; pass --force to overwrite it")
-        click.confirm(f"{output} exists. Overwrite it?", abort=True)
+    turns = ((f"{dialogue}[{at}]", turn) for dialogue, all_ in document.items() for at, turn in enumerate(all_))
+    there = [place for place, turn in turns if "active_domains" in turn]
+    places = ", ".join(there[:SHOWN_PLACES]) + _more(len(there) - SHOWN_PLACES)
+    if not force:
+        faults = []
+        if there:
+            faults.append(Fault(source, None, f"has active_domains in {places}", "pass --force to replace them"))
+        if output.exists() and not sys.stdin.isatty():
+            faults.append(Fault(str(output), None, "exists", "pass --force to overwrite it"))
+        if faults:
+            raise DataError(faults)
+        if output.exists():
+            click.confirm(f"{output} exists. Overwrite it?", abort=True)
     write(output, json_bytes(add_slot_domains(document)))
+    if there:
+        say(f"replaced the active_domains in {places}")
+
+
+def _more(count: int) -> str:
+    return f" and {count:,} more turns" if count > 0 else ""

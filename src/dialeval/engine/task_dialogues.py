@@ -20,18 +20,20 @@ from dialeval.core.fold import Fact, Metric
 from dialeval.core.needs import Need
 from dialeval.core.result import Result, Run
 from dialeval.data.shards.sources import memory_sources
+from dialeval.data.task.corpus import TaskFiles
 from dialeval.data.task.predictions import Predictions, read_predictions
 from dialeval.engine.folding import Evaluation, Options, run_sources
 from dialeval.engine.plan import Plan
 from dialeval.engine.resources import Resources
 from dialeval.metrics.task.bleu import TaskBleu
+from dialeval.metrics.task.combined import Combined
 from dialeval.metrics.task.explain import Explanation
 from dialeval.metrics.task.inform import Inform
 from dialeval.metrics.task.offers import Criteria
 from dialeval.metrics.task.richness import Richness
 from dialeval.metrics.task.success import Success
 from dialeval.metrics.task.tracking import Tracking
-from dialeval.metrics.task.turns import Fallback, dialogue_turns
+from dialeval.metrics.task.turns import Fallback, Missing, dialogue_turns
 from dialeval.resources.task import TaskData
 from dialeval.text.delexicalised import unknown_placeholders
 from dialeval.text.similarity import Ratio
@@ -47,27 +49,32 @@ class Choices:
     dst: bool = False
     fallback: Fallback = "file"
     strict: bool = False
-    """Dialogues and turns that a system lacks count as failed."""
+    """Dialogues of which a system has no turn count as failed, and turns that it lacks as empty."""
     unify_booking: bool = False
     ratio: Ratio = "historical"
 
     @property
+    def missing(self) -> Missing:
+        """What becomes of dialogues and turns that a system lacks."""
+        return "failed" if self.strict else "ignored"
+
+    @property
     def inform(self) -> Inform:
         """The metric Inform."""
-        return Inform(fallback=self.fallback, missing="failed" if self.strict else "ignored", ratio=self.ratio)
+        return Inform(self.fallback, self.missing, self.ratio)
 
     def metrics(self, task: TaskData) -> dict[str, Metric[Any]]:
         """The metrics that do not need states, by the names that people know; settings stand in the signature."""
-        missing: Any = "failed" if self.strict else "ignored"
         metrics: dict[str, Metric[Any]] = {}
         if self.success:
-            success = Success(fallback=self.fallback, missing=missing, ratio=self.ratio)
-            metrics |= {"inform": self.inform, "success": success}
+            metrics |= {"inform": self.inform, "success": Success(self.fallback, self.missing, self.ratio)}
         if self.bleu:
             if task.files.references is None:
                 raise NeedError("the data has no references, so there is no BLEU; add references/NAME.json to it")
-            sets = [TaskBleu(name, missing) for name in task.files.references.sets]
+            sets = [TaskBleu(name, self.missing) for name in task.files.references.sets]
             metrics |= {metric.key: metric for metric in sets}
+            if self.success:
+                metrics |= {"combined": Combined(sets[0].references, self.fallback, self.missing, self.ratio)}
         if self.richness:
             metrics |= _presets(Richness)
         return metrics
@@ -75,8 +82,7 @@ class Choices:
     def tracking(self) -> dict[str, Metric[Any]]:
         """The metrics of state tracking."""
         booking = "unified" if self.unify_booking else "apart"
-        missing = "failed" if self.strict else "ignored"
-        return _presets(Tracking, booking=booking, missing=missing, ratio=self.ratio) if self.dst else {}
+        return _presets(Tracking, booking=booking, missing=self.missing, ratio=self.ratio) if self.dst else {}
 
 
 def _presets(family: type[Metric[Any]], **settings: Any) -> dict[str, Metric[Any]]:
@@ -96,9 +102,11 @@ class Explanations(Fact[tuple[Explanation, ...], tuple[Explanation, ...]]):
     def gather(self, batch: Batch) -> tuple[Explanation, ...]:
         goals, ontology, venues = (batch.resource(need) for need in (Need.GOALS, Need.ONTOLOGY, Need.VENUES))
         criteria = Criteria(goals, ontology, venues, self.choices.ratio)
-        dialogues = dialogue_turns(batch, self.choices.fallback)
+        dialogues = dialogue_turns(batch, self.choices.fallback, self.choices.missing)
         return tuple(
-            Explanation(name, turns, criteria) for name, turns in dialogues if turns and self.dialogue in (None, name)
+            Explanation(name, turns, criteria)
+            for name, turns in dialogues
+            if turns is not None and self.dialogue in (None, name)
         )
 
     def merge(self, left: tuple[Explanation, ...], right: tuple[Explanation, ...]) -> tuple[Explanation, ...]:
@@ -172,11 +180,8 @@ def _refuse_tracking(
 
 
 def _warnings(system: Predictions, result: Result, task: TaskData, choices: Choices) -> Iterator[str]:
-    name, files = system.rows.system, task.files
-    dialogues, turns = len(files.turns), sum(files.turns.values())
-    if system.dialogues < dialogues or system.short:
-        cover = f"{name} covers {system.dialogues:,} of {dialogues:,} dialogues and {system.turns:,} of {turns:,} turns"
-        yield f"{cover}; {_worth(result, choices)}"
+    name = system.rows.system
+    yield from _missing(system, result, task.files, choices)
     if choices.success:
         yield from _substitutes(system, choices)
     responses = [row["response"] for row in system.given]
@@ -191,18 +196,35 @@ def _listed(counts: Mapping[str, int], form: str) -> str:
     return ", ".join(f"{form.format(name)} ({_times(count)})" for name, count in counts.items())
 
 
-def _worth(result: Result, choices: Choices) -> str:
-    """What the dialogues that a system lacks would change."""
+def _missing(system: Predictions, result: Result, files: TaskFiles, choices: Choices) -> Iterator[str]:
+    """What a system lacks, what becomes of it, and what it would cost if it counted."""
+    dialogues, turns = len(files.turns), sum(files.turns.values())
+    kept = {
+        "missing dialogues are left out": system.dialogues < dialogues,
+        "dialogues that lack turns are judged by those they have": system.short,
+        f"dialogues without any turn ({system.without_turns:,}) are judged too": system.without_turns,
+    }
+    said = ", ".join(line for line, there in kept.items() if there)
+    if not said:
+        return
+    cover = f"covers {system.dialogues:,} of {dialogues:,} dialogues and {system.turns:,} of {turns:,} turns"
+    strict = "dialogues without a turn as failed and missing turns as empty"
     if choices.strict:
-        return "what is missing counts as failed"
-    parts = []
+        yield f"{system.rows.system} {cover}; --strict counts {strict}"
+    else:
+        worth = "".join(_worth(system, result, files))
+        yield f"{system.rows.system} {cover}; as in the original, {said}; --strict counts {strict}{worth}"
+
+
+def _worth(system: Predictions, result: Result, files: TaskFiles) -> Iterator[str]:
+    """What Inform and Success would be if dialogues without a turn counted as failed."""
+    answered = {row["dialogue"] for row in system.given}
+    before = ": "
     for key in ("inform", "success"):
-        if key in result and result[key].scored < result[key].rows:
-            estimate = result[key]
-            failed = estimate.mean * estimate.scored / estimate.rows
-            parts.append(f"{key} {estimate.mean:.1f} would be {failed:.1f}")
-    worth = f": {', '.join(parts)}" if parts else ""
-    return f"what is missing costs nothing, as in the original; --strict counts it as failed{worth}"
+        if key in result and len(answered) < len(files.turns) and (items := result[key].items) is not None:
+            hits = [item for name, item in zip(files.turns, items.tolist(), strict=True) if name in answered]
+            yield f"{before}{key} {result[key].mean:.1f} would be {sum(hits) / len(files.turns):.1f}"
+            before = ", "
 
 
 def _substitutes(system: Predictions, choices: Choices) -> Iterator[str]:
@@ -285,7 +307,7 @@ def _rates(result: Result, name: str) -> dict[str, float]:
 
 
 def _count(value: float, name: str) -> float:
-    return int(value) if name.startswith("num-") else value
+    return int(value) if name.startswith("num-") and value == value else value
 
 
 def dialogue_rows(run: Run, task: TaskData) -> Iterator[dict[str, Any]]:

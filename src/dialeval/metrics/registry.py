@@ -41,6 +41,7 @@ _BUILT_IN: Mapping[Need, Sequence[str]] = {
         "dialeval.metrics.task.inform:Inform",
         "dialeval.metrics.task.success:Success",
         "dialeval.metrics.task.bleu:TaskBleu",
+        "dialeval.metrics.task.combined:Combined",
         "dialeval.metrics.task.richness:Richness",
     ),
     Need.STATES: ("dialeval.metrics.task.tracking:Tracking",),

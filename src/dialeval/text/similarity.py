@@ -6,7 +6,8 @@
 `historical` looks only at the windows where a matching block of the edit script from one text to the other lines up,
 as fuzzywuzzy does; it can miss the best window. `exact` looks at all of them. A ratio above 0.995 counts as 100.
 
-Edge cases: equal texts have 100, so has an empty text with any other.
+Edge cases: equal texts have 100. An empty text has 0 with every other and with itself, as in the original: it is a slot
+without a value, and matches nothing.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ NEARLY_EQUAL = 0.995
 
 def partial_ratio(one: str, other: str, ratio: Ratio = "historical") -> int:
     """The partial ratio of two texts."""
+    if not one or not other:
+        return 0
     if one == other:
         return 100
     return _historical(one, other) if ratio == "historical" else _exact(one, other)
@@ -36,11 +39,7 @@ def similar(text: str, others: Iterable[str], least: int, ratio: Ratio = "histor
     cutoff = max(least - 1, 0)
     found = process.extract(text, others, scorer=fuzz.partial_ratio, processor=None, limit=None, score_cutoff=cutoff)
     near = {other for other, *_ in found}
-    return [
-        other
-        for other in others
-        if (other in near or not other or not text) and partial_ratio(other, text, ratio) >= least
-    ]
+    return [other for other in others if other in near and partial_ratio(other, text, ratio) >= least]
 
 
 def _historical(one: str, other: str) -> int:
@@ -60,4 +59,4 @@ def _historical(one: str, other: str) -> int:
 def _exact(one: str, other: str) -> int:
     from rapidfuzz import fuzz
 
-    return 100 if not one or not other else round(fuzz.partial_ratio(one, other))
+    return round(fuzz.partial_ratio(one, other))

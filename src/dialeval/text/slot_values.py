@@ -85,7 +85,7 @@ def clock(value: str) -> str:
             value = value.removesuffix(ending).strip()
             if match := _HOUR_MINUTE.fullmatch(value):
                 return f"{int(match[1]) + 12}:{match[2]}"
-            if value.isdigit():
+            if value.isdecimal():  # "²" is a digit, but no number
                 return f"{int(value) + 12}:00"
     return _digits(value)
 

@@ -42,6 +42,18 @@ def test_rows_stand_in_the_order_of_the_data_and_keep_their_place() -> None:
     assert found.rows.dialogue_offsets().tolist() == [0, 2, 3, 4]
 
 
+def test_a_dialogue_without_turns_is_there() -> None:
+    [found] = read_predictions({"b2": [turn()], "a1": []}, TASK)
+    rows = list(found.rows.columns[Need.TASK_TURNS])
+    assert [(row["dialogue"], row["listed"], row["response"]) for row in rows] == [
+        ("a1", True, None),
+        ("a1", True, None),
+        ("b2", True, "hi"),
+        ("c3", False, None),
+    ]
+    assert (found.dialogues, found.without_turns, found.turns, found.short) == (2, 1, 1, 2)
+
+
 def test_states_are_a_column_only_where_every_turn_has_one() -> None:
     [found] = read_predictions({"a1": [turn(state={}), turn()]}, TASK)
     assert Need.STATES not in found.rows.columns

@@ -36,6 +36,12 @@ def test_a_turn_offers_what_its_state_finds_and_tells_its_words() -> None:
     assert [sorted(step.told) for step in done] == [["PHONE"], [], ["PHONE"]]
 
 
+def test_a_domain_without_slots_is_a_query_without_a_condition() -> None:
+    states: list[dict[str, dict[str, str]]] = [{"inn": {}}, {"cart": {}}, {"inn": {"name": ""}}]
+    turns = [Turn(0, "NAME", state, ("inn",), False, False) for state in states]
+    assert [step.offer for step in steps(turns, "d1", goal(), CRITERIA)] == [BOTH, NONE, NONE]
+
+
 def test_a_reference_counts_only_when_booked() -> None:
     (booked,) = steps([turn("CODE")], "d1", goal("CODE"), CRITERIA)
     (early,) = steps([turn("CODE PHONE")], "d3", goal("CODE"), CRITERIA)

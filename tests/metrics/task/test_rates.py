@@ -44,6 +44,15 @@ def test_missing_dialogues_may_count_as_failed() -> None:
     assert found[f"{metric.name}/cart"] == (50, 2)
 
 
+def test_a_dialogue_without_turns_is_judged_unless_what_is_missing_failed() -> None:
+    rows = [Row("d1", None, listed=True), Row("d3", None, listed=True), Row("d2", None)]
+    # d1 wants an inn, d3 only a phone number: without a turn it has no offer to fail.
+    assert means(Inform(), rows)["inform"] == (50, 2)
+    assert means(Success(), rows)["success"] == (0, 2)
+    metric = Inform(missing="failed")
+    assert means(metric, rows)[metric.name] == (0, 3)
+
+
 def test_an_item_is_a_dialogue() -> None:
     items = Place(WORLD, ROWS).scored(Success(), ROWS).items
     assert items["success"][:3].tolist() == [100, 0, 0]

@@ -40,6 +40,12 @@ def test_part_of_a_value_agrees() -> None:
     assert compare({}, {}) == (0, 0, 0)
 
 
+@pytest.mark.parametrize(("here", "there"), [("", ""), ("", "hill"), ("hill", "")])
+def test_an_empty_value_agrees_with_nothing(here: str, there: str) -> None:
+    compare = _Comparison(ONTOLOGY, "apart", "historical", 95)
+    assert compare({"inn": {"area": here}}, {"inn": {"area": there}}) == (0, 1, 1)
+
+
 def test_missing_turns() -> None:
     rows = [Row("d1", "x", 1), Row("d2", None)]
     loose, strict = Tracking(), Tracking(missing="failed")

@@ -5,7 +5,8 @@
 
 `state` and `active_domains` may be left out. The document becomes one row per turn of the data, dialogues in the data's
 order, so that the rows of all systems line up: a turn or a whole dialogue that the document lacks is a row without a
-response. `position` keeps the place in the document. What the document holds is never changed.
+response. `position` keeps the place in the document; `listed` says whether the document has the dialogue, if only as an
+empty list. What the document holds is never changed.
 
 Every fault is reported at once, each with its path inside the JSON, such as `pmul1635[3].state.hotel`.
 """
@@ -64,7 +65,8 @@ class Predictions:
 
     rows: Rows
     dialogues: int
-    """Dialogues of the data that are there."""
+    """Dialogues of the data that are there, with or without turns."""
+    without_turns: int
     turns: int
     """Turns that are there."""
     with_state: int
@@ -137,8 +139,9 @@ def predictions_of(document: Any, task: TaskFiles, system: str, where: str) -> P
     rows: list[dict[str, Any]] = []
     for dialogue, count in task.turns.items():
         turns = document.get(dialogue, ())
-        rows += [_row(dialogue, at, starts[dialogue] + at, turn) for at, turn in enumerate(turns)]
-        rows += [_row(dialogue, at, None, {}) for at in range(len(turns), count)]
+        listed = dialogue in document
+        rows += [_row(dialogue, listed, at, starts[dialogue] + at, turn) for at, turn in enumerate(turns)]
+        rows += [_row(dialogue, listed, at, None, {}) for at in range(len(turns), count)]
     given = [row for row in rows if row["response"] is not None]
     with_state = sum(row["state"] is not None for row in given)
     columns: dict[Need, Any] = {Need.TASK_TURNS: ObjectColumn(rows)}
@@ -149,6 +152,7 @@ def predictions_of(document: Any, task: TaskFiles, system: str, where: str) -> P
     return Predictions(
         Rows(system, columns, dialogues, turn_column, where),
         dialogues=len(document),
+        without_turns=sum(not turns for turns in document.values()),
         turns=len(given),
         with_state=with_state,
         with_domains=sum(row["active_domains"] is not None for row in given),
@@ -156,10 +160,11 @@ def predictions_of(document: Any, task: TaskFiles, system: str, where: str) -> P
     )
 
 
-def _row(dialogue: str, turn: int, position: int | None, given: Mapping[str, Any]) -> dict[str, Any]:
+def _row(dialogue: str, listed: bool, turn: int, position: int | None, given: Mapping[str, Any]) -> dict[str, Any]:
     """A turn as metrics see it; one that is missing has no position and gives nothing."""
     return {
         "dialogue": dialogue,
+        "listed": listed,
         "turn": turn,
         "position": position,
         "response": given.get("response"),

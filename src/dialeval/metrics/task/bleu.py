@@ -72,14 +72,19 @@ class TaskBleu(CountMetric):
             raise NeedError(f"the data has no references {self.references!r}; it has {', '.join(references.sets)}")
         texts = references.sets[self.references]
         rows = batch.objects(Need.TASK_TURNS)
-        here = ["" if text is None and self.missing == "failed" else text for text in responses]
-        there = [
-            None if text is None else texts[row["dialogue"]][row["turn"]] for row, text in zip(rows, here, strict=True)
-        ]
-        split = _Split()
-        counts = counts_of([split(text) for text in here], [split(text) for text in there], len(split.ids))
-        lengths = (counts.response_lengths, counts.reference_lengths)
-        return np.column_stack((counts.matches, counts.totals, *lengths)), counts.reference_lengths != NO_REFERENCE
+
+        def make() -> tuple[Ints, Flags]:
+            here = ["" if text is None and self.missing == "failed" else text for text in responses]
+            there = [
+                None if text is None else texts[row["dialogue"]][row["turn"]]
+                for row, text in zip(rows, here, strict=True)
+            ]
+            split = _Split()
+            counts = counts_of([split(text) for text in here], [split(text) for text in there], len(split.ids))
+            lengths = (counts.response_lengths, counts.reference_lengths)
+            return np.column_stack((counts.matches, counts.totals, *lengths)), counts.reference_lengths != NO_REFERENCE
+
+        return batch.derived(self.contribution, make)
 
     def formula(self, counts: Ints) -> Floats:
         return np.array([corpus_bleu(*line) for line in counts.tolist()], np.float64)

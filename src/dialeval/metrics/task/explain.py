@@ -178,7 +178,7 @@ class Explanation:
     def _nothing_found(self, step: Step) -> str:
         """Why the state of a turn finds no venue."""
         slots = step.turn.state.get(step.domain)
-        if not slots:
+        if slots is None:
             return f"the state has nothing about {step.domain}"
         table, ratio = self.criteria.venues[step.domain], self.criteria.ratio
         alone = {slot: value for slot, value in slots.items() if table.matching(slot, value, ratio) == NONE}

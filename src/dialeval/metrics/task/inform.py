@@ -12,8 +12,9 @@ The same as in the MultiWOZ evaluation of the second paper, dialogue by dialogue
 `fallback=turn` uses true states and estimated domains only in turns that lack them, `missing=failed` counts dialogues
 that the system lacks, `ratio=exact` searches names by the true partial ratio.
 
-Edge cases: a dialogue of which the system has no turn is not scored, unless `missing=failed`. Turns that are missing at
-the end of a dialogue cost nothing.
+Edge cases: a dialogue that the system does not give is not scored, unless `missing=failed`. One that it gives without a
+turn is judged, and fails unless its goal is met without an offer. Of a dialogue that is cut off the turns that are
+there are judged.
 """
 
 from __future__ import annotations

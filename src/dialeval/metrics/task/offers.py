@@ -2,8 +2,9 @@
 
 In every turn, for every domain of the goal that is active in the turn:
 
-- if the domain's offer word is in the response (NAME; TRAINID for trains), the venues that meet the domain's state,
-  none without a state, are on offer; they replace those of before unless they contain all of them;
+- if the domain's offer word is in the response (NAME; TRAINID for trains), the venues that meet the domain's state are
+  on offer; they replace those of before unless they contain all of them. A state without the domain finds no venue, and
+  one that has the domain without a slot, `{"train": {}}`, finds all;
 - every requested word in the response (PHONE) counts as told; a word that counts only when booked (REFERENCE) does so
   only in turns by which the ground truth has the domain booked.
 
@@ -21,7 +22,7 @@ from typing import Any
 from dialeval.core.batch import Batch
 from dialeval.core.needs import Need
 from dialeval.data.task.corpus import Goals
-from dialeval.metrics.task.turns import Fallback, Turn, dialogue_turns
+from dialeval.metrics.task.turns import Fallback, Missing, Turn, dialogue_turns
 from dialeval.resources.ontology import Ontology
 from dialeval.resources.venues import NONE, Venues
 from dialeval.text.similarity import Ratio
@@ -87,7 +88,7 @@ def steps(turns: Sequence[Turn], dialogue: str, goal: Mapping[str, Any], criteri
             offer = None
             if about is not None and domain in criteria.venues and about.offer in turn.response:
                 slots = turn.state.get(domain)
-                offer = NONE if not slots else criteria.venues[domain].query(slots, criteria.ratio)
+                offer = NONE if slots is None else criteria.venues[domain].query(slots, criteria.ratio)
             early = said & ontology.when_booked
             if early and criteria.goals.is_booked(dialogue, turn.at, domain):
                 early = frozenset()
@@ -134,16 +135,16 @@ def verdict(done: Sequence[Step], goal: Mapping[str, Any], criteria: Criteria) -
     )
 
 
-def verdicts(batch: Batch, fallback: Fallback, ratio: Ratio) -> list[Verdict | None]:
-    """The verdict of each dialogue of a batch, None where the system has no turn of it; once for all metrics."""
+def verdicts(batch: Batch, fallback: Fallback, missing: Missing, ratio: Ratio) -> list[Verdict | None]:
+    """The verdict of each dialogue of a batch, None where the system does not give it; once for all metrics."""
     criteria = Criteria.of_batch(batch, ratio)
-    dialogues = dialogue_turns(batch, fallback)
+    dialogues = dialogue_turns(batch, fallback, missing)
 
     def judged(dialogue: str, turns: Sequence[Turn]) -> Verdict:
         goal = criteria.goals.goals[dialogue]
         return verdict(list(steps(turns, dialogue, goal, criteria)), goal, criteria)
 
     return batch.derived(
-        ("task verdicts", fallback, ratio),
-        lambda: [judged(dialogue, turns) if turns else None for dialogue, turns in dialogues],
+        ("task verdicts", fallback, missing, ratio),
+        lambda: [None if turns is None else judged(dialogue, turns) for dialogue, turns in dialogues],
     )

@@ -3,8 +3,9 @@
     rate        = 100 * dialogues that hold / dialogues
     rate/DOMAIN = 100 * dialogues in which the domain holds / dialogues whose goal has the domain
 
-An item is one dialogue: 100 where it holds, 0 where it does not, NaN where the system has no turn of the dialogue (or
-the goal does not have the domain). With `missing=failed` dialogues that the system lacks are 0.
+An item is one dialogue: 100 where it holds, 0 where it does not, NaN where the system does not give the dialogue, or
+the goal does not have the domain. A dialogue that is given without a turn is judged, as in the original. With
+`missing=failed` dialogues of which the system has no turn are 0.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ class Rate(Metric[RateState]):
     needs = frozenset({Need.TASK_TURNS, Need.GOALS, Need.ONTOLOGY, Need.VENUES})
     wants = frozenset({Need.TRUE_STATES})
     better = "higher"
+    definition = 2  # 1 left out dialogues without turns, and read empty values and empty domains in another way
 
     fallback: Fallback = "file"
     missing: Missing = "ignored"
@@ -57,7 +59,7 @@ class Rate(Metric[RateState]):
         return {self.name: Moments()}
 
     def partial(self, batch: Batch) -> Partial[RateState]:
-        ended = verdicts(batch, self.fallback, self.ratio)
+        ended = verdicts(batch, self.fallback, self.missing, self.ratio)
         goals: Goals = batch.resource(Need.GOALS)
         rows = batch.objects(Need.TASK_TURNS)
         names = [rows[at]["dialogue"] for at in batch.dialogues[:-1].tolist()]

@@ -15,7 +15,8 @@ The same as in the MultiWOZ evaluation, which takes booking slots for other slot
 the other `day`; `booking=unified` makes them one. The original also scores systems without states, against true states
 that it has written into its input before. Here a state in every turn is needed.
 
-Edge cases: any part of a value agrees with it ("1" with "10"). Turns that the system does not give are not scored,
+Edge cases: any part of a value agrees with it ("1" with "10"), but an empty value with nothing, not even another empty
+one. Turns that the system does not give are not scored,
 unless `missing=failed`: then they are empty states. A turn's item is the value of its own counts.
 """
 
@@ -59,6 +60,7 @@ class Tracking(CountMetric):
     subject = Need.STATES
     needs = frozenset({Need.STATES, Need.TRUE_STATES, Need.ONTOLOGY})
     better = "higher"
+    definition = 2  # 1 took an empty value for part of every other
 
     of: Of = "joint"
     booking: Booking = "apart"
@@ -140,7 +142,7 @@ class _Comparison:
 
     def _agree(self, value: str, true: str) -> bool:
         if value == true:
-            return True
+            return bool(value)
         known = self._known.get((value, true))
         if known is None:
             known = self._known[value, true] = partial_ratio(value, true, self._ratio) > self._threshold

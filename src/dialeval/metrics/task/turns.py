@@ -88,23 +88,27 @@ def normalised_responses(batch: Batch) -> list[str | None]:
     return batch.derived("normalised responses", make)
 
 
-def dialogue_turns(batch: Batch, fallback: Fallback) -> list[tuple[str, list[Turn]]]:
-    """The id of each dialogue of a batch with the turns that the system gives."""
+def dialogue_turns(batch: Batch, fallback: Fallback, missing: Missing) -> list[tuple[str, list[Turn] | None]]:
+    """The id of each dialogue of a batch with its turns, None where the system does not give the dialogue.
+
+    One that is given without a turn is there, as in the original; where missing turns count as failed, it is not.
+    """
     given: Given = batch.fact(WhatIsGiven())
     ontology: Ontology = batch.resource(Need.ONTOLOGY)
     true_states: TrueStates | None = batch.resource(Need.TRUE_STATES) if batch.has(Need.TRUE_STATES) else None
     responses = normalised_responses(batch)
     rows = batch.objects(Need.TASK_TURNS)
 
-    def make() -> list[tuple[str, list[Turn]]]:
-        dialogues = []
+    def make() -> list[tuple[str, list[Turn] | None]]:
+        dialogues: list[tuple[str, list[Turn] | None]] = []
         for start, stop in pairwise(batch.dialogues.tolist()):
             answered = [(rows[at], text) for at in range(start, stop) if (text := responses[at]) is not None]
             turns = prepared(answered, given, fallback, ontology, true_states)
-            dialogues.append((rows[start]["dialogue"], turns))
+            there = turns or (rows[start]["listed"] and missing == "ignored")
+            dialogues.append((rows[start]["dialogue"], turns if there else None))
         return dialogues
 
-    return batch.derived(("task turns", fallback), make)
+    return batch.derived(("task turns", fallback, missing), make)
 
 
 def prepared(

@@ -1,0 +1,67 @@
+"""The combined score is made of the very figures of Inform, Success and BLEU."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+
+from dialeval.core.fold import Estimate, Metric
+from dialeval.metrics.task.bleu import TaskBleu
+from dialeval.metrics.task.combined import Combined, combined_score
+from dialeval.metrics.task.inform import Inform
+from dialeval.metrics.task.success import Success
+from dialeval.metrics.task.turns import Missing
+from laws.task import WORLD, Row
+from laws.worlds import Place
+
+ROWS = [
+    Row("d1", "[name] is lovely, call [phone]."),
+    Row("d1", "[name] is nice, call someone."),
+    Row("d2", "the code is [code], don't lose it.", 2),
+    Row("d3", None),
+    Row("d1", None, listed=True),
+]
+
+
+def value(metric: Metric[Any], rows: list[Row]) -> Estimate:
+    return metric.finish(Place(WORLD, rows).scored(metric, rows).state)[metric.name]
+
+
+def test_by_hand() -> None:
+    assert combined_score(60.0, 40.0, 18.5) == 68.5
+
+
+@pytest.mark.parametrize("missing", ["ignored", "failed"])
+def test_half_of_inform_and_success_plus_bleu(missing: Missing) -> None:
+    parts: list[Metric[Any]] = [Inform(missing=missing), Success(missing=missing), TaskBleu(missing=missing)]
+    inform, success, bleu = (value(metric, ROWS).mean for metric in parts)
+    assert 0 < success < inform
+    assert 0 < bleu < 100
+    found = value(Combined(missing=missing), ROWS)
+    assert found.mean == (inform + success) / 2 + bleu
+    assert found.corpus
+    assert (found.rows, found.scored) == (5, 3 if missing == "ignored" else 5)
+
+
+def test_without_a_response_there_is_none() -> None:
+    assert math.isnan(value(Combined(), [Row("d1", None, listed=True)]).mean)
+
+
+def test_bleu_is_counted_and_dialogues_are_judged_once() -> None:
+    place = Place(WORLD, ROWS)
+    batch = place.ready(Combined(), ROWS)
+    Combined().partial(batch)
+    kept = set(batch.kept)
+    for metric in (Inform(), Success(), TaskBleu()):
+        metric.partial(batch.only(metric.needs | metric.wants))
+    assert set(batch.kept) == kept
+
+
+def test_its_contributions_are_those_of_bleu_and_one_line_of_rates_per_dialogue() -> None:
+    contributions = Place(WORLD, ROWS).scored(Combined(), ROWS).contributions
+    bleu = Place(WORLD, ROWS).scored(TaskBleu(), ROWS).contributions
+    assert contributions["task-bleu/mwz22/ignored"] == bleu["task-bleu/mwz22/ignored"]
+    rates = contributions["task-rates/file/ignored/historical"]
+    assert rates.values.tolist() == [[1, 1, 1], [1, 1, 0], [1, 0, 0], [0, 0, 0], [1, 0, 0]]  # type: ignore[union-attr]
