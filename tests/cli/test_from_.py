@@ -62,8 +62,8 @@ def test_dialog_eval_on_one_file_says_what_is_missing(dialeval: Dialeval, respon
 def test_dialog_eval_settings_count(dialeval: Dialeval, responses: Path) -> None:
     seen = []
     for flags in ([], ["-t", "3.94"], ["--t", "3.94", "-s", "7"], ["--bleu_smoothing", "7"]):
-        plain = ["-ttt", str(HERE / "references.txt"), "-r", "responses/careful.txt"]
-        assert dialeval("from", "dialog-eval", *plain, *flags).returncode == 0
+        inputs = ["-ttt", str(HERE / "references.txt"), "-r", "responses/careful.txt"]
+        assert dialeval("from", "dialog-eval", *inputs, *flags).returncode == 0
         seen.append(figures((responses / "metrics.txt").read_text())["careful.txt"]["bleu-4"])
     plain, wide, both, smoothed = seen
     assert plain[:2] == wide[:2]

@@ -13,13 +13,13 @@ from dialeval.originals.dbdc import calc_distribution, jsd, majority_label, majo
 shares = st.lists(st.integers(0, 9), min_size=3, max_size=3).filter(any)
 
 
-def annotations(labels: str) -> list[dict[str, str]]:
+def annotated(labels: str) -> list[dict[str, str]]:
     return [{"breakdown": label} for label in labels]
 
 
 def test_shares() -> None:
-    assert calc_distribution(annotations("OOTTTXXXXX")) == [0.2, 0.3, 0.5]
-    assert calc_distribution(annotations("Oo?T")) == [0.5, 0.5, 0.0]
+    assert calc_distribution(annotated("OOTTTXXXXX")) == [0.2, 0.3, 0.5]
+    assert calc_distribution(annotated("Oo?T")) == [0.5, 0.5, 0.0]
     assert all(map(math.isnan, calc_distribution([])))
 
 
