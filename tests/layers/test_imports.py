@@ -40,7 +40,14 @@ def test_import_dialeval_loads_nothing_heavy() -> None:
 
 @pytest.mark.parametrize(
     "command",
-    [["--help"], ["score", "--help"], ["metrics", "--help"], ["lsdscc", "--help"], ["adem", "train", "--help"]],
+    [
+        ["--help"],
+        ["score", "--help"],
+        ["metrics", "--help"],
+        ["lsdscc", "--help"],
+        ["adem", "train", "--help"],
+        ["from", "dialog-eval", "--help"],
+    ],
 )
 def test_help_loads_nothing_heavy(command: list[str]) -> None:
     program = (

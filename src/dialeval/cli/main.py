@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from importlib import import_module
+from keyword import iskeyword
 
 import click
 
@@ -28,8 +29,9 @@ _COMMANDS = {
     "metrics": "List the metrics, or explain one.",
     "data": "Add, list, verify and remove data packs (word vectors).",
     "validate": "List every fault of every file.",
+    "from": "Take the flags of an original program: dialog-eval, mwzeval, lsdscc, dbdc.",
 }
-"""The one-line help of each command, which is the function of its name in the module of its name."""
+"""The one-line help of each command, which is the function of its name in the module of its name; `from` is `from_`."""
 
 
 class LazyGroup(click.Group):
@@ -41,7 +43,8 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _COMMANDS:
             return None
-        command: click.Command = getattr(import_module(f"dialeval.cli.{cmd_name}"), cmd_name)
+        name = f"{cmd_name}_" if iskeyword(cmd_name) else cmd_name
+        command: click.Command = getattr(import_module(f"dialeval.cli.{name}"), name)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

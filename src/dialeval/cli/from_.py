@@ -1,0 +1,128 @@
+"""`dialeval from PROGRAM`: the flags of an original program in, what it prints and writes out.
+
+Each command only hands its flags to the functions behind our own commands; docs/coming-from.md has the tables.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from dialeval.cli import options
+from dialeval.cli.output import json_bytes, print_warnings, printing_all_faults, say, show, write
+
+FLAGS = {"train": "-tns", "contexts": "-tts", "references": "-ttt", "embeddings": "-vv"}
+"""The inputs without which dialog-eval leaves metrics out."""
+_IN = click.Path()
+
+
+@options.examples(
+    "dialeval from dialog-eval -tns train.txt -tts contexts.txt -ttt references.txt -r responses/",
+    "dialeval from mwzeval --bleu --success --input predictions.json --output scores.json",
+    "dialeval from lsdscc hypotheses.txt -r groups.json",
+    "dialeval from dbdc -p data/ -o labels/ -t 0.5",
+)
+@click.group("from")
+def from_() -> None:
+    """Take the flags of an original program, and print and write what it does.
+
+    Name the program, then its flags as they are. Our own commands do more: score, multiwoz, lsdscc, breakdown.
+    """
+
+
+@options.examples(
+    "dialeval from dialog-eval -tns train.txt -tts contexts.txt -ttt references.txt -r responses/ -vv vectors.txt"
+)
+@from_.command("dialog-eval")
+@click.option("-tns", "--train_source", "train", type=_IN, help="Training text (source side), one text a line.")
+@click.option("-tts", "--test_source", "contexts", type=_IN, help="What each response answers.")
+@click.option("-ttt", "--test_target", "references", type=_IN, help="One reference per response.")
+@click.option("-r", "--test_responses", "responses", required=True, type=_IN, help="A response file, or a folder.")
+@click.option("-tv", "--text_vocab", "vocabulary", type=_IN, help="Known words, one a line.")
+@click.option("-vv", "--vector_vocab", "embeddings", type=_IN, help="A word and its numbers a line.")
+@click.option("-s", "--bleu_smoothing", "smoothing", type=click.IntRange(0, 7), default=4, help="Method for BLEU.")
+@click.option("-t", "--t", "t", type=float, default=1.97, help="Factor of the confidence t*std/sqrt(n).")
+def dialog_eval(responses: str, smoothing: int, **inputs: Any) -> None:
+    """Run code/main.py of dialog-eval: 17 metrics, written to metrics.txt beside the responses.
+
+    A file that is not given switches off the metrics that need it, and a line says which.
+    """
+    from dialeval.engine.evaluate import evaluate
+    from dialeval.reports.tables import METRICS_TXT, to_metrics_txt
+
+    run = evaluate(responses, settings={"bleu": {"smooth": smoothing}}, **inputs)
+    place = Path(responses)
+    write((place if place.is_dir() else place.parent) / "metrics.txt", to_metrics_txt(run).encode())
+    if skipped := [key for key in METRICS_TXT if key in run.skipped]:
+        missing = ", ".join(flag for name, flag in FLAGS.items() if inputs[name] is None)
+        say(f"not computed without {missing}: {', '.join(skipped)}")
+    print_warnings(run.warnings)
+
+
+@options.examples(
+    "dialeval from mwzeval --bleu --success --richness --input predictions.json --output scores.json",
+    "dialeval multiwoz domains -i predictions.json -o with-domains.json",
+)
+@from_.command()
+@click.option("-b", "--bleu", is_flag=True, help="BLEU.")
+@click.option("-s", "--success", is_flag=True, help="Inform and Success.")
+@click.option("-r", "--richness", is_flag=True, help="Lexical richness.")
+@click.option("-d", "--dst", is_flag=True, help="State tracking.")
+@click.option("-i", "--input", "predictions", required=True, type=_IN, help="Predictions.")
+@click.option("-o", "--output", type=options.FILE, default="evaluation_results.json", help="Where to write the scores.")
+@click.option("--data", help="Folder with the data, or `town`.  [default: the pack multiwoz]")
+@printing_all_faults
+def mwzeval(
+    predictions: str, output: Path, data: str | None, bleu: bool, success: bool, richness: bool, dst: bool
+) -> None:
+    """Run evaluate.py of the MultiWOZ evaluation: its output printed, and written as JSON.
+
+    Its add_slot_domains.py is `dialeval multiwoz domains`, with the same flags.
+    """
+    from dialeval.multiwoz import Evaluator
+
+    if not (bleu or success or richness or dst):
+        raise click.UsageError("say what to evaluate: --bleu, --success, --richness, --dst")
+    evaluator = Evaluator(bleu, success, richness, dst, data=data)
+    scores = evaluator.evaluate(predictions)
+    write(output, json_bytes(scores))
+    for name, values in scores.items():
+        if values is not None:
+            lines = [f"====== {name.upper()} ======", *(f"{key:<15}{value}" for key, value in values.items()), "", ""]
+            show("\n".join(lines))
+    print_warnings(evaluator.warnings)
+
+
+@options.examples("dialeval from lsdscc hypotheses.txt -r groups.json")
+@from_.command()
+@click.argument("hypothesis_file", type=_IN)
+@click.option("-r", "--reference_file", required=True, type=_IN, help="Reference groups, a JSON file.")
+@click.option("-e", "--eos", default="</s>", help="What stands between two hypotheses of a line.")
+def lsdscc(hypothesis_file: str, reference_file: str, eos: str) -> None:
+    """Run lsdscc_metrics.py of LSDSCC: MaxBLEU, MDS and PDS of HYPOTHESIS_FILE, a line each."""
+    from dialeval.lsdscc import HypothesisSet, ReferenceSet, compute_score_on_corpus
+
+    hypotheses = HypothesisSet.load_corpus(hypothesis_file, eos)
+    scores = compute_score_on_corpus(hypotheses, ReferenceSet.load_json_corpus(reference_file))
+    show(f"MaxBLEU: {scores.max_bleu:f}\nMDS: {scores.mds:f}\nPDS: {scores.pds:f}\n")
+
+
+@options.examples("dialeval from dbdc -p data/ -o labels/ -t 0.5")
+@from_.command()
+@click.option("-p", "data", required=True, type=_IN, help="Folder of *.log.json with the annotated dialogues.")
+@click.option("-o", "labels", required=True, type=_IN, help="Folder of *.labels.json with a detector's labels.")
+@click.option("-t", "threshold", type=float, default=0.0, help="Share from which on T or X is the reference.")
+@printing_all_faults
+def dbdc(data: str, labels: str, threshold: float) -> None:
+    """Run eval.py of the breakdown detection challenge: its lines, byte for byte.
+
+    What it evaluates is evaluated as it does, labels by position (`--match position --lenient` of our own command), and
+    what it passes over without a word is a warning.
+    """
+    from dialeval.breakdown import evaluate_breakdown, original
+
+    run = evaluate_breakdown(data, labels, threshold, match="position", lenient=True, anchors=False)
+    show(original(run))
+    print_warnings(run.warnings)

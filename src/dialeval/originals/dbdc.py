@@ -1,0 +1,46 @@
+"""The names of the challenge's eval.py (DBDC), for one turn; see `dialeval.breakdown` for whole files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from dialeval.core.arrays import Floats
+from dialeval.metrics.breakdown.distances import jensen_shannon, squared_error
+from dialeval.metrics.breakdown.reference import LABELS, hard_reference, lenient_reference, shares
+
+__all__ = ["calc_distribution", "jsd", "majority_label", "majority_label_lenient", "mse"]
+
+
+def calc_distribution(annotations: Iterable[Mapping[str, Any]]) -> list[float]:
+    """The shares of O, T and X among the annotations of a turn; NaN where there is none of these."""
+    given = [annotation["breakdown"] for annotation in annotations]
+    counts = np.array([[given.count(label) for label in LABELS]], np.float64)
+    return [float(share) for share in shares(counts)[0]]
+
+
+def majority_label(prob_o: float, prob_t: float, prob_x: float, threshold: float) -> str:
+    """The reference label of a turn: O, T or X."""
+    return LABELS[int(hard_reference(np.array([[prob_o, prob_t, prob_x]]), threshold)[0])]
+
+
+def majority_label_lenient(prob_o: float, prob_t: float, prob_x: float, threshold: float) -> str:
+    """The reference label of a turn with T and X as one: O_l or X_l."""
+    return LABELS[int(lenient_reference(np.array([[prob_o, prob_t, prob_x]]), threshold)[0])] + "_l"
+
+
+def jsd(p: Sequence[float], q: Sequence[float]) -> float:
+    """The Jensen-Shannon divergence of two distributions, in bits."""
+    with np.errstate(all="ignore"):  # 0 / 0 where both are 0
+        return float(jensen_shannon(_columns(p), _columns(q))[0])
+
+
+def mse(p: Sequence[float], q: Sequence[float]) -> float:
+    """The mean squared difference of two distributions."""
+    return float(squared_error(_columns(p), _columns(q))[0])
+
+
+def _columns(distribution: Sequence[float]) -> list[Floats]:
+    return [np.array([value], np.float64) for value in distribution]

@@ -1,0 +1,222 @@
+"""`dialeval from PROGRAM`: the flags of the originals, and what they print and write."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cli.conftest import Dialeval
+from dialeval import sample
+from dialeval.reports.tables import METRICS_TXT
+from golden.dialog_eval import existing
+
+HERE = sample.folder()
+TOWN = str(HERE / "town" / "predictions" / "patient.json")
+
+
+@pytest.fixture
+def responses(tmp_path: Path) -> Path:
+    return Path(shutil.copytree(HERE / "responses", tmp_path / "responses"))
+
+
+def figures(text: str) -> dict[str, dict[str, list[float]]]:
+    """A metrics.txt: file -> metric -> mean, deviation, confidence."""
+    head, *lines = text.splitlines()
+    keys = head.split()[1:]
+    rows = [line.split() for line in lines if line]
+    return {
+        name: {key: [float(part) for part in cell.split(",")] for key, cell in zip(keys, cells, strict=True)}
+        for name, *cells in rows
+    }
+
+
+def test_dialog_eval_writes_metrics_txt_beside_the_responses(dialeval: Dialeval, responses: Path) -> None:
+    inputs = ["-tns", "train", "-tts", "contexts", "-ttt", "references", "-vv", "vectors"]
+    flags = [part if part.startswith("-") else str(HERE / f"{part}.txt") for part in inputs]
+    first = dialeval("from", "dialog-eval", *flags, "-r", "responses")
+    assert (first.returncode, first.stdout, first.stderr) == (0, "", "written to responses/metrics.txt\n")
+    found = figures((responses / "metrics.txt").read_text())
+    assert list(found) == ["careful.txt", "chatty.txt", "generic.txt"]
+    assert all(tuple(row) == METRICS_TXT for row in found.values())
+    # what was written is no response file, and the long names are the short ones
+    long = dict(zip(inputs[::2], ["--train_source", "--test_source", "--test_target", "--vector_vocab"], strict=True))
+    again = dialeval("from", "dialog-eval", *(long.get(part, part) for part in flags), "--test_responses", "responses")
+    assert again.returncode == 0
+    assert figures((responses / "metrics.txt").read_text()) == found
+
+
+def test_dialog_eval_on_one_file_says_what_is_missing(dialeval: Dialeval, responses: Path) -> None:
+    done = dialeval("from", "dialog-eval", "-ttt", str(HERE / "references.txt"), "-r", "responses/careful.txt")
+    assert done.returncode == 0
+    (row,) = figures((responses / "metrics.txt").read_text()).values()
+    missing = [key for key in METRICS_TXT if "entropy" in key or "embedding" in key or key == "coherence"]
+    assert done.stderr.splitlines()[1:] == [f"not computed without -tns, -tts, -vv: {', '.join(missing)}"]
+    assert tuple(row) == tuple(key for key in METRICS_TXT if key not in missing)
+
+
+def test_dialog_eval_settings_count(dialeval: Dialeval, responses: Path) -> None:
+    seen = []
+    for flags in ([], ["-t", "3.94"], ["--t", "3.94", "-s", "7"], ["--bleu_smoothing", "7"]):
+        inputs = ["-ttt", str(HERE / "references.txt"), "-r", "responses/careful.txt"]
+        assert dialeval("from", "dialog-eval", *inputs, *flags).returncode == 0
+        seen.append(figures((responses / "metrics.txt").read_text())["careful.txt"]["bleu-4"])
+    plain, wide, both, smoothed = seen
+    assert plain[:2] == wide[:2]
+    assert wide[2] == pytest.approx(2 * plain[2])
+    assert both[:2] == smoothed[:2] != plain[:2]
+
+
+def test_dialog_eval_knows_the_words_of_the_vocabulary(dialeval: Dialeval, responses: Path, tmp_path: Path) -> None:
+    (tmp_path / "vocab.txt").write_text("the\n")
+    found = []
+    for flags in ([], ["-tv", "vocab.txt"], ["--text_vocab", "vocab.txt"]):
+        assert dialeval("from", "dialog-eval", "-r", "responses/careful.txt", *flags).returncode == 0
+        found.append(figures((responses / "metrics.txt").read_text())["careful.txt"]["distinct-1"][0])
+    assert found[0] > found[1] == found[2]
+
+
+@pytest.mark.golden
+def test_dialog_eval_golden(dialeval: Dialeval, shared_data: Path, tmp_path: Path) -> None:
+    folder = shared_data / "dialog-eval" / "dbdc3-en"
+    shutil.copytree(folder / "responses", tmp_path / "responses")
+    named = {"-tns": "train_source", "-tts": "test_source", "-ttt": "test_target", "-tv": "vocab", "-vv": "vectors"}
+    flags = [part for flag, name in named.items() for part in (flag, str(existing(folder / f"{name}.txt")))]
+    assert dialeval("from", "dialog-eval", *flags, "-r", "responses").returncode == 0
+    found = figures((tmp_path / "responses" / "metrics.txt").read_text())
+    golden = json.loads((folder / "golden.json").read_text())["responses"]
+    assert len(found) == len(golden)
+    for name, case in golden.items():
+        (expected,) = figures(case["metrics_txt"]).values()
+        row = found[f"{name}.txt"]
+        assert list(row) == list(expected)
+        for key, values in expected.items():
+            assert row[key] == pytest.approx(values, rel=1e-9, abs=1e-12), (name, key)
+
+
+def test_mwzeval_prints_and_writes(dialeval: Dialeval, tmp_path: Path) -> None:
+    flags = ["--bleu", "--success", "--richness", "--input", TOWN, "--data", "town"]
+    done = dialeval("from", "mwzeval", *flags, "--output", "out.json")
+    assert done.returncode == 0
+    written = json.loads((tmp_path / "out.json").read_text())
+    assert list(written) == ["bleu", "success", "richness"]
+    lines = done.stdout.splitlines()
+    assert [line for line in lines if "=" in line] == [f"====== {name.upper()} ======" for name in written]
+    assert f"inform         {written['success']['inform']}" in lines
+    assert f"msttr          {written['richness']['msttr']}" in lines
+    short = dialeval("from", "mwzeval", "-b", "-s", "-r", "-i", TOWN, "--data", "town")
+    assert short.stdout == done.stdout
+    assert json.loads((tmp_path / "evaluation_results.json").read_text()) == written
+
+
+def test_mwzeval_leaves_out_what_is_not_asked_for(dialeval: Dialeval, tmp_path: Path) -> None:
+    done = dialeval("from", "mwzeval", "-d", "-i", TOWN, "--data", "town", "-o", "out.json")
+    written = json.loads((tmp_path / "out.json").read_text())
+    assert [name for name, values in written.items() if values is not None] == ["dst"]
+    assert done.stdout.startswith("====== DST ======\njoint_accuracy ")
+
+
+@pytest.mark.golden
+def test_mwzeval_golden(dialeval: Dialeval, shared_data: Path, tmp_path: Path) -> None:
+    folder = shared_data / "multiwoz"
+    (tmp_path / "ubar.json").write_bytes(gzip.decompress((folder / "predictions" / "ubar.json.gz").read_bytes()))
+    done = dialeval("from", "mwzeval", "-b", "-s", "-r", "-i", "ubar.json", "--data", str(folder), "-o", "out.json")
+    assert done.returncode == 0
+    found: dict[str, Any] = json.loads((tmp_path / "out.json").read_text())
+    golden = json.loads((folder / "golden.json").read_text())["systems"]["ubar"]["outputs"]["as_shipped"]
+    assert found["success"] == golden["success"]
+    assert found["bleu"] == pytest.approx(golden["bleu"], abs=1e-6)
+    assert found["richness"] == pytest.approx(golden["richness"], abs=1e-9)
+
+
+def test_lsdscc_prints_three_lines(dialeval: Dialeval, tmp_path: Path) -> None:
+    (tmp_path / "groups.json").write_text('{"hi": {"1": ["hello"], "2": ["good day"]}}')
+    (tmp_path / "a.txt").write_text("hello </s> hello\n")
+    (tmp_path / "b.txt").write_text("hello ; hello\n")
+    done = dialeval("from", "lsdscc", "a.txt", "-r", "groups.json")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == "MaxBLEU: 1.000000\nMDS: 0.500000\nPDS: 0.500000\n"
+    for eos in ("-e", "--eos"):
+        assert dialeval("from", "lsdscc", "b.txt", "--reference_file", "groups.json", eos, ";").stdout == done.stdout
+
+
+@pytest.mark.golden
+@pytest.mark.parametrize("case", ["fake_hypo", "generic", "retrieval"])
+def test_lsdscc_golden(dialeval: Dialeval, shared_data: Path, case: str) -> None:
+    folder = shared_data / "lsdscc"
+    done = dialeval("from", "lsdscc", str(folder / f"{case}.txt.gz"), "-r", str(folder / "test.group.json.gz"))
+    golden = json.loads((folder / f"{case}.golden.json").read_text())["aligners"]["bleu"]["corpus"]
+    expected = {"MaxBLEU": golden["max_bleu"], "MDS": golden["mds"], "PDS": golden["pds"]}
+    assert done.stdout == "".join(f"{name}: {value:f}\n" for name, value in expected.items())
+
+
+def test_dbdc_matches_by_position_and_goes_on(dialeval: Dialeval, tmp_path: Path) -> None:
+    source = HERE / "breakdown"
+    flags = ["-p", str(source / "data"), "-o", "labels", "-t", "0.5"]
+    labels = Path(shutil.copytree(source / "keywords", tmp_path / "labels"))
+    plain = dialeval("from", "dbdc", *flags)
+    assert plain.returncode == 0
+    assert plain.stdout == dialeval("breakdown", *flags).stdout
+    assert dialeval("from", "dbdc", *flags[:-2]).stdout == dialeval("breakdown", *flags[:-2]).stdout != plain.stdout
+    path = next(labels.iterdir())
+    document = json.loads(path.read_text())
+    for turn in document["turns"]:
+        turn["turn-index"] += 100
+    path.write_text(json.dumps(document))
+    shifted = dialeval("from", "dbdc", *flags)
+    assert (shifted.returncode, shifted.stdout) == (0, plain.stdout)
+    assert "warning" in shifted.stderr
+    assert dialeval("breakdown", *flags).returncode == 2
+
+
+@pytest.mark.golden
+def test_dbdc_golden(dialeval: Dialeval, shared_data: Path, tmp_path: Path) -> None:
+    folder = shared_data / "dbdc"
+    shutil.unpack_archive(folder / "edge.tar.gz", tmp_path)
+    compared = 0
+    for case in json.loads((folder / "edge.golden.json").read_text())["cases"]:
+        if case["exit_code"] == 0:
+            done = dialeval("from", "dbdc", "-p", case["data"], "-o", case["labels"], "-t", case["threshold"])
+            assert (done.returncode, done.stdout) == (0, case["stdout"]), case["id"]
+            compared += 1
+    assert compared == 17
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["dialog-eval", "-ttt", "references.txt"], "Missing option '-r'"),
+        (["dialog-eval", "-r", "nowhere.txt"], "nowhere.txt: there is no such file"),
+        (["dialog-eval", "-r", "a.txt", "-ttt", "nowhere.txt"], "nowhere.txt: there is no such file"),
+        (["dialog-eval", "-r", "a.txt", "-s", "8"], "8 is not in the range"),
+        (["mwzeval", "-i", TOWN, "--data", "town"], "say what to evaluate"),
+        (["mwzeval", "-b"], "Missing option '-i'"),
+        (["mwzeval", "-b", "-i", "bad.json", "--data", "town"], "bad.json"),
+        (["lsdscc", "a.txt"], "Missing option '-r'"),
+        (["lsdscc", "-r", "bad.json"], "Missing argument 'HYPOTHESIS_FILE'"),
+        (["dbdc", "-p", "nowhere"], "Missing option '-o'"),
+        (["dbdc", "-p", "nowhere", "-o", "nowhere"], "nowhere"),
+        (["nlg-eval"], "No such command 'nlg-eval'"),
+    ],
+)
+def test_bad_input_is_one_clear_message_and_exit_2(
+    dialeval: Dialeval, tmp_path: Path, arguments: list[str], message: str
+) -> None:
+    (tmp_path / "a.txt").write_text("only one\n")
+    (tmp_path / "bad.json").write_text('{"town01": [{"response": null}]}')
+    done = dialeval("from", *arguments)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
+
+
+@pytest.mark.parametrize("program", ["dialog-eval", "mwzeval", "lsdscc", "dbdc"])
+def test_every_door_has_help_with_an_example(dialeval: Dialeval, program: str) -> None:
+    done = dialeval("from", program, "--help")
+    assert done.returncode == 0
+    assert f"dialeval from {program} " in done.stdout

@@ -1,0 +1,48 @@
+"""The stand-in for the functions of eval.py, against their definitions."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dialeval.originals.dbdc import calc_distribution, jsd, majority_label, majority_label_lenient, mse
+
+shares = st.lists(st.integers(0, 9), min_size=3, max_size=3).filter(any)
+
+
+def annotated(labels: str) -> list[dict[str, str]]:
+    return [{"breakdown": label} for label in labels]
+
+
+def test_shares() -> None:
+    assert calc_distribution(annotated("OOTTTXXXXX")) == [0.2, 0.3, 0.5]
+    assert calc_distribution(annotated("Oo?T")) == [0.5, 0.5, 0.0]
+    assert all(map(math.isnan, calc_distribution([])))
+
+
+@pytest.mark.parametrize(
+    ("share", "threshold", "label", "lenient"),
+    [
+        ((0.2, 0.3, 0.5), 0.5, "X", "X_l"),  # the example of the challenge's document
+        ((0.2, 0.3, 0.5), 0.6, "O", "X_l"),
+        ((0.2, 0.3, 0.5), 0.9, "O", "O_l"),
+        ((0.2, 0.5, 0.3), 0.0, "T", "X_l"),
+        ((0.5, 0.5, 0.0), 0.0, "O", "O_l"),
+    ],
+)
+def test_reference_labels(share: tuple[float, float, float], threshold: float, label: str, lenient: str) -> None:
+    assert majority_label(*share, threshold) == label
+    assert majority_label_lenient(*share, threshold) == lenient
+
+
+@given(shares, shares)
+def test_distances(left: list[int], right: list[int]) -> None:
+    p, q = ([number / sum(counts) for number in counts] for counts in (left, right))
+    middle = [(a + b) / 2 for a, b in zip(p, q, strict=True)]
+    parts = [sum(a * math.log2(a / m) for a, m in zip(each, middle, strict=True) if a > 0) for each in (p, q)]
+    assert jsd(p, q) == pytest.approx(sum(parts) / 2, abs=1e-12)
+    assert mse(p, q) == pytest.approx(sum((a - b) ** 2 for a, b in zip(p, q, strict=True)) / 3, abs=1e-12)
+    assert jsd(p[:2], p[:2]) == mse(p[:2], p[:2]) == 0
