@@ -48,6 +48,20 @@ def test_json_is_the_documented_run(dialeval: Dialeval) -> None:
     assert run["warnings"] == []
 
 
+@pytest.mark.parametrize("jobs", [[], ["--jobs", "2"]])
+def test_which_words_are_known(dialeval: Dialeval, tmp_path: Path, jobs: list[str]) -> None:
+    """`a.txt` holds one, two, three and four; all that are unknown are one word."""
+    write(tmp_path, train="one\n", vectors="3 2\none 1 0\ntwo 0.5 1\n\nthree 2 1\n")
+    means, warnings = {}, []
+    for choice in ([], ["--known-words", "listed"], ["--known-words", "vectors"]):
+        given = ["--train", "train.txt", "--vectors", "vectors.txt", "-m", "distinct-1", "-f", "json"]
+        done = dialeval("score", "a.txt", *given, *choice, *jobs)
+        means[" ".join(choice[1:])] = json.loads(done.stdout)["systems"]["a"]["metrics"]["distinct-1"]["mean"]
+        warnings.append(done.stderr)
+    assert means == {"": 2 / 4, "listed": 2 / 4, "vectors": 4 / 4}
+    assert all("vectors.txt: 1 odd line, the first is 4; left out: 1 blank" in said for said in warnings)
+
+
 @pytest.mark.parametrize(("format_", "sign"), [("md", "| length"), ("latex", r"\toprule"), ("metrics-txt", "length")])
 def test_other_formats(dialeval: Dialeval, format_: str, sign: str) -> None:
     done = dialeval("score", "a.txt", "-m", "length", "-f", format_)

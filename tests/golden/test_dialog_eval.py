@@ -5,10 +5,12 @@ The files where the original dies or differs on purpose are named in `dialog_eva
 
 from __future__ import annotations
 
+import gzip
 import json
 import math
 import shutil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -209,6 +211,35 @@ def test_the_table_of_a_directory_is_the_originals(dialog_eval: Path, tmp_path: 
                 [float(number) for number in field.split(",")] if field else [] for field in (found, expected)
             )
             assert one == pytest.approx(other, rel=CLOSE, abs=CLOSE)
+
+
+@pytest.mark.parametrize("listed_by", ["train", "vocab.txt", "vocab.npy"])
+@pytest.mark.parametrize("vectors", ["cc.en.300.vec.gz", "vocab.npy"])
+def test_of_a_file_with_many_words_those_of_the_vocabulary_are_known(
+    dialog_eval: Path, tmp_path: Path, listed_by: str, vectors: str
+) -> None:
+    """The original cuts a fastText file to its vocabulary, and takes what it wrote of it (`vocab.npy`) again."""
+    folder = dialog_eval / "wide-vectors"
+    (tmp_path / "vocab.npy").write_bytes(gzip.decompress((folder / "vocab.npy.gz").read_bytes()))
+    given: dict[str, Any] = {
+        "references": folder / "test_target.txt",
+        "contexts": folder / "test_source.txt",
+        "train": folder / "train_source.txt.gz",
+        "vocabulary": {"train": None, "vocab.txt": folder / "vocab.txt"}.get(listed_by, tmp_path / "vocab.npy"),
+        "embeddings": tmp_path / vectors if vectors == "vocab.npy" else folder / vectors,
+    }
+    run = dialeval.evaluate({"ubar.txt": folder / "responses" / "ubar.txt"}, **given)
+    assert not run.warnings
+    ours, theirs = (table_of(text) for text in (to_metrics_txt(run), (folder / "metrics.txt").read_text()))
+    assert ours[0] == theirs[0]
+    assert len(ours) == len(theirs) == 2
+    for key, found, expected in zip(KEYS, ours[1][1:-1], theirs[1][1:-1], strict=True):
+        one, other = ([float(number) for number in field.split(",")] for field in (found, expected))
+        assert one == pytest.approx(other, rel=CLOSE, abs=CLOSE), key
+    result = dialeval.evaluate(folder / "responses" / "ubar.txt", **given, known_words="vectors")["ubar"]
+    wide = vectors != "vocab.npy"
+    assert (result["distinct-1"].mean > run["ubar.txt"]["distinct-1"].mean) == wide
+    assert (result["distinct-1"].signature == run["ubar.txt"]["distinct-1"].signature) != wide
 
 
 def evaluated(responses: Path, folder: Path) -> Run:

@@ -18,6 +18,7 @@ from dialeval.core.errors import DataError, SettingError
 from dialeval.resources import cache as caching
 from dialeval.resources import packs, vector_text, vectorstore
 from dialeval.resources.embeddings import WordVectors, load_embeddings
+from dialeval.resources.vector_oddities import Findings
 from dialeval.resources.vectorstore import Embeddings
 
 TEXT = "the 0.1 0.2\nof 3 4\nthe 0.5 0.6\nzero 0 0\n"
@@ -42,9 +43,9 @@ def parses(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     seen: list[Path] = []
     read = vector_text.read_text
 
-    def counted(path: Path) -> Iterator[vectorstore.WordRows]:
+    def counted(path: Path, findings: Findings) -> Iterator[vectorstore.WordRows]:
         seen.append(path)
-        yield from read(path)
+        yield from read(path, findings)
 
     monkeypatch.setattr(vector_text, "read_text", counted)
     return seen
@@ -185,8 +186,8 @@ def test_a_cache_that_may_only_be_read(tmp_path: Path, parses: list[Path], monke
 
 
 def test_faulty_file_leaves_nothing(tmp_path: Path, cache: Path) -> None:
-    path = settled(tmp_path / "v.txt", "the 1 2\n\nof 3 4\n")
-    with pytest.raises(DataError, match=r"v\.txt:2: blank line"):
+    path = settled(tmp_path / "v.txt", "the 1 2\nto x 2\nof 3 4\n")
+    with pytest.raises(DataError, match=r"v\.txt:2: 'x' is not a finite number"):
         load(path)
     assert list((cache / "vectors").iterdir()) == []
 
@@ -195,8 +196,8 @@ def test_a_file_that_changes_meanwhile_is_refused(tmp_path: Path, monkeypatch: p
     path = settled(tmp_path / "v.txt", TEXT)
     read = vector_text.read_text
 
-    def meddle(source: Path) -> Iterator[vectorstore.WordRows]:
-        yield from read(source)
+    def meddle(source: Path, findings: Findings) -> Iterator[vectorstore.WordRows]:
+        yield from read(source, findings)
         settled(path, TEXT + "more 1 2\n", age=1)
 
     monkeypatch.setattr(vector_text, "read_text", meddle)
@@ -213,6 +214,29 @@ def test_digest_is_that_of_the_content(tmp_path: Path) -> None:
     assert load(tmp_path / "w.npy").digest == text
     assert load(settled(tmp_path / "x.txt", TEXT.replace("0.6", "0.7"))).digest != text
     assert load(settled(tmp_path / "y.txt", TEXT.replace("zero", "null"))).digest != text
+
+
+def test_an_odd_line_changes_no_digest_and_its_warning_stays(tmp_path: Path, parses: list[Path]) -> None:
+    path = settled(tmp_path / "odd.txt", TEXT + "\n")
+    first, again = load(path), load(path)
+    assert len(parses) == 1
+    assert first.warnings == again.warnings == ("odd.txt: 1 odd line, the first is 5; left out: 1 blank",)
+    sound = load(settled(tmp_path / "v.txt", TEXT))
+    assert sound.warnings == ()
+    assert sound.digest == first.digest
+
+
+def test_an_npy_that_is_text_is_read_as_text(tmp_path: Path) -> None:
+    """dialog-eval writes the vectors of its vocabulary into a text file called `vocab.npy`, beside `vocab.txt`."""
+    settled(tmp_path / "vocab.txt", "the\nof\nzero\n")
+    assert load(settled(tmp_path / "vocab.npy", TEXT)).words() == ["of", "the", "zero"]
+    (tmp_path / "vocab.npy.gz").write_bytes(gzip.compress(TEXT.encode()))
+    assert load(tmp_path / "vocab.npy.gz").words() == ["of", "the", "zero"]
+
+
+def test_which_files_have_a_header(tmp_path: Path) -> None:
+    assert not load(settled(tmp_path / "a.txt", TEXT)).header
+    assert load(settled(tmp_path / "b.txt", "4 2\n" + TEXT)).header
 
 
 def test_pickled_as_a_place(tmp_path: Path) -> None:

@@ -177,6 +177,12 @@ resources = together(
     ),
     click.option("--vectors", "embeddings", help="Word vectors: a file, an installed data pack, or wordllama."),
 )
+known_words = click.option(
+    "--known-words",
+    type=click.Choice(["listed", "vectors"]),
+    help="Whether words with a vector that are not in the vocabulary are known too.  [default: listed if the vector "
+    "file has a header line, as in dialog-eval]",
+)
 confidence = together(
     click.option("-t", "t", type=float, help="Factor of the confidence t*std/sqrt(n).  [default: 1.97]"),
     click.option(

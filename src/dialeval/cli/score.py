@@ -55,6 +55,7 @@ class Scaling:
 )
 @options.contexts
 @options.resources
+@options.known_words
 @click.option(
     "--judge", type=click.Path(file_okay=False), help="Folder of a judge for adem.  [default: the shipped one]"
 )

@@ -20,7 +20,7 @@ from dialeval.data.shards.sources import find_sources, memory_sources
 from dialeval.engine.folding import BATCH_ROWS, Options, Progress, run_sources
 from dialeval.engine.job import Engine
 from dialeval.engine.plan import Asked, Settings, planner
-from dialeval.engine.resources import Resources
+from dialeval.engine.resources import Resources, WordChoice
 
 
 @dataclass(frozen=True)
@@ -69,6 +69,7 @@ def evaluate(
     train: Any = None,
     vocabulary: Any = None,
     embeddings: Any = None,
+    known_words: WordChoice | None = None,
     judge: Any = None,
     metrics: Asked = None,
     settings: Settings | None = None,
@@ -98,7 +99,9 @@ def evaluate(
     `responses` are then several per query: a list of lists, or files with `eos` between them. `Run.details` says where
     each of them landed, unless `alignments` is False.
     `train`: the training text (source side), one text a line; `vocabulary`: known words, one a line, else those of the
-    training text; `embeddings`: word vectors, a file or the name of an installed pack.
+    training text; `embeddings`: word vectors, a file or the name of an installed pack. `known_words`: whether words
+    with a vector that are not in the vocabulary are known too, "vectors", or not, "listed"; None: "listed" for a vector
+    file with a header line, as in dialog-eval.
     `judge`: the folder of a judge for `adem` that `dialeval adem train` wrote, else the shipped one.
     `metrics`: names, families, metric objects; None: all that the inputs allow, the others being listed in
     `Run.skipped`. `settings` changes the defaults of a family (`{"bleu": {"smooth": 7}}`), `fields` maps our field
@@ -117,7 +120,7 @@ def evaluate(
     `output`: a folder to save the run in, with `details`. `threads`: how many to use, one per core unless given.
     """
     inputs = Inputs(responses, references, contexts, reference_groups, fields, eos)
-    resources = Resources(train, vocabulary, embeddings, judge)
+    resources = Resources(train, vocabulary, embeddings, judge, known_words)
     plans = planner(metrics, settings)
     options = Options(t, confidence, batch_rows, threads, engine, progress, output, items, resume, chunk_bytes)
     if inputs.in_many_files or shards or engine is not None or resume is not None or not items:

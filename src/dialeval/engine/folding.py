@@ -31,7 +31,7 @@ from dialeval.engine.finishing import FinishedSystem, finish_systems, item_block
 from dialeval.engine.items import DiskItems, ItemStore, MemoryItems
 from dialeval.engine.job import ChunkResult, Engine, FactValues, Job, Stage, StateSums, System, SystemState
 from dialeval.engine.plan import Plan, Planner
-from dialeval.engine.resources import Resources
+from dialeval.engine.resources import Resources, resource_warnings
 from dialeval.engine.threads import Threads
 from dialeval.text.vocabulary import Vocabulary
 
@@ -136,7 +136,7 @@ def run_sources(
         systems = finish_systems(planner, job, sources, fold.run(), store, frozenset(opened))
         results = {name: system.result(factor) for name, system in systems.items()}
         torn = [line for name, result in results.items() for line in torn_dialogues(name, result)]
-        run = Run(results, __version__, (*warnings, *torn), dict(details or {}))
+        run = Run(results, __version__, (*warnings, *resource_warnings(opened), *torn), dict(details or {}))
         if options.output is not None and not in_memory:
             run.save(options.output, item_blocks(systems, chunks, store) if options.items else None)
     return Evaluation(run, systems)

@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args
 
 from dialeval.core.columns import TextColumn
 from dialeval.core.errors import DataError, Fault, SettingError
@@ -17,6 +18,12 @@ from dialeval.core.needs import Need
 from dialeval.data.rows.fields import kind_of
 from dialeval.data.rows.reading import read_texts
 from dialeval.text.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from dialeval.resources.vectorstore import Embeddings
+
+WordChoice: TypeAlias = Literal["listed", "vectors"]
+"""Whether words with a vector that are not listed are unknown, or known too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +35,7 @@ class Resources:
     embeddings: Any = None
     judge: Any = None
     """A folder, or a judge that travels as the place where it lies."""
+    known_words: WordChoice | None = None
     ready: Mapping[Need, Any] | None = None
     """Resources that are open, by need, for evaluations that use none of the others."""
     digests: Mapping[Need, str] = field(default_factory=dict)
@@ -37,7 +45,7 @@ class Resources:
         """The resources over the words of a vocabulary; a DataError where one is not what it should be."""
         if self.ready is not None:
             return dict(self.ready)
-        opened = open_resources(vocabulary, self.train, self.vocabulary, self.embeddings, self.judge)
+        opened = open_resources(vocabulary, self.train, self.vocabulary, self.embeddings, self.judge, self.known_words)
         for need, digest in self.digests.items():
             if opened[need].digest != digest:
                 where = getattr(self, need.argument, None) or self.train or self.embeddings
@@ -57,28 +65,44 @@ class Resources:
 
 
 def open_resources(
-    shared: Vocabulary, train: Any = None, vocabulary: Any = None, embeddings: Any = None, judge: Any = None
+    shared: Vocabulary,
+    train: Any = None,
+    vocabulary: Any = None,
+    embeddings: Any = None,
+    judge: Any = None,
+    known_words: WordChoice | None = None,
 ) -> dict[Need, Any]:
     """The resources that are given, over the words of the evaluation.
 
-    The known words are those that are listed, else those of the training text, and in any case those with a vector.
-    Where neither is given, no word is unknown and there is no such resource. The judge is the shipped one unless
-    another is given, if its encoder is installed; it is opened when something asks for it.
+    The listed words are those of the vocabulary, else those of the training text. With `known_words="listed"` no other
+    word is known, nor has a vector; with "vectors" words with a vector are known too. Unless it is said, the vector
+    file decides as in dialog-eval: one with a header (fastText, word2vec) is a collection for any text, of which the
+    original keeps the listed words; one without is what the original made for a vocabulary, and it takes all of it.
+    Where nothing is listed, the words with a vector are known; without vectors either, no word is unknown and there is
+    no such resource.
+
+    The judge is the shipped one unless another is given, if its encoder is installed; it is opened when something asks
+    for it.
     """
     from dialeval.metrics.learned.judge import LazyJudge
     from dialeval.resources.embeddings import load_embeddings
-    from dialeval.resources.words import KnownWords, TrainText, VectorTable, all_words, listed_words
+    from dialeval.resources.words import KnownWords, TrainText, VectorTable, all_words
 
+    if known_words not in (None, *get_args(WordChoice)):
+        raise SettingError(f"known_words is one of {', '.join(get_args(WordChoice))}, not {known_words!r}")
     resources: dict[Need, Any] = {}
-    if embeddings is not None:
-        vectors = embeddings if hasattr(embeddings, "vectors_for") else load_embeddings(embeddings)
-        resources[Need.EMBEDDINGS] = VectorTable(shared, vectors)
     texts = train_texts(train)
     listed = None
     if vocabulary is not None:
-        listed = listed_words(read_texts(vocabulary, Need.CONTEXT).values)
+        listed = _vocabulary(vocabulary)
     elif texts is not None:
         listed = all_words(texts)
+    elif known_words == "listed":
+        raise SettingError("known_words='listed' needs a list of words; pass vocabulary= or train=")
+    if embeddings is not None:
+        vectors = embeddings if hasattr(embeddings, "vectors_for") else load_embeddings(embeddings)
+        only_listed = known_words == "listed" or (known_words is None and getattr(vectors, "header", False))
+        resources[Need.EMBEDDINGS] = VectorTable(shared, vectors, listed if only_listed else None)
     if Need.EMBEDDINGS in resources or listed is not None:
         known = KnownWords(shared, listed, resources.get(Need.EMBEDDINGS))
         resources[Need.VOCABULARY] = known
@@ -87,6 +111,22 @@ def open_resources(
     if judge is not None or lacking(Need.JUDGE) is None:
         resources[Need.JUDGE] = judge if hasattr(judge, "score") else LazyJudge(judge)
     return resources
+
+
+def resource_warnings(opened: Mapping[Need, Any]) -> tuple[str, ...]:
+    """What a user should know about the files of the resources."""
+    vectors = opened.get(Need.EMBEDDINGS)
+    return () if vectors is None else tuple(vectors.warnings)
+
+
+def _vocabulary(source: Any) -> Vocabulary:
+    """The words of a list; of a vector file such as the `vocab.npy` of dialog-eval, those that have a vector there."""
+    from dialeval.resources.embeddings import load_embeddings
+    from dialeval.resources.words import listed_words
+
+    if isinstance(source, str | os.PathLike) and os.fspath(source).lower().endswith((".npy", ".npy.gz", ".npy.zst")):
+        return Vocabulary(cast("Embeddings", load_embeddings(Path(source))).words())
+    return listed_words(read_texts(source, Need.CONTEXT).values)
 
 
 def train_texts(train: Any) -> TextColumn | None:

@@ -3,7 +3,8 @@
 `load_embeddings` takes
 
 - a text file (GloVe, word2vec text, fastText `.vec`; also `.gz`, `.zst`): see `vector_text`;
-- `x.npy` with its vocabulary beside it, or a word2vec `.bin`: see `vector_binary`;
+- `x.npy` with its vocabulary beside it, or a word2vec `.bin`: see `vector_binary`; an `.npy` that is text, such as the
+  `vocab.npy` of dialog-eval, is read as text;
 - the name of an installed data pack, `glove-6b`, or of one of its files, `glove-6b/glove.6B.100d.txt`: see `packs`;
 - `wordllama`, a table of word pieces inside a Python package: see `subwords`.
 
@@ -28,7 +29,11 @@ from dialeval.core.errors import DataError, Fault, SettingError
 from dialeval.resources import vector_binary, vector_text
 from dialeval.resources.packs import PACK_SOURCES, installed_pack
 from dialeval.resources.subwords import WORDLLAMA, Subwords
+from dialeval.resources.vector_oddities import Findings
 from dialeval.resources.vectorstore import Embeddings, WordRows, stored
+
+_BEGINNING = 1 << 12
+_NUMPY = b"\x93NUMPY"
 
 
 class WordVectors(Protocol):
@@ -89,13 +94,21 @@ def _from_file(path: Path, name: str) -> Embeddings:
         raise DataError(Fault(str(path), None, "must not be read", "give yourself the right to read it")) from error
 
 
-def _reader(path: Path) -> tuple[list[Path], npt.DTypeLike, Iterator[WordRows]]:
-    """The files that make up a source, the type of its numbers, and a generator that reads it."""
+def _reader(path: Path) -> tuple[list[Path], npt.DTypeLike, Iterator[WordRows], Findings]:
+    """The files of a source, the type of its numbers, a generator that reads it, and what that fills in."""
+    findings = Findings()
     plain = path.with_suffix("") if path.suffix.lower() in vector_text.COMPRESSIONS else path
-    if path.suffix.lower() == ".npy":
+    if path.suffix.lower() == ".npy" and not _is_text(path):
         vocabulary = vector_binary.vocabulary_beside(path)
         dtype = vector_binary.open_matrix(path).dtype
-        return [path, vocabulary], dtype, vector_binary.read_matrix(path, vocabulary)
+        return [path, vocabulary], dtype, vector_binary.read_matrix(path, vocabulary, findings), findings
     if plain.suffix.lower() == ".bin":
-        return [path], np.float32, vector_binary.read_word2vec(path)
-    return [path], np.float64, vector_text.read_text(path)
+        return [path], np.float32, vector_binary.read_word2vec(path, findings), findings
+    return [path], np.float64, vector_text.read_text(path, findings), findings
+
+
+def _is_text(path: Path) -> bool:
+    """Whether the beginning of a file is neither a NumPy array nor other binary data."""
+    with path.open("rb") as stream:
+        beginning = stream.read(_BEGINNING)
+    return bool(beginning.strip()) and not beginning.startswith(_NUMPY) and b"\0" not in beginning

@@ -4,11 +4,12 @@ A line is a word and its numbers, with ASCII white space between them. The last 
 what stands before them is the word: a word may hold blanks (`. . .` in GloVe) and any other Unicode space. Numbers are
 read as float64, exactly as `float` reads them. Of two lines with the same word the later counts.
 
-A first line of two whole numbers is a header, `words dimension`, and must be true. Without one the dimension is
-that of most of the first lines, so that neither `. . .` nor a broken line in first place decides it.
+A first line of two whole numbers is a header, `words dimension`. Without one the dimension is that of most of the
+first lines, so that neither `. . .` nor a broken line in first place decides it.
 
-Every fault of a file is listed: a blank line, a line with too few or too many numbers, a field that is not a finite
-number, a word that is not UTF-8.
+A few odd lines are read around (`vector_oddities`): blank lines, lines without a word, words that are not UTF-8, words
+such as `windows 95`. Faults refuse the file, and every one is listed: a line with too few numbers, a field that is not
+a finite number, odd lines where they are many.
 """
 
 from __future__ import annotations
@@ -21,12 +22,13 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import BinaryIO, NamedTuple, cast
 
 import numpy as np
 
 from dialeval.core.arrays import Floats
 from dialeval.core.errors import DataError, Fault
+from dialeval.resources.vector_oddities import JOINED, Findings, Oddity, not_utf8
 from dialeval.resources.vectorstore import WordRows
 
 BLOCK_BYTES = 1 << 24
@@ -52,6 +54,8 @@ class Layout:
     """Number of words that the header promises; None without a header."""
     longest: int
     """Most fields of any of the first lines below a header; 0 without one."""
+    start: int = 0
+    """Where the lines with words begin."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +74,7 @@ class Parsed:
     words: list[bytes]
     vectors: Floats
     faults: list[Fault]
+    odd: list[tuple[int, Oddity]]
 
 
 def open_stream(path: Path) -> BinaryIO:
@@ -88,7 +93,7 @@ def read_chunk(stream: BinaryIO, size: int, where: str) -> bytes:
         raise DataError(Fault(where, None, f"cannot be read: {error}", "get the file again")) from error
 
 
-def read_text(path: Path) -> Iterator[WordRows]:
+def read_text(path: Path, findings: Findings) -> Iterator[WordRows]:
     """All words and vectors in file order; DataError with every fault at the end."""
     where = str(path)
     with open_stream(path) as stream:
@@ -98,25 +103,35 @@ def read_text(path: Path) -> Iterator[WordRows]:
         if 0 < layout.longest <= layout.dimension:  # no memory is reserved because a header says so
             what = f"the header promises {layout.dimension} numbers a word, but the lines have fewer"
             raise DataError(Fault(where, 1, what, "get the whole file, or correct the header"))
-        if layout.words is not None:
-            first = Block(first.data[first.data.find(b"\n") + 1 or len(first.data) :], 2)
-        count = 0
+        findings.header = layout.words is not None
+        first = Block(first.data[layout.start :], 1 + first.data.count(b"\n", 0, layout.start))
+        count = joined = 0
         faults: list[Fault] = []
         for parsed in _parsed(chain([first], blocks), layout.dimension, where, len(first.data) >= KERNEL_BYTES):
             count += len(parsed.words)
+            joined += sum(kind == JOINED for _, kind in parsed.odd)
             faults.extend(parsed.faults)
+            findings.odd.extend(parsed.odd)
             if not faults:
                 yield parsed.words, parsed.vectors
-            if len(faults) >= MOST_FAULTS:
+            if len(faults) >= MOST_FAULTS or (len(findings.odd) >= MOST_FAULTS and findings.too_many(count - joined)):
                 what = "reading stopped after so many faults"
-                raise DataError([*faults, Fault(where, None, what, "check that these are word vectors")])
-    if layout.words not in (None, count):
-        what = f"the header promises {layout.words} words, but {count} lines follow"
-        faults.append(Fault(where, 1, what, "get the whole file, or correct the header"))
-    if not count and not faults:
-        faults.append(Fault(where, None, "holds no word vectors", "give a file with one word and its numbers a line"))
+                stopped = Fault(where, None, what, "check that these are word vectors")
+                raise DataError([*_in_order(faults, findings, where), stopped])
+    if faults or findings.too_many(count - joined):
+        faults = _in_order(faults, findings, where)
+    elif not count:
+        faults = [Fault(where, None, "holds no word vectors", "give a file with one word and its numbers a line")]
+    if layout.words is not None and count:
+        lines = count + sum(kind not in ("blank", JOINED) for _, kind in findings.odd)
+        if untrue := findings.promised(layout.words, lines):
+            faults.append(Fault(where, 1, untrue, "get the whole file, or correct the header"))
     if faults:
         raise DataError(faults)
+
+
+def _in_order(faults: list[Fault], findings: Findings, where: str) -> list[Fault]:
+    return sorted([*faults, *findings.faults(where)], key=lambda fault: fault.line or 0)
 
 
 def _parsed(blocks: Iterable[Block], dimension: int, where: str, compiled: bool) -> Iterator[Parsed]:
@@ -155,16 +170,24 @@ def _blocks(stream: BinaryIO, where: str) -> Iterator[Block]:
 
 def find_layout(beginning: bytes) -> Layout:
     """The dimension, from the header or from most of the first lines."""
-    lines = [line.split() for line in beginning.split(b"\n", _VOTING_LINES + 1)[:_VOTING_LINES]]
+    start = len(beginning) - len(beginning.lstrip())
+    start = beginning.rfind(b"\n", 0, start) + 1  # blanks before a first word are left to the line
+    texts = beginning[start:].split(b"\n", _VOTING_LINES + 1)[:_VOTING_LINES]
+    lines = [line.split() for line in texts]
     head, *others = lines
     if len(head) == 2 and all(field.isdigit() and len(field) <= _HEADER_DIGITS for field in head):
         words, dimension = map(int, head)
-        # "1984 7" may also be a word with a vector of one number; then the next line looks alike.
-        if dimension and (dimension == 1 or not others or len(others[0]) != 2):
-            return Layout(dimension, words, max(map(len, others), default=0))
-    votes = Counter(_trailing_numbers(fields) for fields in lines)
+        # "1984 7" may also be a word with a vector of one number; then most of the next lines look alike.
+        alike = [len(fields) == 2 for fields in others if fields]
+        if dimension and (dimension == 1 or 2 * sum(alike) <= len(alike)):
+            after = beginning.find(b"\n", start) + 1 or len(beginning)
+            return Layout(dimension, words, max(map(len, others), default=0), after)
+    # A line that begins with a blank may lack its word, and then one of its numbers would be taken for it.
+    begun = [fields for text, fields in zip(texts, lines, strict=True) if not text[:1].isspace()]
+    votes = Counter(_trailing_numbers(fields) for fields in begun or lines)
     del votes[0]
-    return Layout(votes.most_common(1)[0][0] if votes else 1, None, 0)
+    # Of equally many votes the smaller dimension is right: a word may end in a number, a number is no part of a word.
+    return Layout(max(votes, key=lambda dimension: (votes[dimension], -dimension), default=1), None, 0)
 
 
 def _trailing_numbers(fields: list[bytes]) -> int:
@@ -193,35 +216,52 @@ def parse_block(block: Block, dimension: int, where: str, compiled: bool) -> Par
     spans = zip(starts.tolist(), np.maximum(word_ends, starts).tolist(), strict=True)
     words = [block.data[start:end] for start, end in spans]
     faults: list[Fault] = []
+    odd: dict[int, Oddity] = {}
     for row in np.flatnonzero(word_ends < 0).tolist():
         try:
-            words[row], vectors[row] = parse_line(block.data[starts[row] : ends[row]], dimension)
+            line = parse_line(block.data[starts[row] : ends[row]], dimension)
         except _LineError as error:
             faults.append(Fault(where, block.first_line + row, *error.args))
-    faults.extend(not_utf8(words, block.first_line, where))
-    return Parsed(words, vectors, sorted(faults, key=lambda fault: fault.line or 0))
+            continue
+        if line.odd is not None:
+            odd[row] = line.odd
+        if line.numbers is not None:
+            words[row], vectors[row] = line.word, line.numbers
+    odd |= dict.fromkeys(not_utf8(words), "with a word that is not UTF-8")
+    left_out = [row for row, kind in odd.items() if kind != JOINED]
+    if left_out:
+        kept = np.delete(np.arange(len(words)), left_out)
+        words, vectors = [words[row] for row in kept.tolist()], vectors[kept]
+    return Parsed(words, vectors, faults, [(block.first_line + row, odd[row]) for row in sorted(odd)])
 
 
 class _LineError(Exception):
     """What is wrong with a line, and what would mend it."""
 
 
-def parse_line(line: bytes, dimension: int) -> tuple[bytes, list[float]]:
+class Line(NamedTuple):
+    """A line of a file; one without numbers is left out."""
+
+    word: bytes
+    numbers: list[float] | None
+    odd: Oddity | None
+
+
+def parse_line(line: bytes, dimension: int) -> Line:
     """The word and the numbers of one line: the definition that the kernel follows."""
     before, *fields = line.strip().rsplit(None, dimension) or [b""]
     if not before:
-        raise _LineError("blank line", "take the line out")
-    extra = 0
+        return Line(b"", None, "blank")
     if len(fields) == dimension:
         numbers = _to_floats(fields)
-        if numbers is None:
-            wrong = next(field for field in fields if _to_floats([field]) is None)
-            shown = wrong[:40].decode(errors="replace")
-            raise _LineError(f"{shown!r} is not a finite number", "correct the number, or take the line out")
-        extra = _trailing_numbers(before.split())
-        if not extra:
-            return before, numbers
-    what = f"{len(fields) + extra} numbers where {dimension} are expected"
+        if numbers is not None:
+            return Line(before, numbers, JOINED if _trailing_numbers(before.split()) else None)
+        wrong = next(field for field in fields if _to_floats([field]) is None)
+        shown = wrong[:40].decode(errors="replace")
+        raise _LineError(f"{shown!r} is not a finite number", "correct the number, or take the line out")
+    if len(fields) == dimension - 1 and line[:1].isspace() and _to_floats([before, *fields]) is not None:
+        return Line(b"", None, "without a word")
+    what = f"{len(fields)} numbers where {dimension} are expected"
     raise _LineError(what, f"give every word {dimension} numbers, or take the line out")
 
 
@@ -233,22 +273,3 @@ def _to_floats(fields: list[bytes]) -> list[float] | None:
         return None
     # Python takes underscores between digits; no vector file means a number by them.
     return numbers if all(map(math.isfinite, numbers)) and b"_" not in b"".join(fields) else None
-
-
-def not_utf8(words: list[bytes], first_line: int, where: str) -> list[Fault]:
-    """A fault for each word that is not UTF-8."""
-    if _is_utf8(b"\n".join(words)):
-        return []
-    return [
-        Fault(where, line, f"the word {word!r} is not UTF-8", "convert the file to UTF-8")
-        for line, word in enumerate(words, first_line)
-        if not _is_utf8(word)
-    ]
-
-
-def _is_utf8(text: bytes) -> bool:
-    try:
-        text.decode()
-    except UnicodeDecodeError:
-        return False
-    return True

@@ -4,7 +4,7 @@ An *entry* is a folder named after the SHA-256 of the source's bytes; it never c
 
 - `matrix.bin`: the vectors, row by row, little-endian;
 - `words.bin`, `offsets.npy`, `hashes.npy`, `rows.npy`: the arrays of `WordTable`;
-- `entry.json`: shape, type and content digest, written last.
+- `entry.json`: shape, type, content digest and what the reader found beside the vectors, written last.
 
 A *note* per source remembers its size, its time of change and that SHA-256, so that a second load reads nothing of the
 source. Where size or time differ, or the source is so fresh that its time proves nothing, the bytes are hashed again:
@@ -33,13 +33,14 @@ from dialeval.core.columns import DIGEST_LENGTH
 from dialeval.core.errors import DataError, Fault
 from dialeval.core.files import write_bytes
 from dialeval.resources.cache import building, cache_folder, discard, sha256_of
+from dialeval.resources.vector_oddities import Findings
 from dialeval.resources.wordtable import WordTable
 
 Matrix: TypeAlias = npt.NDArray[np.floating[Any]]
 WordRows: TypeAlias = tuple[list[bytes], Matrix]
 """Some words of a source, and a matrix with a row for each."""
 
-_LAYOUT = 1
+_LAYOUT = 2
 """Part of an entry's name: raise it when what is parsed, or how it is stored, changes."""
 _FRESH_SECONDS = 2.0
 """File systems record times coarsely; a file changed twice within this span may look unchanged."""
@@ -47,7 +48,7 @@ _SHA_LENGTH = 40
 _ARRAYS = ("offsets", "hashes", "rows")
 
 
-def _write(folder: Path, dtype: npt.DTypeLike, rows: Iterable[WordRows]) -> None:
+def _write(folder: Path, dtype: npt.DTypeLike, rows: Iterable[WordRows], findings: Findings) -> None:
     """Write the files of an entry out of words and vectors in file order."""
     stored: np.dtype[Any] = np.dtype(dtype).newbyteorder("<")
     lengths: list[int] = []
@@ -67,7 +68,13 @@ def _write(folder: Path, dtype: npt.DTypeLike, rows: Iterable[WordRows]) -> None
     table = WordTable.build(np.fromfile(folder / "words.bin", np.uint8), offsets)
     for name in _ARRAYS:
         np.save(folder / f"{name}.npy", getattr(table, name), allow_pickle=False)
-    facts = {"dtype": stored.str, "shape": [len(lengths), dimension], "digest": sha.hexdigest()[:DIGEST_LENGTH]}
+    facts = {
+        "dtype": stored.str,
+        "shape": [len(lengths), dimension],
+        "digest": sha.hexdigest()[:DIGEST_LENGTH],
+        "header": findings.header,
+        "warning": findings.warning(),
+    }
     (folder / "entry.json").write_text(json.dumps(facts), "utf-8")
 
 
@@ -80,7 +87,11 @@ class Embeddings:
     digest: str
     table: WordTable
     matrix: Matrix
-    """One row per line of the source; `table` says which rows count."""
+    """One row per line of the source that was read; `table` says which rows count."""
+    header: bool
+    """Whether the source says in its first line how many words it has."""
+    warnings: tuple[str, ...]
+    """What is odd about the source."""
 
     @classmethod
     def open(cls, name: str, folder: Path) -> Embeddings:
@@ -92,7 +103,9 @@ class Embeddings:
         )
         blob = np.asarray(np.memmap(folder / "words.bin", np.uint8, "r", shape=(int(offsets[-1]),)))
         matrix: Matrix = np.asarray(np.memmap(folder / "matrix.bin", facts["dtype"], "r", shape=tuple(facts["shape"])))
-        return cls(name, folder, str(facts["digest"]), WordTable(blob, offsets, hashes, rows), matrix)
+        table, warning = WordTable(blob, offsets, hashes, rows), facts["warning"]
+        warnings = () if warning is None else (f"{name}: {warning}",)
+        return cls(name, folder, str(facts["digest"]), table, matrix, bool(facts["header"]), warnings)
 
     def __reduce__(self) -> tuple[Callable[[str, Path], Embeddings], tuple[str, Path]]:
         return Embeddings.open, (self.name, self.folder)
@@ -122,8 +135,13 @@ class Embeddings:
         return vectors, known
 
 
-def stored(name: str, sources: Sequence[Path], dtype: npt.DTypeLike, rows: Iterable[WordRows]) -> Embeddings:
-    """The vectors of a source: a file, and those that belong to it. `rows` parses it, and is read only if need be."""
+def stored(
+    name: str, sources: Sequence[Path], dtype: npt.DTypeLike, rows: Iterable[WordRows], findings: Findings
+) -> Embeddings:
+    """The vectors of a source: a file, and those that belong to it.
+
+    `rows` parses it, is read only if need be, and fills in the `findings`.
+    """
     note = _note_of(sources[0])
     stamp = _stamp(sources)
     known = _read_note(note)
@@ -135,7 +153,7 @@ def stored(name: str, sources: Sequence[Path], dtype: npt.DTypeLike, rows: Itera
     if entry is None:
         target = _folder_of(sha256)
         with building(target) as folder:
-            _write(folder, dtype, rows)
+            _write(folder, dtype, rows, findings)
             if _stamp(sources) != stamp:
                 what, remedy = "the file changed while it was read", "run again when nothing writes to it"
                 raise DataError(Fault(str(sources[0]), None, what, remedy))

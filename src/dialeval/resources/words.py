@@ -25,11 +25,15 @@ Mask = npt.NDArray[np.bool_]
 
 
 class VectorTable:
-    """Vectors by word id: `rows` leads from an id to a row of `matrix`, or to -1 for a word without a vector."""
+    """Vectors by word id: `rows` leads from an id to a row of `matrix`, or to -1 for a word without a vector.
 
-    def __init__(self, vocabulary: Vocabulary, vectors: WordVectors) -> None:
+    Where `only` is given, words outside of it count as words without a vector.
+    """
+
+    def __init__(self, vocabulary: Vocabulary, vectors: WordVectors, only: Vocabulary | None = None) -> None:
         self._vocabulary = vocabulary
         self._vectors = vectors
+        self._only = only
         self._rows: Ints = np.empty(0, np.int64)
         self._matrix: Floats = np.empty((0, vectors.dimension))
         self._used = 0
@@ -37,17 +41,24 @@ class VectorTable:
         self._lock = Lock()
 
     @property
+    def warnings(self) -> tuple[str, ...]:
+        """What a user should know about the file that the vectors come from."""
+        return tuple(getattr(self._vectors, "warnings", ()))
+
+    @property
     def digest(self) -> str:
         """What the vectors are, for signatures."""
-        return self._vectors.digest
+        return self._vectors.digest if self._only is None else _digest(self._vectors.digest, self._only.column().digest)
 
     def arrays(self) -> tuple[Ints, Floats]:
         """`rows` and `matrix` for every word that has occurred so far."""
         with self._lock:
             start, stop = len(self._rows), len(self._vocabulary)
             if start < stop:
-                words = list(self._vocabulary.column().slice(start, stop))
-                vectors, known = self._vectors.vectors_for(words)
+                words = self._vocabulary.column().slice(start, stop)
+                vectors, known = self._vectors.vectors_for(list(words))
+                if self._only is not None:
+                    known = known & (self._only.find(words) >= 0)
                 self._rows = np.concatenate((self._rows, np.where(known, self._used + np.cumsum(known) - 1, -1)))
                 self._append(vectors[known])
             return self._rows, self._matrix[: self._used]
@@ -88,8 +99,9 @@ class KnownWords:
     @property
     def digest(self) -> str:
         """Which words are known, for signatures."""
-        parts = [self._listed.column().digest if self._listed else "", self._vectors.digest if self._vectors else ""]
-        return hashlib.sha256(" ".join(parts).encode()).hexdigest()[:DIGEST_LENGTH]
+        return _digest(
+            self._listed.column().digest if self._listed else "", self._vectors.digest if self._vectors else ""
+        )
 
     def mask(self) -> Mask:
         """Whether each word that has occurred so far is known."""
@@ -134,6 +146,10 @@ class TrainText:
                 shares = counts.counts / max(counts.total, 1)
                 self._shares[key] = NgramValues(counts.keys[:, 0], shares, n, self._vocabulary)
             return self._shares[key]
+
+
+def _digest(*parts: str) -> str:
+    return hashlib.sha256(" ".join(parts).encode()).hexdigest()[:DIGEST_LENGTH]
 
 
 def all_words(texts: TextColumn) -> Vocabulary:

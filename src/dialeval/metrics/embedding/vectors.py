@@ -3,9 +3,10 @@
     average = mean over the known words of SIF_WEIGHT / (SIF_WEIGHT + p(word)) * vector(word)
     extrema = per dimension the value of largest magnitude among the vectors of the known words
 
-A word is known if it is in the vocabulary, which every word with a vector is. p is the word's share in the training
-text, 0 if it does not occur there. A known word without a vector counts as the zero vector: it lengthens the divisor
-of the average and moves nothing. Other words are passed over.
+A word is known if it is in the vocabulary, which every word with a vector is; `engine/resources.py` says which words
+count as having one. p is the word's share in the training text, 0 if it does not occur there. A known word without a
+vector counts as the zero vector: it lengthens the divisor of the average and moves nothing. Other words are passed
+over.
 """
 
 from __future__ import annotations
