@@ -173,6 +173,13 @@ def test_dbdc_matches_by_position_and_goes_on(dialeval: Dialeval, tmp_path: Path
     assert dialeval("breakdown", *flags).returncode == 2
 
 
+def test_dbdc_prints_one_detector(dialeval: Dialeval, tmp_path: Path) -> None:
+    archive = shutil.make_archive(str(tmp_path / "both"), "gztar", HERE, "breakdown")
+    done = dialeval("from", "dbdc", "-p", archive, "-o", archive)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "there are 2 detectors" in done.stderr
+
+
 @pytest.mark.golden
 def test_dbdc_golden(dialeval: Dialeval, shared_data: Path, tmp_path: Path) -> None:
     folder = shared_data / "dbdc"

@@ -25,3 +25,13 @@ def test_a_session_is_taken_and_not_looked_at() -> None:
         theirs.predict_on_single_batch(None, context, response, reference),
         ours.predict_on_single_batch(context, response, reference),
     )
+
+
+def test_the_encoder_gets_what_comes_after_the_session(monkeypatch: pytest.MonkeyPatch) -> None:
+    from dialeval import adem
+    from dialeval.originals.adem import ADEMWithEncoder
+
+    for name in ("train_on_single_batch", "predict_on_single_batch"):
+        monkeypatch.setattr(adem.ADEMWithEncoder, name, lambda self, *batch, **named: (batch, named))
+        method = getattr(object.__new__(ADEMWithEncoder), name)
+        assert method("session", 1, 2, mask=3) == ((1, 2), {"mask": 3})

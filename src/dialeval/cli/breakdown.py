@@ -99,11 +99,12 @@ def breakdown(
         from dialeval.reports.breakdown import turns_csv
 
         write(turns_file, turns_csv(run).encode(), "turns in")
-    _print(run, format_)
+    print_breakdown(run, format_)
     return exit_status(below_limit(run, limits))
 
 
-def _print(run: BreakdownRun, format_: str) -> None:
+def print_breakdown(run: BreakdownRun, format_: str) -> None:
+    """Print a run of detectors; `original`: one of them, as the challenge's program does."""
     from dialeval.reports.breakdown import original, tables_text
 
     if format_ != "original":

@@ -45,9 +45,10 @@ def from_() -> None:
 @click.option("-s", "--bleu_smoothing", "smoothing", type=click.IntRange(0, 7), default=4, help="Method for BLEU.")
 @click.option("-t", "--t", "t", type=float, default=1.97, help="Factor of the confidence t*std/sqrt(n).")
 def dialog_eval(responses: str, smoothing: int, **inputs: Any) -> None:
-    """Run code/main.py of dialog-eval: 17 metrics, written to metrics.txt beside the responses.
+    """Run code/main.py of dialog-eval: 17 metrics in metrics.txt.
 
-    A file that is not given switches off the metrics that need it, and a line says which.
+    The table is written beside the responses. A file that is not given switches off the metrics that need it, and a
+    line says which.
     """
     from dialeval.engine.evaluate import evaluate
     from dialeval.reports.tables import METRICS_TXT, to_metrics_txt
@@ -77,9 +78,9 @@ def dialog_eval(responses: str, smoothing: int, **inputs: Any) -> None:
 def mwzeval(
     predictions: str, output: Path, data: str | None, bleu: bool, success: bool, richness: bool, dst: bool
 ) -> None:
-    """Run evaluate.py of the MultiWOZ evaluation: its output printed, and written as JSON.
+    """Run evaluate.py of the MultiWOZ evaluation.
 
-    Its add_slot_domains.py is `dialeval multiwoz domains`, with the same flags.
+    Its output is printed, and written as JSON. add_slot_domains.py is `dialeval multiwoz domains`, with the same flags.
     """
     from dialeval.multiwoz import Evaluator
 
@@ -101,7 +102,7 @@ def mwzeval(
 @click.option("-r", "--reference_file", required=True, type=_IN, help="Reference groups, a JSON file.")
 @click.option("-e", "--eos", default="</s>", help="What stands between two hypotheses of a line.")
 def lsdscc(hypothesis_file: str, reference_file: str, eos: str) -> None:
-    """Run lsdscc_metrics.py of LSDSCC: MaxBLEU, MDS and PDS of HYPOTHESIS_FILE, a line each."""
+    """Run lsdscc_metrics.py of LSDSCC: MaxBLEU, MDS and PDS."""
     from dialeval.lsdscc import HypothesisSet, ReferenceSet, compute_score_on_corpus
 
     hypotheses = HypothesisSet.load_corpus(hypothesis_file, eos)
@@ -116,13 +117,13 @@ def lsdscc(hypothesis_file: str, reference_file: str, eos: str) -> None:
 @click.option("-t", "threshold", type=float, default=0.0, help="Share from which on T or X is the reference.")
 @printing_all_faults
 def dbdc(data: str, labels: str, threshold: float) -> None:
-    """Run eval.py of the breakdown detection challenge: its lines, byte for byte.
+    """Run eval.py of the breakdown detection challenge.
 
-    What it evaluates is evaluated as it does, labels by position (`--match position --lenient` of our own command), and
-    what it passes over without a word is a warning.
+    Its lines are printed, byte for byte. What it evaluates is evaluated as it does, labels by position (`--match
+    position --lenient` of our own command), and what it passes over without a word is a warning.
     """
-    from dialeval.breakdown import evaluate_breakdown, original
+    from dialeval.cli.breakdown import print_breakdown
+    from dialeval.engine.breakdown import evaluate_breakdown
 
     run = evaluate_breakdown(data, labels, threshold, match="position", lenient=True, anchors=False)
-    show(original(run))
-    print_warnings(run.warnings)
+    print_breakdown(run, "original")
