@@ -4,7 +4,8 @@ A pack is the folder `packs/NAME/VERSION` of the cache: the files, and `manifest
 each. `add_pack` builds it from the official address over HTTP, from another address (argument, or the environment
 variable `DIALEVAL_ADDRESS_NAME`, such as `DIALEVAL_ADDRESS_GLOVE_6B`), or from a local folder that holds the files or
 the archive. A pack without an official address is built from what the user has. It is built under another name and
-renamed, so it is whole or absent. Where the digest of a download is not known beforehand, the manifest records that of what was downloaded.
+renamed, so it is whole or absent. Where the digest of a download is not known beforehand, the manifest records that of
+what was downloaded.
 """
 
 from __future__ import annotations
@@ -154,7 +155,7 @@ def add_pack(
 ) -> Pack:
     """Install a pack, or return the one that is installed; without a folder this downloads it.
 
-    `from_folder` may be a file where the pack is one file. `progress` counts bytes of the file that is being downloaded.
+    `from_folder` may be a file where the pack is one. `progress` counts bytes of the file that is being downloaded.
     """
     source = source_of(name)
     if address is not None and from_folder is not None:
