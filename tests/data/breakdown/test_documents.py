@@ -41,7 +41,7 @@ def plain(document: Any) -> Counted:
 
 
 texts = st.text(st.characters(codec="utf-8"), max_size=6)
-judged = st.lists(
+judged: st.SearchStrategy[Any] = st.lists(
     st.fixed_dictionaries(
         {"breakdown": st.sampled_from(["O", "T", "X", "", "OT", "é", None, 5, []]), "comment": texts}
     ),
@@ -53,7 +53,7 @@ fields: dict[str, st.SearchStrategy[Any]] = {
     "turn-index": st.one_of(st.integers(0, 40), st.sampled_from(["2", None, 1.5])),
     "utterance": st.one_of(texts, st.none(), st.booleans(), st.integers(-5, 5), st.floats()),
 }
-of_users = st.fixed_dictionaries(
+of_users: st.SearchStrategy[Any] = st.fixed_dictionaries(
     {"speaker": st.just("U")},
     optional={"annotations": st.one_of(judged, st.sampled_from([None, "none", [{}], [5]])), "turn-index": texts},
 )

@@ -51,7 +51,7 @@ def test_it_starts_as_the_identity_on_the_shared_part() -> None:
 def test_formula_loss_and_gradients_are_those_of_the_twin() -> None:
     dice = np.random.default_rng(3)
     m, n = dice.normal(size=(4, 3)), dice.normal(size=(5, 3))
-    model = ADEM(*DIMENSIONS, 0.01, l1=0.3, alpha=0.7, beta=1.9, clip=1e9)
+    model = ADEM(*DIMENSIONS, 0.01, l1=0.3, alpha=0.7, beta=1.9, max_grad_norm=1e9)
     with torch.no_grad():
         model.head.M.copy_(torch.from_numpy(m))
         model.head.N.copy_(torch.from_numpy(n))
@@ -192,6 +192,36 @@ def test_a_pickle_is_never_loaded(tmp_path: Path) -> None:
         ADEM.load(folder)
     with pytest.raises(DataError, match="cannot be read"):
         ADEM.load(tmp_path / "nowhere")
+
+
+def test_the_loss_has_the_l1_term_by_default() -> None:
+    data = batch()
+    _, loss = ADEM(*DIMENSIONS).train_on_single_batch(*data)
+    assert loss == pytest.approx(twin(np.eye(4, 3), np.eye(5, 3), 0.0, 1.0, 0.3, data)[1], rel=1e-5)
+
+
+def test_gradients_are_no_longer_than_asked_for() -> None:
+    model = ADEM(*DIMENSIONS, max_grad_norm=0.5)
+    model.train_on_single_batch(*batch())
+    squares = [float(part.grad.square().sum()) for part in model.network.parameters() if part.grad is not None]
+    assert np.sqrt(sum(squares)) == pytest.approx(0.5, rel=1e-3)
+    with pytest.raises(SettingError, match="max_grad_norm is above 0"):
+        ADEM(*DIMENSIONS, max_grad_norm=0.0)
+
+
+def test_a_learning_rate_holds_from_its_batch_on() -> None:
+    """The first step of Adam moves every number by the learning rate."""
+    for change in ("batch", "assign"):
+        model = ADEM(*DIMENSIONS, 0.01, constants="fixed")
+        if change == "assign":
+            model.assign_learning_rate(0.25)
+        model.train_on_single_batch(*batch(), learning_rate=0.25 if change == "batch" else None)
+        np.testing.assert_allclose(np.abs(model.head.M.detach().numpy() - np.eye(4, 3)), 0.25, rtol=1e-3)
+        assert model.learning_rate == 0.25
+        assert model.optimiser.param_groups[0]["lr"] == 0.25
+        for wrong in (0.0, -1.0):
+            with pytest.raises(SettingError, match="above 0"):
+                model.assign_learning_rate(wrong)
 
 
 def test_progress_counts_epochs() -> None:
