@@ -3,7 +3,7 @@
     from dialeval.lsdscc import HypothesisSet, ReferenceSet, compute_score_on_corpus
 
     hypotheses = HypothesisSet.load_corpus("hypotheses.txt")
-    references = ReferenceSet.load_json_corpus("groups.json")
+    references = ReferenceSet.load_json_corpus("groups.json")     # without a file: the installed data pack lsdscc
     compute_score_on_corpus(hypotheses, references)     # Scores(mds=..., pds=..., max_bleu=...)
 
 Hypothesis sets and reference sets are anything of the right shape: lists of lists of words, `HypothesisSet` and
@@ -22,8 +22,9 @@ import numpy as np
 
 from dialeval.core.errors import DataError, Fault
 from dialeval.core.exact import Moments
+from dialeval.data.formats.opening import PathSource
+from dialeval.data.lsdscc import reference_groups
 from dialeval.data.lsdscc.hypotheses import HypothesisSet
-from dialeval.data.lsdscc.reference_groups import ReferenceSet
 from dialeval.metrics.coverage.aligners import (
     Aligner,
     BleuAligner,
@@ -53,6 +54,19 @@ __all__ = [
 ]
 
 _LOG = logging.getLogger(__name__)
+
+
+class ReferenceSet(reference_groups.ReferenceSet):
+    """The references of one query in groups, each a list of words; a string is split at white space."""
+
+    @classmethod
+    def load_json_corpus(cls, path: PathSource | None = None) -> list[ReferenceSet]:
+        """The reference groups of every query of a file; without one, those of the installed data pack `lsdscc`."""
+        if path is None:
+            from dialeval.resources import lsdscc_pack
+
+            path = lsdscc_pack.reference_groups()
+        return super().load_json_corpus(path)
 
 
 class Scores(NamedTuple):

@@ -15,7 +15,8 @@ GROUPS = {"what is it ?": {"2": ["a big black dog", "one black dog"], "1": ["a c
 
 
 @pytest.fixture(autouse=True)
-def inputs(tmp_path: Path) -> None:
+def inputs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DIALEVAL_CACHE", str(tmp_path / "cache"))
     (tmp_path / "a.txt").write_text(
         "a big black dog that barks </s> a small cat on a mat\nbecause of the rain outside\n"
     )
@@ -30,6 +31,16 @@ def test_prints_a_table(dialeval: Dialeval) -> None:
     heads = [line.split()[0] for line in done.stdout.splitlines() if " " in line]
     assert heads == ["metric", "mds", "pds", "max-bleu"]
     assert done.stderr == ""
+
+
+def test_without_references_those_of_the_data_pack_are_taken(dialeval: Dialeval) -> None:
+    lacking = dialeval("lsdscc", "a.txt")
+    assert lacking.returncode == 2
+    assert "the data pack lsdscc is not installed; run: dialeval data add lsdscc --from FILE" in lacking.stderr
+    assert dialeval("data", "add", "lsdscc", "--from", "groups.json").returncode == 0
+    given, taken = (dialeval("lsdscc", "a.txt", "-f", "json", *more) for more in (["-r", "groups.json"], []))
+    assert taken.returncode == 0, taken.stderr
+    assert json.loads(taken.stdout)["systems"] == json.loads(given.stdout)["systems"]
 
 
 def test_json_is_the_run_and_the_alignments(dialeval: Dialeval) -> None:
@@ -62,6 +73,8 @@ def test_settings_reach_the_signature_and_the_figures(dialeval: Dialeval) -> Non
         best("--aligner", "nltk-nist", "-n", "2"): "|aligner:nltk-nist|n:2|",
         best("--aligner", "embedding", "--vectors", "vectors.txt"): "|aligner:embedding|",
         best("--eos", "big"): "|aligner:bleu|",
+        best("--no-eos"): "|aligner:bleu|n:4|",
+        best("-n", "8"): "|n:8|",
     }
     assert len({mean for mean, _ in seen}) == len(seen)
     for (_, signature), part in seen.items():
@@ -111,12 +124,12 @@ def test_unscored_queries_do_not_end_the_run(dialeval: Dialeval, tmp_path: Path)
     [
         (["nowhere.txt", "-r", "groups.json"], "nowhere.txt: there is no such file"),
         (["a.txt", "-r", "nowhere.json"], "nowhere.json: there is no such file"),
-        (["a.txt"], "Missing option '-r'"),
         (["one.txt", "-r", "groups.json"], "one.txt has hypotheses for 1 queries, groups.json has groups for 2"),
         (["a.txt", "-r", "a.txt"], "a.txt:1: not JSON"),
         (["a.txt", "-r", "groups.json", "--aligner", "rouge"], "rouge"),
-        (["a.txt", "-r", "groups.json", "-n", "6"], "6 is not in the range"),
-        (["a.txt", "-r", "groups.json", "--aligner", "sacre", "-n", "5"], "n=5 is not possible"),
+        (["a.txt", "-r", "groups.json", "-n", "101"], "101 is not in the range"),
+        (["a.txt", "-r", "groups.json", "--eos", ";", "--no-eos"], "--eos or --no-eos, not both"),
+        (["a.txt", "-r", "groups.json", "-f", "metrics-txt"], "'metrics-txt' is not one of"),
         (["a.txt", "-r", "groups.json", "--smoothing", "3"], "--smoothing is for --aligner nltk-bleu"),
         (["a.txt", "-r", "groups.json", "--vectors", "vectors.txt"], "--vectors is for --aligner embedding"),
         (["a.txt", "-r", "groups.json", "--aligner", "embedding"], "needs embeddings"),

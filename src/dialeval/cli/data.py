@@ -19,10 +19,16 @@ def data() -> None:
     """Data packs: large public data such as word vectors, kept in the cache with the digests of its files."""
 
 
-@options.examples("dialeval data add glove-6b", "dialeval data add fasttext-en --from downloads/")
+@options.examples(
+    "dialeval data add glove-6b",
+    "dialeval data add fasttext-en --from downloads/",
+    "dialeval data add lsdscc --from LSDSCC/lsdscc/data/test.group.json",
+)
 @data.command()
 @click.argument("name")
-@click.option("--from", "from_folder", type=click.Path(), help="Take the files from this folder, not from the network.")
+@click.option(
+    "--from", "from_folder", type=click.Path(), help="Take the files from this folder or file, not from the network."
+)
 @click.option("--address", help="Download from this address instead of the official one.")
 def add(name: str, from_folder: str | None, address: str | None) -> None:
     """Build a pack from its official source over HTTP, or from a local copy. A download that broke off is resumed."""

@@ -14,10 +14,12 @@ from dialeval.cli.progress import metered
 ALIGNERS = ("bleu", "nltk-bleu", "nltk-nist", "sacre", "embedding")
 """As in `metrics.coverage.aligners`, which is not imported to print help."""
 METRICS = "mds,pds,max-bleu"
+EOS = "</s>"
 
 
 @options.examples(
     "dialeval lsdscc beam.txt sampled.txt -r groups.json",
+    "dialeval lsdscc sampled.txt",
     "dialeval lsdscc sampled.txt -r groups.json --aligner nltk-bleu --smoothing 3 -f json",
     "dialeval lsdscc sampled.txt -r groups.json --aligner embedding --vectors wordllama --report report.html",
     "dialeval lsdscc sampled.jsonl -r references.json --aligner sacre --auto-groups 0.2",
@@ -25,11 +27,16 @@ METRICS = "mds,pds,max-bleu"
 @click.command()
 @options.responses("hypotheses")
 @click.option(
-    "-r", "--references", "reference_groups", required=True, type=click.Path(), help="Reference groups, a JSON file."
+    "-r",
+    "--references",
+    "reference_groups",
+    type=click.Path(),
+    help="Reference groups, a JSON file.  [default: the data pack lsdscc]",
 )
-@click.option("--eos", default="</s>", help="What stands between two hypotheses of a line.")
+@click.option("--eos", default=EOS, help="What stands between two hypotheses of a line.")
+@click.option("--no-eos", is_flag=True, help="Nothing does: each line is one hypothesis.")
 @options.choice("--aligner", ALIGNERS, "What finds the group.")
-@click.option("-n", "n", type=click.IntRange(1, 5), default=4, help="Longest n-grams to count.")
+@click.option("-n", "n", type=click.IntRange(1, 100), default=4, help="Longest n-grams to count.")
 @click.option("--smoothing", type=click.IntRange(0, 7), help="nltk's smoothing method for nltk-bleu.  [default: none]")
 @click.option(
     "--auto-groups",
@@ -42,13 +49,14 @@ METRICS = "mds,pds,max-bleu"
 @options.confidence
 @options.output_folder
 @click.option("--report", type=options.FILE, help="Write an HTML report to this file.")
-@options.format_(options.RUN_FORMATS)
+@options.format_(options.FORMATS)
 @options.intervals
 @options.threads
 def lsdscc(
     hypotheses: str | dict[str, str],
     aligner: str,
     n: int,
+    no_eos: bool,
     smoothing: int | None,
     auto_groups: float | None,
     output: Path | None,
@@ -61,7 +69,8 @@ def lsdscc(
 
     HYPOTHESES are files with a line per query and --eos between the hypotheses (.json, .jsonl: a list per query; each
     also .gz or .zst), one system each, or a directory of them; NAME=FILE names a system. The references are a JSON
-    object of query -> group -> list, in the order of the lines. The default aligner is that of the LSDSCC program; it
+    object of query -> group -> list, in the order of the lines; without -r those of the LSDSCC program, if that data
+    pack is installed. The default aligner is that of the LSDSCC program; it
     favours short hypotheses. Where each hypothesis landed is in the JSON, in the report and in the saved run.
     """
     from dialeval.engine.evaluate import evaluate
@@ -70,6 +79,14 @@ def lsdscc(
         raise click.UsageError(f"--smoothing is for --aligner nltk-bleu; {aligner} has none to choose")
     if inputs["embeddings"] is not None and aligner != "embedding":
         raise click.UsageError(f"--vectors is for --aligner embedding; {aligner} looks at words alone")
+    if no_eos:
+        if inputs["eos"] != EOS:
+            raise click.UsageError("give --eos or --no-eos, not both")
+        inputs["eos"] = None
+    if inputs["reference_groups"] is None:
+        from dialeval.resources import lsdscc_pack
+
+        inputs["reference_groups"] = lsdscc_pack.reference_groups()
     settings = {"aligner": aligner, "n": n, "smooth": smoothing or 0, "threshold": auto_groups or 0.0}
     with metered() as meter:
         run = evaluate(

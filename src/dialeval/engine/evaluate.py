@@ -32,7 +32,7 @@ class Inputs:
     contexts: Any = None
     reference_groups: Any = None
     fields: Mapping[str, str] | None = None
-    eos: str = EOS
+    eos: str | None = EOS
 
     @property
     def in_many_files(self) -> bool:
@@ -74,7 +74,7 @@ def evaluate(
     metrics: Asked = None,
     settings: Settings | None = None,
     fields: Mapping[str, str] | None = None,
-    eos: str = EOS,
+    eos: str | None = EOS,
     t: float | None = None,
     confidence: float | None = None,
     anchors: bool = False,
@@ -96,8 +96,8 @@ def evaluate(
     Face), rows with those fields, or for responses a mapping of systems to any of these or a directory of files.
     `references` may hold a list of texts per row, or be a mapping of reference sets.
     `reference_groups`: references in groups of one meaning each, a JSON file or a list with lists of texts per query;
-    `responses` are then several per query: a list of lists, or files with `eos` between them. `Run.details` says where
-    each of them landed, unless `alignments` is False.
+    `responses` are then several per query: a list of lists, or files with `eos` between them (None: one a line).
+    `Run.details` says where each of them landed, unless `alignments` is False.
     `train`: the training text (source side), one text a line; `vocabulary`: known words, one a line, else those of the
     training text; `embeddings`: word vectors, a file or the name of an installed pack. `known_words`: whether words
     with a vector that are not in the vocabulary are known too, "vectors", or not, "listed"; None: "listed" for a vector

@@ -3,8 +3,9 @@
 A pack is the folder `packs/NAME/VERSION` of the cache: the files, and `manifest.json` with the SHA-256 and size of
 each. `add_pack` builds it from the official address over HTTP, from another address (argument, or the environment
 variable `DIALEVAL_ADDRESS_NAME`, such as `DIALEVAL_ADDRESS_GLOVE_6B`), or from a local folder that holds the files or
-the archive. It is built under another name and renamed, so it is whole or absent. Where the digest of a download is not
-known beforehand, the manifest records that of what was downloaded.
+the archive. A pack without an official address is built from what the user has. It is built under another name and
+renamed, so it is whole or absent. Where the digest of a download is not known beforehand, the manifest records that of
+what was downloaded.
 """
 
 from __future__ import annotations
@@ -38,7 +39,8 @@ class PackSource:
     version: str
     title: str
     licence: str
-    address: str
+    address: str | None
+    """None where nobody promises to serve it: it is built from a local copy."""
     files: tuple[str, ...]
     """The files that are kept; the first is the one that the pack's name alone stands for."""
     most_bytes: int
@@ -47,11 +49,18 @@ class PackSource:
     """Digest of the download, where it is known for certain."""
     builder: str | None = None
     """Module with `build_local` and `build_remote`, where a pack is more than files out of one archive."""
+    local: str | None = None
+    """What a local copy is and where users get it, for a pack without an address."""
 
     @property
     def variable(self) -> str:
         """The environment variable that gives another address."""
         return f"DIALEVAL_ADDRESS_{self.name.upper().replace('-', '_')}"
+
+    @property
+    def command(self) -> str:
+        """What a user runs to install it."""
+        return f"dialeval data add {self.name}" + (f" --from FILE, where FILE is {self.local}" if self.local else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +123,17 @@ PACK_SOURCES: dict[str, PackSource] = {
             most_bytes=_GIB,
             builder="dialeval.resources.multiwoz_pack",
         ),
+        PackSource(
+            name="lsdscc",
+            version="test",
+            title="LSDSCC reference groups, 299 queries of movie threads; from a local copy",
+            licence="none stated for the texts",
+            address=None,
+            files=("test.group.json",),
+            most_bytes=_GIB,
+            builder="dialeval.resources.lsdscc_pack",
+            local="lsdscc/data/test.group.json of https://github.com/neural-dialogue-metrics/LSDSCC",
+        ),
     )
 }
 
@@ -135,7 +155,7 @@ def add_pack(
 ) -> Pack:
     """Install a pack, or return the one that is installed; without a folder this downloads it.
 
-    `progress` counts bytes of the file that is being downloaded.
+    `from_folder` may be a file where the pack is one. `progress` counts bytes of the file that is being downloaded.
     """
     source = source_of(name)
     if address is not None and from_folder is not None:
@@ -152,6 +172,8 @@ def add_pack(
             from dialeval.resources.download import shown
 
             address = address or os.environ.get(source.variable) or source.address
+            if address is None:
+                raise SettingError(f"the data pack {name} has no address to download from; run: {source.command}")
             origin, digest = shown(address), _from_address(source, address, folder, progress)
         _write_manifest(source, folder, origin, digest)
     pack = _read(target)
@@ -204,8 +226,7 @@ def installed_pack(name: str) -> Pack:
     """The installed pack of that name; SettingError with the command that installs it."""
     pack = find_pack(name)
     if pack is None:
-        source_of(name)
-        raise SettingError(f"the data pack {name} is not installed; run: dialeval data add {name}")
+        raise SettingError(f"the data pack {name} is not installed; run: {source_of(name).command}")
     return pack
 
 
@@ -240,7 +261,7 @@ def _from_folder(source: PackSource, local: Path, folder: Path) -> str | None:
     if source.builder is not None:
         import_module(source.builder).build_local(local, folder)
         return None
-    archive = local / source.address.rpartition("/")[2]
+    archive = local / (source.address or "").rpartition("/")[2]
     missing = [name for name in source.files if not (local / name).is_file()]
     if not missing:
         for name in source.files:

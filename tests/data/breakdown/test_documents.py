@@ -12,6 +12,7 @@ from msgspec import ValidationError
 
 from data.breakdown.challenge import SAMPLE
 from dialeval.core.errors import DataError
+from dialeval.core.rowtable import NO_TURN
 from dialeval.data.breakdown.documents import Dialogue, Labels, decoded
 from dialeval.data.breakdown.faults import Findings
 from dialeval.data.breakdown.files import Document
@@ -24,33 +25,40 @@ Counted = tuple[str, list[int], list[list[int]]]
 def typed(content: Any) -> Counted:
     gathered = Gathered()
     document = Document("x", None, content)
-    gathered.add(document, decoded(document, Dialogue, Findings()))
+    gathered.add(document, decoded(document, Dialogue, Findings()), Findings())
     return gathered.dialogues[0], gathered.turns, gathered.count().astype(int).tolist()
 
 
 def plain(document: Any) -> Counted:
-    turns = [turn for turn in document["turns"] if turn["annotations"] and turn["speaker"] == "S"]
+    turns = [turn for turn in document["turns"] if turn["speaker"] != "U" and turn["annotations"]]
+    indices = [turn["turn-index"] if isinstance(turn["turn-index"], int) else NO_TURN for turn in turns]
     counts = []
     for turn in turns:
         labels = [each["breakdown"] for each in turn["annotations"]]
         known = [labels.count(label) for label in "OTX"]
         counts.append([*known, len(labels) - sum(known)])
-    return document["dialogue-id"], [turn["turn-index"] for turn in turns], counts
+    return document["dialogue-id"], indices, counts
 
 
 texts = st.text(st.characters(codec="utf-8"), max_size=6)
-judged = st.lists(
-    st.fixed_dictionaries({"breakdown": st.sampled_from(["O", "T", "X", "", "OT", "é", None]), "comment": texts}),
+judged: st.SearchStrategy[Any] = st.lists(
+    st.fixed_dictionaries(
+        {"breakdown": st.sampled_from(["O", "T", "X", "", "OT", "é", None, 5, []]), "comment": texts}
+    ),
     max_size=3,
 )
 fields: dict[str, st.SearchStrategy[Any]] = {
     "annotations": judged,
-    "speaker": st.sampled_from(["S", "U", "", None]),
-    "turn-index": st.integers(0, 40),
+    "speaker": st.sampled_from(["S", "S", "U", "u", "", None, 3]),
+    "turn-index": st.one_of(st.integers(0, 40), st.sampled_from(["2", None, 1.5])),
     "utterance": st.one_of(texts, st.none(), st.booleans(), st.integers(-5, 5), st.floats()),
 }
+of_users: st.SearchStrategy[Any] = st.fixed_dictionaries(
+    {"speaker": st.just("U")},
+    optional={"annotations": st.one_of(judged, st.sampled_from([None, "none", [{}], [5]])), "turn-index": texts},
+)
 documents = st.fixed_dictionaries(
-    {"dialogue-id": texts, "turns": st.lists(st.fixed_dictionaries(fields), max_size=4)},
+    {"dialogue-id": texts, "turns": st.lists(st.one_of(st.fixed_dictionaries(fields), of_users), max_size=4)},
     optional={"group-id": st.one_of(texts, st.lists(texts)), "x": st.none()},
 )
 
@@ -97,9 +105,10 @@ def test_the_files_of_the_challenge() -> None:
         ({"turns": 5}, "Expected `array`, got `int` - at `$.turns`"),
         ({"turns": [{"annotations": [{}], "speaker": "S"}]}, "missing required field `breakdown`"),
         ({"turns": [{"annotations": [{"breakdown": "O"}]}]}, "missing required field `speaker` - at `$.turns[0]`"),
+        ({"turns": [{"speaker": "B"}]}, "missing required field `annotations` - at `$.turns[0]`"),
         (
-            {"turns": [{"annotations": [{"breakdown": "O"}], "speaker": "S", "turn-index": 1.5}]},
-            "whole number from 0 on - at `$.turns[0].turn-index`",
+            {"turns": [{"speaker": "U"}, {"annotations": [5], "speaker": "S"}]},
+            "Expected `object`, got `int` - at `$.turns[1].annotations[0]`",
         ),
     ],
 )
@@ -112,6 +121,21 @@ def test_what_is_no_dialogue_says_where(change: dict[str, Any], what: str) -> No
 def test_bytes_that_are_not_utf8_are_a_fault_also_where_they_do_not_matter() -> None:
     with pytest.raises(DataError, match="not UTF-8"):
         typed(b'{"dialogue-id": "d", "turns": [], "comment": "\xff"}')
+
+
+@pytest.mark.parametrize("turns", [{}, ""])
+def test_what_has_no_turns_for_the_original_has_none_here(turns: object) -> None:
+    assert typed(json.dumps({"dialogue-id": "d", "turns": turns}).encode()) == ("d", [], [])
+
+
+def test_half_a_character_in_a_text_is_read_as_the_original_reads_it() -> None:
+    turn = {
+        "speaker": "S",
+        "\ud800": 1,
+        "turn-index": "\ud800",
+        "annotations": [{"breakdown": "\ud800"}, {"breakdown": "X"}],
+    }
+    assert typed(json.dumps({"dialogue-id": "d", "turns": [turn]}).encode()) == ("d", [NO_TURN], [[0, 0, 1, 1]])
 
 
 def test_a_byte_order_mark_is_noted_and_nan_is_read() -> None:

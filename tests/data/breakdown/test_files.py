@@ -28,6 +28,16 @@ def test_folder_jsonl_and_archive_are_the_same(tmp_path: Path) -> None:
             assert other.columns[need].digest == folder.systems[0].columns[need].digest
 
 
+def test_hidden_files_are_no_dialogues(tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    write(folder, "d1.log.json", log())
+    write(folder, "._d1.log.json", "what another system keeps beside a file")
+    with tarfile.open(tmp_path / "data.tar.gz", "w:gz") as archive:
+        archive.add(folder, "data")
+    for source in (folder, tmp_path / "data.tar.gz"):
+        assert read(source, [labelled()]).annotated.dialogues == ["d1"]
+
+
 def test_a_dialogue_id_leads_out_of_no_folder(tmp_path: Path) -> None:
     write(tmp_path, "secret.labels.json", labelled("../secret"))
     write(tmp_path / "data", "a.log.json", log("../secret"))

@@ -64,3 +64,13 @@ def test_every_fault_of_every_file_at_once(tmp_path: Path) -> None:
     assert by_name["d2"][0] == 0.0
     assert np.isnan(by_name["d2"][1])
     assert all(np.isnan(by_name[name]).all() for name in ("d5", "d9", "d10"))
+
+
+def test_of_several_labels_the_first_counts_whatever_the_others_are() -> None:
+    labels = labelled()
+    labels["turns"][0]["labels"] += [None, {"breakdown": "X"}]
+    labels["turns"].append("no entry")
+    labels["\ud800"] = labels["turns"][1]["\ud800"] = labels["turns"][1]["labels"][0]["\ud800"] = 1
+    found = read([log()], [labels], match="position", lenient=True)
+    assert matrix(found).tolist() == [[0.0, 0.7, 0.2, 0.1], [2.0, 0.0, 0.0, 1.0]]
+    assert "labels: turns with several labels: 1; the first counts" in found.warnings

@@ -31,20 +31,26 @@ def test_the_documented_ways_to_make_a_hypothesis_set(tmp_path: Path) -> None:
         HypothesisSet([[]]),
         HypothesisSet([["d"], []]),
     ]
+    assert HypothesisSet.load_corpus(tmp_path / "corpus.txt", eos=None) == [
+        HypothesisSet([["a", "</s>", "b", "c"]]),
+        HypothesisSet([[]]),
+        HypothesisSet([["d", "</s>"]]),
+    ]
+    assert HypothesisSet.from_line(" a </s> b", eos=None) == HypothesisSet([["a", "</s>", "b"]])
     assert HypothesisSet.load_corpus(tmp_path / "corpus.txt", eos="b")[0] == HypothesisSet([["a", "</s>"], ["c"]])
 
 
 @given(
     st.lists(st.text(st.sampled_from("ab</s>é日 "), max_size=12), min_size=1, max_size=5),
-    st.sampled_from(["</s>", "a", "aa", "aba", "é", " ", "<"]),
+    st.sampled_from(["</s>", "a", "aa", "aba", "é", " ", "<", None]),
     st.booleans(),
 )
-def test_lines_are_cut_as_str_split_cuts_them(lines: list[str], eos: str, mapped: bool) -> None:
+def test_lines_are_cut_as_str_split_cuts_them(lines: list[str], eos: str | None, mapped: bool) -> None:
     content = "".join(f"{line}\n" for line in lines).encode()
     column = TextColumn.from_strings(lines)
     if mapped:
         column = split(np.frombuffer(content, np.uint8))
-    assert list(separated(column, eos)) == [line.split(eos) for line in lines]
+    assert list(separated(column, eos)) == [[line] if eos is None else line.split(eos) for line in lines]
 
 
 def test_separators_that_cannot_be() -> None:

@@ -26,6 +26,12 @@ def test_the_documented_ways_to_make_a_reference_set(tmp_path: Path) -> None:
     assert ReferenceSet.load_json_corpus(tmp_path / "groups.json.gz") == [made]
 
 
+def test_a_printed_set_lists_its_groups() -> None:
+    groups = ReferenceSet.from_json({"where is mike ?": {"2": ["somewhere"], "1": ["the  kitchen", "", "gone"]}})
+    assert str(groups) == "query: where is mike ?\ngroup 1:\n  the kitchen\n  \n  gone\ngroup 2:\n  somewhere"
+    assert str(ReferenceSet([["a b"], []])) == "group 0:\n  a b\ngroup 1:"
+
+
 @pytest.mark.parametrize(
     ("ids", "expected"),
     [

@@ -36,7 +36,7 @@ def pairs(corpus: list[Query]) -> list[tuple[Words, Group]]:
     return [pair for texts, groups in corpus for pair in itertools.product(texts, groups)]
 
 
-@pytest.mark.parametrize("n", range(1, 6))
+@pytest.mark.parametrize("n", range(1, 9))
 @given(corpus=corpora)
 @few
 def test_add_one_bleu_to_the_last_digit(n: int, corpus: list[Query]) -> None:
@@ -64,16 +64,33 @@ def test_bleu_as_nltk(method: int, corpus: list[Query]) -> None:
         np.testing.assert_array_equal(similarity.nltk_scores(compared(corpus), method, 4), expected)
 
 
-@pytest.mark.parametrize("n", [1, 2, 3])
+@pytest.mark.parametrize("n", [1, 2, 3, 5, 6, 8])
 @given(corpus=corpora)
 @few
-def test_bleu_of_lower_orders_as_nltk(n: int, corpus: list[Query]) -> None:
+def test_bleu_of_other_orders_as_nltk(n: int, corpus: list[Query]) -> None:
     smooth = SmoothingFunction().method3
     expected = [float(sentence_bleu(group, text, (1 / n,) * n, smooth)) for text, group in pairs(corpus)]
     np.testing.assert_array_equal(similarity.nltk_scores(compared(corpus), 3, n), expected)
 
 
-@pytest.mark.parametrize("n", range(1, 6))
+@pytest.mark.parametrize("method", [5, 6, 7])
+@pytest.mark.parametrize("n", [3, 5, 7])
+@given(corpus=corpora)
+@few
+def test_smoothing_over_other_orders_as_nltk(n: int, method: int, corpus: list[Query]) -> None:
+    smooth = getattr(SmoothingFunction(), f"method{method}")
+
+    def by_nltk(hypothesis: Words, group: Group) -> float:
+        try:
+            return float(sentence_bleu(group, hypothesis, (1 / n,) * n, smooth))
+        except AssertionError:  # method 6 without a common trigram
+            return math.nan
+
+    expected = [by_nltk(*pair) for pair in pairs(corpus)]
+    np.testing.assert_allclose(similarity.nltk_scores(compared(corpus), method, n), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("n", range(1, 9))
 @given(corpus=corpora)
 @few
 def test_nist_as_nltk(n: int, corpus: list[Query]) -> None:
@@ -87,7 +104,7 @@ def test_nist_as_nltk(n: int, corpus: list[Query]) -> None:
     np.testing.assert_allclose(similarity.nist_scores(compared(corpus), n), expected, rtol=1e-12)
 
 
-@given(corpus=corpora, n=st.integers(1, 4))
+@given(corpus=corpora, n=st.integers(1, 7))
 @few
 def test_sacre_as_sacrebleu(corpus: list[Query], n: int) -> None:
     oracle = sacrebleu.BLEU(tokenize="none", effective_order=True, max_ngram_order=n)

@@ -30,7 +30,7 @@ from dialeval.data.breakdown.json_kernel import (
 __all__ = ["PADDING", "skim"]
 
 _COMMA, _OPEN, _CLOSE, _OPEN_LIST, _CLOSE_LIST = (ord(sign) for sign in ",{}[]")
-_O, _T, _X, _S = (ord(sign) for sign in "OTXS")
+_O, _T, _X, _S, _U = (ord(sign) for sign in "OTXSU")
 _LONGER = 1
 """Stands for a label of another length than one byte."""
 
@@ -124,7 +124,10 @@ def _past_field(data, i, key, last, end, counts, turn):  # type: ignore[no-untyp
     if _is_key(data, key, last, 12, _ANNOTATIONS, _ANNOTATIONS_END):
         return _past_annotations(data, i, end, counts), 1
     if _is_key(data, key, last, 8, _SPEAKER, _SPEAKER_END):
-        turn[1] = byte(data, i + 1) == _S and byte(data, i + 2) == QUOTE
+        speaker = byte(data, i + 1) if byte(data, i + 2) == QUOTE else _LONGER
+        if speaker != _S and speaker != _U:
+            return GIVEN_UP, 2
+        turn[1] = speaker == _S
         return _past_string(data, i, end), 2
     if _is_key(data, key, last, 11, _TURN_INDEX, _TURN_INDEX_END):
         behind = past_whole(data, i)
@@ -155,7 +158,8 @@ def _past_turn(data, i, end, counts, turn):  # type: ignore[no-untyped-def]
         if byte(data, i) != _COMMA:
             break
         i = past_blanks(data, i + 1)
-    return i + 1 if byte(data, i) == _CLOSE and seen == 7 else GIVEN_UP
+    whole = seen == 7 or (seen == 6 and turn[1] == 0)  # a user's turn may lack annotations
+    return i + 1 if byte(data, i) == _CLOSE and whole else GIVEN_UP
 
 
 @njit(nogil=True)

@@ -5,7 +5,8 @@
 
 Only the fields that matter are decoded; a dialogue of the challenge has twenty times as many bytes as those. What the
 quick decoder does not take (NaN, which Python's own `json` writes, or anything that is not as expected) is parsed as a
-whole and checked again, which gives the value or says what is wrong and where.
+whole and checked again, without the parts of a dialogue that the original does not look at either. That gives the value
+or says what is wrong and where.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 import numpy as np
-from msgspec import UNSET, Struct
+from msgspec import UNSET, Struct, UnsetType, ValidationError
 
 from dialeval.core.errors import DataError
 from dialeval.core.rowtable import NO_TURN
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
     from dialeval.data.breakdown.files import Document
 
 T = TypeVar("T")
+
+SYSTEM, USER = "S", "U"
+"""The speakers."""
 
 
 class Judgement(str, Enum):
@@ -51,9 +55,12 @@ class Annotation(Struct, gc=False):
 
 
 class Turn(Struct, gc=False, rename={"index": "turn-index"}):
-    """A turn of an annotated dialogue; of turns without annotations the other fields do not matter."""
+    """A turn of an annotated dialogue; of turns without annotations the other fields do not matter.
 
-    annotations: list[Annotation] | None
+    Annotations may be missing only where the speaker is the user.
+    """
+
+    annotations: list[Annotation] | UnsetType | None = UNSET
     speaker: Any = UNSET
     index: Any = NO_TURN
 
@@ -102,11 +109,47 @@ def decoded(document: Document, kind: type[T], findings: Findings) -> T:
                 return value
         except (ValueError, RecursionError):
             pass
-    return msgspec.convert(parse(document, findings), kind)
+    given = parse(document, findings)
+    try:
+        return msgspec.convert(_looked_at(given) if kind is Dialogue else given, kind)
+    except UnicodeEncodeError:
+        raise ValidationError("a name holds half a character") from None
+
+
+def _looked_at(dialogue: Any) -> Any:
+    """A parsed dialogue without what the original never looks at, such as the annotations of a user."""
+    if not isinstance(dialogue, dict):
+        return dialogue
+    kept = {key: dialogue[key] for key in ("dialogue-id", "turns") if key in dialogue}
+    turns = kept.get("turns")
+    if isinstance(turns, list):
+        kept["turns"] = [_looked_at_turn(turn) for turn in turns]
+    elif turns in ({}, ""):
+        kept["turns"] = []
+    return kept
+
+
+def _looked_at_turn(turn: Any) -> Any:
+    if not isinstance(turn, dict):
+        return turn
+    kept = {key: turn[key] for key in ("speaker", "annotations", "turn-index") if key in turn}
+    given = kept.get("annotations")
+    if kept.get("speaker") == USER:
+        kept["annotations"] = None
+    elif isinstance(given, list):
+        kept["annotations"] = [_looked_at_annotation(each) for each in given]
+    return kept
+
+
+def _looked_at_annotation(annotation: Any) -> Any:
+    if not isinstance(annotation, dict) or "breakdown" not in annotation:
+        return annotation
+    given = annotation["breakdown"]
+    return {"breakdown": given if given in ("O", "T", "X") else None}
 
 
 def parse(document: Document, findings: Findings) -> Any:
-    """The parsed document, NaN and infinities allowed as in Python's own parser."""
+    """The parsed document; what only Python's own parser takes is taken too: NaN, halves of characters."""
     data = document.content
     if not isinstance(data, bytes):
         return data
@@ -115,9 +158,7 @@ def parse(document: Document, findings: Findings) -> Any:
     try:
         return parsed(np.frombuffer(data, np.uint8), document.where)
     except DataError as error:
-        if b"NaN" not in data and b"Infinity" not in data:
-            raise
         try:
-            return json.loads(data.removeprefix(BYTE_ORDER_MARK))
+            return json.loads(data.removeprefix(BYTE_ORDER_MARK).decode())
         except (ValueError, RecursionError):
             raise error from None

@@ -35,6 +35,12 @@ MARK = Kind(
     "files with a byte order mark", "the original reads no such file: save it as UTF-8 without the mark", "read without"
 )
 REPEATED_DIALOGUE = Kind("dialogues that are there twice", "give each dialogue an id of its own", "each is counted")
+BAD_INDEX = Kind(
+    "annotated turns without a number", "number the turns of a dialogue from 0 on", "matched by position alone"
+)
+OTHER_SPEAKER = Kind(
+    "annotated turns of another speaker", 'write "S" for the system and "U" for the user', "counted as the system's"
+)
 NO_REFERENCE = Kind("turns without an annotation O, T or X", "annotate them, or take the annotations out", "not scored")
 NO_LABELS = Kind("dialogues without labels", "write a labels file for every dialogue", "not scored")
 MISSING_TURNS = Kind("annotated turns without labels", "label every annotated turn", "not scored")

@@ -117,13 +117,18 @@ def _stores(path: PathSource, ending: str, called: str) -> dict[str, Store]:
 
 def _folder(where: str, ending: str, called: str) -> Files:
     try:
-        names = frozenset(name for name in os.listdir(where) if name.endswith(ending))  # noqa: PTH208
+        names = frozenset(name for name in os.listdir(where) if _is_wanted(name, ending))  # noqa: PTH208
     except OSError as error:
         what = f"cannot be listed ({error.strerror})"
         raise DataError(Fault(where, None, what, "give yourself permission to read it")) from None
     if not names:
         raise _nothing(where, called)
     return Files(where, names, partial(_file_bytes, where))
+
+
+def _is_wanted(name: str, ending: str) -> bool:
+    """Whether a file is one of those that are looked for; the original passes over hidden ones with dialogues."""
+    return name.endswith(ending) and not (ending == LOG and name.startswith("."))
 
 
 def _file_bytes(folder: str, name: str) -> bytes:
@@ -165,7 +170,7 @@ def _archived(where: str, ending: str) -> dict[str, dict[str, bytes]]:
             limit = unpacked_limit(os.fstat(packed.fileno()).st_size, MOST_BYTES)
             for member, content in archive.tar_files(packed, limit):
                 path = PurePosixPath(member)
-                if not path.name.endswith(ending):
+                if not _is_wanted(path.name, ending):
                     continue
                 members = folders.setdefault(str(path.parent).removeprefix("."), {})
                 if path.name in members:

@@ -10,10 +10,10 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from msgspec import UNSET, ValidationError, convert
+from msgspec import UNSET, ValidationError
 
 from dialeval.core.errors import DataError
-from dialeval.data.breakdown.documents import Entry, Labels, decoded, parse
+from dialeval.data.breakdown.documents import Entry, Label, Labels, decoded, parse
 from dialeval.data.breakdown.faults import (
     BAD_ENTRY,
     MISSING_TURNS,
@@ -41,6 +41,7 @@ SUM_TOLERANCE = 0.02
 
 _CODES = {"O": 0.0, "T": 1.0, "X": 2.0}
 _OTHER = 3.0
+_KEYS = ("breakdown", "prob-O", "prob-T", "prob-X")
 _NONE = (np.nan, np.nan, np.nan, np.nan)
 _SHOWN_DIALOGUES = 3
 
@@ -150,17 +151,18 @@ class LabelsReader:
         return [_NONE if at is None else values[at] for at in chosen]
 
     def _usable(self, document: Document, content: Any) -> list[Entry]:
-        """The entries of a document that is not quite as it should be; a bad one has no labels."""
+        """The entries of a document that is not quite as it should be; the first label of each, if it can be used."""
         given = content.get("turns") if isinstance(content, dict) else None
         if not isinstance(given, list):
             self._note(UNREADABLE_LABELS, document, 'has no list of "turns"')
             return []
         entries = []
         for entry in given:
-            try:
-                entries.append(convert(entry, Entry))
-            except ValidationError:
-                entries.append(Entry([], entry.get("turn-index") if isinstance(entry, dict) else None))
+            index, labels = (entry.get("turn-index"), entry.get("labels")) if isinstance(entry, dict) else (None, None)
+            given_labels = labels if isinstance(labels, list) else []
+            self.several += len(given_labels) > 1
+            firsts = [each for each in given_labels[:1] if isinstance(each, dict)]
+            entries.append(Entry([Label(*(first.get(key, UNSET) for key in _KEYS)) for first in firsts], index))
         return entries
 
     def _values(self, document: Document, entries: list[Entry]) -> list[tuple[Any, ...]]:
@@ -177,7 +179,7 @@ class LabelsReader:
             code = _CODES.get(label, _OTHER) if isinstance(label, str) else np.nan if label is UNSET else _OTHER
             row = code, first.o, first.t, first.x
             if label is UNSET or UNSET in row:
-                given = zip(("breakdown", "prob-O", "prob-T", "prob-X"), (label, *row[1:]), strict=True)
+                given = zip(_KEYS, (label, *row[1:]), strict=True)
                 lacking = ", ".join(key for key, value in given if value is UNSET)
                 self._note(BAD_ENTRY, document, f"entry {at}: no {lacking}", 1)
             values.append(row)

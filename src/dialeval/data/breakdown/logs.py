@@ -1,6 +1,8 @@
 """Annotated dialogues of the breakdown challenge: which system turns were judged, and how often as O, T and X.
 
-Turns of the user and turns without annotations are passed over. Annotations other than O, T and X do not count.
+Turns of the user and turns without annotations are passed over. Annotations other than O, T and X do not count. Where
+reading is lenient, turns of any other speaker count as the system's, and a `turn-index` may be anything: the original
+looks only for the user's turns, and never at an index.
 
 A large folder is skimmed by a kernel, which builds no objects and takes only documents that are beyond doubt; every
 other one is decoded like those of a small folder, so that the result and the faults are the same.
@@ -20,12 +22,16 @@ from msgspec import UNSET, ValidationError
 
 from dialeval.core.errors import DataError
 from dialeval.core.ragged import offsets_of
-from dialeval.data.breakdown.documents import Annotation, Dialogue, Judgement, decoded
+from dialeval.core.rowtable import NO_TURN
+from dialeval.data.breakdown.documents import SYSTEM, USER, Annotation, Dialogue, Judgement, decoded
 from dialeval.data.breakdown.faults import (
+    BAD_INDEX,
     NO_REFERENCE,
+    OTHER_SPEAKER,
     REPEATED_DIALOGUE,
     UNREADABLE_LOG,
     Findings,
+    Kind,
     named_turns,
 )
 from dialeval.data.breakdown.files import Document, Files, Store, open_logs
@@ -67,18 +73,30 @@ class Gathered:
     counts: list[Floats] = field(default_factory=lambda: [np.empty((0, 4), np.float64)])
     """O, T, X and others of the turns that are counted."""
 
-    def add(self, document: Document, dialogue: Dialogue) -> None:
+    def add(self, document: Document, dialogue: Dialogue, findings: Findings) -> None:
         """One more dialogue; a `ValidationError` if one of its annotated turns cannot be used."""
         turns: list[int] = []
         judgements: list[str] = []
+        unnumbered: list[int] = []
+        others: list[int] = []
         for at, turn in enumerate(dialogue.turns):
-            if turn.annotations and turn.speaker == "S":
-                if type(turn.index) is not int or not -1 <= turn.index < _LARGEST_INDEX:
-                    raise ValidationError(f"Expected a whole number from 0 on - at `$.turns[{at}].turn-index`")
-                turns.append(turn.index)
-                judgements.append(_joined(turn.annotations))
-            elif turn.annotations and turn.speaker is UNSET:
+            if turn.speaker == USER:
+                continue
+            if turn.annotations is UNSET:
+                raise ValidationError(f"Object missing required field `annotations` - at `$.turns[{at}]`")
+            if not turn.annotations:
+                continue
+            if turn.speaker is UNSET:
                 raise ValidationError(f"Object missing required field `speaker` - at `$.turns[{at}]`")
+            numbered = type(turn.index) is int and -1 <= turn.index < _LARGEST_INDEX
+            turns.append(turn.index if numbered else NO_TURN)
+            judgements.append(_joined(turn.annotations))
+            if not numbered:
+                unnumbered.append(at)
+            if turn.speaker != SYSTEM:
+                others.append(at)
+        _note(findings, document, BAD_INDEX, unnumbered, "the turn-index is no whole number from 0 on")
+        _note(findings, document, OTHER_SPEAKER, others, "the speaker is neither S nor U")
         self.places.append((document.where, document.line))
         self.dialogues.append(dialogue.name)
         self.sizes.append(len(turns))
@@ -91,6 +109,12 @@ class Gathered:
             self.counts.append(_counts(self.judgements))
             self.judgements = []
         return np.concatenate(self.counts)
+
+
+def _note(findings: Findings, document: Document, kind: Kind, places: list[int], what: str) -> None:
+    """Note what is odd about the turns at some places of a dialogue, counted from 0."""
+    if places:
+        findings.add(kind, document.where, document.line, f"{named_turns(places)} of the list: {what}", len(places))
 
 
 def _joined(annotations: list[Annotation]) -> str:
@@ -127,7 +151,11 @@ def _undecided(store: Store, gathered: Gathered) -> Iterator[Document]:
 def _add(gathered: Gathered, document: Document, findings: Findings) -> None:
     """Add what a document holds, or a fault."""
     try:
-        gathered.add(document, decoded(document, Dialogue, findings))
+        dialogue = decoded(document, Dialogue, findings)
+        dialogue.name.encode()  # it becomes a column of texts
+        gathered.add(document, dialogue, findings)
+    except UnicodeEncodeError:
+        findings.add(UNREADABLE_LOG, document.where, document.line, "the dialogue-id holds half a character")
     except ValidationError as error:
         findings.add(UNREADABLE_LOG, document.where, document.line, f"is no annotated dialogue: {error}")
     except DataError as error:

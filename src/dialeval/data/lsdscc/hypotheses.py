@@ -5,7 +5,8 @@ A line of text per query with `eos` between the hypotheses,
     This </s> is </s> line 1 </s> with 4 hypotheses
 
 cut wherever `eos` stands, also inside a word; so an empty line is one empty hypothesis, and a separator at the end adds
-one. Also `.json` and `.jsonl` with a list of strings per query, or an object that has one under `hypotheses`.
+one. Without a separator (`eos=None`) a line is one hypothesis. Also `.json` and `.jsonl` with a list of strings per
+query, or an object that has one under `hypotheses`.
 
 Differences from the original: files are UTF-8 in every locale; LF and CRLF end a line and nothing else does.
 """
@@ -70,14 +71,16 @@ class HypothesisSet(TextSet[list[str]]):
         self._items = [words_of(hypothesis, "a hypothesis") for hypothesis in hypotheses]
 
     @classmethod
-    def from_line(cls, line: str, eos: str = EOS) -> HypothesisSet:
-        """The hypotheses of a line, cut at `eos`."""
+    def from_line(cls, line: str, eos: str | None = EOS) -> HypothesisSet:
+        """The hypotheses of a line, cut at `eos`; None: the line is one hypothesis."""
+        if eos is None:
+            return cls([line])
         if not eos:
-            raise SettingError("the separator of hypotheses is empty; give the token that stands between them")
+            raise SettingError("the separator of hypotheses is empty; give the token that stands between them, or None")
         return cls(line.split(eos))
 
     @classmethod
-    def load_corpus(cls, path: PathSource, eos: str = EOS) -> list[HypothesisSet]:
+    def load_corpus(cls, path: PathSource, eos: str | None = EOS) -> list[HypothesisSet]:
         """The hypotheses of every query of a file."""
         return [cls(row) for row in read_hypothesis_column(path, eos)]
 
@@ -95,7 +98,7 @@ def holds_hypotheses(source: Any) -> bool:
     return isinstance(source, LISTS) and any(isinstance(row, (*LISTS, HypothesisSet)) for row in source)
 
 
-def read_hypotheses(source: Any, eos: str = EOS, name: str | None = None) -> list[Rows]:
+def read_hypotheses(source: Any, eos: str | None = EOS, name: str | None = None) -> list[Rows]:
     """The hypotheses of every system: a path, a folder, a list of lists of texts, or a mapping of systems to these."""
     if isinstance(source, Mapping):
         if not source:
@@ -114,7 +117,7 @@ def read_hypotheses(source: Any, eos: str = EOS, name: str | None = None) -> lis
     return [Rows(name or UNNAMED, {Need.HYPOTHESES: _column(enumerate(source, 1), where)}, where=where)]
 
 
-def read_hypothesis_column(path: PathSource, eos: str = EOS) -> RaggedColumn:
+def read_hypothesis_column(path: PathSource, eos: str | None = EOS) -> RaggedColumn:
     """The hypotheses of every query of a file."""
     where, kind = os.fspath(path), format_of(path)
     if kind == LINES:
@@ -132,8 +135,13 @@ def read_hypothesis_column(path: PathSource, eos: str = EOS) -> RaggedColumn:
     raise DataError(Fault(where, None, f"a .{kind} file does not hold hypotheses", remedy))
 
 
-def separated(lines: TextColumn, eos: str) -> RaggedColumn:
-    """The texts between the separators of each line, over the same bytes; a line is cut as `str.split(eos)` does it."""
+def separated(lines: TextColumn, eos: str | None) -> RaggedColumn:
+    """The texts between the separators of each line, over the same bytes; a line is cut as `str.split(eos)` does it.
+
+    Without a separator each line is one text.
+    """
+    if eos is None:
+        return RaggedColumn.single(lines)
     try:
         token = eos.encode()
     except UnicodeEncodeError:

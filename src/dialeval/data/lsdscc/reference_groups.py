@@ -15,7 +15,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeVar
 
 from dialeval.core.columns import GroupedColumn, TextColumn
 from dialeval.core.errors import DataError, Fault
@@ -25,6 +25,8 @@ from dialeval.data.formats.opening import PathSource
 from dialeval.data.formats.records import LISTS, kind_of
 from dialeval.data.lsdscc.hypotheses import TextSet, text_of, words_of
 from dialeval.data.rows.system import Rows
+
+AnySet = TypeVar("AnySet", bound="ReferenceSet")
 
 _GROUPS_REMEDY = "give an object of group id -> list of references per query, a list of such lists, or a list"
 
@@ -58,7 +60,7 @@ class ReferenceSet(TextSet[list[list[str]]]):
         return cls(groups, query, names)
 
     @classmethod
-    def load_json_corpus(cls, path: PathSource) -> list[ReferenceSet]:
+    def load_json_corpus(cls: type[AnySet], path: PathSource) -> list[AnySet]:
         """The reference groups of every query of a file."""
         groups = read_groups(path)
         named = enumerate(zip(groups.queries, groups.names, strict=True))
@@ -68,6 +70,12 @@ class ReferenceSet(TextSet[list[list[str]]]):
     def n_references(self) -> int:
         """Number of references in all groups together."""
         return sum(map(len, self._items))
+
+    def __str__(self) -> str:
+        lines = [] if self.query is None else [f"query: {self.query}"]
+        for name, group in zip(self.names, self._items, strict=True):
+            lines += [f"group {name}:", *(f"  {' '.join(words)}" for words in group)]
+        return "\n".join(lines)
 
     def __repr__(self) -> str:
         return f"ReferenceSet({self._items!r}, query={self.query!r}, names={self.names!r})"

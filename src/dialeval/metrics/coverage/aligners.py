@@ -61,10 +61,10 @@ class PairAligner(ABC):
         return float(self.scores(Comparison.of_words([[hypothesis]], [[group]], Vocabulary()))[0])
 
 
-def _check_order(aligner: PairAligner, n: int, largest: int) -> None:
-    if n not in range(1, largest + 1):
-        kind = type(aligner).__name__
-        raise SettingError(f"{kind} counts n-grams of up to 1 to {largest} words; n={n} is not possible")
+def check_order(n: int) -> None:
+    """Refuse lengths of n-grams that cannot be counted."""
+    if n not in range(1, similarity.MOST_ORDERS + 1):
+        raise SettingError(f"n-grams have 1 to {similarity.MOST_ORDERS} words; n={n} is not possible")
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class BleuAligner(PairAligner):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "n", self.n or DEFAULT_N)
-        _check_order(self, self.n, similarity.ORDERS)
+        check_order(self.n)
 
     def scores(self, comparison: Comparison) -> Floats:
         return similarity.add_one_scores(comparison, self.n)
@@ -89,7 +89,7 @@ class NLTKNistAligner(PairAligner):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "n", self.n or DEFAULT_N)
-        _check_order(self, self.n, similarity.ORDERS)
+        check_order(self.n)
 
     def scores(self, comparison: Comparison) -> Floats:
         return similarity.nist_scores(comparison, self.n)
@@ -104,7 +104,7 @@ class SacreAligner(PairAligner):
     n: int = DEFAULT_N
 
     def __post_init__(self) -> None:
-        _check_order(self, self.n, DEFAULT_N)
+        check_order(self.n)
 
     def scores(self, comparison: Comparison) -> Floats:
         return similarity.sacre_scores(comparison, self.n)
@@ -126,7 +126,7 @@ class NLTKBleuAligner(PairAligner):
     n: int = DEFAULT_N
 
     def __post_init__(self) -> None:
-        _check_order(self, self.n, DEFAULT_N)
+        check_order(self.n)
         given = self.smooth_function
         if isinstance(given, int) and given not in get_args(Method):
             raise SettingError(f"BLEU has the smoothing methods {', '.join(map(str, get_args(Method)))}, not {given}")
@@ -146,7 +146,7 @@ class NLTKBleuAligner(PairAligner):
 
     def _by_function(self, hypothesis: Words, group: Group) -> float:
         """BLEU with the precisions that the function gives back."""
-        counts = similarity.bleu_pairs(Comparison.of_words([[hypothesis]], [[group]], Vocabulary()))
+        counts = similarity.bleu_pairs(Comparison.of_words([[hypothesis]], [[group]], Vocabulary()), self.n)
         length, closest = len(hypothesis), int(counts.reference_lengths[0])
         if not group:
             return math.nan

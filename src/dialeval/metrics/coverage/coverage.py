@@ -43,7 +43,14 @@ from dialeval.core.errors import SettingError
 from dialeval.core.fold import RowMetric
 from dialeval.core.needs import Need
 from dialeval.core.signature import Signature
-from dialeval.metrics.coverage.aligners import DEFAULT_N, AlignerName, EmbeddingAligner, PairAligner, named_aligner
+from dialeval.metrics.coverage.aligners import (
+    DEFAULT_N,
+    AlignerName,
+    EmbeddingAligner,
+    PairAligner,
+    check_order,
+    named_aligner,
+)
 from dialeval.metrics.coverage.alignment import Alignment, align
 from dialeval.metrics.coverage.comparison import comparison
 from dialeval.metrics.embedding.vectors import SIF_WEIGHT, WordValues
@@ -63,7 +70,7 @@ class Coverage(RowMetric):
 
     by: Literal["mds", "pds", "max-bleu"] = "mds"
     aligner: AlignerName = "bleu"
-    n: Literal[1, 2, 3, 4, 5] = DEFAULT_N
+    n: int = DEFAULT_N
     smooth: Method = 0
     threshold: float = 0.0
     tokeniser: Tokeniser = DEFAULT
@@ -72,8 +79,7 @@ class Coverage(RowMetric):
         super().__post_init__()
         if not (math.isfinite(self.threshold) and self.threshold >= 0):
             raise SettingError(f"a threshold is 0 (groups as given) or above, not {self.threshold}")
-        if self.aligner != "embedding":
-            named_aligner(self.aligner, self.n, self.smooth)  # refuses an n that the aligner does not count
+        check_order(self.n)
 
     @property
     def needs(self) -> frozenset[Need]:

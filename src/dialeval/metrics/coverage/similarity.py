@@ -37,18 +37,22 @@ from dialeval.metrics.embedding.vectors import WordValues
 from dialeval.metrics.overlap.bleu_counts import BleuCounts, match_long, match_short
 from dialeval.metrics.overlap.smoothing import NIST, log_precisions, sacre_bleu, smoothed_precisions
 
-ORDERS = 5
-"""The longest n-grams that can be counted."""
+MOST_ORDERS = 100
+"""The longest n-grams that can be counted: counts take room for every order, and few responses have as many words."""
 
 
-def bleu_pairs(comparison: Comparison) -> BleuCounts:
-    """The BLEU counts of every pair."""
-    matches = np.empty((int(comparison.pairs[-1]), ORDERS), np.int64)
+def bleu_pairs(comparison: Comparison, n: int) -> BleuCounts:
+    """The BLEU counts of every pair, for all orders up to n, and at least for those that smoothing looks at."""
+    from dialeval.metrics.overlap.bleu_kernel import ORDERS
+
+    matches = np.empty((int(comparison.pairs[-1]), max(n, ORDERS)), np.int64)
     closest, long = match_short(_flat(comparison), matches)
+    if n > ORDERS:  # the kernel for short texts has a byte for each of its orders and no room for more
+        long = np.arange(len(matches))
     if len(long):
         _match_long(comparison, long, matches)
     lengths = comparison.hypotheses.lengths[comparison.pair_hypotheses]
-    totals = np.maximum(lengths[:, None] - np.arange(ORDERS), 0)
+    totals = np.maximum(lengths[:, None] - np.arange(matches.shape[1]), 0)
     return BleuCounts(matches, totals, lengths, closest)
 
 
@@ -60,12 +64,12 @@ def _flat(comparison: Comparison) -> tuple[npt.NDArray[np.integer], ...]:
 
 
 def _match_long(comparison: Comparison, pairs: Ints, matches: Ints) -> None:
-    """Fill `matches` of pairs with a long text by the kernel for responses and their references."""
+    """Fill `matches` of some pairs by the kernel for texts of any length."""
     groups = comparison.pair_groups[pairs]
     counts = np.diff(comparison.groups)[groups]
     texts = ranges(comparison.groups[groups], counts)
     hypotheses = comparison.hypotheses.take(comparison.pair_hypotheses[pairs])
-    counted = np.empty((len(pairs), ORDERS), np.int64, order="F")
+    counted = np.empty((len(pairs), matches.shape[1]), np.int64, order="F")
     match_long(np.arange(len(pairs)), hypotheses, comparison.references.take(texts), offsets_of(counts), counted)
     matches[pairs] = counted
 
@@ -74,7 +78,7 @@ def add_one_scores(comparison: Comparison, n: int) -> Floats:
     """BLEU with one added to every count, of every pair."""
     from dialeval.metrics.coverage import coverage_kernel as kernel
 
-    counts = bleu_pairs(comparison)
+    counts = bleu_pairs(comparison, n)
     scores = np.empty(len(counts))
     lengths = comparison.hypotheses.lengths
     kernel.add_one(counts.matches, lengths, comparison.group_counts, counts.reference_lengths, n, scores)
@@ -85,9 +89,9 @@ def nltk_scores(comparison: Comparison, method: int, n: int) -> Floats:
     """BLEU as nltk defines it, of every pair."""
     from dialeval.metrics.coverage import coverage_kernel as kernel
 
-    counts = bleu_pairs(comparison)
+    counts = bleu_pairs(comparison, n)
     smoothed = smoothed_precisions(counts, method, n)
-    scores, (terms, partials) = np.empty(len(counts)), np.empty((2, ORDERS))
+    scores, (terms, partials) = np.empty(len(counts)), np.empty((2, n + 1))
     lengths, pairs = comparison.hypotheses.lengths, comparison.group_counts
     kernel.weighted(smoothed, counts.matches, lengths, pairs, counts.reference_lengths, terms, partials, scores)
     return scores
@@ -95,8 +99,8 @@ def nltk_scores(comparison: Comparison, method: int, n: int) -> Floats:
 
 def sacre_scores(comparison: Comparison, n: int) -> Floats:
     """BLEU as sacreBLEU defines it, of every pair."""
-    counts = bleu_pairs(comparison)
-    return sacre_bleu(counts, log_precisions(counts, NIST), n)
+    counts = bleu_pairs(comparison, n)
+    return sacre_bleu(counts, log_precisions(counts, NIST, n), n)
 
 
 def nist_scores(comparison: Comparison, n: int) -> Floats:

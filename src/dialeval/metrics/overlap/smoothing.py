@@ -116,7 +116,8 @@ def _finished(counts: BleuCounts, exponent: Floats) -> Floats:
 
 def _with_neighbours(counts: BleuCounts, precisions: Floats) -> Floats:
     """Method 5 upon some precisions."""
-    fifth = counts.matches[:, ORDERS:] / np.maximum(counts.totals[:, ORDERS:], 1)
+    next_order = slice(ORDERS, ORDERS + 1)
+    fifth = counts.matches[:, next_order] / np.maximum(counts.totals[:, next_order], 1)
     following = np.hstack((precisions[:, 1:], fifth))
     smoothed = np.empty_like(precisions)
     before = precisions[:, 0] + 1

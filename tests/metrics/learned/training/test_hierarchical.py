@@ -14,22 +14,24 @@ torch = pytest.importorskip("torch")
 
 from dialeval.adem import ADEMWithEncoder, EncoderSettings  # noqa: E402
 
-SETTINGS = EncoderSettings(vocabulary=12, embedding=5, utterance=6, context=4)
+SIZES = (12, 5)
+SETTINGS = EncoderSettings(utterance=6, context=4)
 
 
 def sequences(rows: int = 5, seed: int = 0) -> tuple[Any, ...]:
     """Contexts of up to 3 turns, responses and references, padded, with masks."""
     dice = np.random.default_rng(seed)
-    found: list[Any] = []
+    words: list[Any] = []
+    masks: list[Any] = []
     for shape in ((rows, 3, 4), (rows, 4), (rows, 4)):
-        mask = np.arange(4) < dice.integers(1, 5, shape[:-1])[..., None]
-        found += [np.where(mask, dice.integers(0, 12, shape), 0), mask]
-    return tuple(found)
+        masks.append(np.arange(4) < dice.integers(1, 5, shape[:-1])[..., None])
+        words.append(np.where(masks[-1], dice.integers(0, 12, shape), 0))
+    return (*words, *masks)
 
 
 @pytest.mark.parametrize("cell", ["gru", "lstm"])
 def test_padding_and_batches_change_nothing(cell: Any) -> None:
-    model = ADEMWithEncoder(EncoderSettings(12, 5, 6, 4, layers=2, cell=cell), seed=3)
+    model = ADEMWithEncoder(*SIZES, EncoderSettings(6, 4, layers=2, cell=cell), seed=3)
     data = sequences()
     whole = model.predict_on_single_batch(*data)
     alone = [model.predict_on_single_batch(*(part[row : row + 1] for part in data))[0] for row in range(5)]
@@ -43,34 +45,35 @@ def test_padding_and_batches_change_nothing(cell: Any) -> None:
 
 
 def test_an_empty_turn_is_no_turn_and_an_empty_context_a_zero() -> None:
-    model = ADEMWithEncoder(SETTINGS, seed=1)
-    context, mask, *rest = sequences(1)
+    model = ADEMWithEncoder(*SIZES, SETTINGS, seed=1)
+    context, said, reference, mask, one, other = sequences(1)
     emptied = mask.copy()
     emptied[:, 1] = False
-    two = model.predict_on_single_batch(context, emptied, *rest)
-    left_out = model.predict_on_single_batch(context[:, [0, 2]], mask[:, [0, 2]], *rest)
+    two = model.predict_on_single_batch(context, said, reference, emptied, one, other)
+    left_out = model.predict_on_single_batch(context[:, [0, 2]], said, reference, mask[:, [0, 2]], one, other)
     np.testing.assert_allclose(two, left_out, rtol=1e-5)
-    assert np.isfinite(model.predict_on_single_batch(context, np.zeros_like(mask), *rest)).all()
+    assert np.isfinite(model.predict_on_single_batch(context, said, reference, np.zeros_like(mask), one, other)).all()
 
 
 def test_inputs_without_turns_or_words_and_of_different_lengths() -> None:
-    model = ADEMWithEncoder(SETTINGS, seed=1)
-    context, mask, *rest = sequences(4)
-    nothing = model.predict_on_single_batch(context, np.zeros_like(mask), *rest)
+    model = ADEMWithEncoder(*SIZES, SETTINGS, seed=1)
+    context, said, reference, mask, one, other = sequences(4)
+    nothing = model.predict_on_single_batch(context, said, reference, np.zeros_like(mask), one, other)
     for part in (np.s_[:, :0], np.s_[:, :, :0]):
-        np.testing.assert_allclose(model.predict_on_single_batch(context[part], mask[part], *rest), nothing, rtol=1e-5)
+        found = model.predict_on_single_batch(context[part], said, reference, mask[part], one, other)
+        np.testing.assert_allclose(found, nothing, rtol=1e-5)
     with pytest.raises(SettingError, match=r"different numbers of rows \(2, 4, 4\)"):
-        model.predict_on_single_batch(context[:2], mask[:2], *rest)
+        model.predict_on_single_batch(context[:2], said, reference, mask[:2], one, other)
     with pytest.raises(SettingError, match="six arrays"):
         model.fit((context, mask), [1.0] * 4)
     with pytest.raises(SettingError, match="nothing to learn"):
-        model.pretrain(context[:1], mask[:1], rest[0][:1], rest[1][:1])
+        model.pretrain(context[:1], mask[:1], said[:1], one[:1])
 
 
 def test_the_whole_is_differentiable_and_learns() -> None:
     data = sequences(60)
-    human = 1 + 4 * (data[2][:, 0] % 2)
-    model = ADEMWithEncoder(SETTINGS, 0.01, seed=2)
+    human = 1 + 4 * (data[1][:, 0] % 2)
+    model = ADEMWithEncoder(*SIZES, SETTINGS, 0.01, seed=2)
     before = {name: value.clone() for name, value in model.network.state_dict().items()}
     _, first = model.train_on_single_batch(*(*data, human))
     fitted = model.fit(data, human, epochs=25, validation_share=0.1, patience=25)
@@ -85,10 +88,10 @@ def test_the_whole_is_differentiable_and_learns() -> None:
 
 
 def test_pretraining_finds_the_next_utterance_and_seeds_are_kept(tmp_path: Path) -> None:
-    context, mask, following, following_mask, *_ = sequences(32)
+    context, following, _, mask, following_mask, _ = sequences(32)
     context[:, -1, 0], mask[:, -1, 0] = np.arange(32) % 12, True
     following[:, 0] = np.arange(32) % 12
-    models = [ADEMWithEncoder(SETTINGS, 0.02, seed=5) for _ in range(2)]
+    models = [ADEMWithEncoder(*SIZES, SETTINGS, 0.02, seed=5) for _ in range(2)]
     losses = [model.pretrain(context, mask, following, following_mask, epochs=15, batch_size=8) for model in models]
     assert losses[0][-1] < 0.8 * losses[0][0]
     assert losses[0] == losses[1]
@@ -99,68 +102,72 @@ def test_pretraining_finds_the_next_utterance_and_seeds_are_kept(tmp_path: Path)
 
 def test_given_embeddings_may_stay_as_they_are() -> None:
     table = np.random.default_rng(0).normal(size=(12, 5)).astype(np.float32)
-    model = ADEMWithEncoder(SETTINGS, 0.1, embeddings=table, train_embeddings=False)
+    model = ADEMWithEncoder(*SIZES, SETTINGS, 0.1, embeddings=table, train_embeddings=False)
     model.train_on_single_batch(*(*sequences(), np.ones(5)))
     np.testing.assert_array_equal(model.network.encoder.embeddings.weight.detach().numpy(), table)
     with pytest.raises(SettingError, match="embeddings have the shape"):
-        ADEMWithEncoder(SETTINGS, embeddings=table[:3])
-    context, mask, *rest = sequences()
+        ADEMWithEncoder(*SIZES, SETTINGS, embeddings=table[:3])
+
+
+def test_wrong_arrays_and_settings_are_refused() -> None:
+    model = ADEMWithEncoder(*SIZES, SETTINGS)
+    context, said, reference, mask, one, other = sequences()
     with pytest.raises(SettingError, match="holds indices outside of 0 to 11"):
-        model.predict_on_single_batch(context + 12, mask, *rest)
-    with pytest.raises(SettingError, match="both have 3 dimensions"):
-        model.predict_on_single_batch(context[0], mask[0], *rest)
-
-
-def test_settings_are_checked_one_by_one() -> None:
-    sizes = ("vocabulary", "embedding", "utterance", "context", "layers")
-    wrong: list[dict[str, Any]] = [{size: 0} for size in sizes]
-    for setting in (*wrong, {"dropout": 1.0}, {"dropout": -0.1}, {"cell": "odd"}):
+        model.predict_on_single_batch(context + 12, said, reference, mask, one, other)
+    with pytest.raises(SettingError, match="words have 3 dimensions"):
+        model.predict_on_single_batch(context[0], said, reference, mask[0], one, other)
+    with pytest.raises(SettingError, match="words have 2 or 3 dimensions"):
+        model.predict_on_single_batch(context, said, reference, mask, one, other[:, :2])
+    with pytest.raises(SettingError, match="the mask of context holds other numbers than 0 and 1"):
+        model.predict_on_single_batch(context, said, reference, 2 * mask, one, other)
+    with pytest.raises(SettingError, match="the mask of model_response holds other numbers than lengths from 0 to 4"):
+        model.predict_on_single_batch(context, said, reference, mask, np.full(5, 5), other)
+    odd: list[dict[str, Any]] = [{"utterance": 0}, {"dropout": 1.0}, {"cell": "odd"}, {"shared": "odd"}]
+    for wrong in odd:
         with pytest.raises(SettingError):
-            EncoderSettings(**{"vocabulary": 3, **setting})
-    ADEMWithEncoder(EncoderSettings(1, 1, 1, 1))
-    with pytest.raises(SettingError, match="beta is not 0"):
-        ADEMWithEncoder(SETTINGS, beta=0.0)
+            EncoderSettings(**wrong)
+    for sizes in ((0, 5), (12, 0)):
+        with pytest.raises(SettingError, match="at least 1"):
+            ADEMWithEncoder(*sizes)
 
 
-def test_every_index_of_the_vocabulary_may_be_used_and_no_other() -> None:
-    model = ADEMWithEncoder(SETTINGS)
-    context, mask, *rest = sequences()
-    for index in (0, 11):
-        assert np.isfinite(model.predict_on_single_batch(np.full_like(context, index), mask, *rest)).all()
-    for index in (-1, 12):
-        with pytest.raises(SettingError, match="outside of 0 to 11"):
-            model.predict_on_single_batch(np.full_like(context, index), mask, *rest)
+def test_the_arrays_of_the_original_give_what_masks_of_words_give() -> None:
+    model = ADEMWithEncoder(*SIZES, SETTINGS, seed=1)
+    data = sequences()
+    expected = model.predict_on_single_batch(*data)
+    lengths = [mask.sum(-1) for mask in data[3:]]
+    np.testing.assert_array_equal(model.predict_on_single_batch(*data[:3], *lengths), expected)
+    ones = [mask.astype(np.int32) for mask in data[3:]]
+    np.testing.assert_array_equal(model.predict_on_single_batch(*data[:3], *ones), expected)
+    context, said, reference = data[:3]
+    turns = said[:, None], np.stack([reference, np.zeros_like(reference)], 1)  # a turn, and a turn with an empty one
+    deep = lengths[0], lengths[1][:, None], np.stack([lengths[2], np.zeros_like(lengths[2])], 1)
+    np.testing.assert_allclose(model.predict_on_single_batch(context, *turns, *deep), expected, rtol=1e-5, atol=1e-6)
 
 
-def test_unless_told_otherwise_it_learns_for_20_epochs_or_until_3_bring_nothing() -> None:
-    data, human = sequences(40), np.random.default_rng(0).uniform(1, 5, 40)
-    assert ADEMWithEncoder(SETTINGS).fit(data, human, validation_share=0).epochs == 20
-    held = sequences(40, seed=1), np.random.default_rng(1).uniform(1, 5, 40)
-    fitted = ADEMWithEncoder(SETTINGS, 0.1).fit(data, human, validation=held)
-    assert fitted.epochs == fitted.best_epoch + 1 + 3 < 20
-
-
-def test_pretraining_takes_at_least_one_epoch_and_two_utterances_to_choose_from() -> None:
-    model = ADEMWithEncoder(SETTINGS)
-    context, mask, following, following_mask, *_ = sequences(4)
-    data = context, mask, following, following_mask
-    for epochs, batch_size in ((0, 64), (1, 1)):
-        with pytest.raises(SettingError, match="at least 2 utterances"):
-            model.pretrain(*data, epochs=epochs, batch_size=batch_size)
-    steps: list[tuple[int, int | None]] = []
-    two = tuple(part[:2] for part in data)
-    assert len(model.pretrain(*two, batch_size=2, progress=lambda *step: steps.append(step))) == 1
-    assert steps == [(1, 1)]
-
-
-def test_the_loss_of_pretraining_is_the_mean_over_contexts() -> None:
-    context, mask, following, following_mask, *_ = sequences(5)
-    model = ADEMWithEncoder(SETTINGS, 1e-12, seed=4)
-    with torch.no_grad():
-        parts = model._sequences((context, mask, following, following_mask), ("context", "following"))
-        contexts = model.network.next(model.network.encoder.context(*parts[:2])).numpy()
-        scores = contexts @ model.network.encoder.utterance(*parts[2:]).numpy().T
-    expected = (np.log(np.exp(scores).sum(axis=1)) - np.diag(scores)).mean()
-    assert model.pretrain(context, mask, following, following_mask) == pytest.approx([expected], rel=1e-4)
-    one_left_over = model.pretrain(context, mask, following, following_mask, batch_size=4)
-    assert 0 < one_left_over[0] < expected, "a context alone in its batch has nothing to choose from, and counts"
+@pytest.mark.parametrize(
+    ("shared", "of_context", "of_response", "of_reference"),
+    [
+        ("all", "words", "words", "words"),
+        ("replies", "words", "responses", "responses"),
+        ("none", "words", "responses", "references"),
+    ],
+)
+def test_who_shares_weights_is_a_setting(
+    tmp_path: Path, shared: Any, of_context: str, of_response: str, of_reference: str
+) -> None:
+    model = ADEMWithEncoder(*SIZES, EncoderSettings(6, 4, shared=shared), seed=1)
+    data = sequences()
+    words = torch.from_numpy(data[1]), torch.from_numpy(data[4])
+    encoder = model.network.encoder
+    assert torch.equal(encoder.response(*words), encoder.utterance(*words, of_response))
+    assert torch.equal(encoder.reference(*words), encoder.utterance(*words, of_reference))
+    cells = {of_context, of_response, of_reference}
+    recurrent = {name for name, part in encoder.named_children() if hasattr(part, "cells")}
+    assert recurrent == {*cells, "turns"}
+    before = {name: value.clone() for name, value in encoder.state_dict().items()}
+    model.train_on_single_batch(*(*data, np.ones(5)))
+    moved = {name.split(".")[0] for name, value in encoder.state_dict().items() if not torch.equal(value, before[name])}
+    assert moved >= {*cells, "turns"}
+    again = ADEMWithEncoder.load(model.save(tmp_path))
+    np.testing.assert_array_equal(again.predict_on_single_batch(*data), model.predict_on_single_batch(*data))

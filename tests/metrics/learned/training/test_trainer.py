@@ -53,7 +53,7 @@ def test_it_starts_as_the_identity_on_the_shared_part() -> None:
 def test_formula_loss_and_gradients_are_those_of_the_twin() -> None:
     dice = np.random.default_rng(3)
     m, n = dice.normal(size=(4, 3)), dice.normal(size=(5, 3))
-    model = ADEM(*DIMENSIONS, 0.01, l1=0.3, alpha=0.7, beta=1.9, clip=1e9)
+    model = ADEM(*DIMENSIONS, 0.01, l1=0.3, alpha=0.7, beta=1.9, max_grad_norm=1e9)
     with torch.no_grad():
         model.head.M.copy_(torch.from_numpy(m))
         model.head.N.copy_(torch.from_numpy(n))
@@ -213,7 +213,9 @@ def test_schedules_are_checked() -> None:
     Schedule(1, 1, 0.0, patience=1, seed=0)
 
 
-@pytest.mark.parametrize("wrong", [{"learning_rate": 0.0}, {"learning_rate": -1.0}, {"l1": -0.1}, {"clip": 0.0}])
+@pytest.mark.parametrize(
+    "wrong", [{"learning_rate": 0.0}, {"learning_rate": -1.0}, {"l1": -0.1}, {"max_grad_norm": 0.0}]
+)
 def test_rates_are_checked_one_by_one(wrong: dict[str, Any]) -> None:
     with pytest.raises(SettingError, match="above 0"):
         ADEM(*DIMENSIONS, **wrong)

@@ -1,15 +1,20 @@
 """ADEM with its own encoder: word or character indices in, end to end differentiable.
 
 An utterance encoder (GRU or LSTM over words) makes a vector of each utterance; a context encoder (the same over
-utterance vectors) makes one of the turns so far. Response and reference are encoded as utterances, by the same weights.
-The vectors go into the formula of `trainer`. Padded inputs come with masks: true (or 1) where there is a word; a turn
-without a word is no turn. Sequences are packed, so that padding costs nothing and changes nothing.
+utterance vectors) makes one of the turns so far. Response and reference are encoded as utterances, by the same weights
+or by weights of their own (`EncoderSettings.shared`). The vectors go into the formula of `trainer`.
+
+Padded inputs come with masks of one of two kinds: of the shape of the words, true (or 1) where there is a word; or with
+one dimension less, the number of words of each utterance, as the original takes them. A turn without a word is no turn.
+Responses and references are (batch, words); of (batch, turns, words), as the original has them, the turns of a row are
+read as one utterance. Sequences are packed, so that padding costs nothing and changes nothing.
 
 `pretrain` teaches the encoder on plain dialogues first: which of the utterances of the batch comes next, by the softmax
 of c' W u over all of them.
 
 Paper: Lowe et al. 2017 (see `trainer`), who pre-train the encoder of a generator (VHRED) instead. The original program
-loops over the batch inside its graph; here a batch is one pass.
+loops over the batch inside its graph; here a batch is one pass. It has three encoders over words and turns; here only
+contexts have one over turns.
 """
 
 from __future__ import annotations
@@ -25,6 +30,8 @@ from torch.nn.utils.rnn import pack_padded_sequence
 from dialeval.core.arrays import Floats
 from dialeval.core.errors import SettingError
 from dialeval.metrics.learned.training.trainer import (
+    L1,
+    MAX_GRAD_NORM,
     Bilinear,
     Constants,
     Fitted,
@@ -43,22 +50,31 @@ from dialeval.resources.progress import Progress
 class EncoderSettings:
     """The shape of the hierarchical encoder."""
 
-    vocabulary: int
-    """Number of distinct indices; index 0 is padding where the mask says so, and a word like others elsewhere."""
-    embedding: int = 100
     utterance: int = 200
+    """Numbers in the vector of an utterance, and so of a response and of a reference."""
     context: int = 200
+    """Numbers in the vector of a context."""
     layers: int = 1
+    """Recurrent layers over words, and over turns."""
     dropout: float = 0.0
+    """Share of the numbers that are left out while training: of embeddings, between layers, of the vectors."""
     cell: Literal["gru", "lstm"] = "gru"
+    """The kind of recurrent unit."""
+    shared: Literal["all", "replies", "none"] = "all"
+    """Who shares the weights over words: context, response and reference; the last two; or none, as in the original."""
 
     def __post_init__(self) -> None:
-        if min(self.vocabulary, self.embedding, self.utterance, self.context, self.layers) < 1:
+        if min(self.utterance, self.context, self.layers) < 1:
             raise SettingError("sizes and layers of an encoder are at least 1")
         if not 0 <= self.dropout < 1:
             raise SettingError(f"dropout lies from 0 to below 1, not {self.dropout}")
         if self.cell not in ("gru", "lstm"):
             raise SettingError(f"an encoder's cell is gru or lstm, not {self.cell!r}")
+        if self.shared not in ("all", "replies", "none"):
+            raise SettingError(f"an encoder's weights are shared by all, replies or none, not by {self.shared!r}")
+
+
+_USUAL = EncoderSettings()
 
 
 class Recurrent(nn.Module):
@@ -86,17 +102,33 @@ class Recurrent(nn.Module):
 class HierarchicalEncoder(nn.Module):
     """Utterances to vectors, and contexts of several utterances to vectors."""
 
-    def __init__(self, settings: EncoderSettings) -> None:
+    def __init__(self, vocabulary_size: int, embedding_size: int, settings: EncoderSettings) -> None:
         super().__init__()
-        self.embeddings = nn.Embedding(settings.vocabulary, settings.embedding)
-        self.words = Recurrent(settings.embedding, settings.utterance, settings)
+        self.embeddings = nn.Embedding(vocabulary_size, embedding_size)
+        self.words = Recurrent(embedding_size, settings.utterance, settings)
         self.turns = Recurrent(settings.utterance, settings.context, settings)
         self.dropout = nn.Dropout(settings.dropout)
+        self._responses = self._references = "words"
+        if settings.shared != "all":
+            self.responses = Recurrent(embedding_size, settings.utterance, settings)
+            self._responses = self._references = "responses"
+        if settings.shared == "none":
+            self.references = Recurrent(embedding_size, settings.utterance, settings)
+            self._references = "references"
 
-    def utterance(self, indices: Tensor, mask: Tensor) -> Tensor:
-        """The vectors of utterances: (batch, words) to (batch, utterance)."""
+    def response(self, indices: Tensor, mask: Tensor) -> Tensor:
+        """The vectors of responses."""
+        return self.utterance(indices, mask, self._responses)
+
+    def reference(self, indices: Tensor, mask: Tensor) -> Tensor:
+        """The vectors of references."""
+        return self.utterance(indices, mask, self._references)
+
+    def utterance(self, indices: Tensor, mask: Tensor, cells: str = "words") -> Tensor:
+        """The vectors of utterances by the named cells: (batch, words) to (batch, utterance)."""
         indices, lengths = _left(indices, mask)
-        return self.dropout(self.words(self.dropout(self.embeddings(indices)), lengths))  # type: ignore[no-any-return]
+        states = getattr(self, cells)(self.dropout(self.embeddings(indices)), lengths)
+        return self.dropout(states)  # type: ignore[no-any-return]
 
     def context(self, indices: Tensor, mask: Tensor) -> Tensor:
         """The vectors of contexts: (batch, turns, words) to (batch, context)."""
@@ -107,9 +139,11 @@ class HierarchicalEncoder(nn.Module):
 
 
 class _Network(nn.Module):
-    def __init__(self, settings: EncoderSettings, alpha: float, beta: float) -> None:
+    def __init__(
+        self, vocabulary_size: int, embedding_size: int, settings: EncoderSettings, alpha: float, beta: float
+    ) -> None:
         super().__init__()
-        self.encoder = HierarchicalEncoder(settings)
+        self.encoder = HierarchicalEncoder(vocabulary_size, embedding_size, settings)
         self.head = Bilinear(settings.context, settings.utterance, settings.utterance, alpha, beta)
         self.next = nn.Linear(settings.context, settings.utterance, bias=False)
 
@@ -117,22 +151,24 @@ class _Network(nn.Module):
         context, context_mask, response, response_mask, reference, reference_mask = inputs
         return self.head(  # type: ignore[no-any-return]
             self.encoder.context(context, context_mask),
-            self.encoder.utterance(response, response_mask),
-            self.encoder.utterance(reference, reference_mask),
+            self.encoder.response(response, response_mask),
+            self.encoder.reference(reference, reference_mask),
         )
 
     def next_utterance(self, context: Tensor, context_mask: Tensor, following: Tensor, mask: Tensor) -> Tensor:
         """The loss of telling which utterance of the batch follows each context."""
         contexts = self.next(self.encoder.context(context, context_mask))
-        scores = contexts @ self.encoder.utterance(following, mask).T
+        scores = contexts @ self.encoder.response(following, mask).T
         return nn.functional.cross_entropy(scores, torch.arange(len(scores), device=scores.device))
 
 
 class ADEMWithEncoder(Trainer):
     """The model for words or characters that were mapped to indices.
 
-    `embeddings` are word vectors to start from, one row per index; `train_embeddings=False` keeps them as they are.
-    `seed` draws the first weights.
+    Indices go from 0 to `vocabulary_size` - 1; index 0 is padding where the mask says so, and a word like others
+    elsewhere. `encoder` says how large the rest is; `l1` and `max_grad_norm` are those of `ADEM`. `embeddings` are word
+    vectors to start from, one row per index; `train_embeddings=False` keeps them as they are. `seed` draws the first
+    weights.
     """
 
     kind = "adem-with-encoder"
@@ -140,26 +176,29 @@ class ADEMWithEncoder(Trainer):
 
     def __init__(
         self,
-        encoder: EncoderSettings,
+        vocabulary_size: int,
+        embedding_size: int,
+        encoder: EncoderSettings = _USUAL,
         learning_rate: float = 1e-3,
         *,
         embeddings: Any = None,
         train_embeddings: bool = True,
-        l1: float = 0.0,
+        l1: float = L1,
         alpha: float = 0.0,
         beta: float = 1.0,
-        clip: float = 5.0,
+        max_grad_norm: float = MAX_GRAD_NORM,
         constants: Constants = "learned",
         seed: int = 0,
         device: str = "cpu",
     ) -> None:
-        super().__init__(learning_rate, l1, clip, constants, device)
-        if beta == 0:
-            raise SettingError("beta is not 0")
+        super().__init__(learning_rate, l1, max_grad_norm, constants, device)
+        if min(vocabulary_size, embedding_size) < 1 or beta == 0:
+            raise SettingError("vocabulary_size and embedding_size are at least 1, and beta is not 0")
+        self.vocabulary_size, self.embedding_size = vocabulary_size, embedding_size
         self.settings, self.train_embeddings = encoder, train_embeddings
         with torch.random.fork_rng():
             torch.manual_seed(seed)
-            self.network = _Network(encoder, alpha, beta)
+            self.network = _Network(vocabulary_size, embedding_size, encoder, alpha, beta)
         self.head = self.network.head
         table = self.network.encoder.embeddings.weight
         if embeddings is not None:
@@ -174,29 +213,30 @@ class ADEMWithEncoder(Trainer):
     def train_on_single_batch(
         self,
         context: Any,
-        context_mask: Any,
         model_response: Any,
-        model_response_mask: Any,
         reference_response: Any,
+        context_mask: Any,
+        model_response_mask: Any,
         reference_response_mask: Any,
         human_score: Any,
+        learning_rate: float | None = None,
     ) -> tuple[Floats, float]:
-        """One step on one batch; contexts are (batch, turns, words), responses and references (batch, words)."""
-        inputs = context, context_mask, model_response, model_response_mask, reference_response, reference_response_mask
-        return self._train(inputs, human_score)
+        """One step on one batch, see `ADEM`; the order is that of the original, words first and then masks."""
+        inputs = context, model_response, reference_response, context_mask, model_response_mask, reference_response_mask
+        return self._train(inputs, human_score, learning_rate)
 
     def predict_on_single_batch(
         self,
         context: Any,
-        context_mask: Any,
         model_response: Any,
-        model_response_mask: Any,
         reference_response: Any,
+        context_mask: Any,
+        model_response_mask: Any,
         reference_response_mask: Any,
     ) -> Floats:
         """One score per row."""
         return self._predict(
-            (context, context_mask, model_response, model_response_mask, reference_response, reference_response_mask)
+            (context, model_response, reference_response, context_mask, model_response_mask, reference_response_mask)
         )
 
     def fit(
@@ -253,9 +293,10 @@ class ADEMWithEncoder(Trainer):
     def _inputs(self, inputs: Inputs) -> Tensors:
         if len(inputs) != 6:
             raise SettingError(
-                f"inputs are six arrays, words and mask of context, response and reference: {len(inputs)}"
+                f"inputs are six arrays, context, response and reference, then their masks: {len(inputs)}"
             )
-        return self._sequences(inputs, ("context", "model_response", "reference_response"))
+        words_and_masks = tuple(part for pair in zip(inputs[:3], inputs[3:], strict=True) for part in pair)
+        return self._sequences(words_and_masks, ("context", "model_response", "reference_response"))
 
     def _sequences(self, inputs: Inputs, names: Sequence[str]) -> Tensors:
         """Words and masks of contexts (with a dimension for turns) and of utterances, all with as many rows."""
@@ -268,20 +309,31 @@ class ADEMWithEncoder(Trainer):
         return tuple(parts)
 
     def _sequence(self, indices: Any, mask: Any, dimensions: int, what: str) -> tuple[Tensor, Tensor]:
-        words, there = as_tensor(indices, torch.long, self.device), as_tensor(mask, torch.bool, self.device)
-        if words.ndim != dimensions or words.shape != there.shape:
+        words, there = as_tensor(indices, torch.long, self.device), as_tensor(mask, torch.long, self.device)
+        several = "3" if dimensions == 3 else "2 or 3"
+        if words.ndim not in (dimensions, 3) or there.shape not in (words.shape, words.shape[:-1]):
             shapes = f"{tuple(words.shape)} with a mask of {tuple(there.shape)}"
-            raise SettingError(f"{what} has the shape {shapes}; both have {dimensions} dimensions and the same shape")
-        if words.numel() and not 0 <= int(words.min()) <= int(words.max()) < self.settings.vocabulary:
-            raise SettingError(f"{what} holds indices outside of 0 to {self.settings.vocabulary - 1}")
-        return words, there
+            remedy = f"words have {several} dimensions, a mask has the same, or one less if it holds lengths"
+            raise SettingError(f"{what} has the shape {shapes}; {remedy}")
+        if words.numel() and not 0 <= int(words.min()) <= int(words.max()) < self.vocabulary_size:
+            raise SettingError(f"{what} holds indices outside of 0 to {self.vocabulary_size - 1}")
+        lengths = there.shape != words.shape
+        if there.numel() and not 0 <= int(there.min()) <= int(there.max()) <= (words.shape[-1] if lengths else 1):
+            kind = f"lengths from 0 to {words.shape[-1]}" if lengths else "0 and 1"
+            raise SettingError(f"the mask of {what} holds other numbers than {kind}")
+        if lengths:
+            there = torch.arange(words.shape[-1], device=there.device) < there[..., None]
+        if words.ndim > dimensions:  # the turns of a reply are read as one utterance
+            words, there = words.flatten(1), there.flatten(1)
+        return words, there.bool()
 
     def _shape(self) -> dict[str, Any]:
-        return {"encoder": asdict(self.settings), "train_embeddings": self.train_embeddings}
+        sizes = {"vocabulary_size": self.vocabulary_size, "embedding_size": self.embedding_size}
+        return {**sizes, "encoder": asdict(self.settings), "train_embeddings": self.train_embeddings}
 
     @classmethod
     def _made(cls, settings: dict[str, Any], device: str) -> ADEMWithEncoder:
-        return cls(EncoderSettings(**settings.pop("encoder")), **settings, device=device)
+        return cls(encoder=EncoderSettings(**settings.pop("encoder")), **settings, device=device)
 
 
 def _left(rows: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:

@@ -9,6 +9,8 @@ import torch
 from dialeval.core.arrays import Floats
 from dialeval.core.errors import SettingError
 from dialeval.metrics.learned.training.trainer import (
+    L1,
+    MAX_GRAD_NORM,
     Bilinear,
     Constants,
     Fitted,
@@ -24,8 +26,8 @@ from dialeval.resources.progress import Progress
 class ADEM(Trainer):
     """The model for vectors that you have already.
 
-    `l1` weighs |M| + |N| in the loss, `clip` is the largest norm of a gradient. Given the same numbers in the same
-    order, training gives the same weights.
+    `l1` weighs |M| + |N| in the loss, `max_grad_norm` is the largest norm of a gradient. Given the same numbers in the
+    same order, training gives the same weights.
     """
 
     kind = "adem"
@@ -37,14 +39,14 @@ class ADEM(Trainer):
         reference_response_dim: int,
         learning_rate: float = 1e-3,
         *,
-        l1: float = 0.0,
+        l1: float = L1,
         alpha: float = 0.0,
         beta: float = 1.0,
-        clip: float = 5.0,
+        max_grad_norm: float = MAX_GRAD_NORM,
         constants: Constants = "learned",
         device: str = "cpu",
     ) -> None:
-        super().__init__(learning_rate, l1, clip, constants, device)
+        super().__init__(learning_rate, l1, max_grad_norm, constants, device)
         dimensions = context_dim, model_response_dim, reference_response_dim
         if min(dimensions) < 1 or beta == 0:
             raise SettingError("vectors have at least one number, and beta is not 0")
@@ -53,10 +55,18 @@ class ADEM(Trainer):
         self._ready()
 
     def train_on_single_batch(
-        self, context: Any, model_response: Any, reference_response: Any, human_score: Any
+        self,
+        context: Any,
+        model_response: Any,
+        reference_response: Any,
+        human_score: Any,
+        learning_rate: float | None = None,
     ) -> tuple[Floats, float]:
-        """One step on one batch; the predictions before the step, and the loss."""
-        return self._train((context, model_response, reference_response), human_score)
+        """One step on one batch; the predictions before the step, and the loss.
+
+        A learning rate holds from this batch on, as one given to `assign_learning_rate` does.
+        """
+        return self._train((context, model_response, reference_response), human_score, learning_rate)
 
     def predict_on_single_batch(self, context: Any, model_response: Any, reference_response: Any) -> Floats:
         """One score per row."""

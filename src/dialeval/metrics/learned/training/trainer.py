@@ -3,9 +3,10 @@
     score(c, r, r^) = (c' M r^ + r' N r^ - alpha) / beta
     loss = sum over the batch of (score - human score)^2 + l1 * (|M| + |N|)
 
-M and N start as the identity (on the shared part, where the vectors differ in length). alpha and beta are scalars;
-fitting sets them first so that the untrained model has the mean and the spread of the human scores, and they are
-learned along with M and N unless `constants="fixed"`.
+|M| is the sum of the absolute values; `l1` is 0.3 unless given, the original's strength. M and N start as the identity
+(on the shared part, where the vectors differ in length). alpha and beta are scalars; fitting sets them first so that
+the untrained model has the mean and the spread of the human scores, and they are learned along with M and N unless
+`constants="fixed"`.
 
 Paper: Lowe et al. 2017, "Towards an Automatic Turing Test: Learning to Evaluate Dialogue Responses", ACL.
 
@@ -31,6 +32,11 @@ from dialeval.core.files import write_bytes
 from dialeval.metrics.learned.torch_encoder import check_device
 from dialeval.resources.json_files import read_json, write_json
 from dialeval.resources.progress import Progress
+
+L1 = 0.3
+"""The weight of |M| + |N| in the loss, that of the original program."""
+MAX_GRAD_NORM = 5.0
+"""The largest norm of a gradient, that of the original program."""
 
 FORMAT = 1
 """Layout of a saved model."""
@@ -96,13 +102,17 @@ class Trainer:
     network: nn.Module
     head: Bilinear
 
-    def __init__(self, learning_rate: float, l1: float, clip: float, constants: Constants, device: str) -> None:
-        if learning_rate <= 0 or l1 < 0 or clip <= 0:
-            raise SettingError("learning_rate and clip are above 0, l1 is 0 or more")
+    def __init__(
+        self, learning_rate: float, l1: float, max_grad_norm: float, constants: Constants, device: str
+    ) -> None:
+        _check_learning_rate(learning_rate)
+        if l1 < 0 or max_grad_norm <= 0:
+            raise SettingError("max_grad_norm is above 0, l1 is 0 or more")
         if constants not in ("learned", "fixed"):
             raise SettingError(f"the constants alpha and beta are learned or fixed, not {constants!r}")
         check_device(device)
-        self.learning_rate, self.l1, self.clip, self.constants, self.device = learning_rate, l1, clip, constants, device
+        self.learning_rate, self.l1, self.max_grad_norm = learning_rate, l1, max_grad_norm
+        self.constants, self.device = constants, device
 
     def _ready(self) -> None:
         """To be called once the network is made."""
@@ -111,6 +121,13 @@ class Trainer:
             scalar.requires_grad_(self.constants == "learned")
         learned = [parameter for parameter in self.network.parameters() if parameter.requires_grad]
         self.optimiser = torch.optim.Adam(learned, self.learning_rate)
+
+    def assign_learning_rate(self, learning_rate: float) -> None:
+        """Train with another learning rate from now on."""
+        _check_learning_rate(learning_rate)
+        self.learning_rate = learning_rate
+        for group in self.optimiser.param_groups:
+            group["lr"] = learning_rate
 
     def _inputs(self, inputs: Inputs) -> Tensors:
         """The inputs as tensors of the right type on the device."""
@@ -130,7 +147,7 @@ class Trainer:
         from safetensors.torch import save
 
         folder = Path(folder)
-        common = {name: getattr(self, name) for name in ("learning_rate", "l1", "clip", "constants")}
+        common = {name: getattr(self, name) for name in ("learning_rate", "l1", "max_grad_norm", "constants")}
         document = {"format": FORMAT, "kind": self.kind, "settings": self._shape() | common}
         state = {name: tensor.detach().cpu().contiguous() for name, tensor in self.network.state_dict().items()}
         write_bytes(folder / f"{self.kind}.safetensors", save(state))
@@ -163,8 +180,10 @@ class Trainer:
             what = f"holds no model of the kind {cls.kind} ({reason})"[:300]
             raise DataError(Fault(str(folder), None, what, remedy)) from None
 
-    def _train(self, inputs: Inputs, human_score: Any) -> tuple[Floats, float]:
+    def _train(self, inputs: Inputs, human_score: Any, learning_rate: float | None) -> tuple[Floats, float]:
         """One step; the predictions before it, and the loss."""
+        if learning_rate is not None:
+            self.assign_learning_rate(learning_rate)
         tensors, human = self._rows(inputs, human_score)
         predicted, loss = self._step(tensors, human)
         return _numbers(predicted), float(loss)
@@ -199,7 +218,7 @@ class Trainer:
         """One step of the optimiser down the clipped gradient of a loss."""
         self.optimiser.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
-        nn.utils.clip_grad_norm_(self.network.parameters(), self.clip)
+        nn.utils.clip_grad_norm_(self.network.parameters(), self.max_grad_norm)
         self.optimiser.step()
 
     def _fit(
@@ -272,6 +291,11 @@ class Trainer:
             predicted, _ = self._step(take(inputs, rows), human[rows])
             total += float((predicted - human[rows]).square().sum())
         return total / len(human)
+
+
+def _check_learning_rate(learning_rate: float) -> None:
+    if learning_rate <= 0:
+        raise SettingError(f"a learning rate is above 0, not {learning_rate}")
 
 
 def batches(many: int, size: int, order: torch.Generator) -> Iterator[Tensor]:
