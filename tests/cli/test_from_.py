@@ -203,7 +203,7 @@ def test_dbdc_golden(dialeval: Dialeval, shared_data: Path, tmp_path: Path) -> N
         (["mwzeval", "-i", TOWN, "--data", "town"], "say what to evaluate"),
         (["mwzeval", "-b"], "Missing option '-i'"),
         (["mwzeval", "-b", "-i", "bad.json", "--data", "town"], "bad.json"),
-        (["lsdscc", "a.txt"], "Missing option '-r'"),
+        (["lsdscc", "a.txt"], "dialeval data add lsdscc"),
         (["lsdscc", "-r", "bad.json"], "Missing argument 'HYPOTHESIS_FILE'"),
         (["dbdc", "-p", "nowhere"], "Missing option '-o'"),
         (["dbdc", "-p", "nowhere", "-o", "nowhere"], "nowhere"),
@@ -211,8 +211,9 @@ def test_dbdc_golden(dialeval: Dialeval, shared_data: Path, tmp_path: Path) -> N
     ],
 )
 def test_bad_input_is_one_clear_message_and_exit_2(
-    dialeval: Dialeval, tmp_path: Path, arguments: list[str], message: str
+    dialeval: Dialeval, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], message: str
 ) -> None:
+    monkeypatch.setenv("DIALEVAL_CACHE", str(tmp_path / "cache"))
     (tmp_path / "a.txt").write_text("only one\n")
     (tmp_path / "bad.json").write_text('{"town01": [{"response": null}]}')
     done = dialeval("from", *arguments)

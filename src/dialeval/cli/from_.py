@@ -99,9 +99,11 @@ def mwzeval(
 @options.examples("dialeval from lsdscc hypotheses.txt -r groups.json")
 @from_.command()
 @click.argument("hypothesis_file", type=_IN)
-@click.option("-r", "--reference_file", required=True, type=_IN, help="Reference groups, a JSON file.")
+@click.option(
+    "-r", "--reference_file", type=_IN, help="Reference groups, a JSON file.  [default: the data pack lsdscc]"
+)
 @click.option("-e", "--eos", default="</s>", help="What stands between two hypotheses of a line.")
-def lsdscc(hypothesis_file: str, reference_file: str, eos: str) -> None:
+def lsdscc(hypothesis_file: str, reference_file: str | None, eos: str) -> None:
     """Run lsdscc_metrics.py of LSDSCC: MaxBLEU, MDS and PDS."""
     from dialeval.lsdscc import HypothesisSet, ReferenceSet, compute_score_on_corpus
 
