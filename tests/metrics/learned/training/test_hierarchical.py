@@ -171,3 +171,57 @@ def test_who_shares_weights_is_a_setting(
     assert moved >= {*cells, "turns"}
     again = ADEMWithEncoder.load(model.save(tmp_path))
     np.testing.assert_array_equal(again.predict_on_single_batch(*data), model.predict_on_single_batch(*data))
+
+
+def test_settings_are_checked_one_by_one() -> None:
+    wrong: list[dict[str, Any]] = [{size: 0} for size in ("utterance", "context", "layers")]
+    for setting in (*wrong, {"dropout": 1.0}, {"dropout": -0.1}):
+        with pytest.raises(SettingError):
+            EncoderSettings(**setting)
+    ADEMWithEncoder(1, 1, EncoderSettings(1, 1))
+    with pytest.raises(SettingError, match="beta is not 0"):
+        ADEMWithEncoder(*SIZES, SETTINGS, beta=0.0)
+
+
+def test_every_index_of_the_vocabulary_may_be_used_and_no_other() -> None:
+    model = ADEMWithEncoder(*SIZES, SETTINGS)
+    context, *rest = sequences()
+    for index in (0, 11):
+        assert np.isfinite(model.predict_on_single_batch(np.full_like(context, index), *rest)).all()
+    for index in (-1, 12):
+        with pytest.raises(SettingError, match="outside of 0 to 11"):
+            model.predict_on_single_batch(np.full_like(context, index), *rest)
+
+
+def test_unless_told_otherwise_it_learns_for_20_epochs_or_until_3_bring_nothing() -> None:
+    data, human = sequences(40), np.random.default_rng(0).uniform(1, 5, 40)
+    assert ADEMWithEncoder(*SIZES, SETTINGS).fit(data, human, validation_share=0).epochs == 20
+    held = sequences(40, seed=1), np.random.default_rng(1).uniform(1, 5, 40)
+    fitted = ADEMWithEncoder(*SIZES, SETTINGS, 0.1).fit(data, human, validation=held)
+    assert fitted.epochs == fitted.best_epoch + 1 + 3 < 20
+
+
+def test_pretraining_takes_at_least_one_epoch_and_two_utterances_to_choose_from() -> None:
+    model = ADEMWithEncoder(*SIZES, SETTINGS)
+    context, following, _, mask, following_mask, _ = sequences(4)
+    data = context, mask, following, following_mask
+    for epochs, batch_size in ((0, 64), (1, 1)):
+        with pytest.raises(SettingError, match="at least 2 utterances"):
+            model.pretrain(*data, epochs=epochs, batch_size=batch_size)
+    steps: list[tuple[int, int | None]] = []
+    two = tuple(part[:2] for part in data)
+    assert len(model.pretrain(*two, batch_size=2, progress=lambda *step: steps.append(step))) == 1
+    assert steps == [(1, 1)]
+
+
+def test_the_loss_of_pretraining_is_the_mean_over_contexts() -> None:
+    context, following, _, mask, following_mask, _ = sequences(5)
+    model = ADEMWithEncoder(*SIZES, SETTINGS, 1e-12, seed=4)
+    with torch.no_grad():
+        parts = model._sequences((context, mask, following, following_mask), ("context", "following"))
+        contexts = model.network.next(model.network.encoder.context(*parts[:2])).numpy()
+        scores = contexts @ model.network.encoder.response(*parts[2:]).numpy().T
+    expected = (np.log(np.exp(scores).sum(axis=1)) - np.diag(scores)).mean()
+    assert model.pretrain(context, mask, following, following_mask) == pytest.approx([expected], rel=1e-4)
+    one_left_over = model.pretrain(context, mask, following, following_mask, batch_size=4)
+    assert 0 < one_left_over[0] < expected, "a context alone in its batch has nothing to choose from, and counts"
