@@ -179,13 +179,14 @@ class Cluster(Engine):
 
     def _actors(self, job: Job, facts: FactValues) -> _Lane:
         reference = self._reference(job, facts)
-        have = self._ray.cluster_resources().get("GPU", 0)
-        if have < self._gpus:
-            raise SettingError(f"the cluster has {have:g} GPUs and --gpus-per-task asks for {self._gpus:g}")
+        nodes = [node["Resources"].get("GPU", 0) for node in self._ray.nodes() if node["Alive"]]
+        if max(nodes, default=0) < self._gpus:  # an actor would wait for ever
+            most = max(nodes, default=0)
+            raise SettingError(f"no node of the cluster has more than {most:g} GPUs; --gpus-per-task is {self._gpus:g}")
         # No core of their own: they would keep the tasks beside them from ever starting.
         held = {"num_gpus": self._gpus, "num_cpus": 0}
         actor = self._ray.remote(**held, max_restarts=RETRIES, max_task_retries=RETRIES)(_Actor)
-        actors = deque(actor.remote(reference) for _ in range(int(have / self._gpus)))
+        actors = deque(actor.remote(reference) for _ in range(sum(int(have / self._gpus) for have in nodes)))
 
         def submit(stage: Stage, chunk: Chunk) -> tuple[Any, Any]:
             actors.rotate()
