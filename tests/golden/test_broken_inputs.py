@@ -11,6 +11,7 @@ import shutil
 import tempfile
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -258,3 +259,24 @@ def test_saved_runs(data: Any) -> None:
         path = data.draw(st.sampled_from(sorted(path for path in Path(folder).rglob("*") if path.is_file())))
         path.write_bytes(data.draw(mutations.content(path.read_bytes())))
         ends_well(lambda: dialeval.load(folder))
+
+
+NO_INPUT: tuple[Any, ...] = (None, 5, {}, [], [None], [5], b"a", [[None]])
+
+
+@pytest.mark.parametrize("lenient", [False, True])
+@pytest.mark.parametrize("nothing", NO_INPUT, ids=repr)
+def test_what_is_no_input_at_all_is_refused(nothing: Any, lenient: bool) -> None:
+    data, labels = SAMPLE / "breakdown" / "data", SAMPLE / "breakdown" / "keywords"
+    with pytest.raises(DialevalError):
+        evaluate_breakdown(nothing, labels, lenient=lenient)
+    with pytest.raises(DialevalError):
+        compute_score_on_corpus(nothing, [[["a"]]])
+    with pytest.raises(DialevalError):
+        compute_score_on_corpus([["a"]], nothing)
+    with pytest.raises(DialevalError):
+        Evaluator(data=TOWN, strict=lenient).evaluate(nothing)
+    with suppress(DialevalError):  # a detector without any labels, where reading is lenient
+        evaluate_breakdown(data, nothing, lenient=lenient)
+    with suppress(DialevalError):  # a row without a response
+        dialeval.evaluate(nothing)
