@@ -31,7 +31,7 @@ from golden import mutations
 pytestmark = pytest.mark.long
 
 SAMPLE = sample.folder()
-# Shrinking inputs of this size takes minutes: what fails is printed as it was drawn.
+# Shrinking inputs of this size takes minutes, so that what fails is printed as it was drawn.
 some = settings(
     max_examples=60,
     phases=[Phase.explicit, Phase.reuse, Phase.generate],

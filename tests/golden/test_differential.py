@@ -38,7 +38,7 @@ from metrics.coverage import twins
 
 pytestmark = [pytest.mark.golden, pytest.mark.long]
 
-# Shrinking inputs of this size takes minutes: what fails is printed as it was drawn.
+# Shrinking inputs of this size takes minutes, so that what fails is printed as it was drawn.
 few = settings(
     max_examples=30,
     phases=[Phase.explicit, Phase.reuse, Phase.generate],

@@ -34,6 +34,8 @@ def test_names_of_detectors() -> None:
     assert "the detector 'keywords' is also in" in both[0]
     assert "cannot read labels from int" in faults([log()], 5)[0]
     assert "holds no dialogue" in faults([], [labelled()])[0]
+    assert "labels: name no detector" in faults([log()], {}, lenient=True)[0]
+    assert "cannot read annotated dialogues from dict" in faults(log(), [labelled()])[0]
 
 
 @given(st.data())
