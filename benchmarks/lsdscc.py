@@ -10,12 +10,13 @@ program, measured elsewhere, makes about 1,080 hypotheses a CPU second.
 from __future__ import annotations
 
 import gzip
+import itertools
 import json
 import math
 import tempfile
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -74,13 +75,23 @@ def plain_bleu(hypothesis: list[str], group: list[list[str]]) -> float:
     return math.exp(sum(0.25 * log for log in logs))
 
 
+def ordered(ids: Collection[str]) -> list[str]:
+    """By number; an id that is none has the number of groups, the next such id one more."""
+    numbers, others = {}, itertools.count(len(ids))
+    for name in ids:
+        try:
+            numbers[name] = int(name)
+        except ValueError:
+            numbers[name] = next(others)
+    return sorted(ids, key=lambda name: numbers[name])
+
+
 def read(hypotheses: Path, references: Path) -> list[Query]:
     lines = hypotheses.read_text().removesuffix("\n").split("\n")
     groups = json.loads(references.read_text())
     queries = []
     for line, named in zip(lines, groups.values(), strict=True):
-        ids = sorted(named, key=lambda name: int(name) if name.isdigit() else len(named))
-        texts = [[text.split() for text in named[name]] for name in ids]
+        texts = [[text.split() for text in named[name]] for name in ordered(named)]
         queries.append(([text.split() for text in line.split(EOS)], texts))
     return queries
 

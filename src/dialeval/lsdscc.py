@@ -15,7 +15,7 @@ query.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,7 +24,7 @@ from dialeval.core.errors import DataError, Fault
 from dialeval.core.exact import Moments
 from dialeval.data.formats.opening import PathSource
 from dialeval.data.lsdscc import reference_groups
-from dialeval.data.lsdscc.hypotheses import HypothesisSet
+from dialeval.data.lsdscc.hypotheses import HypothesisSet, each_of
 from dialeval.metrics.coverage.aligners import (
     Aligner,
     BleuAligner,
@@ -108,12 +108,13 @@ def align_corpus(
 
 
 def _aligned(
-    hypotheses: Sequence[Any], references: Sequence[Any], aligner: Aligner | None, threshold: float = 0.0
+    hypotheses: Iterable[Any], references: Iterable[Any], aligner: Aligner | None, threshold: float = 0.0
 ) -> Alignment:
+    hypotheses, references = (list(each_of(corpus, "corpus")) for corpus in (hypotheses, references))
     if len(hypotheses) != len(references):
         what = f"{len(hypotheses)} hypothesis sets and {len(references)} reference sets"
         raise DataError(Fault("corpus", None, what, "give one of each per query"))
-    if not len(hypotheses):
+    if not hypotheses:
         raise DataError(Fault("corpus", None, "holds no queries", "give at least one"))
     left = [each if isinstance(each, HypothesisSet) else HypothesisSet(each) for each in hypotheses]
     right = [each if isinstance(each, ReferenceSet) else ReferenceSet(each) for each in references]

@@ -33,6 +33,27 @@ def labelled(dialogue: str = "d1", *entries: tuple[object, str, Any]) -> dict[st
     return {"dialogue-id": dialogue, "turns": made}
 
 
+Row = tuple[list[int], list[float]]
+"""The O, T and X of a turn, and the code and probabilities of its label."""
+
+
+def by_the_original(dialogue: Any, labels: Any) -> list[Row]:
+    """What the challenge's eval.py takes from two parsed documents; whatever it raises is raised."""
+    rows: list[Row] = []
+    "folder/" + dialogue["dialogue-id"]
+    for turn in dialogue["turns"]:
+        if turn["speaker"] == "U" or turn["annotations"] == []:
+            continue
+        judged = [each["breakdown"] for each in turn["annotations"]]
+        counts = [judged.count(label) for label in "OTX"]
+        assert sum(counts)  # it divides by this
+        label = labels["turns"][len(rows)]["labels"][0]
+        probabilities = [float(label[f"prob-{name}"]) for name in "OTX"]
+        code = ["O", "T", "X"].index(label["breakdown"]) if label["breakdown"] in ["O", "T", "X"] else 3
+        rows.append((counts, [code, *probabilities]))
+    return rows
+
+
 def matrix(found: BreakdownData, need: Need = Need.LABELS) -> Any:
     return found.systems[0].columns[need].matrix  # type: ignore[union-attr]
 

@@ -74,11 +74,14 @@ class Listed:
 Store = Files | Listed
 
 
-def open_logs(source: PathSource | Iterable[Any]) -> list[Store]:
+def open_logs(source: Any) -> list[Store]:
     """The places with annotated dialogues: of a path, or parsed ones."""
     if isinstance(source, str | os.PathLike):
         return list(_stores(source, LOG, "annotated dialogues (*.log.json)").values())
-    return [Listed("data", partial(enumerate, source, 1))]
+    if isinstance(source, Iterable) and not isinstance(source, Mapping):
+        return [Listed("data", partial(enumerate, source, 1))]
+    what = f"cannot read annotated dialogues from {type(source).__name__}"
+    raise DataError(Fault("data", None, what, "pass a path, or a list of parsed dialogues"))
 
 
 def open_labels(source: Any) -> dict[str, Store]:

@@ -69,7 +69,10 @@ def read(data: Any, labels: Any, match: Match = "turn-index", lenient: bool = Fa
 def _detectors(labels: Any, findings: Findings) -> dict[str, Store]:
     """The places with labels by the name of their detector."""
     detectors: dict[str, Store] = {}
-    for name, source in _sources(labels):
+    sources = _sources(labels)
+    if not sources:
+        findings.refuse(Fault("labels", None, "name no detector", "give the labels of at least one"))
+    for name, source in sources:
         try:
             stores = open_labels(source)
         except DataError as error:

@@ -68,7 +68,7 @@ class HypothesisSet(TextSet[list[str]]):
     """The hypotheses of one query, each a list of words; a string is split at white space."""
 
     def __init__(self, hypotheses: Iterable[Sequence[str]]) -> None:
-        self._items = [words_of(hypothesis, "a hypothesis") for hypothesis in hypotheses]
+        self._items = [words_of(text, "a hypothesis") for text in each_of(hypotheses, "a hypothesis set")]
 
     @classmethod
     def from_line(cls, line: str, eos: str | None = EOS) -> HypothesisSet:
@@ -203,6 +203,13 @@ def text_of(text: object, where: str, line: int | None, what: str, faults: list[
         return " ".join(text)
     faults.append(Fault(where, line, f"{what} is {kind_of(text)}", "make it a string"))
     return ""
+
+
+def each_of(values: Any, what: str) -> Iterable[Any]:
+    """What a list holds; anything that is no list is a fault."""
+    if not isinstance(values, Iterable) or isinstance(values, bytes):
+        raise DataError(Fault(what, None, f"is {kind_of(values)} where a list is expected", "make it a list"))
+    return values
 
 
 def words_of(text: Sequence[str], what: str) -> list[str]:

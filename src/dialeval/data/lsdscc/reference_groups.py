@@ -23,7 +23,7 @@ from dialeval.core.needs import Need
 from dialeval.data.formats import json_document
 from dialeval.data.formats.opening import PathSource
 from dialeval.data.formats.records import LISTS, kind_of
-from dialeval.data.lsdscc.hypotheses import TextSet, text_of, words_of
+from dialeval.data.lsdscc.hypotheses import TextSet, each_of, text_of, words_of
 from dialeval.data.rows.system import Rows
 
 AnySet = TypeVar("AnySet", bound="ReferenceSet")
@@ -37,7 +37,10 @@ class ReferenceSet(TextSet[list[list[str]]]):
     def __init__(
         self, groups: Iterable[Sequence[Sequence[str]]], query: str | None = None, names: Sequence[str] | None = None
     ) -> None:
-        self._items = [[words_of(text, "a reference") for text in group] for group in groups]
+        self._items = [
+            [words_of(text, "a reference") for text in each_of(group, "a group")]
+            for group in each_of(groups, "a reference set")
+        ]
         self.query = query
         """What the references answer, if it is known."""
         self.names = list(names) if names is not None else [str(group) for group in range(len(self._items))]
