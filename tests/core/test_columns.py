@@ -88,3 +88,12 @@ def test_what_is_derived_is_made_once_and_shared() -> None:
     for view in (batch, batch.only(frozenset())):
         view.derived("key", lambda: made.append(1))
     assert made == [1]
+
+
+@given(st.lists(st.lists(st.sampled_from(["a", "bb", "c"]), max_size=3), max_size=5), st.data())
+def test_words_of_token_rows(rows: list[list[str]], data: st.DataObject) -> None:
+    tokens = Vocabulary().split(TextColumn.from_strings([" ".join(row) for row in rows]))
+    assert tokens.words() == rows
+    assert tokens.lengths.tolist() == [len(row) for row in rows]
+    order = data.draw(st.lists(st.integers(0, len(rows) - 1), max_size=6)) if rows else []
+    assert tokens.take(np.array(order, np.int64)).words() == [rows[row] for row in order]

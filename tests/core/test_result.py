@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -96,3 +97,31 @@ def test_roles_tell_anchors_from_systems(tmp_path: Path) -> None:
     assert run.anchors == ["gold"]
     assert run["mine"] != run["gold"]
     assert [result.role for result in load(run.save(tmp_path)).values()] == ["system", "ceiling", "system"]
+
+
+@pytest.mark.parametrize(
+    ("details", "expected"),
+    [
+        ({}, {"mine": "system", "floor/x": "system", "ceiling/gold": "system"}),
+        (
+            {"anchors": {"systems": {"floor/x": "floor", "ceiling/gold": "ceiling"}}},
+            {"mine": "system", "floor/x": "floor", "ceiling/gold": "ceiling"},
+        ),
+        ({"anchors": {"systems": {"ceiling/gold": "ceiling"}}}, {"floor/x": "system", "ceiling/gold": "ceiling"}),
+        (
+            {"breakdown": {"mine": [], "floor/x": []}},
+            {"mine": "system", "floor/x": "system", "ceiling/gold": "ceiling"},
+        ),
+    ],
+)
+def test_a_run_saved_without_roles_has_those_of_its_anchors(
+    tmp_path: Path, details: dict[str, object], expected: dict[str, str]
+) -> None:
+    plain = Result({"length": Estimate(1.0, 0.0, 1, 1)})
+    folder = Run(dict.fromkeys(("mine", "floor/x", "ceiling/gold"), plain), "0", (), details).save(tmp_path)
+    document = json.loads((folder / "run.json").read_text())
+    for result in document["systems"].values():
+        del result["role"]
+    (folder / "run.json").write_text(json.dumps(document))
+    roles = {name: result.role for name, result in load(folder).items()}
+    assert expected.items() <= roles.items()
