@@ -10,8 +10,6 @@ field by field (one that refers to a vocabulary) has `to_plain` and `from_plain`
 from __future__ import annotations
 
 import io
-import zipfile
-import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any, TypeVar, cast
@@ -26,7 +24,6 @@ T = TypeVar("T")
 
 _TREE_NAME = "tree"
 _EXACT_IN_JSON = 1 << 53
-_DAMAGE = (ValueError, KeyError, TypeError, AttributeError, OSError, EOFError, zipfile.BadZipFile, zlib.error)
 
 
 class DamagedStateError(ValueError):
@@ -61,13 +58,17 @@ def to_bytes(state: object) -> bytes:
 
 def from_bytes(content: bytes, like: object) -> Any:
     """The state that was written; `like` holds an object of every class that may occur in it."""
+    import zipfile  # what only a journal needs is not imported at every start
+    import zlib
+
     import orjson
 
+    damage = (ValueError, KeyError, TypeError, AttributeError, OSError, EOFError, zipfile.BadZipFile, zlib.error)
     try:
         with np.load(io.BytesIO(content), allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in archive.files}
         return _from_tree(orjson.loads(arrays.pop(_TREE_NAME).tobytes()), arrays, _classes(like))
-    except _DAMAGE as error:
+    except damage as error:
         raise DamagedStateError(f"{type(error).__name__}: {error}") from error
 
 
