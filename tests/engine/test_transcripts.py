@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from dialeval import sample
@@ -37,3 +39,11 @@ def test_a_turn_says_what_was_offered_and_told(run: Run) -> None:
     assert entry["domains"][0].keys() == {"domain", "wishes", "asked", "matched", "told", "complete"}
     assert any("offer" in step for turn in entry["turns"] for step in turn["steps"])
     assert [turn["turn"] for turn in entry["turns"]] == list(range(len(entry["turns"])))
+
+
+def test_responses_are_as_the_system_gave_them(run: Run) -> None:
+    for system, entries in with_transcripts(run, PREDICTIONS, TASK).details["transcripts"].items():
+        given = json.loads((PREDICTIONS / f"{system}.json").read_text())
+        for entry in entries:
+            responses = [turn["response"] for turn in entry["turns"]]
+            assert responses == [turn["response"] for turn in given[entry["dialogue"]]]

@@ -21,7 +21,7 @@ import uuid
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import cycle, islice
 from typing import Any
 
 from dialeval.core.errors import DialevalError, SettingError
@@ -186,11 +186,11 @@ class Cluster(Engine):
         # No core of their own: they would keep the tasks beside them from ever starting.
         held = {"num_gpus": self._gpus, "num_cpus": 0}
         actor = self._ray.remote(**held, max_restarts=RETRIES, max_task_retries=RETRIES)(_Actor)
-        actors = deque(actor.remote(reference) for _ in range(sum(int(have / self._gpus) for have in nodes)))
+        number = sum(int(have / self._gpus) for have in nodes)
+        actors = cycle([actor.remote(reference) for _ in range(number)])
 
         def submit(stage: Stage, chunk: Chunk) -> tuple[Any, Any]:
-            actors.rotate()
-            states, items = actors[0].fold.options(num_returns=2).remote(stage, chunk)
+            states, items = next(actors).fold.options(num_returns=2).remote(stage, chunk)
             return states, items
 
         return _Lane(job, reference, submit)
