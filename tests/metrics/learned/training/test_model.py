@@ -2,42 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 
-from dialeval.core.arrays import Floats
 from dialeval.core.errors import SettingError
 
 torch = pytest.importorskip("torch")
 
 from dialeval.adem import ADEM  # noqa: E402
-
-DIMENSIONS = (4, 3, 5)
-
-
-def batch(rows: int = 6, seed: int = 0) -> tuple[Floats, Floats, Floats, Floats]:
-    dice = np.random.default_rng(seed)
-    context, response, reference = (dice.normal(size=(rows, size)) for size in DIMENSIONS)
-    return context, response, reference, dice.uniform(1, 5, rows)
-
-
-def twin(
-    m: Floats, n: Floats, alpha: float, beta: float, l1: float, data: tuple[Floats, ...]
-) -> tuple[Floats, float, dict[str, Any]]:
-    """The formula, the loss and its gradients by hand."""
-    c, said, r, human = data
-    score = (np.einsum("ij,jk,ik->i", c, m, said) + np.einsum("ij,jk,ik->i", r, n, said) - alpha) / beta
-    error = score - human
-    loss = float((error**2).sum() + l1 * (np.abs(m).sum() + np.abs(n).sum()))
-    gradients = {
-        "M": np.einsum("i,ij,ik->jk", 2 * error / beta, c, said) + l1 * np.sign(m),
-        "N": np.einsum("i,ij,ik->jk", 2 * error / beta, r, said) + l1 * np.sign(n),
-        "alpha": -(2 * error / beta).sum(),
-        "beta": -(2 * error * score / beta).sum(),
-    }
-    return score, loss, gradients
+from metrics.learned.training.test_trainer import DIMENSIONS, batch, twin  # noqa: E402
 
 
 def test_tensors_arrays_and_lists_are_the_same() -> None:
