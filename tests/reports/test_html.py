@@ -93,7 +93,7 @@ def test_page_has_all_sections_in_order() -> None:
     assert ids == ["summary", "warnings", "metrics", "metric-0", "metric-1", "skipped", "signatures", "again"]
     for part in (
         "0.3000",
-        "±0.2786",
+        "[0.0214, 0.5786]",
         "scored 2 of 3",
         "needs a model",
         "line\nbreak",

@@ -26,7 +26,7 @@ def page_of(run: Run, interactive: bool = False) -> Page:
 def test_means_and_items_are_drawn_beside_each_other() -> None:
     page = page_of(Run({"a": Result({"k": estimate("k", 1.0, 3.0)}), "b": Result({"k": CORPUS})}, "0"))
     assert [attrs["aria-label"] for attrs in page.of("svg") if "aria-label" in attrs] == [
-        "a: 2.0000 ±1.3930",
+        "a: 2.0000 [0.6070, 3.3930]",
         "a: spread over 2 turns",
         "b: 0.2500",
     ]

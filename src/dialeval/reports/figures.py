@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 DECIMALS = 4
 MISSING = "–"
+BETTER, WORSE, DIFFERENT = "▲", "▼", "◆"
+"""Marks of figures that differ significantly from the baseline's."""
 
 SMALLEST, LARGEST = 5e-4, 1e7
 """Outside of these, four decimals would hide the figure or drown it."""
@@ -36,22 +38,32 @@ def show(number: float, decimals: int = DECIMALS) -> str:
 
 
 def show_spread(estimate: Estimate, decimals: int = DECIMALS) -> str:
-    """The interval of an estimate: `±0.0102`, or `[0.11, 0.15]` where it is not centred; empty if there is none."""
+    """The interval of an estimate, `[0.1100, 0.1500]`; empty if there is none."""
     if estimate.interval is None or not math.isfinite(estimate.mean):
         return ""
-    low, high = estimate.interval
-    half = (high - low) / 2
-    if not math.isclose(low + half, estimate.mean, abs_tol=1e-9 * (1 + abs(estimate.mean))):
-        return show_interval(estimate.interval, decimals)
-    # Beside an ordinary mean a tiny half-width is rounding noise: an exponent would only draw the eye to it.
-    tiny = half < SMALLEST <= abs(estimate.mean)
-    return f"±{half:.{decimals}f}" if tiny else f"±{show(half, decimals)}"
+    return show_interval(estimate.interval, decimals)
 
 
 def show_interval(interval: tuple[float, float], decimals: int = DECIMALS) -> str:
     """`[0.1100, 0.1500]`."""
     low, high = interval
     return f"[{show(low, decimals)}, {show(high, decimals)}]"
+
+
+def supported_decimals(interval: tuple[float, float] | None) -> int | None:
+    """The decimals of the first two digits of an interval's half-width, at most four; None if it has no width."""
+    half = 0.0 if interval is None else (interval[1] - interval[0]) / 2
+    if not (math.isfinite(half) and half > 0):
+        return None
+    return min(DECIMALS, max(0, 1 - math.floor(math.log10(half))))
+
+
+def show_rounded(number: float, interval: tuple[float, float] | None, signed: bool = False) -> str:
+    """A figure with its interval, `0.242 [0.205, 0.283]`, to the decimals that the interval supports."""
+    supported = supported_decimals(interval)
+    decimals = DECIMALS if supported is None else supported
+    sign = "+" if signed and number > 0 else ""
+    return f"{sign}{show(number, decimals)}" + (f" {show_interval(interval, decimals)}" if interval else "")
 
 
 def show_signed(number: float) -> str:

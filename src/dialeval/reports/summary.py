@@ -12,13 +12,13 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from dialeval.analysis.comparison import Comparison, compare
-from dialeval.analysis.values import metric_of
 from dialeval.core.errors import SettingError
 from dialeval.core.result import Result, Run
 from dialeval.reports import markup
 from dialeval.reports.comparisons import STRONG, best_of, legend, mark
 from dialeval.reports.figures import MISSING, plain, shorten, show, show_fixed, show_interval, show_signed
 from dialeval.reports.markup import Section
+from dialeval.reports.tables import better_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -82,7 +82,7 @@ def _table(run: Run, places: Mapping[str, int], caption: str, comparison: Compar
     rows = {} if comparison is None else {(row.key, row.system): row for row in comparison.rows}
     lines = []
     for key in run.keys_in_order:
-        better = _better(run, key)
+        better = better_of(run, key)
         best = _best(run, key, better)
         cells = "".join(
             markup.figure(result.get(key), "best" if name in best else "", _mark(rows.get((key, name)), comparison))
@@ -102,11 +102,6 @@ def _role(system: str, result: Result, comparison: Comparison | None) -> str:
     is_baseline = comparison is not None and system == comparison.baseline
     role = "baseline" if is_baseline else result.role
     return "" if role == "system" else markup.span("role", role)
-
-
-def _better(run: Run, key: str) -> Better | None:
-    metrics = (metric_of(result[key]) for result in run.values() if key in result)
-    return next((metric.better for metric in metrics if metric is not None), None)
 
 
 def _arrow(better: Better | None) -> str:
