@@ -57,7 +57,7 @@ def run_of(rows: int, metrics: int = 2) -> Run:
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return report(run_of(200), tmp_path_factory.mktemp("explorer") / "report.html", interactive=False)
+    return report(run_of(200), tmp_path_factory.mktemp("explorer") / "report.html")
 
 
 @pytest.fixture
@@ -222,7 +222,7 @@ def test_the_page_does_not_scroll_sideways(page: Page, path: Path, width: int) -
 
 
 def test_one_system_has_nothing_to_differ_from(page: Page, tmp_path: Path) -> None:
-    opened = Opened(page, report(Run({"one": system(1, 8)}, "0"), tmp_path / "report.html", interactive=False))
+    opened = Opened(page, report(Run({"one": system(1, 8)}, "0"), tmp_path / "report.html"))
     assert not page.get_by_label("minus").is_visible()
     assert not page.get_by_label("Systems disagree").is_visible()
     assert not page.get_by_label("Rows of").is_visible()
@@ -231,7 +231,7 @@ def test_one_system_has_nothing_to_differ_from(page: Page, tmp_path: Path) -> No
 
 def test_groups_of_other_rows_can_be_chosen(page: Page, tmp_path: Path) -> None:
     run = Run({"one": system(1, 8), "two": system(2, 12)}, "0")
-    opened = Opened(page, report(run, tmp_path / "report.html", interactive=False))
+    opened = Opened(page, report(run, tmp_path / "report.html"))
     assert count(page) == "8 of 8 rows"
     page.get_by_label("Rows of").select_option("two")
     assert count(page) == "12 of 12 rows"
@@ -239,7 +239,7 @@ def test_groups_of_other_rows_can_be_chosen(page: Page, tmp_path: Path) -> None:
 
 
 def test_ten_thousand_rows_do_not_lag(page: Page, tmp_path: Path) -> None:
-    path = report(run_of(10_000, metrics=6), tmp_path / "report.html", interactive=False)
+    path = report(run_of(10_000, metrics=6), tmp_path / "report.html")
     opened = Opened(page, path)
     took = "parseFloat(document.querySelector('.count').dataset.took)"
     assert count(page) == "10,000 of 10,000 rows"

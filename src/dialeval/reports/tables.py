@@ -127,7 +127,7 @@ def _laid_out(run: Run, comparison: Comparison | None, width: int) -> Iterator[R
     names = {key: shorten(plain(key)) + ARROWS[better_of(run, key)] for key in keys}
     systems = {name: shorten(plain(name)) for name in run}
     marks = {} if comparison is None else {(row.system, row.key): mark_of(row) for row in comparison.rows}
-    decimals = {key: _decimals([result[key] for result in run.values() if key in result]) for key in keys}
+    decimals = {key: row_decimals(run, key) for key in keys}
     cells = {
         (name, key): _terminal_cell(result.get(key), decimals[key], marks.get((name, key)))
         for name, result in run.items()
@@ -151,8 +151,9 @@ def _laid_out(run: Run, comparison: Comparison | None, width: int) -> Iterator[R
     yield from map(Text, _notes(run, comparison))
 
 
-def _decimals(estimates: Sequence[Estimate]) -> int:
+def row_decimals(run: Run, key: str) -> int:
     """The decimals that the narrowest interval of a metric supports; four significant digits if there is none."""
+    estimates = [result[key] for result in run.values() if key in result]
     supported = [each for est in estimates if (each := supported_decimals(est.interval)) is not None]
     return max(supported) if supported else significant_decimals(est.mean for est in estimates)
 
@@ -194,17 +195,22 @@ def _notes(run: Run, comparison: Comparison | None) -> Iterator[str]:
     if comparison is not None and any(row.significant for row in comparison.rows):
         meaning = f"{BETTER} better, {WORSE} worse, {DIFFERENT} different, neither is better"
         yield f"Against {shorten(plain(comparison.baseline))}: {meaning} ({how_sure(comparison)})."
-    unscored = []
+    yield from unscored(run)
+
+
+def unscored(run: Run) -> Iterator[str]:
+    """A sentence about rows that could not be scored, if there are some."""
+    found = []
     for key in run.keys_in_order:
-        found = [result[key] for result in run.values() if key in result]
-        if any(est.scored != est.rows for est in found):
-            least, most = (bound(est.scored for est in found) for bound in (min, max))
+        estimates = [result[key] for result in run.values() if key in result]
+        if any(est.scored != est.rows for est in estimates):
+            least, most = (bound(est.scored for est in estimates) for bound in (min, max))
             several = f"{least:,} to {most:,}" if least != most else f"{least:,}"
-            unscored.append(f"{shorten(plain(key))} {several} of {max(est.rows for est in found):,}")
-    if unscored:
-        more = len(unscored) - _MOST_UNSCORED
+            found.append(f"{shorten(plain(key))} {several} of {max(est.rows for est in estimates):,}")
+    if found:
+        more = len(found) - _MOST_UNSCORED
         rest = f", and {more} more metrics" if more > 0 else ""
-        yield f"Scored in part: {', '.join(unscored[:_MOST_UNSCORED])}{rest}."
+        yield f"Scored in part: {', '.join(found[:_MOST_UNSCORED])}{rest}."
 
 
 def _cell(estimate: Estimate | None) -> str:
