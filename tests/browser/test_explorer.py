@@ -62,7 +62,31 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def opened(page: Page, path: Path) -> Opened:
-    return Opened(page, path)
+    """The rows of the first system in the order of the file."""
+    return Opened(page, path, "#explorer?system=0&minus=&sort=file")
+
+
+def test_the_first_rows_are_those_in_which_the_second_system_differs_most(page: Page, path: Path) -> None:
+    opened = Opened(page, path)
+    away = items(20, 200)[1:] - items(10, 200)[1:]
+    wanted = away[np.argsort(-np.abs(away), kind="stable")]
+    assert values(page)[:5] == [f"{value:+.4f}" for value in wanted[:5]]
+    assert page.evaluate("location.hash") == "", "the address says what was chosen, and nothing was"
+    opened.assert_quiet()
+
+
+def test_the_chosen_score_stands_first_and_words_of_the_reference_are_underlined(page: Page, path: Path) -> None:
+    Opened(page, path, "#explorer?key=1")
+    pane = page.locator(".pane")
+    assert pane.locator("tbody tr").nth(1).locator("th").inner_text() == "k1"
+    assert pane.locator("tbody tr th").all_inner_texts().count("k1") == 1
+    run = run_of(8)
+    rows = run["warm"].rows
+    assert rows is not None
+    said = TextColumn.from_strings(["a reference, Number <b>7</b>", *["x"] * 7])
+    rows.texts["response"] = said  # type: ignore[index]
+    Opened(page, report(run, path.with_name("shared.html")), "#explorer?row=0")
+    assert pane.locator(".shared").all_inner_texts() == ["reference", "Number"]
 
 
 def values(page: Page) -> list[str]:

@@ -69,7 +69,7 @@ def test_values_of_a_dialogue_belong_to_all_its_turns() -> None:
     rows = RowTable(np.array([0, 2, 3]), ["d1", "d2"], np.array([0, 1, NO_TURN]))
     (group,) = data_of(Run({"a": result({"inform": [1.0, 0.0]}, rows, Level.DIALOGUE)}, "0"))["groups"]
     assert group["scores"] == [[[1, 0]]]
-    assert group["keys"] == [{"name": "inform", "level": "dialogue"}]
+    assert group["keys"] == [{"name": "inform", "level": "dialogue", "better": None}]
     assert (group["dialogues"], group["dialogue"], group["turns"]) == (["d1", "d2"], [0, 0, 1], [0, 1, None])
     assert group["responses"] == [None]
 

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
     from dialeval.analysis.comparison import Comparison
     from dialeval.core.fold import Better, Estimate
-    from dialeval.core.result import Run
+    from dialeval.core.result import Result, Run
 
 CSV_FIELDS = ("system", "metric", "mean", "std", "confidence", "low", "high", "rows", "scored", "signature")
 METRICS_TXT = (
@@ -158,7 +158,7 @@ def row_decimals(run: Run, key: str) -> int:
     return max(supported) if supported else significant_decimals(est.mean for est in estimates)
 
 
-def better_of(run: Run, key: str) -> Better | None:
+def better_of(run: Mapping[str, Result], key: str) -> Better | None:
     """Which values of a key are better."""
     metrics = (metric_of(result[key]) for result in run.values() if key in result)
     return next((metric.better for metric in metrics if metric is not None), None)
