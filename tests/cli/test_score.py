@@ -31,7 +31,7 @@ def test_prints_a_table(dialeval: Dialeval) -> None:
     done = dialeval("score", "a.txt", "b.txt", "-m", "length,distinct-1")
     assert done.returncode == 0
     assert "Cannot tell b from a" in done.stdout
-    assert "2.0   [0.6, 3.4]   1.5   [-0.6, 3.6]" in " ".join(done.stdout.splitlines())
+    assert "2.0   [0.0, 14.7]   1.5   [0.0, 20.6]" in " ".join(done.stdout.splitlines())
     assert done.stderr == ""
 
 
@@ -178,9 +178,11 @@ def test_a_smoothing_method_keeps_the_names(dialeval: Dialeval) -> None:
 
 
 def test_a_confidence_level(dialeval: Dialeval) -> None:
-    done = dialeval("score", "a.txt", "-m", "length", "--confidence", "0.95", "-f", "json")
-    length = json.loads(done.stdout)["systems"]["a"]["metrics"]["length"]
+    same = ["score", "a.txt", "-m", "length", "--confidence", "0.95", "-f", "json"]
+    length = json.loads(dialeval(*same, "--intervals", "rows").stdout)["systems"]["a"]["metrics"]["length"]
     assert length["confidence"] == pytest.approx(12.706 / 2**0.5, rel=1e-4)
+    length = json.loads(dialeval(*same).stdout)["systems"]["a"]["metrics"]["length"]
+    assert length["interval"] == pytest.approx([0, 2 + 12.706], rel=1e-4), "no length is below 0"
     both = dialeval("score", "a.txt", "-t", "2", "--confidence", "0.95")
     assert both.returncode == 2
     assert "not both" in both.stderr

@@ -127,7 +127,8 @@ def test_latex_is_a_booktabs_tabular(run: Run) -> None:
     assert lines[2] == r"metric & 50\%\_\textbackslash{}\& & b \\"
     assert r"bleu-4 & $0.2333\ [0.0915, 0.3752]$ (3/4) & $0.3500\ [0.1243, 0.5757]$ \\" in lines
     assert r"length & -- & $100.0\ [86.1, 113.9]$ \\" in lines
-    assert lines[-2:] == [r"\bottomrule", r"\end{tabular}"]
+    assert lines[-3:-1] == [r"\bottomrule", r"\end{tabular}"]
+    assert lines[-1] == "% Intervals: over rows (mean +- 1.97 * std / sqrt n)."
 
 
 def test_latex_writes_exponents_as_powers() -> None:

@@ -17,7 +17,16 @@ from dialeval.core.errors import SettingError
 from dialeval.core.result import Result, Run
 from dialeval.reports import markup
 from dialeval.reports.comparisons import STRONG, best_of, legend, mark
-from dialeval.reports.figures import MISSING, plain, shorten, show, show_fixed, show_interval, show_signed
+from dialeval.reports.figures import (
+    MISSING,
+    interval_words,
+    plain,
+    shorten,
+    show,
+    show_fixed,
+    show_interval,
+    show_signed,
+)
 from dialeval.reports.forest import forest
 from dialeval.reports.markup import Section
 from dialeval.reports.tables import better_of, row_decimals, unscored
@@ -50,7 +59,7 @@ def summary(run: Run, compared: bool = True) -> Section:
             except SettingError as error:
                 reason = markup.note(f"Not compared: {markup.text(str(error))}")
         tables += "" if comparison is None else _verdict(comparison) + forest(comparison)
-        tables += _tables(block, places, caption + _marks(comparison), comparison)
+        tables += _tables(block, places, caption + _intervals(block) + _marks(comparison), comparison)
         tables += reason if comparison is None else _differences(comparison)
     return Section("summary", "Summary", tables + _long_names(run))
 
@@ -65,6 +74,12 @@ def blocks(run: Run) -> list[Run]:
         groups = [group for at, group in enumerate(groups) if at not in near]
         groups.insert(first, merged)
     return [Run(group, run.version) for group in groups]
+
+
+def _intervals(run: Run) -> str:
+    """Which intervals the figures have."""
+    words = interval_words(estimate for result in run.values() for estimate in result.values())
+    return f" Intervals: {markup.text(words)}." if words else ""
 
 
 def _marks(comparison: Comparison | None) -> str:

@@ -30,6 +30,7 @@ from dialeval.reports.figures import (
     DIFFERENT,
     MISSING,
     WORSE,
+    interval_words,
     plain,
     shorten,
     show,
@@ -49,7 +50,9 @@ if TYPE_CHECKING:
     from dialeval.core.fold import Better, Estimate
     from dialeval.core.result import Result, Run
 
-CSV_FIELDS = ("system", "metric", "mean", "std", "confidence", "low", "high", "rows", "scored", "signature")
+CSV_FIELDS = (
+    *("system", "metric", "mean", "std", "confidence", "low", "high", "interval_by", "rows", "scored", "signature"),
+)
 METRICS_TXT = (
     "length",
     *("per-unigram-entropy", "per-bigram-entropy", "utterance-unigram-entropy", "utterance-bigram-entropy"),
@@ -79,14 +82,14 @@ def to_csv(run: Run) -> str:
         for key, est in result.items():
             low, high = est.interval or (None, None)
             figures = (est.mean, est.std, est.confidence, low, high)
-            rows.append((system, key, *figures, est.rows, est.scored, est.signature))
+            rows.append((system, key, *figures, interval_words([est]), est.rows, est.scored, est.signature))
     return formats.csv_text(CSV_FIELDS, rows)
 
 
 def to_markdown(run: Run) -> str:
     """A table as GitHub renders it."""
     rows = [[key, *(_cell(result.get(key)) for result in run.values())] for key in run.keys_in_order]
-    return formats.markdown_table(Table(["metric", *run], rows))
+    return formats.markdown_table(Table(["metric", *run], rows)) + "".join(f"\n{line}\n" for line in _kinds(run))
 
 
 def to_latex(run: Run) -> str:
@@ -96,7 +99,8 @@ def to_latex(run: Run) -> str:
         estimates = [result.get(key) for result in run.values()]
         decimals = significant_decimals(est.mean for est in estimates if est is not None)
         rows.append([key, *(_latex_cell(est, decimals) for est in estimates)])
-    return "\n".join([*formats.latex_lines(1 + len(run), Table(["metric", *run], rows)), ""])
+    comments = [f"% {line}".replace("±", "+-").replace("√", "sqrt ").replace("·", "*") for line in _kinds(run)]
+    return "\n".join([*formats.latex_lines(1 + len(run), Table(["metric", *run], rows)), *comments, ""])
 
 
 def to_metrics_txt(run: Run) -> str:
@@ -148,7 +152,13 @@ def _laid_out(run: Run, comparison: Comparison | None, width: int) -> Iterator[R
         if number:
             yield Text()
         yield part
-    yield from map(Text, _notes(run, comparison))
+    yield from (Text(line, style="dim") for line in (*_kinds(run), *_notes(run, comparison)))
+
+
+def _kinds(run: Run) -> list[str]:
+    """A line that says which intervals the figures have."""
+    words = interval_words(estimate for result in run.values() for estimate in result.values())
+    return [f"Intervals: {words}."] if words else []
 
 
 def row_decimals(run: Run, key: str) -> int:
