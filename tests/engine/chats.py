@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -62,6 +63,11 @@ def estimates(run: Run) -> dict[str, list[str]]:
     return {name: [f"{key} {replace(est, items=None)}" for key, est in result.items()] for name, result in run.items()}
 
 
+def figures(run: Run) -> list[str]:
+    """The figures of a run printed in full, whatever its metrics are called."""
+    return [repr((est.mean, est.std, est.rows, est.scored)) for result in run.values() for est in result.values()]
+
+
 def in_chunks(responses: Any, *given: Any, **options: Any) -> Run:
     """Evaluate files in chunks, also where they are small enough to be read as a whole."""
     return evaluate(responses, *given, **{"engine": Threads(), **options})
@@ -69,7 +75,7 @@ def in_chunks(responses: Any, *given: Any, **options: Any) -> Run:
 
 @dataclass(frozen=True)
 class Delicate(RowMetric):
-    """For tests: cannot bear the word `poison`, and dies of `death` in a worker."""
+    """For tests: cannot bear the word `poison`, sleeps over `lullaby`, and dies of `death` in a worker."""
 
     family = "delicate"
     presets: ClassVar[Mapping[str, Mapping[str, object]]] = {"delicate": {}}
@@ -78,6 +84,8 @@ class Delicate(RowMetric):
     marks: str = ""
     """A folder in which each death leaves a mark, so that there are only so many of them."""
     deaths: int = 0
+    sending: bool = False
+    """Whether it dies only when half of the result is sent."""
 
     def score(self, batch: Batch) -> Floats:
         import os
@@ -85,9 +93,26 @@ class Delicate(RowMetric):
         import uuid
 
         responses = list(batch.texts(Need.RESPONSE))
+        if "lullaby" in responses:
+            time.sleep(600)
         if "poison" in responses:
             raise ValueError("I cannot bear this")
         if "death" in responses and self.marks and len(list(Path(self.marks).iterdir())) < self.deaths:
             Path(self.marks, uuid.uuid4().hex).touch()
-            os.kill(os.getpid(), signal.SIGKILL)
+            if not self.sending:
+                os.kill(os.getpid(), signal.SIGKILL)
+            _die_while_sending()
         return np.array([float(len(response)) for response in responses])
+
+
+def _die_while_sending() -> None:
+    """Have this process die in the middle of the next message that it sends."""
+    import os
+    import signal
+    from multiprocessing.connection import Connection
+
+    def send(pipe: Any, content: Any) -> None:
+        os.write(pipe.fileno(), bytes(content)[: len(content) // 2])
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    Connection._send = send  # type: ignore[attr-defined]
