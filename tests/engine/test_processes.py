@@ -20,7 +20,7 @@ from dialeval.core.errors import DataError, DialevalError
 from dialeval.engine import processes
 from dialeval.engine.processes import Processes
 from dialeval.metrics.learned.judge import LazyJudge
-from engine.chats import Delicate, bare, estimates, figures, in_chunks, texts, write_shards
+from engine.chats import CHANGES, Delicate, bare, changed_in_between, estimates, figures, in_chunks, texts, write_shards
 from metrics.learned.judges import tiny_weights
 from tiny_encoder import write_encoder
 
@@ -92,6 +92,10 @@ def test_an_error_in_the_data_comes_through(tmp_path: Path) -> None:
         file.write('{"response": "poison"}\n')
     with pytest.raises(DataError, match=r"part-02.jsonl:21: a metric cannot score this row"):
         in_chunks(f"{tmp_path}/shards/*", metrics=[Delicate()], engine=Processes(2))
+
+
+def test_a_shard_that_changes_in_between_is_refused(tmp_path: Path) -> None:
+    changed_in_between(tmp_path, Processes(2), CHANGES["rewritten"])
 
 
 KILLING = """
