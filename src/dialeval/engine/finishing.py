@@ -124,8 +124,8 @@ def item_blocks(finished: Mapping[str, FinishedSystem], chunks: Sequence[Chunk],
 
     def blocks(end: FinishedSystem, level: Level) -> Iterator[Block]:
         for number, chunk in enumerate(chunks):
-            if chunk.source == end.system[0] and (items := store.items(number).get(end.system)) is not None:
-                values = items.values.get(level.value, {})
+            for part in store.items(number) if chunk.source == end.system[0] else ():
+                values = part[end.system].values.get(level.value, {}) if end.system in part else {}
                 yield {end.keys[key]: column for key, column in values.items() if key in end.keys}
 
     for name, end in finished.items():

@@ -74,6 +74,8 @@ def _fold(stage: Stage, chunk: Chunk) -> tuple[SystemStates, ChunkItems]:
 class Processes(Engine):
     """Folds chunks in a number of processes."""
 
+    same_disk = True
+
     def __init__(self, jobs: int) -> None:
         self._jobs = jobs
 
