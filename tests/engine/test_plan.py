@@ -29,7 +29,7 @@ class Echo(RowMetric):
     needs = frozenset({Need.RESPONSE, Need.CONTEXT})
 
     def score(self, batch: Batch) -> Floats:
-        pairs = zip(batch.texts(Need.RESPONSE), batch.lists(Need.CONTEXT), strict=True)
+        pairs = zip(batch.texts(Need.RESPONSE), batch.contexts(), strict=True)
         return np.array([float(response in context) if context else np.nan for response, context in pairs])
 
 

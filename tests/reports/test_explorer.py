@@ -115,3 +115,16 @@ def test_saved_runs_have_their_rows(tmp_path: Any) -> None:
 
 def test_a_run_without_rows_has_no_such_section() -> None:
     assert explorer(Run({"a": result({"k": [1.0]}, None)}, "0")) is None
+
+
+def test_of_a_long_context_the_last_turns_are_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MOST_TURNS", 2)
+    messages = [{"role": ("user", "assistant")[turn % 2], "content": str(turn)} for turn in range(6)]
+    data = data_of(dialeval.evaluate([{"messages": messages}], metrics="length"))
+    (group,) = data["groups"]
+    shown = [[data["texts"][at] for at in row] for row in group["context"]]
+    assert shown == [
+        ["0"],
+        ["… (1 before these are left out)", "1", "2"],
+        ["… (3 before these are left out)", "3", "4"],
+    ]

@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from dialeval.core.arrays import Ints
-from dialeval.core.columns import RaggedColumn, TextColumn
+from dialeval.core.columns import RaggedColumn, SharedColumn, TextColumn
 from dialeval.core.ragged import offsets_of, row_numbers
 
 if TYPE_CHECKING:
@@ -28,7 +28,14 @@ NO_TURN = -1
 SAVED_TEXT_ROWS = 100_000
 """Texts of systems with more rows than that are not saved: a report shows fewer, and the files would be large."""
 
+_NAME_BYTES = 70
+"""Of a short string."""
+
 _PLACES = ("system", "dialogue", "dialog_id", "turn")
+_CONTINUES = "_continues"
+"""After the name of a column of lists: whether a row has the texts of the row before, and then its own."""
+
+Texts: TypeAlias = TextColumn | RaggedColumn | SharedColumn
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -40,7 +47,7 @@ class RowTable:
     """The id of each dialogue, where dialogues have one."""
     turns: Ints | None = None
     """The turn of each row, `NO_TURN` where it does not say."""
-    texts: Mapping[str, TextColumn | RaggedColumn] = field(default_factory=dict)
+    texts: Mapping[str, Texts] = field(default_factory=dict)
     """Columns of texts by name: `response`, `context`, `reference`, whatever the rows have."""
 
     def __len__(self) -> int:
@@ -58,6 +65,12 @@ class RowTable:
         )
 
     __hash__ = None  # type: ignore[assignment]
+
+    @property
+    def nbytes(self) -> int:
+        """About how much memory the rows take without their texts."""
+        turns = 0 if self.turns is None else self.turns.nbytes
+        return self.offsets.nbytes + turns + _NAME_BYTES * len(self.dialogues or ())
 
     @property
     def clusters(self) -> Ints:
@@ -88,7 +101,8 @@ class RowTable:
         if self.turns is not None:
             columns["turn"] = pa.array(self.turns, mask=self.turns == NO_TURN)
         if rows <= SAVED_TEXT_ROWS:
-            columns |= {name: _text_array(column) for name, column in self.texts.items()}
+            for name, column in self.texts.items():
+                columns |= _text_arrays(name, column)
         return pa.table(columns)
 
     @classmethod
@@ -98,7 +112,8 @@ class RowTable:
         columns = {name: column for name, column in whole.items() if column.null_count < len(column)}
         clusters: Ints = columns["dialogue"].to_numpy()
         firsts = np.flatnonzero(np.diff(clusters, prepend=-1))
-        texts = {name: _text_column(column) for name, column in columns.items() if name not in _PLACES}
+        names = [name for name in columns if name not in _PLACES and not name.endswith(_CONTINUES)]
+        texts = {name: _text_column(columns[name], columns.get(name + _CONTINUES)) for name in names}
         return cls(
             np.append(firsts, len(clusters)).astype(np.int64),
             columns["dialog_id"].take(firsts).to_pylist() if "dialog_id" in columns else None,
@@ -130,20 +145,27 @@ def write_places(target: Path, parts: Iterable[tuple[str, RowTable]]) -> None:
             last, before = system, before + len(part.offsets) - 1
 
 
-def _text_array(column: TextColumn | RaggedColumn) -> pa.Array:
+def _text_arrays(name: str, column: Texts) -> dict[str, pa.Array]:
     import pyarrow as pa
 
     if isinstance(column, TextColumn):
-        return pa.array(list(column), pa.string())
-    return pa.ListArray.from_arrays(pa.array(column.offsets, pa.int32()), pa.array(list(column.values), pa.string()))
+        return {name: pa.array(list(column), pa.string())}
+    if isinstance(column, SharedColumn):
+        steps, continues = column.steps()
+        return {**_text_arrays(name, steps), name + _CONTINUES: pa.array(continues)}
+    offsets, texts = pa.array(column.offsets, pa.int32()), pa.array(list(column.values), pa.string())
+    return {name: pa.ListArray.from_arrays(offsets, texts)}
 
 
-def _text_column(array: pa.Array) -> TextColumn | RaggedColumn:
+def _text_column(array: pa.Array, continues: pa.Array | None) -> Texts:
     import pyarrow as pa
 
     if pa.types.is_string(array.type):
         return TextColumn.from_arrow(array.fill_null(""))
-    return RaggedColumn.from_lists([texts or [] for texts in array.to_pylist()])
+    column = RaggedColumn.from_lists([texts or [] for texts in array.to_pylist()])
+    if continues is None:
+        return column
+    return SharedColumn.from_steps(column, continues.fill_null(False).to_numpy(zero_copy_only=False).astype(np.bool_))
 
 
 def _same(left: Any, right: Any) -> bool:

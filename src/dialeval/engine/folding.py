@@ -126,6 +126,7 @@ def run_sources(
         store = stack.enter_context(
             nullcontext(MemoryItems(chunks)) if in_memory else _store(options, job, sources, chunks)
         )
+        job = replace(job, keeps_items=store.keeps_items, spool=store.spool if engine.same_disk else None)
         fold = _Fold(job, stack.enter_context(engine), sources, chunks, versions, store, options.progress)
         systems = finish_systems(planner, job, sources, fold.run(), store, frozenset(opened))
         results = {name: system.result(intervals) for name, system in systems.items()}

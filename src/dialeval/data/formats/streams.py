@@ -168,10 +168,10 @@ class LineStream:
         self.lines += min(count, feeds + (not content.endswith(b"\n") and content != b""))  # the last may have no feed
         return content[:end]
 
-    def put_back(self, line: bytes) -> None:
-        """Hand a line out once more: the one that was handed out last."""
-        self._rest = line + self._rest
-        self.lines -= 1
+    def put_back(self, lines: bytes) -> None:
+        """Hand lines out once more: those that were handed out last."""
+        self._rest = lines + self._rest
+        self.lines -= lines.count(b"\n") + (not lines.endswith(b"\n") and lines != b"")
 
     def _read(self) -> bytes:
         size = _CHUNK if self._left is None else min(_CHUNK, self._left)

@@ -205,28 +205,37 @@ def _line_edges(path: str, every: int) -> tuple[list[int], int]:
     return edges, feeds + (last != b"\n")
 
 
-def row_boundary(stream: IO[bytes], start: int, size: int, names: FieldNames) -> int:
+def row_range(stream: IO[bytes], span: Span, size: int, names: FieldNames) -> tuple[int, int]:
+    """Where the rows of a chunk begin and end.
+
+    Only the chunk in which a dialogue begins looks for its end, so that a dialogue over many chunks is read once.
+    """
+    start = row_boundary(stream, span.start, size, names, span.stop)
+    return start, size if start == size else row_boundary(stream, span.stop, size, names)
+
+
+def row_boundary(stream: IO[bytes], start: int, size: int, names: FieldNames, following: int | None = None) -> int:
     """Where the chunk that should begin at `start` begins: the first line after it whose dialogue is a new one.
 
-    The line before must itself begin at or after `start`, so that nobody has to look back.
+    The line before must itself begin at or after `start`, so that nobody has to look back. The end of the file where
+    that is also the first line of the chunk at `following`, so that no row lies between the two.
     """
     if start <= 0 or start >= size:
         return min(max(start, 0), size)
     stream.seek(start - 1)
-    stream.readline()
+    place = start - 1 + len(stream.readline())
     before: str | None = None
     compared = False
-    while True:
-        place = stream.tell()
-        line = stream.readline()
-        if not line:
-            return size
-        if not line.strip(_BLANKS):
-            continue
-        dialogue = dialogue_of(line, names)
-        if compared and (dialogue is None or dialogue != before):
-            return place
-        before, compared = dialogue, True
+    while line := stream.readline():
+        if line.strip(_BLANKS):
+            dialogue = dialogue_of(line, names)
+            if compared and (dialogue is None or dialogue != before):
+                return place
+            if following is not None and place >= following:
+                break
+            before, compared = dialogue, True
+        place += len(line)
+    return size
 
 
 def dialogue_of(line: bytes, names: FieldNames) -> str | None:
