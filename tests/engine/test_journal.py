@@ -192,9 +192,7 @@ def test_files_of_others_stay_as_they_are(shards: Path) -> None:
     scored(shards, resume=shards / "work")
     assert {entry.name for entry in (shards / "work").glob(".*")} == {".nfs0001"}
     (shards / "early").mkdir()
-    (shards / "early" / ".manifest.json.0123456789ab.unfinished").write_text(
-        "{"
-    )  # killed before the manifest was whole
+    (shards / "early" / ".manifest.json.0123456789ab.unfinished").write_text("{")  # by a run that was killed
     scored(shards, resume=shards / "early")
 
 

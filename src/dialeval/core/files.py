@@ -42,7 +42,8 @@ _UNFINISHED = re.compile(r"\..*\.[0-9a-f]{12}\.unfinished")
 _WAITING = re.compile(r"\.(.+)\.([0-9a-f]{64})\.waiting")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _LOCK = ".dialeval.lock"
-_READS = 10
+_READS = 100
+"""Of files that are replaced all the while, before one gives up."""
 _LONGEST_NAME = 100
 """Characters of a name that a hidden name repeats; file systems limit the whole of it."""
 _HASHED_BYTES = 1 << 20
