@@ -7,9 +7,11 @@ import os
 import resource
 import shutil
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from threading import Barrier
 
 import numpy as np
 import pytest
@@ -144,16 +146,18 @@ def full_disk(bytes_: int) -> Iterator[None]:
 
 @pytest.mark.parametrize("bytes_", [0, 100, 20_000])
 def test_a_save_that_fails_leaves_the_old_run(tmp_path: Path, bytes_: int) -> None:
-    old, new = make_run(np.array([1.0])), make_run(np.random.default_rng(0).random(10_000))
-    folder = old.save(tmp_path)
+    old, small = make_run(np.array([1.0])), make_run(np.array([2.0]))
+    folder = old.save(tmp_path / "old")
     before = sorted(path.name for path in folder.iterdir())
-    with full_disk(bytes_), pytest.raises(DataError, match="cannot be written"):
-        new.save(folder)
-    assert load(folder) == old
-    assert sorted(path.name for path in folder.iterdir()) == before
-    with full_disk(bytes_), pytest.raises(DataError, match="cannot be written"):
-        new.save(tmp_path / "new")
-    assert list((tmp_path / "new").iterdir()) == []
+    many_items, large_manifest = make_run(np.random.default_rng(0).random(10_000)), {"text": "x" * 100_000}
+    for new in (many_items, replace(small, details=large_manifest)):
+        with full_disk(bytes_), pytest.raises(DataError, match="cannot be written"):
+            new.save(folder)
+        assert load(folder) == old
+        assert sorted(path.name for path in folder.iterdir()) == before
+        with full_disk(bytes_), pytest.raises(DataError, match="cannot be written"):
+            new.save(tmp_path / "new")
+        assert list((tmp_path / "new").iterdir()) == []
 
 
 def test_a_run_replaces_all_files_of_the_old_one_and_no_others(tmp_path: Path) -> None:
@@ -186,3 +190,18 @@ def test_a_run_does_not_replace_what_it_was_made_of(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"items\.parquet: would be overwritten, but it is an input"):
         again.save(tmp_path)
     assert load(tmp_path) == run
+
+
+def test_two_saves_at_a_time_leave_one_whole_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "fsync", lambda _handle: None)  # or it takes long
+    runs = [make_run(np.array([number])) for number in (1.0, 2.0)]
+    for number in range(20):
+        start = Barrier(2)
+
+        def save(run: Run, folder: Path = tmp_path / str(number), start: Barrier = start) -> None:
+            start.wait(60)
+            run.save(folder)
+
+        with ThreadPoolExecutor(2) as pool:
+            list(pool.map(save, runs))
+        assert load(tmp_path / str(number)) in runs
