@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -22,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from dialeval.core.errors import DataError, Fault, SettingError
-from dialeval.core.files import replacing, write_bytes
+from dialeval.core.files import is_unfinished, replacing, sweep, write_bytes
 from dialeval.core.fingerprint import Fingerprint
 from dialeval.core.states import DamagedStateError, from_bytes, to_bytes
 from dialeval.core.version import __version__
@@ -34,8 +33,6 @@ from dialeval.engine.job import ChunkItems, Job, Stage, System, SystemItems, Sys
 
 MANIFEST = "manifest.json"
 LOCK = "lock"
-_HALF_WRITTEN = re.compile(r"\.(manifest\.json|[a-z]+-\d+(\.\d+)?\.chunk)\.\w+")
-"""What `core.files.replacing` calls a file of ours until it is whole."""
 
 _STAGES: tuple[Stage, Stage] = ("facts", "metrics")
 _SAMPLES = 16
@@ -71,9 +68,7 @@ class Journal(DiskItems):
                 _refuse_changes(_read_manifest(file), orjson.loads(orjson.dumps(manifest)), path)
             else:
                 write_bytes(file, orjson.dumps(manifest, option=orjson.OPT_INDENT_2))
-            for entry in path.iterdir():
-                if _HALF_WRITTEN.fullmatch(entry.name):  # by a run that was killed
-                    entry.unlink()
+            sweep(path)
             yield cls(path, job, Path(spool))
 
     def finished(self, stage: Stage) -> set[int]:
@@ -125,8 +120,6 @@ def _write(target: Path, content: bytes) -> None:
     with replacing(target) as beside, beside.open("wb") as file:
         file.write(hashlib.sha256(content).digest())
         file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
 
 
 def _content(file: Path) -> bytes | None:
@@ -232,7 +225,7 @@ def _refuse_strangers(folder: Path, manifest: Path) -> None:
     """SettingError where a folder is somebody else's; nothing has been written to it by then."""
     if manifest.exists():
         _read_manifest(manifest)
-    elif any(entry.name != LOCK and not _HALF_WRITTEN.fullmatch(entry.name) for entry in folder.iterdir()):
+    elif any(entry.name != LOCK and not is_unfinished(entry.name) for entry in folder.iterdir()):
         raise SettingError(f"{folder} holds other files; give --resume a folder of its own")
 
 
