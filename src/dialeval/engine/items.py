@@ -16,6 +16,7 @@ from pathlib import Path
 
 from dialeval.core.arrays import Floats, release, unscored
 from dialeval.core.contributions import ContributionCollector, Contributions
+from dialeval.core.files import write_bytes
 from dialeval.core.fold import Level
 from dialeval.core.states import from_bytes, to_bytes
 from dialeval.data.shards.chunks import Chunk, MemoryChunk
@@ -106,7 +107,7 @@ class DiskItems(ItemStore):
 
     def put(self, stage: Stage, number: int, states: SystemStates, items: ChunkItems) -> None:
         if stage == "metrics":
-            (self._folder / f"{number}").write_bytes(to_bytes(items))
+            write_bytes(self._folder / f"{number}", to_bytes(items))
 
     def items(self, number: int) -> ChunkItems:
         items: ChunkItems = from_bytes((self._folder / f"{number}").read_bytes(), SystemItems({}))
