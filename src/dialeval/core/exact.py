@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dialeval.core.errors import DialevalError
+from dialeval.core.gate import UnfitError
 
 if TYPE_CHECKING:
     from dialeval.core.arrays import Floats, Ints
@@ -77,6 +78,13 @@ class Moments:
             raise DialevalError("a metric gave an infinite value for a row; NaN is the mark of a row without a score")
         total, squares = exact_sums(scored) if len(scored) else (0, 0)
         return cls(len(items), len(scored), total, squares)
+
+    @classmethod
+    def from_plain(cls, rows: int, scored: int, total: int, squares: int) -> Moments:
+        """Moments out of a file; UnfitError where no column has them."""
+        if not 0 <= scored <= rows or squares * scored < total**2 or (not scored and squares):
+            raise UnfitError("no values have these sums")
+        return cls(rows, scored, total, squares)
 
     def __add__(self, other: Moments) -> Moments:
         return Moments(

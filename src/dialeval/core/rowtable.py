@@ -15,6 +15,7 @@ import numpy as np
 
 from dialeval.core.arrays import Ints
 from dialeval.core.columns import RaggedColumn, TextColumn
+from dialeval.core.gate import UnfitError
 from dialeval.core.ragged import row_numbers
 
 if TYPE_CHECKING:
@@ -81,15 +82,34 @@ class RowTable:
         """The rows of one system out of what was saved: a column without a single value is another system's."""
         whole = {name: table[name].combine_chunks() for name in table.column_names}
         columns = {name: column for name, column in whole.items() if column.null_count < len(column)}
-        clusters: Ints = columns["dialogue"].to_numpy()
+        clusters: Ints = whole["dialogue"].to_numpy()
+        turns: Ints | None = columns["turn"].fill_null(NO_TURN).to_numpy() if "turn" in columns else None
+        if "dialog_id" in columns and columns["dialog_id"].null_count:
+            raise UnfitError("some dialogues of a system have an id and some have none")
+        if clusters.min(initial=0) < 0 or (turns is not None and turns.min() < NO_TURN):
+            raise UnfitError("a dialogue or turn has a number below 0")
         firsts = np.flatnonzero(np.diff(clusters, prepend=-1))
         texts = {name: _text_column(column) for name, column in columns.items() if name not in _PLACES}
         return cls(
             np.append(firsts, len(clusters)).astype(np.int64),
             columns["dialog_id"].take(firsts).to_pylist() if "dialog_id" in columns else None,
-            columns["turn"].fill_null(NO_TURN).to_numpy() if "turn" in columns else None,
+            turns,
             texts,
         )
+
+
+def rows_schema() -> dict[str, pa.DataType]:
+    """The columns of `rows.parquet` beside those of texts, as `gate.read_table` takes them."""
+    import pyarrow as pa
+
+    return {"system": pa.string(), "dialogue": pa.int64(), "dialog_id?": pa.string(), "turn?": pa.int64()}
+
+
+def is_texts(kind: pa.DataType) -> bool:
+    """Whether a column of `rows.parquet` holds a text, or texts, of each row."""
+    import pyarrow as pa
+
+    return bool(kind == pa.string() or kind == pa.list_(pa.string()))
 
 
 def _text_array(column: TextColumn | RaggedColumn) -> pa.Array:
@@ -105,7 +125,10 @@ def _text_column(array: pa.Array) -> TextColumn | RaggedColumn:
 
     if pa.types.is_string(array.type):
         return TextColumn.from_arrow(array.fill_null(""))
-    return RaggedColumn.from_lists([texts or [] for texts in array.to_pylist()])
+    lists = [texts or [] for texts in array.to_pylist()]
+    if any(text is None for texts in lists for text in texts):
+        raise UnfitError("a list of texts has gaps")
+    return RaggedColumn.from_lists(lists)
 
 
 def _same(left: Any, right: Any) -> bool:

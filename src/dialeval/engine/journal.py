@@ -19,10 +19,15 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from dialeval.core import gate
 from dialeval.core.errors import DataError, Fault, SettingError
 from dialeval.core.files import replacing, write_bytes
 from dialeval.core.fingerprint import Fingerprint
-from dialeval.core.states import DamagedStateError, from_bytes, to_bytes
+from dialeval.core.fold import Level
+from dialeval.core.gate import UnfitError
+from dialeval.core.states import check_like, from_bytes, to_bytes
 from dialeval.core.version import __version__
 from dialeval.data.formats.streams import changed_at, size_of, stored
 from dialeval.data.shards.chunks import Chunk, FileChunk
@@ -35,6 +40,7 @@ LOCK = "lock"
 _HALF_WRITTEN = re.compile(r"\.(manifest\.json|[a-z]+-\d+\.chunk)\.\w+")
 """What `core.files.replacing` calls a file of ours until it is whole."""
 
+_CHUNK = re.compile(r"-([0-9]{1,18})\.chunk")
 _STAGES: tuple[Stage, Stage] = ("facts", "metrics")
 _SAMPLES = 16
 _SAMPLE_BYTES = 1 << 16
@@ -48,6 +54,7 @@ class Journal(DiskItems):
 
     def __init__(self, folder: Path, job: Job) -> None:
         super().__init__(folder)
+        self._job = job
         self._like = {stage: _one_of_each_class(job, stage) for stage in _STAGES}
 
     @classmethod
@@ -74,7 +81,7 @@ class Journal(DiskItems):
 
     def finished(self, stage: Stage) -> set[int]:
         names = (entry.name for entry in self._folder.glob(f"{stage}-*.chunk"))
-        numbers = [int(number) for name in names if (number := name[len(stage) + 1 : -len(".chunk")]).isdigit()]
+        numbers = [int(number[1]) for name in names if (number := _CHUNK.fullmatch(name, len(stage)))]
         return {number for number in numbers if self._content(stage, number) is not None}
 
     def put(self, stage: Stage, number: int, states: SystemStates, items: ChunkItems) -> None:
@@ -94,17 +101,19 @@ class Journal(DiskItems):
     def _read(self, stage: Stage, number: int) -> tuple[SystemStates, ChunkItems]:
         content = self._content(stage, number)
         try:
-            result: tuple[SystemStates, ChunkItems] = from_bytes(content or b"", self._like[stage])
-        except DamagedStateError:
-            file = self._file(stage, number)
-            raise DataError(Fault(str(file), None, "is damaged", "remove it, and run the same command again")) from None
-        return result
+            states, items = from_bytes(content or b"", self._like[stage])
+            _check_states(states, self._job, stage)
+            _check_items(items)
+        except ValueError as error:  # damaged, forged, or not a pair
+            file, what = self._file(stage, number), f"is damaged ({error})"[:300]
+            raise DataError(Fault(str(file), None, what, "remove it, and run the same command again")) from None
+        return states, items
 
     def _content(self, stage: Stage, number: int) -> bytes | None:
         """What was written for a chunk; None if it is not whole."""
         try:
-            content = self._file(stage, number).read_bytes()
-        except OSError:
+            content = gate.read_bytes(self._file(stage, number), "")
+        except DataError:
             return None
         digest, rest = content[:_DIGEST_BYTES], content[_DIGEST_BYTES:]
         return rest if hashlib.sha256(rest).digest() == digest else None
@@ -117,6 +126,39 @@ def _one_of_each_class(job: Job, stage: Stage) -> tuple[SystemState, SystemItems
     """Objects of all classes that may occur in the result of a chunk."""
     folds = [fold for source in range(len(job.plans)) for fold in job.folds(stage, source)]
     return SystemState(0, tuple(fold.empty() for fold in folds)), SystemItems({}), Fingerprint()
+
+
+def _check_systems(by_system: Any, kind: type) -> None:
+    if not isinstance(by_system, dict) or not all(isinstance(each, kind) for each in by_system.values()):
+        raise UnfitError(f"there is no {kind.__name__} by system")
+    for system in by_system:
+        check_like(system, (0, ""), "system")
+
+
+def _check_states(states: Any, job: Job, stage: Stage) -> None:
+    """UnfitError for what is not the states of systems, each with a part for every fold of its source."""
+    _check_systems(states, SystemState)
+    for (source, _), state in states.items():
+        if not 0 <= source < len(job.plans) or type(state.rows) is not int or state.rows < 0:
+            raise UnfitError("a state is of no source, or of no rows")
+        check_like(state.states, tuple(fold.empty() for fold in job.folds(stage, source)))
+        if not isinstance(state.fingerprints, dict):
+            raise UnfitError("fingerprints are not by column")
+        for need, fingerprint in state.fingerprints.items():
+            check_like((need, fingerprint), ("", Fingerprint()))
+
+
+def _check_items(items: Any) -> None:
+    """UnfitError for what is not the values of systems: by level and key columns of one length."""
+    _check_systems(items, SystemItems)
+    for system in items.values():
+        check_like(system, SystemItems({}))
+        for level, columns in system.values.items():
+            check_like(columns, {})
+            for key, column in columns.items():
+                check_like((level, key, column), ("", "", np.empty(0)))
+            if level not in set(Level) or len(set(map(len, columns.values()))) > 1:
+                raise UnfitError(f"columns of {level} have different lengths")
 
 
 def _manifest(job: Job, sources: Sequence[Source], chunks: Sequence[Chunk]) -> dict[str, Any]:
@@ -163,15 +205,7 @@ def _make(folder: Path) -> None:
 
 
 def _read_manifest(file: Path) -> dict[str, Any]:
-    import orjson
-
-    try:
-        manifest = orjson.loads(file.read_bytes())
-    except (OSError, orjson.JSONDecodeError) as error:
-        raise SettingError(f"{file} cannot be read ({error}); remove the folder to start anew") from None
-    if not isinstance(manifest, dict):
-        raise SettingError(f"{file} is no manifest; remove the folder to start anew")
-    return manifest
+    return gate.read_json(file, dict[str, Any], "remove the folder to start anew")
 
 
 def _refuse_changes(before: Mapping[str, Any], now: Mapping[str, Any], folder: Path) -> None:
@@ -220,3 +254,7 @@ def _locked(folder: Path) -> Iterator[None]:
             yield
     except Timeout:
         raise SettingError(f"{folder} is in use by another run") from None
+    except OSError as error:
+        if error.filename is None or Path(error.filename).name != LOCK:
+            raise
+        raise SettingError(f"{folder / LOCK} cannot be locked ({error.strerror}); remove it") from None
