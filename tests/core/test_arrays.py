@@ -85,10 +85,11 @@ def test_a_full_temporary_folder_is_an_error_and_not_the_end_of_the_process(tmp_
     """On a real disk of 1 MB, where the system lets us make one."""
     mounted = f"mount -t tmpfs -o size=1m small {tmp_path}"
     alone = [shutil.which("unshare") or "unshare", "-rm", "sh", "-c"]
-    if shutil.which("unshare") is None or subprocess.run([*alone, mounted], capture_output=True).returncode:
+    if shutil.which("unshare") is None or subprocess.run([*alone, mounted], check=False).returncode:
         pytest.skip("this system lets nobody make a small disk")
     command = f'{mounted} && TMPDIR={tmp_path} exec "$0" -c "$1"'
-    done = subprocess.run([*alone, command, sys.executable, _ON_A_FULL_DISK], capture_output=True, text=True)
+    words = [*alone, command, sys.executable, _ON_A_FULL_DISK]
+    done = subprocess.run(words, check=False, capture_output=True, text=True)
     assert done.returncode == 0, "SIGBUS before places were reserved"
     assert "no room for 8388608 bytes of temporary data (No space left on device)" in done.stdout
     assert "set TMPDIR" in done.stdout
@@ -100,7 +101,7 @@ def test_no_room_is_said_wherever_it_shows(monkeypatch: pytest.MonkeyPatch) -> N
 
     monkeypatch.setattr(arrays, "SPILLED_BYTES", 1)
     monkeypatch.setattr(os, "posix_fallocate", full, raising=False)
-    with pytest.raises(SettingError, match="no room for 800 bytes.*set TMPDIR"):
+    with pytest.raises(SettingError, match=r"no room for 800 bytes.*set TMPDIR"):
         arrays.empty_array((100,), np.float64)
 
 

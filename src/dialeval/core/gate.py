@@ -12,6 +12,7 @@ stays in the document's folder.
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 import stat
 from collections.abc import Callable, Iterator, Mapping
@@ -34,7 +35,7 @@ FILE_NAME = r"^(?!\.{1,2}$)[^/\\\x00-\x1f:]{1,255}$"
 SHA256 = r"^[0-9a-f]{64}$"
 LARGEST_DOCUMENT = 1 << 30
 """Bytes of a JSON document; all of it is held in memory."""
-_SHOWN = 300
+_LONGEST = 300
 
 
 class UnfitError(ValueError):
@@ -50,7 +51,7 @@ def explained(where: str | os.PathLike[str], remedy: str) -> Iterator[None]:
         reason = error.strerror or str(error)
         raise DataError(Fault(str(error.filename or where), None, f"cannot be read ({reason})", remedy)) from None
     except UnfitError as error:
-        raise DataError(Fault(str(where), None, str(error)[:_SHOWN], remedy)) from None
+        raise DataError(Fault(str(where), None, str(error)[:_LONGEST], remedy)) from None
 
 
 def size_of(path: str | os.PathLike[str], remedy: str) -> int:
@@ -114,13 +115,16 @@ def in_words(message: str) -> str:
     what, _, place = message.partition(" - at `$")
     what = what.replace("`", "")[:1].lower() + what.replace("`", "")[1:]
     place = place.rstrip("`").removeprefix(".")
-    return f"{place}: {what}"[:_SHOWN] if place else f"does not hold what it should: {what}"[:_SHOWN]
+    return f"{place}: {what}"[:_LONGEST] if place else f"does not hold what it should: {what}"[:_LONGEST]
 
 
 def read_array(
-    path: str | os.PathLike[str], dtype: npt.DTypeLike, remedy: str, shape: tuple[int | None, ...] = (None,)
+    path: str | os.PathLike[str],
+    dtype: npt.DTypeLike | None,
+    remedy: str,
+    shape: tuple[int | None, ...] | None = (None,),
 ) -> npt.NDArray[Any]:
-    """The array of an `.npy` file, mapped; None in the shape stands for any number."""
+    """The array of an `.npy` file, mapped; None stands for any type, any shape, and in a shape for any number."""
     size_of(path, remedy)
     with explained(path, remedy):
         try:
@@ -129,49 +133,65 @@ def read_array(
             raise
         except Exception as error:  # a header is parsed as Python and may fail in any way
             raise UnfitError(f"is not a NumPy array ({type(error).__name__}: {error})") from None
-        check_array(array, dtype, shape)
+        check_array(array, array.dtype if dtype is None else dtype, array.shape if shape is None else shape)
     return array
+
+
+def mapped_array(
+    path: str | os.PathLike[str], dtype: npt.DTypeLike, shape: tuple[int, ...], remedy: str
+) -> npt.NDArray[Any]:
+    """An array whose bytes are all that a file holds, mapped."""
+    if size_of(path, remedy) != math.prod(shape) * np.dtype(dtype).itemsize:
+        raise DataError(Fault(str(path), None, f"has another size than {_shown(shape)} numbers", remedy))
+    if not math.prod(shape):
+        return np.empty(shape, dtype)
+    with explained(path, remedy):  # a plain view: slices of a `memmap` object itself are many times slower
+        return np.asarray(np.memmap(path, dtype, "r", shape=shape))
 
 
 def check_array(array: npt.NDArray[Any], dtype: npt.DTypeLike, shape: tuple[int | None, ...]) -> None:
     """UnfitError for another type or shape."""
-    fits = len(array.shape) == len(shape) and all(
-        want in (None, have) for want, have in zip(shape, array.shape, strict=True)
-    )
-    if array.dtype != np.dtype(dtype) or not fits:
-        wanted = " x ".join("any" if size is None else str(size) for size in shape)
-        raise UnfitError(f"holds {array.dtype} of shape {array.shape}, not {np.dtype(dtype)} of {wanted}")
+    if array.dtype != np.dtype(dtype) or not _has_shape(array, shape):
+        raise UnfitError(f"holds {array.dtype} of shape {array.shape}, not {np.dtype(dtype)} of {_shown(shape)}")
 
 
 def read_tensors(
     path: str | os.PathLike[str], remedy: str, sha256: str | None = None, of: str = "it"
-) -> dict[str, Any]:
-    """The tensors of a safetensors file by name: arrays of finite floats."""
+) -> dict[str, npt.NDArray[np.float32]]:
+    """The tensors of a safetensors file that hold float32 or float16, by name; all of their numbers are finite."""
     from safetensors.numpy import load
 
     content = read_bytes(path, remedy, sha256, of)
     with explained(path, remedy):
         try:
-            tensors = dict(load(content))
-        except Exception as error:  # SafetensorError, and KeyError, TypeError or OverflowError of what it lets through
+            every = dict(load(content))
+        except Exception as error:  # SafetensorError, and what is raised for headers and types that it lets through
             raise UnfitError(f"holds no readable weights ({type(error).__name__}: {error})") from None
-        for name, tensor in tensors.items():
-            if not np.issubdtype(tensor.dtype, np.floating) and not np.issubdtype(tensor.dtype, np.integer):
-                raise UnfitError(f"{name} holds {tensor.dtype}, not numbers")
-            if not np.isfinite(tensor).all():
+        floats = {name: each for name, each in every.items() if each.dtype in (np.float32, np.float16)}
+        for name, each in floats.items():
+            if not np.isfinite(each).all():
                 raise UnfitError(f"{name} holds numbers that are not finite")
-    return tensors
+    return {name: each.astype(np.float32, copy=False) for name, each in floats.items()}
 
 
-def tensor(tensors: Mapping[str, Any], name: str, shape: tuple[int | None, ...]) -> Any:
+def tensor(
+    tensors: Mapping[str, npt.NDArray[np.float32]], name: str, shape: tuple[int | None, ...]
+) -> npt.NDArray[np.float32]:
     """One of the tensors; UnfitError where it is not there or has another shape."""
     if name not in tensors:
         raise UnfitError(f"holds no {name}")
-    found = tensors[name].shape
-    if len(found) != len(shape) or any(want not in (None, have) for want, have in zip(shape, found, strict=True)):
-        wanted = " x ".join("any" if size is None else str(size) for size in shape)
-        raise UnfitError(f"{name} has the shape {found}, not {wanted}")
+    if not _has_shape(tensors[name], shape):
+        raise UnfitError(f"{name} has the shape {tensors[name].shape}, not {_shown(shape)}")
     return tensors[name]
+
+
+def _has_shape(array: npt.NDArray[Any], shape: tuple[int | None, ...]) -> bool:
+    pairs = zip(shape, array.shape, strict=False)
+    return array.ndim == len(shape) and all(want in (None, have) for want, have in pairs)
+
+
+def _shown(shape: tuple[int | None, ...]) -> str:
+    return " x ".join("any" if size is None else str(size) for size in shape)
 
 
 def read_table(
@@ -182,7 +202,7 @@ def read_table(
     sha256: str,
     of: str,
 ) -> pa.Table:
-    """The table of a Parquet file: `columns` are there with these types and without a gap, `others` says yes to the rest.
+    """The table of a Parquet file; `columns` are there, of these types and without a gap, and `others` takes the rest.
 
     A name that ends in a question mark stands for a column that may be missing, and may have gaps.
     """

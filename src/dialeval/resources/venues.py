@@ -31,9 +31,9 @@ from typing import Any
 
 from dialeval.core.columns import DIGEST_LENGTH
 from dialeval.core.errors import DataError, Fault
+from dialeval.core.gate import parse_json
 from dialeval.data.formats import parquet
 from dialeval.data.formats.opening import format_of, read_bytes, without_mark
-from dialeval.resources.json_files import parse_json
 from dialeval.resources.ontology import Domain, Ontology
 from dialeval.text.similarity import Ratio, similar
 from dialeval.text.slot_values import minutes
