@@ -89,11 +89,14 @@ class Resampling:
     """Whether resampled values were moved onto the value itself first; see `Metric.counts_kinds`."""
 
 
+AnalyticMethod: TypeAlias = Literal["student", "wilson", "rows"]
+
+
 @dataclass(frozen=True, slots=True)
 class Analytic:
     """How an interval was found: by a formula (see `intervals`), over clusters that are dialogues or single rows."""
 
-    method: Literal["student", "wilson", "rows"]
+    method: AnalyticMethod
     level: float | None
     """None where the factor was given and not the level."""
     over: Literal["dialogues", "rows"]

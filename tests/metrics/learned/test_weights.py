@@ -60,7 +60,7 @@ def test_broken_folders_are_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"does not belong to judge\.json"):
         load(folder)
     (folder / "judge.json").write_text("{}")
-    with pytest.raises(DataError, match="holds no weights of a judge"):
+    with pytest.raises(DataError, match="missing required field format"):
         load(folder)
     (folder / "judge.json").write_text("{")
     with pytest.raises(DataError, match="not JSON"):

@@ -111,7 +111,8 @@ def _file_rows(path: PathSource, names: FieldNames, own: Mapping[str, str]) -> l
         raise DataError(Fault(fspath(path), None, "plain lines hold no ratings", remedy))
     lists: Iterable[Records]
     if kind in {"parquet", "arrow"}:
-        lists = [Records(fspath(path), enumerate(parquet.read(path, None, Need.RESPONSE).to_pylist(), 1))]
+        table = parquet.read(path, None, Need.RESPONSE)
+        lists = [Records(fspath(path), enumerate(parquet.plain_rows(table, fspath(path)), 1))]
     else:
         lists = file_records(path, names).values()
     rows = all_of(partial(_rated_rows, records, stem_of(path), names, own) for records in lists)
