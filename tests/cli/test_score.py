@@ -295,3 +295,34 @@ def test_a_fault_in_a_worker_names_its_line(dialeval: Dialeval, shards: Path) ->
     assert done.returncode == 2
     assert "part-01.jsonl:51: response is a number; make it a string" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("more", [[], ["--jobs", "1"]])
+def test_inputs_are_never_overwritten(dialeval: Dialeval, tmp_path: Path, more: list[str]) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    pq.write_table(pa.table({"response": ["one two", "three"]}), tmp_path / "rows.parquet")
+    before = (tmp_path / "rows.parquet").read_bytes()
+    for given in (["rows.parquet"], ["x=rows.parquet"], ["*.parquet"], ["."], ["a.txt", "-r", "rows.parquet"]):
+        done = dialeval("score", *given, "-m", "length", "-o", ".", *more, "--progress", "json")
+        assert (done.returncode, done.stdout) == (2, "")
+        assert "rows.parquet: would be overwritten, but it is an input" in done.stderr
+        assert len(done.stderr.splitlines()) == 1, "before any work"
+    done = dialeval("score", "a.txt", "-m", "length", "-o", ".", *more)
+    assert "rows.parquet: would be overwritten, but dialeval did not write it" in done.stderr
+    assert (tmp_path / "rows.parquet").read_bytes() == before
+    assert not (tmp_path / "run.json").exists()
+
+
+def test_a_run_is_saved_over_itself_and_beside_other_files(dialeval: Dialeval, tmp_path: Path) -> None:
+    for _ in range(2):
+        assert dialeval("score", "a.txt", "-m", "length", "-o", ".").returncode == 0
+    assert (tmp_path / "refs.txt").read_text() == "one two\nfour five\n"
+    for file in ("run.json", "items.parquet", "rows.parquet"):
+        done = dialeval("report", ".", "-o", file)
+        assert f"{file}: would be overwritten, but it is an input" in done.stderr
+        done = dialeval("compare", ".", "-o", file)
+        assert f"{file}: would be overwritten, but it is an input" in done.stderr
+    assert dialeval("report", "run.json", "-o", "report.html").returncode == 0
+    assert dialeval("report", ".", "-o", "report.html").returncode == 0

@@ -97,6 +97,18 @@ def write(path: Path, content: bytes, what: str = "written to") -> None:
     say(f"{what} {path}")
 
 
+def check_places(folder: Path | None, *inputs: Any, files: Iterable[Path | None] = ()) -> None:
+    """DataError where a run or files that a command will write would replace its inputs; called before any work."""
+    from dialeval.core.files import check_file
+
+    if folder is not None:
+        from dialeval.core.result import check_folder
+
+        check_folder(folder, *inputs)
+    for file in files:
+        check_file(file, *inputs)
+
+
 def json_bytes(document: Any) -> bytes:
     """JSON as commands print and write it."""
     import orjson

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dialeval.cli import options
-from dialeval.cli.output import command_line, say
+from dialeval.cli.output import check_places, command_line, say
 
 if TYPE_CHECKING:
     from dialeval.reports.plots import PlotFormat
@@ -44,13 +44,14 @@ def report(
 
     The first system is the baseline that the others are compared with. Prints the path of the file.
     """
-    from dialeval.core.result import load
+    from dialeval.core.result import files_of, load
     from dialeval.reports.html import report as write_report
     from dialeval.reports.html import together
     from dialeval.reports.plots import write_plots
 
     if plots_dir is not None and plots is None:
         raise click.UsageError("--plots-dir is for --plots: say png, svg or pdf")
+    check_places(None, files_of(*runs), files=(output,))
     loaded = [load(run) for run in runs]
     if plots is not None:
         folder = plots_dir or output.with_name(f"{output.stem}-plots")

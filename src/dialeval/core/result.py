@@ -4,12 +4,13 @@
 folder: `run.json` (every figure, signature, skipped metric and warning; what `-f json` prints), `items.parquet` (one
 row per turn or dialogue of each system, one column per key), `rows.parquet` (what those rows are: dialogue, turn,
 texts) and `contributions.parquet` (what each row adds to corpus values, for resampling). Loading gives an equal run
-back. `run.json` holds the digests of the other files, so that files of two different runs are not taken for one.
+back. `run.json` holds the digests of the other files, so that files of two different runs are not taken for one; they
+are written by `core.files.replacing_together`. Other files in the folder are left alone, and `check_folder` says before
+a long evaluation whether one of them is in the way.
 """
 
 from __future__ import annotations
 
-import hashlib
 import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -24,7 +25,7 @@ from dialeval.core import gate
 from dialeval.core.arrays import Floats
 from dialeval.core.contributions import Contributions, contributions_schema, from_arrow, is_lists, to_arrow
 from dialeval.core.errors import DataError, Fault
-from dialeval.core.files import replacing, write_bytes
+from dialeval.core.files import check_files, place_of, reading_together, replacing_together
 from dialeval.core.fold import Estimate, Level, Resampling
 from dialeval.core.itemfile import Blocks, items_of, items_schema, write_items
 from dialeval.core.jsondata import dump, null_for_nan
@@ -43,9 +44,10 @@ RUN_FILE = "run.json"
 ITEMS_FILE = "items.parquet"
 ROWS_FILE = "rows.parquet"
 CONTRIBUTIONS_FILE = "contributions.parquet"
+_FILES = (RUN_FILE, ITEMS_FILE, ROWS_FILE, CONTRIBUTIONS_FILE)
 _OWN_FIELDS = frozenset({"dialeval", "systems", "warnings", "format", "items", "rows", "contributions", "statistics"})
-_HASHED_BYTES = 1 << 20
 _REMEDY = "pass the folder of a run that Run.save or `dialeval score -o` wrote, or save it again"
+_FILE_FIELDS = ("items", "rows", "contributions", "statistics")
 FORMAT = 1
 """Version of the saved layout; a run of a later layout is refused with a clear message."""
 
@@ -144,27 +146,65 @@ class Run(Mapping[str, Result]):
     def save(self, folder: str | os.PathLike[str], blocks: Iterable[Blocks] | None = None) -> Path:
         """Write the run into a folder (made if it is not there) and return the folder.
 
-        `blocks`: the items of a streamed run, which are not in its estimates, by system and level.
+        A run that was saved there before is replaced; it stays if this one cannot be saved. `blocks`: the items of a
+        streamed run, which are not in its estimates, by system and level.
         """
         folder = Path(folder)
+        check_folder(folder, tuple(result.source for result in self.values()))
         keys = _keys_with_items(self) if blocks is None else self.keys_in_order
-        files = {"items": _write(folder / ITEMS_FILE, partial(write_items, keys=keys, blocks=blocks or _blocks(self)))}
         rows = [result.rows.to_arrow(name) for name, result in self.items() if result.rows is not None]
-        if rows:
-            files["rows"] = _write(folder / ROWS_FILE, partial(_write_tables, rows))
         contributions = [to_arrow(result.contributions, name) for name, result in self.items() if result.contributions]
+        writers: dict[str, tuple[str, Callable[[Path], None]]] = {
+            "items": (ITEMS_FILE, partial(write_items, keys=keys, blocks=blocks or _blocks(self)))
+        }
+        if rows:
+            writers["rows"] = ROWS_FILE, partial(_write_tables, rows)
         if contributions:
-            files["contributions"] = _write(folder / CONTRIBUTIONS_FILE, partial(_write_tables, contributions))
-        write_bytes(folder / RUN_FILE, dump({**self.to_dict(), "format": FORMAT, **files}))
+            writers["contributions"] = CONTRIBUTIONS_FILE, partial(_write_tables, contributions)
+        with replacing_together(folder, RUN_FILE) as files:
+            files.removed |= _own_files(folder)
+            written = {
+                what: {"file": name, "sha256": files.write(name, write)} for what, (name, write) in writers.items()
+            }
+            files.write_bytes(RUN_FILE, dump({**self.to_dict(), "format": FORMAT, **written}))
         return folder
+
+
+def check_folder(folder: str | os.PathLike[str], *inputs: Any) -> None:
+    """DataError unless a run may be saved in a folder; ask it before a long evaluation.
+
+    `inputs`: what the run is made of, see `core.files.refuse_inputs`. A saved run may be replaced, other files not.
+    """
+    check_files(folder, _FILES, _own_files, *inputs)
+
+
+def files_of(*runs: str | os.PathLike[str]) -> tuple[Path, ...]:
+    """The files that saved runs may consist of, by their folders or `run.json` files."""
+    folders = [path if path.is_dir() else path.parent for path in map(Path, runs)]
+    return tuple(folder / name for folder in folders for name in _FILES)
+
+
+def _own_files(folder: Path) -> set[str]:
+    """The files of the run that is saved in a folder; none if there is no run."""
+    try:
+        document = gate.read_json(folder / RUN_FILE, dict[str, Any], _REMEDY)
+    except DataError:
+        return set()
+    entries = [document[what] for what in _FILE_FIELDS if isinstance(document.get(what), dict)]
+    named = {RUN_FILE, *(str(entry.get("file")) for entry in entries)}
+    return named & set(_FILES) if isinstance(document.get("dialeval"), str) else set()
 
 
 def load(path: str | os.PathLike[str]) -> Run:
     """The run saved in a folder (or beside the given run.json); DataError for what is none, or not a whole one."""
-    from dialeval.core.run_schema import SavedRun
-
     path = Path(path)
     file = path / RUN_FILE if path.is_dir() else path
+    return reading_together(file, lambda: _load(file))
+
+
+def _load(file: Path) -> Run:
+    from dialeval.core.run_schema import SavedRun
+
     document = gate.read_json(file, dict[str, Any], _REMEDY)
     if isinstance(layout := document.get("format"), int) and layout > FORMAT:
         what = f"layout {layout} is newer than this dialeval reads ({FORMAT})"
@@ -191,7 +231,7 @@ class _Files:
     ) -> tuple[Path, pa.Table] | None:
         if not written:  # UNSET is false
             return None
-        path = self._file.with_name(written.file)
+        path = place_of(self._file.with_name(written.file), written.sha256)
         return path, gate.read_table(path, columns, others, _REMEDY, written.sha256, self._file.name)
 
     def run(self, details: dict[str, Any]) -> Run:
@@ -259,17 +299,6 @@ def _blocks(run: Run) -> Iterator[tuple[str, Level, list[dict[str, Floats]]]]:
             here = {key: est.items for key, est in result.items() if est.items is not None and est.level == level}
             if here:
                 yield system, level, [here]
-
-
-def _write(target: Path, write: Callable[[Path], None]) -> dict[str, str]:
-    """Write a file by a function; its name and digest, as `run.json` holds them."""
-    sha = hashlib.sha256()
-    with replacing(target) as beside:
-        write(beside)
-        with beside.open("rb") as file:
-            while chunk := file.read(_HASHED_BYTES):
-                sha.update(chunk)
-    return {"file": target.name, "sha256": sha.hexdigest()}
 
 
 def _write_tables(tables: list[pa.Table], target: Path) -> None:

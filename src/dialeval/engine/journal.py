@@ -23,7 +23,7 @@ import numpy as np
 
 from dialeval.core import gate
 from dialeval.core.errors import DataError, Fault, SettingError
-from dialeval.core.files import replacing, write_bytes
+from dialeval.core.files import is_unfinished, replacing, sweep, write_bytes
 from dialeval.core.fingerprint import Fingerprint
 from dialeval.core.fold import Level
 from dialeval.core.gate import UnfitError
@@ -37,8 +37,6 @@ from dialeval.engine.job import ChunkItems, Job, Stage, SystemItems, SystemState
 
 MANIFEST = "manifest.json"
 LOCK = "lock"
-_HALF_WRITTEN = re.compile(r"\.(manifest\.json|[a-z]+-\d+\.chunk)\.\w+")
-"""What `core.files.replacing` calls a file of ours until it is whole."""
 
 _CHUNK = re.compile(r"-([0-9]{1,18})\.chunk")
 _STAGES: tuple[Stage, Stage] = ("facts", "metrics")
@@ -74,9 +72,7 @@ class Journal(DiskItems):
                 _refuse_changes(_read_manifest(file), orjson.loads(orjson.dumps(manifest)), path)
             else:
                 write_bytes(file, orjson.dumps(manifest, option=orjson.OPT_INDENT_2))
-            for entry in path.iterdir():
-                if _HALF_WRITTEN.fullmatch(entry.name):  # by a run that was killed
-                    entry.unlink()
+            sweep(path)
             yield cls(path, job)
 
     def finished(self, stage: Stage) -> set[int]:
@@ -85,12 +81,12 @@ class Journal(DiskItems):
         return {number for number in numbers if self._content(stage, number) is not None}
 
     def put(self, stage: Stage, number: int, states: SystemStates, items: ChunkItems) -> None:
-        content = to_bytes((states, items))
-        with replacing(self._file(stage, number)) as beside, beside.open("wb") as file:
+        content, target = to_bytes((states, items)), self._file(stage, number)
+        if target.is_symlink() or target.is_fifo():
+            target.unlink()  # it would be written to
+        with replacing(target) as beside, beside.open("wb") as file:
             file.write(hashlib.sha256(content).digest())
             file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
 
     def states(self, stage: Stage, number: int) -> SystemStates:
         return self._read(stage, number)[0]
@@ -240,7 +236,7 @@ def _refuse_strangers(folder: Path, manifest: Path) -> None:
     """SettingError where a folder is somebody else's; nothing has been written to it by then."""
     if manifest.exists():
         _read_manifest(manifest)
-    elif any(entry.name != LOCK and not _HALF_WRITTEN.fullmatch(entry.name) for entry in folder.iterdir()):
+    elif any(entry.name != LOCK and not is_unfinished(entry.name) for entry in folder.iterdir()):
         raise SettingError(f"{folder} holds other files; give --resume a folder of its own")
 
 

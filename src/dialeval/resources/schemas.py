@@ -108,6 +108,7 @@ class Model(Struct):
 
     format: Annotated[int, Meta(ge=1)]
     settings: dict[str, object]
+    sha256: Digest
 
 
 class PackFile(Struct, frozen=True):

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -28,12 +28,13 @@ from dialeval.core import gate
 from dialeval.core.arrays import Floats
 from dialeval.core.columns import DIGEST_LENGTH
 from dialeval.core.errors import DataError, Fault
-from dialeval.core.files import write_bytes
+from dialeval.core.files import check_files, place_of, reading_together, replacing_together
 from dialeval.core.jsondata import dump
 
 TENSORS_FILE = "judge.safetensors"
 FACTS_FILE = "judge.json"
 CARD_FILE = "README.md"
+_FILES = (TENSORS_FILE, FACTS_FILE, CARD_FILE)
 FORMAT = 1
 LOWEST, HIGHEST = 1.0, 5.0
 """The scale of the scores."""
@@ -129,13 +130,14 @@ class Weights:
         clipped: Floats = np.clip(scores, LOWEST, HIGHEST)
         return clipped
 
-    def save(self, folder: str | os.PathLike[str]) -> Path:
-        """Write the weights into a folder, made if it is not there."""
+    def save(self, folder: str | os.PathLike[str], card: str | None = None) -> Path:
+        """Write the weights into a folder, made if it is not there; with a model card if there is one."""
         from safetensors.numpy import save
 
         folder = Path(folder)
+        check_folder(folder)
         content = save({name: np.ascontiguousarray(getattr(self, name), np.float32) for name in _TENSORS})
-        document = {
+        document: dict[str, Any] = {
             "format": FORMAT,
             "kind": self.kind,
             "identity": self.identity,
@@ -143,18 +145,37 @@ class Weights:
             "encoder": {"name": self.encoder, "digest": self.encoder_digest, "tokens": self.tokens},
             "turns": self.turns,
             **self.facts,
-            "sha256": hashlib.sha256(content).hexdigest(),
         }
-        write_bytes(folder / TENSORS_FILE, content)
-        write_bytes(folder / FACTS_FILE, dump(document))
+        with replacing_together(folder, FACTS_FILE) as files:
+            document["sha256"] = files.write_bytes(TENSORS_FILE, content)
+            files.write_bytes(FACTS_FILE, dump(document))
+            if card is not None:
+                files.write_bytes(CARD_FILE, card.encode())
         return folder
+
+
+def check_folder(folder: str | os.PathLike[str], *inputs: Any) -> None:
+    """DataError unless a judge may be saved in a folder: a judge may be replaced, other files and inputs not."""
+    check_files(folder, _FILES, _own_files, *inputs)
+
+
+def _own_files(folder: Path) -> Collection[str]:
+    """The files of the judge that is saved in a folder; none if there is no judge."""
+    try:
+        document = gate.read_json(folder / FACTS_FILE, dict[str, Any], "")
+    except DataError:
+        return ()
+    return _FILES if document.keys() >= {"kind", "calibration"} else ()
 
 
 def load(folder: str | os.PathLike[str]) -> Weights:
     """The weights in a folder that `Weights.save` wrote; what its document has besides are facts."""
+    return reading_together(Path(folder) / FACTS_FILE, lambda: _load(Path(folder)))
+
+
+def _load(folder: Path) -> Weights:
     from dialeval.resources.schemas import Judge
 
-    folder = Path(folder)
     remedy = "give a folder that `dialeval adem train` wrote, or copy it again"
     file = folder / FACTS_FILE
     facts = gate.read_json(file, dict[str, Any], remedy)
@@ -162,8 +183,9 @@ def load(folder: str | os.PathLike[str]) -> Weights:
         what = f"layout {layout} is newer than this dialeval reads ({FORMAT})"
         raise DataError(Fault(str(folder), None, what, "upgrade dialeval"))
     judge = gate.fitting(facts, Judge, str(file), remedy)
-    tensors = gate.read_tensors(folder / TENSORS_FILE, remedy, judge.sha256, FACTS_FILE)
-    with gate.explained(folder / TENSORS_FILE, remedy):
+    place = place_of(folder / TENSORS_FILE, judge.sha256)
+    tensors = gate.read_tensors(place, remedy, judge.sha256, FACTS_FILE)
+    with gate.explained(place, remedy):
         size = len(gate.tensor(tensors, "response", (None,)))
         shapes = {name: (None,) if name == "response" else (size, None) for name in _TENSORS}
         found = {name: gate.tensor(tensors, name, shape).astype(np.float64) for name, shape in shapes.items()}

@@ -29,7 +29,7 @@ from torch import Tensor, nn
 from dialeval.core import gate
 from dialeval.core.arrays import Floats
 from dialeval.core.errors import DataError, DialevalError, Fault, SettingError
-from dialeval.core.files import write_bytes
+from dialeval.core.files import place_of, replacing_together
 from dialeval.core.jsondata import dump
 from dialeval.metrics.learned.torch_encoder import check_device
 from dialeval.resources.progress import Progress
@@ -150,10 +150,11 @@ class Trainer:
 
         folder = Path(folder)
         common = {name: getattr(self, name) for name in ("learning_rate", "l1", "max_grad_norm", "constants")}
-        document = {"format": FORMAT, "kind": self.kind, "settings": self._shape() | common}
+        document: dict[str, Any] = {"format": FORMAT, "kind": self.kind, "settings": self._shape() | common}
         state = {name: tensor.detach().cpu().contiguous() for name, tensor in self.network.state_dict().items()}
-        write_bytes(folder / f"{self.kind}.safetensors", save(state))
-        write_bytes(folder / f"{self.kind}.json", dump(document))
+        with replacing_together(folder, f"{self.kind}.json") as files:
+            document["sha256"] = files.write_bytes(f"{self.kind}.safetensors", save(state))
+            files.write_bytes(f"{self.kind}.json", dump(document))
         return folder
 
     @classmethod
@@ -170,7 +171,7 @@ class Trainer:
         document = gate.read_json(facts, Model, remedy)
         if document.format > FORMAT:
             raise DataError(Fault(str(facts), None, f"layout {document.format} is newer", "upgrade dialeval"))
-        content = gate.read_bytes(weights, remedy)
+        content = gate.read_bytes(place_of(weights, document.sha256), remedy, document.sha256, facts.name)
         try:
             model = cls._made(document.settings, device)
             model.network.load_state_dict(load(content))
