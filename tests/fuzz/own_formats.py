@@ -20,6 +20,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -184,7 +185,9 @@ def saved_run_used(folder: Path) -> None:
 
 # Journals.
 
-_SHARD = "".join(f'{{"dialog_id": "d{n // 3}", "response": "a b c {n % 5}", "reference": "a c {n}"}}\n' for n in range(30))
+_SHARD = "".join(
+    f'{{"dialog_id": "d{n // 3}", "response": "a b c {n % 5}", "reference": "a c {n}"}}\n' for n in range(30)
+)
 
 
 def _resumed(folder: Path) -> None:
@@ -403,8 +406,8 @@ def _matrices() -> list[Files]:
 @target("npy", seeds=_matrices, mutators={".npy": [changed_header] * 3})
 def npy(folder: Path) -> None:
     """Word vectors in a NumPy file, read and kept in a cache."""
-    from dialeval.resources.embeddings import load
+    from dialeval.resources.embeddings import load_embeddings
 
     with tempfile.TemporaryDirectory() as cache, cache_at(Path(cache)):
-        vectors, known = load(folder / "vectors.npy").vectors_for(["one", "four"])
+        vectors, known = load_embeddings(folder / "vectors.npy").vectors_for(["one", "four"])
         assert vectors.shape[0] == len(known) == 2
