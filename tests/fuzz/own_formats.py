@@ -15,7 +15,7 @@ import re
 import shutil
 import tempfile
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -69,7 +69,7 @@ def sealed(document: Any, folder: Path, names: Mapping[str, str]) -> bool:
 
 
 _TYPES = (pa.string(), pa.int64(), pa.int32(), pa.float64(), pa.float32(), pa.bool_(), pa.binary(), pa.large_string())
-_CELLS = (None, 0, 1, -1, 2**31, 2**62, -(2**63), 0.5, 1e150, float("nan"), float("inf"), "", "x", "\0", [], [1.0])
+_CELLS: tuple[Any, ...] = (None, 0, 1, -1, 2**31, 2**62, -(2**63), 0.5, 1e150, float("nan"), float("inf"), "", "x", "\0", [], [1.0])
 
 
 def _changed_cell(column: pa.ChunkedArray, rng: random.Random) -> pa.Array:
@@ -168,7 +168,7 @@ def saved_run_used(folder: Path) -> None:
     with copied(folder) as copy:
         _sealed_run(copy)
         run = dialeval.load(copy)
-        uses = [
+        uses: list[Callable[[], object]] = [
             lambda: [
                 write(run) for write in (tables.to_csv, tables.to_markdown, tables.to_latex, tables.to_metrics_txt)
             ],
@@ -306,7 +306,7 @@ def _judges() -> list[Files]:
     from dialeval.metrics.learned.weights import Weights
 
     dice = np.random.default_rng(1)
-    sides = {name: dice.normal(size=(8, 2)) for name in _SIDES}
+    sides: dict[str, Any] = {name: dice.normal(size=(8, 2)) for name in _SIDES}
     scales = {"both": (0.5, 2.0), "context": (0.5, 1.0), "reference": (0.0, 1.0)}
     weights = Weights("adem", 1.0, **sides, response=dice.normal(size=8), calibration=scales, facts={"rows": 3})
     with tempfile.TemporaryDirectory() as place:
