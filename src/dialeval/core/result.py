@@ -164,9 +164,9 @@ class Run(Mapping[str, Result]):
         with replacing_together(folder, RUN_FILE) as files:
             files.removed |= _own_files(folder)
             written = {
-                what: {"file": name, "sha256": files.write(name, write)} for what, (name, write) in writers.items()
+                what: {"file": name, "sha256": files.add(name, write)} for what, (name, write) in writers.items()
             }
-            files.write_bytes(RUN_FILE, dump({**self.to_dict(), "format": FORMAT, **written}))
+            files.add_bytes(RUN_FILE, dump({**self.to_dict(), "format": FORMAT, **written}))
         return folder
 
 

@@ -11,36 +11,24 @@ from __future__ import annotations
 
 import errno
 import hashlib
-import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from dialeval.core import files
+from dialeval.core.cache_root import cache_root
 from dialeval.core.errors import SettingError
 
 FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
-_CLOSED = frozenset({errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOTDIR, errno.EEXIST})
 
 
 def cache_folder(*parts: str) -> Path:
     """The cache folder or one inside it, made if it is not there."""
-    folder = _root().joinpath(*parts)
+    folder = cache_root().joinpath(*parts)
     with refusals_explained():
         folder.mkdir(parents=True, exist_ok=True)
     return folder
-
-
-def _root() -> Path:
-    if own := os.environ.get("DIALEVAL_CACHE"):
-        return Path(own).expanduser().absolute()
-    from platformdirs import user_cache_path
-
-    usual = user_cache_path("dialeval", appauthor=False)
-    if not usual.is_absolute():
-        raise SettingError("there is no home folder to keep the cache in; set DIALEVAL_CACHE to a folder")
-    return usual
 
 
 @contextmanager
@@ -67,12 +55,12 @@ def sha256_of(*paths: Path) -> str:
 
 
 @contextmanager
-def refusals_explained(refusals: frozenset[int] = FULL | _CLOSED) -> Iterator[None]:
-    """Turn the OSError of a full or closed disk into a SettingError that says what the user can do."""
+def refusals_explained(refusals: frozenset[int] | None = None) -> Iterator[None]:
+    """Turn an OSError into a SettingError that says what the user can do; `refusals`: only those with these numbers."""
     try:
         yield
     except OSError as error:
-        if error.errno not in refusals:
+        if refusals is not None and error.errno not in refusals:
             raise
         remedy = "make room, or set DIALEVAL_CACHE to another folder"
-        raise SettingError(f"cannot write to the cache folder {_root()}: {error.strerror}; {remedy}") from error
+        raise SettingError(f"cannot write to the cache folder {cache_root()}: {error.strerror}; {remedy}") from error

@@ -147,10 +147,10 @@ class Weights:
             **self.facts,
         }
         with replacing_together(folder, FACTS_FILE) as files:
-            document["sha256"] = files.write_bytes(TENSORS_FILE, content)
-            files.write_bytes(FACTS_FILE, dump(document))
+            document["sha256"] = files.add_bytes(TENSORS_FILE, content)
+            files.add_bytes(FACTS_FILE, dump(document))
             if card is not None:
-                files.write_bytes(CARD_FILE, card.encode())
+                files.add_bytes(CARD_FILE, card.encode())
         return folder
 
 
