@@ -110,11 +110,16 @@ def test_where_no_place_can_be_reserved_zeros_are_written(monkeypatch: pytest.Mo
     def unable(*_: object) -> None:
         raise OSError(errno.EOPNOTSUPP, os.strerror(errno.EOPNOTSUPP))
 
-    written = []
+    written: list[int] = []
     write = os.write
+
+    def half(file: int, data: bytes) -> int:
+        written.append(write(file, data[: 1 << 19]))
+        return written[-1]
+
     monkeypatch.setattr(arrays, "SPILLED_BYTES", 1)
     monkeypatch.setattr(os, "posix_fallocate", unable, raising=False)
-    monkeypatch.setattr(os, "write", lambda file, data: written.append(write(file, data[: 1 << 19])) or written[-1])
+    monkeypatch.setattr(os, "write", half)
     array = arrays.empty_array((size,), np.uint8)
     assert array.shape == (size,)
     assert not array.any()

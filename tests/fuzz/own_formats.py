@@ -9,18 +9,23 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import os
 import random
+import re
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
+import zipfile
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from fuzz.harness import Files, target
-from fuzz.mutation import Unfit
+from fuzz.mutation import Unfit, mutated
+from tiny_encoder import write_encoder
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "saved_runs"
 
@@ -63,7 +68,7 @@ def sealed(document: Any, folder: Path, names: Mapping[str, str]) -> bool:
 
 
 _TYPES = (pa.string(), pa.int64(), pa.int32(), pa.float64(), pa.float32(), pa.bool_(), pa.binary(), pa.large_string())
-_CELLS = (None, 0, 1, -1, 2**31, 2**62, -(2**63), 0.5, 1e150, float("nan"), float("inf"), "", "x", "\0", [], [1.0])
+_CELLS: tuple[Any, ...] = (None, 0, 1, -1, 2**31, 2**62, -(2**63), 0.5, 1e150, float("nan"), float("inf"), "", "x", "\0", [], [1.0])
 
 
 def _changed_cell(column: pa.ChunkedArray, rng: random.Random) -> pa.Array:
@@ -162,7 +167,7 @@ def saved_run_used(folder: Path) -> None:
     with copied(folder) as copy:
         _sealed_run(copy)
         run = dialeval.load(copy)
-        uses = [
+        uses: list[Callable[[], object]] = [
             lambda: [
                 write(run) for write in (tables.to_csv, tables.to_markdown, tables.to_latex, tables.to_metrics_txt)
             ],
@@ -175,3 +180,233 @@ def saved_run_used(folder: Path) -> None:
                 use()
             except DialevalError as error:
                 str(error)
+
+
+# Journals.
+
+_SHARD = "".join(
+    f'{{"dialog_id": "d{n // 3}", "response": "a b c {n % 5}", "reference": "a c {n}"}}\n' for n in range(30)
+)
+
+
+def _resumed(folder: Path) -> None:
+    import dialeval
+
+    dialeval.evaluate(
+        {"s": str(folder / "shards" / "*.jsonl")},
+        metrics=["length", "distinct", "bleu", "unigram-kl-div"],
+        resume=folder / "work",
+        chunk_bytes=600,
+        threads=1,
+    )
+
+
+def _journals() -> list[Files]:
+    with tempfile.TemporaryDirectory() as place:
+        _write_shard(Path(place))
+        _resumed(Path(place))
+        return [files_of(Path(place, "work"))]
+
+
+def _write_shard(folder: Path) -> None:
+    (folder / "shards").mkdir()
+    (folder / "shards" / "one.jsonl").write_text(_SHARD)
+    os.utime(folder / "shards" / "one.jsonl", (1, 1))
+
+
+def changed_archive(content: bytes, rng: random.Random) -> bytes:
+    """A chunk of a journal with other arrays or another tree, and a digest that fits."""
+    try:
+        with np.load(io.BytesIO(content[32:])) as archive:
+            arrays = {name: archive[name] for name in archive.files}
+        name = rng.choice([*arrays, "tree"])
+        if name == "tree":
+            tree = mutated({"tree.json": arrays["tree"].tobytes()}, rng)["tree.json"]
+            arrays["tree"] = np.frombuffer(tree, np.uint8)
+        else:
+            arrays[name] = _changed_array(arrays[name], rng)
+        out = io.BytesIO()
+        np.savez(out, **arrays)
+        return hashlib.sha256(out.getvalue()).digest() + out.getvalue()
+    except (ValueError, KeyError, OSError, EOFError, zipfile.BadZipFile):
+        raise Unfit from None
+
+
+def _changed_array(array: Any, rng: random.Random) -> Any:
+    kind = rng.randrange(4)
+    if kind == 0 and array.size:
+        array = array.copy()
+        bits = array.reshape(-1).view(np.uint8)
+        bits[rng.randrange(len(bits))] = rng.randrange(256)
+        return array
+    if kind == 1:
+        return array.astype(rng.choice(["<i4", "<i8", "<f8", "<u1", "<f4", "S3", "?"]))
+    if kind == 2:
+        return array.reshape(-1)[: rng.randint(0, array.size)]
+    return array.reshape(rng.choice([(1, *array.shape), (-1,), (*array.shape, 1)]))
+
+
+@target("journal", seeds=_journals, mutators={".chunk": [changed_archive] * 4}, seconds=20)
+def journal(folder: Path) -> None:
+    """A run that is taken up from a journal."""
+    with tempfile.TemporaryDirectory() as place:
+        _write_shard(Path(place))
+        shutil.copytree(folder, Path(place, "work"))
+        (Path(place, "work") / "manifest.json").write_bytes(_with_place(folder, place))
+        _resumed(Path(place))
+
+
+def _with_place(folder: Path, place: str) -> bytes:
+    """The manifest with the paths of this place instead of those of the place where it was written."""
+    manifest = folder / "manifest.json"
+    content = manifest.read_bytes() if manifest.is_file() else b"{}"
+    return re.sub(rb"/[^\"]*(?=/shards/one)", place.encode(), content)
+
+
+# Judges and encoders.
+
+
+def changed_tensors(content: bytes, rng: random.Random) -> bytes:
+    """A safetensors file with another header, or with other numbers."""
+    size = int.from_bytes(content[:8], "little")
+    if len(content) < 8 + size:
+        raise Unfit
+    header, data = content[8 : 8 + size], bytearray(content[8 + size :])
+    if rng.random() < 0.6:
+        header = mutated({"header.json": header}, rng)["header.json"]
+    elif data:
+        at = rng.randrange(len(data)) // 4 * 4
+        data[at : at + 4] = np.float32(rng.choice([np.nan, np.inf, 1e38, 0.0, -1.0])).tobytes()
+    return len(header).to_bytes(8, "little") + header + bytes(data)
+
+
+def _encoders() -> list[Files]:
+    with tempfile.TemporaryDirectory() as place:
+        return [
+            files_of(write_encoder(Path(place, "a"), dense=True)),
+            files_of(write_encoder(Path(place, "b"), pooling="cls_token", model_type="roberta", activation="relu")),
+        ]
+
+
+@target("encoder", seeds=_encoders, mutators={".safetensors": [changed_tensors]}, seconds=10)
+def encoder(folder: Path) -> None:
+    """A folder of a sentence encoder, and vectors by it."""
+    from dialeval.resources.encoder import Encoder
+    from dialeval.resources.encoder_files import find_encoder
+
+    made = Encoder(find_encoder(folder))
+    assert made.digest
+    with np.errstate(all="ignore"):  # weights of 1e38 give vectors without a meaning
+        assert made.encode(["the cat sat", "", "hello there ?"]).shape == (3, made.dimension)
+
+
+def _judges() -> list[Files]:
+    from dialeval.metrics.learned.judge import SHIPPED
+    from dialeval.metrics.learned.weights import Weights
+
+    dice = np.random.default_rng(1)
+    sides: dict[str, Any] = {name: dice.normal(size=(8, 2)) for name in _SIDES}
+    scales = {"both": (0.5, 2.0), "context": (0.5, 1.0), "reference": (0.0, 1.0)}
+    weights = Weights("adem", 1.0, **sides, response=dice.normal(size=8), calibration=scales, facts={"rows": 3})
+    with tempfile.TemporaryDirectory() as place:
+        small = files_of(weights.save(place))
+    names = ("judge.json", "judge.safetensors")
+    return [small, {name: (SHIPPED / name).read_bytes() for name in names}]
+
+
+_SIDES = ("context_left", "context_right", "reference_left", "reference_right")
+
+
+@target("judge", seeds=_judges, mutators={".safetensors": [changed_tensors]})
+def judge(folder: Path) -> None:
+    """A folder of a judge, and scores by it."""
+    from dialeval.metrics.learned.weights import Encoded, load
+
+    with copied(folder) as copy:
+        document = parsed(copy / "judge.json")
+        if isinstance(document, dict) and (copy / "judge.safetensors").is_file():
+            document["sha256"] = hashlib.sha256((copy / "judge.safetensors").read_bytes()).hexdigest()
+            (copy / "judge.json").write_text(json.dumps(document, ensure_ascii=False), "utf-8", "surrogatepass")
+        weights = load(copy)
+        rows: Any = np.ones((2, weights.dimension), np.float32)
+        there = np.ones(2, np.bool_)
+        with np.errstate(all="ignore"):
+            assert len(weights.score(Encoded(rows, rows, rows, there, ~there))) == 2
+        assert weights.digest
+
+
+# Packs, and arrays.
+
+
+def _packs() -> list[Files]:
+    groups = json.dumps({"a query": {"group": ["an answer"]}}).encode()
+    facts = {"sha256": hashlib.sha256(groups).hexdigest(), "size": len(groups)}
+    manifest = {"name": "lsdscc", "version": "test", "licence": "", "origin": "x", "files": {"test.group.json": facts}}
+    folder = "packs/lsdscc/test"
+    return [{f"{folder}/manifest.json": json.dumps(manifest).encode(), f"{folder}/test.group.json": groups}]
+
+
+@target("pack", seeds=_packs)
+def pack(folder: Path) -> None:
+    """The data packs in a cache folder."""
+    from dialeval.resources import packs
+
+    with cache_at(folder):
+        for each in packs.list_packs():
+            assert each.digest
+            packs.verify_pack(each.name)
+
+
+@contextmanager
+def cache_at(folder: Path) -> Iterator[None]:
+    """The cache folder of dialeval is another one for a while."""
+    before = os.environ.get("DIALEVAL_CACHE")
+    os.environ["DIALEVAL_CACHE"] = str(folder)
+    try:
+        yield
+    finally:
+        os.environ.pop("DIALEVAL_CACHE")
+        if before is not None:
+            os.environ["DIALEVAL_CACHE"] = before
+
+
+def changed_header(content: bytes, rng: random.Random) -> bytes:
+    """An `.npy` file with another header, of a length that fits."""
+    if len(content) < 10:
+        raise Unfit
+    size = int.from_bytes(content[8:10], "little")
+    header = content[10 : 10 + size]
+    old, new = rng.choice(_HEADERS)
+    changed = header.replace(old, new) if old in header else mutated({"header.txt": header}, rng)["header.txt"]
+    return content[:8] + (len(changed) & 0xFFFF).to_bytes(2, "little") + changed + content[10 + size :]
+
+
+_HEADERS = [
+    (b"'<f4'", b"'|O'"),
+    (b"'<f4'", b"'<f8'"),
+    (b"'<f4'", b"[('a', '<f4')]"),
+    (b"'<f4'", b"'<M8[s]'"),
+    (b"(3, 2)", b"(3, -2)"),
+    (b"(3, 2)", b"(3000000000000, 2)"),
+    (b"(3, 2)", b"(2**70, 2)"),
+    (b"(3, 2)", b"(" * 200),
+    (b"False", b"__import__('os')"),
+    (b"False", b"True"),
+    (b"{", b"[" * 3000),
+]
+
+
+def _matrices() -> list[Files]:
+    out = io.BytesIO()
+    np.save(out, np.arange(6, dtype=np.float32).reshape(3, 2))
+    return [{"vectors.npy": out.getvalue(), "vectors.vocab": b"one\ntwo\nthree\n"}]
+
+
+@target("npy", seeds=_matrices, mutators={".npy": [changed_header] * 3})
+def npy(folder: Path) -> None:
+    """Word vectors in a NumPy file, read and kept in a cache."""
+    from dialeval.resources.embeddings import load_embeddings
+
+    with tempfile.TemporaryDirectory() as cache, cache_at(Path(cache)):
+        vectors, known = load_embeddings(folder / "vectors.npy").vectors_for(["one", "four"])
+        assert vectors.shape[0] == len(known) == 2

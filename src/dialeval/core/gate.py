@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-FILE_NAME = r"^(?!\.{1,2}$)[^/\\\x00-\x1f:]{1,255}$"
+FILE_NAME = r"^(?!\.{1,2}\Z)[^/\\\x00-\x1f:]{1,255}\Z"
 """What a document may call a file beside it: one name, not a path."""
-SHA256 = r"^[0-9a-f]{64}$"
+SHA256 = r"^[0-9a-f]{64}\Z"
 LARGEST_DOCUMENT = 1 << 30
 """Bytes of a JSON document; all of it is held in memory."""
 _LONGEST = 300

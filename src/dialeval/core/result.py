@@ -171,9 +171,9 @@ class Run(Mapping[str, Result]):
         with replacing_together(folder, RUN_FILE) as files:
             files.removed |= _own_files(folder)
             written = {
-                what: {"file": name, "sha256": files.write(name, write)} for what, (name, write) in writers.items()
+                what: {"file": name, "sha256": files.add(name, write)} for what, (name, write) in writers.items()
             }
-            files.write_bytes(RUN_FILE, dump({**self.to_dict(), "format": FORMAT, **written}))
+            files.add_bytes(RUN_FILE, dump({**self.to_dict(), "format": FORMAT, **written}))
         return folder
 
 
@@ -193,16 +193,13 @@ def files_of(*runs: str | os.PathLike[str]) -> tuple[Path, ...]:
 
 def _own_files(folder: Path) -> set[str]:
     """The files of the run that is saved in a folder; none if there is no run."""
-    import orjson
-
     try:
-        document = orjson.loads((folder / RUN_FILE).read_bytes())
-        if not isinstance(document["dialeval"], str):
-            return set()
-        entries = [document[what] for what in _FILE_FIELDS if what in document]
-        return {RUN_FILE, *(entry["file"] for entry in entries)} & set(_FILES)
-    except (OSError, orjson.JSONDecodeError, KeyError, TypeError):
+        document = gate.read_json(folder / RUN_FILE, dict[str, Any], _REMEDY)
+    except DataError:
         return set()
+    entries = [document[what] for what in _FILE_FIELDS if isinstance(document.get(what), dict)]
+    named = {RUN_FILE, *(str(entry.get("file")) for entry in entries)}
+    return named & set(_FILES) if isinstance(document.get("dialeval"), str) else set()
 
 
 def load(path: str | os.PathLike[str]) -> Run:

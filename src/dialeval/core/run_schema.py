@@ -171,8 +171,8 @@ class Curve(Struct):
     probabilities: list[Shares]
 
     def __post_init__(self) -> None:
-        columns = (self.turns, self.reference, self.label, self.shares, self.probabilities)
-        if len(set(map(len, columns))) > 1:
+        rest = len(self.reference), len(self.label), len(self.shares), len(self.probabilities)
+        if {len(self.turns)} != set(rest):
             raise ValueError("a curve has columns of different lengths")
 
 

@@ -16,7 +16,7 @@ from dialeval.core.gate import SHA256
 Count = Annotated[int, Meta(ge=0, le=1 << 53)]
 Size = Annotated[int, Meta(ge=1, le=1 << 24)]
 Digest = Annotated[str, Meta(pattern=SHA256)]
-Digits = Annotated[str, Meta(pattern=r"^[0-9a-f]{1,64}$")]
+Digits = Annotated[str, Meta(pattern=r"^[0-9a-f]{1,64}\Z")]
 
 
 def check_inside(name: str) -> None:
@@ -134,7 +134,7 @@ class PackManifest(Struct):
 class VectorEntry(Struct):
     """`entry.json` of parsed word vectors."""
 
-    dtype: Annotated[str, Meta(pattern=r"^<f[248]$")]
+    dtype: Annotated[str, Meta(pattern=r"^<f[248]\Z")]
     shape: tuple[Count, Annotated[int, Meta(ge=0, le=1 << 20)]]
     digest: Digits
     header: bool
@@ -153,6 +153,6 @@ class PartialDownload(Struct):
     """What is known of a file that is downloaded in part."""
 
     address: str
-    validator: Annotated[str, Meta(pattern=r"^[\x20-\x7e]*$")] | None
+    validator: Annotated[str, Meta(pattern=r"^[\x20-\x7e]*\Z")] | None
     """It becomes part of a request."""
     total: Count | None

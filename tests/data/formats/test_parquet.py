@@ -136,7 +136,7 @@ def test_rated_texts_that_are_not_utf8_are_faults(write: Write, faults_of: Caugh
     text = pa.StringArray.from_buffers(2, binary.buffers()[1], binary.buffers()[2])
     table = pa.table({"response": text, "scores": [{"overall": 1.0}, {"overall": 2.0}]})
     for path in (write("a.parquet", packed(table)), write("a.arrow", in_arrow(table))):
-        [fault] = faults_of(lambda path=path: read_ratings(path))
+        [fault] = faults_of(partial(read_ratings, path))
         assert (fault.where, fault.line, fault.what) == (str(path), 2, "response is not UTF-8")
 
 

@@ -147,10 +147,10 @@ class Weights:
             **self.facts,
         }
         with replacing_together(folder, FACTS_FILE) as files:
-            document["sha256"] = files.write_bytes(TENSORS_FILE, content)
-            files.write_bytes(FACTS_FILE, dump(document))
+            document["sha256"] = files.add_bytes(TENSORS_FILE, content)
+            files.add_bytes(FACTS_FILE, dump(document))
             if card is not None:
-                files.write_bytes(CARD_FILE, card.encode())
+                files.add_bytes(CARD_FILE, card.encode())
         return folder
 
 
@@ -183,8 +183,9 @@ def _load(folder: Path) -> Weights:
         what = f"layout {layout} is newer than this dialeval reads ({FORMAT})"
         raise DataError(Fault(str(folder), None, what, "upgrade dialeval"))
     judge = gate.fitting(facts, Judge, str(file), remedy)
-    tensors = gate.read_tensors(place_of(folder / TENSORS_FILE, judge.sha256), remedy, judge.sha256, FACTS_FILE)
-    with gate.explained(folder / TENSORS_FILE, remedy):
+    place = place_of(folder / TENSORS_FILE, judge.sha256)
+    tensors = gate.read_tensors(place, remedy, judge.sha256, FACTS_FILE)
+    with gate.explained(place, remedy):
         size = len(gate.tensor(tensors, "response", (None,)))
         shapes = {name: (None,) if name == "response" else (size, None) for name in _TENSORS}
         found = {name: gate.tensor(tensors, name, shape).astype(np.float64) for name, shape in shapes.items()}

@@ -153,8 +153,8 @@ class Trainer:
         document: dict[str, Any] = {"format": FORMAT, "kind": self.kind, "settings": self._shape() | common}
         state = {name: tensor.detach().cpu().contiguous() for name, tensor in self.network.state_dict().items()}
         with replacing_together(folder, f"{self.kind}.json") as files:
-            document["sha256"] = files.write_bytes(f"{self.kind}.safetensors", save(state))
-            files.write_bytes(f"{self.kind}.json", dump(document))
+            document["sha256"] = files.add_bytes(f"{self.kind}.safetensors", save(state))
+            files.add_bytes(f"{self.kind}.json", dump(document))
         return folder
 
     @classmethod
