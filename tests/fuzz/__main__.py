@@ -20,6 +20,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # `fuzz` is a pack
 import click
 import msgspec
 
+from dialeval.core.errors import DialevalError
 from fuzz import harness
 
 
@@ -70,7 +71,7 @@ def replay(file: Path, target: str | None) -> None:
         harness.write(harness.unpacked(file), Path(folder))
         try:
             result = there[name].read(Path(folder))
-        except harness.DialevalError as error:
+        except DialevalError as error:
             click.echo(f"refused: {str(error)!r}")
         else:
             click.echo(f"result: {result!r:.500}")

@@ -2,7 +2,7 @@
 
 A *target* is a function that gets a folder of files and reads them. The harness takes one of the target's seeds (sound
 files), changes it (`mutation`), and calls the target. What may happen: a result, or a `DialevalError`. What is a
-*finding*: any other exception, a warning, more than the target's seconds, more than `MEMORY` bytes, a process that dies,
+*finding*: any other exception, a warning, more than the target's seconds, more than `MEMORY` bytes, a dead process,
 and files that were changed or left behind.
 
 Register a target in any module of this folder:
@@ -43,6 +43,7 @@ import warnings
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -269,8 +270,7 @@ def _described(error: BaseException) -> str:
 
 def _traces(files: Mapping[str, bytes], folder: Path, temporary: Path) -> str | None:
     """What is wrong with the files that are there afterwards."""
-    gc_needed = any(temporary.iterdir())
-    if gc_needed:
+    if any(temporary.iterdir()):
         gc.collect()  # a column of items lies in a temporary file as long as it lives
     left = [path.name for path in temporary.iterdir()]
     if left:
@@ -376,9 +376,7 @@ def child(work: Work, note: Path) -> None:
     there = all_targets(work.modules)
     for place, name in enumerate(work.names):
         first, tally = (work.first, work.tally or Tally(name)) if place == 0 else (0, Tally(name))
-        _attack(
-            Inputs.of(there[name], work.seed), first, tally, work, lambda *at, place=place: Note(note).set(place, *at)
-        )
+        _attack(Inputs.of(there[name], work.seed), first, tally, work, partial(Note(note).set, place))
 
 
 def _attack(inputs: Inputs, first: int, tally: Tally, work: Work, note: Callable[[int, int], None]) -> None:

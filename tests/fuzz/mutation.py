@@ -17,12 +17,12 @@ import tarfile
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import PurePosixPath
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 Mutator: TypeAlias = Callable[[bytes, random.Random], bytes]
 
 MOST_BYTES = 1 << 18
-"""A changed file is cut here: doubling what was doubled would fill the disk, and large inputs are other tests' matter."""
+"""A changed file is cut here: what doubles again and again fills the disk, and large inputs are for other tests."""
 
 
 class Unfit(Exception):  # noqa: N818  (no error: another mutator is taken)
@@ -303,6 +303,9 @@ def _places(document: Any) -> Sequence[tuple[Any, Any]]:
 # CSV and TSV
 
 
+_QUOTINGS: Sequence[Literal[0, 1, 2]] = (csv.QUOTE_MINIMAL, csv.QUOTE_ALL, csv.QUOTE_NONNUMERIC)
+
+
 def csv_structure(content: bytes, rng: random.Random, delimiter: str = ",") -> bytes:
     """A cell, a column or a row of a table is another, gone or doubled, and quotes stand in other places."""
     try:
@@ -327,7 +330,7 @@ def csv_structure(content: bytes, rng: random.Random, delimiter: str = ",") -> b
         value = rng.choice(VALUES)
         rows[at][column] = value if isinstance(value, str) else json.dumps(value)
     out = io.StringIO()
-    quoting = rng.choice((csv.QUOTE_MINIMAL, csv.QUOTE_ALL, csv.QUOTE_NONNUMERIC))
+    quoting = rng.choice(_QUOTINGS)
     end = rng.choice(("\n", "\n", "\r\n"))
     csv.writer(out, delimiter=delimiter, quoting=quoting, lineterminator=end).writerows(rows)
     return out.getvalue().encode("utf-8", "surrogatepass")

@@ -121,9 +121,12 @@ def packed_files(folder: Path) -> None:
     evaluated(only(folder))
 
 
-@target(
-    "shards", seeds=lambda: [*checked_in("jsonl"), *checked_in("chats"), *checked_in("lines"), *packed(), *tables()[:2]]
-)
+def parts() -> list[Files]:
+    """One system in one file, of each format that can be read in chunks."""
+    return [*checked_in("jsonl"), *checked_in("chats"), *checked_in("lines"), *packed(), *tables()[:2]]
+
+
+@target("shards", seeds=parts)
 def shards(folder: Path) -> None:
     """Rows that are read in small chunks."""
     from dialeval.engine.threads import Threads

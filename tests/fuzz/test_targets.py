@@ -1,4 +1,4 @@
-"""Every target for a moment: the seeds give results, and some dozens of changed inputs end in a result or an error of ours.
+"""Every target for a moment: seeds give results, and what is made of them a result or an error of our own.
 
 Without a clock, so that the same inputs are tried every time. `make fuzz` goes on for minutes.
 """
