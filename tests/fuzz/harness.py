@@ -391,13 +391,13 @@ def _attack(inputs: Inputs, first: int, tally: Tally, work: Work, note: Callable
     while number < inputs.fixed or work.budget.left(tally):
         if number == inputs.fixed:
             _limit_memory()
-            start, tally.seconds = time.monotonic(), 0.0
+            start = time.monotonic()
         note(number, READING)
         files = inputs[number]
         outcome = attempt(inputs.target, files, COMPILING if number < len(inputs.seeds) else None)
         note(number, READ)
         tally.inputs += 1
-        tally.seconds = time.monotonic() - start
+        tally.seconds = time.monotonic() - start if number >= inputs.fixed else 0.0
         if number < len(inputs.seeds) and outcome == "refused":
             outcome = "a seed is refused: seeds must give a result"
         if outcome in ("result", "refused"):

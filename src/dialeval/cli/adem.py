@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from dialeval.cli import options
-from dialeval.cli.output import command_line, json_bytes, print_run, print_tables, print_warnings, save_run, say
+from dialeval.cli.output import command_line, json_bytes, print_run, print_tables, print_warnings, save_run, say, show
 from dialeval.cli.progress import metered
 
 _DEVICE = options.choice(
@@ -129,7 +129,7 @@ def attack(responses: tuple[str, ...], format_: str, **inputs: Any) -> None:
 
     attacks = attack_files(responses or None, **inputs)
     if format_ == "json":
-        click.echo(json_bytes({"attacks": [asdict(each) for each in attacks]}), nl=False)
+        show(json_bytes({"attacks": [asdict(each) for each in attacks]}).decode())
         return
     print_tables([("Attacks", judge_card.attack_rows(attacks))])
     for line in judge_card.weaknesses(attacks):

@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING
 
 from dialeval.analysis.comparison import Comparison, Difference
 from dialeval.analysis.significance import POWER
+from dialeval.core.plain_text import plain
 from dialeval.reports import formats
-from dialeval.reports.figures import MISSING, plain, shorten, show, show_fixed, show_interval, show_signed
+from dialeval.reports.figures import MISSING, shorten, show, show_fixed, show_interval, show_signed
 from dialeval.reports.formats import LaidOut, Table
 from dialeval.reports.tables import significant_decimals
 

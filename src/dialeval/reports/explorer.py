@@ -16,9 +16,9 @@ import numpy as np
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.columns import RaggedColumn
 from dialeval.core.fold import Level
+from dialeval.core.plain_text import plain
 from dialeval.core.rowtable import NO_TURN, RowTable
 from dialeval.reports import markup
-from dialeval.reports.figures import plain
 from dialeval.reports.markup import Section
 
 if TYPE_CHECKING:

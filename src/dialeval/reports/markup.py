@@ -9,7 +9,8 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from dialeval.reports.figures import MISSING, plain, shorten, show, show_scored, show_spread
+from dialeval.core.plain_text import plain
+from dialeval.reports.figures import MISSING, shorten, show, show_scored, show_spread
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dialeval.core.fold import Level
+from dialeval.core.plain_text import plain
 from dialeval.reports import markup
-from dialeval.reports.figures import plain, shorten, show, show_spread
+from dialeval.reports.figures import shorten, show, show_spread
 from dialeval.reports.markup import Section
 
 if TYPE_CHECKING:

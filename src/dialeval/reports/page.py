@@ -13,7 +13,7 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dialeval.reports.figures import plain
+from dialeval.core.plain_text import plain
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

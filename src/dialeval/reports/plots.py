@@ -22,7 +22,8 @@ import numpy as np
 from dialeval.core.errors import NeedError, SettingError
 from dialeval.core.files import write_bytes
 from dialeval.core.jsondata import null_for_nan
-from dialeval.reports.figures import plain, shorten, show, show_spread
+from dialeval.core.plain_text import plain
+from dialeval.reports.figures import shorten, show, show_spread
 from dialeval.reports.metric_drawings import BINS, Scale, Spread, estimates_of, scale_of_means
 from dialeval.reports.page import script
 

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING
 from dialeval.analysis.comparison import Comparison, compare
 from dialeval.analysis.values import metric_of
 from dialeval.core.errors import SettingError
+from dialeval.core.plain_text import plain
 from dialeval.core.result import Result, Run
 from dialeval.reports import markup
 from dialeval.reports.comparisons import STRONG, best_of, legend, mark
-from dialeval.reports.figures import MISSING, plain, shorten, show, show_fixed, show_interval, show_signed
+from dialeval.reports.figures import MISSING, shorten, show, show_fixed, show_interval, show_signed
 from dialeval.reports.markup import Section
 
 if TYPE_CHECKING:

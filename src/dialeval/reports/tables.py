@@ -20,8 +20,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dialeval.core.plain_text import plain
 from dialeval.reports import formats
-from dialeval.reports.figures import DECIMALS, MISSING, plain, shorten, show, show_scored, show_spread
+from dialeval.reports.figures import DECIMALS, MISSING, shorten, show, show_scored, show_spread
 from dialeval.reports.formats import LaidOut, Table
 
 if TYPE_CHECKING:

@@ -18,6 +18,7 @@ import numpy as np
 
 from dialeval.core.arrays import mapped
 from dialeval.core.errors import DataError, Fault
+from dialeval.core.plain_text import whole_characters
 
 if TYPE_CHECKING:
     from dialeval.core.arrays import Bytes
@@ -68,7 +69,7 @@ def format_of(path: PathSource) -> str:
 
 def stem_of(path: PathSource) -> str:
     """A file's name without folder, format and packing: what its system is called unless it is named."""
-    return _parts(path)[0]
+    return whole_characters(_parts(path)[0])
 
 
 def read_bytes(path: PathSource) -> Bytes:
