@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
+from dialeval.core.arguments import checked
 from dialeval.core.arrays import Floats
 from dialeval.core.contributions import Contributions, from_arrow, to_arrow
 from dialeval.core.errors import DataError, Fault
@@ -134,6 +135,7 @@ class Run(Mapping[str, Result]):
         }
         return {"dialeval": self.version, "systems": systems, "warnings": list(self.warnings), **self.details}
 
+    @checked
     def save(self, folder: str | os.PathLike[str], blocks: Iterable[Blocks] | None = None) -> Path:
         """Write the run into a folder (made if it is not there) and return the folder.
 
@@ -152,6 +154,7 @@ class Run(Mapping[str, Result]):
         return folder
 
 
+@checked
 def load(path: str | os.PathLike[str]) -> Run:
     """The run saved in a folder (or beside the given run.json)."""
     import orjson

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from dialeval.core.arguments import checked
 from dialeval.core.errors import SettingError
 from dialeval.core.needs import Need
 from dialeval.core.result import Run
@@ -60,6 +61,7 @@ class Inputs:
         return systems, groups
 
 
+@checked
 def evaluate(
     responses: Any,
     references: Any = None,

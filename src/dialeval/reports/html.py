@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dialeval.core.arguments import checked
 from dialeval.core.errors import DataError, Fault, NeedError, SettingError
 from dialeval.core.files import write_bytes
 from dialeval.core.result import Run
@@ -41,6 +42,7 @@ _BY_SYSTEM = ("standing", "alignments", "transcripts", "curves")
 """Details of a run by system that sections are made of."""
 
 
+@checked
 def report(
     runs: Run | Sequence[Run],
     path: str | os.PathLike[str],

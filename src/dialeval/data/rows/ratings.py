@@ -25,6 +25,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from dialeval.core.arguments import checked
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.errors import DataError, Fault, SettingError
 from dialeval.core.needs import Need
@@ -78,6 +79,7 @@ class Ratings:
         return Ratings(**columns, scales=self.scales[chosen], annotations=annotations, values=values)
 
 
+@checked
 def read_ratings(
     paths: PathSource | Iterable[PathSource] | Sequence[RowObject],
     fields: Mapping[str, str] | None = None,
