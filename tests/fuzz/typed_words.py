@@ -25,7 +25,7 @@ METRICS = (
     "all,adem",
     "embedding(by=greedy)",
     "coverage(aligner=sacre,n=2,threshold=0.2)",
-    "tracking, f1-x,  inform",
+    "slot-f1, f1-x,  inform",
 )
 
 

@@ -103,11 +103,19 @@ def without_mark(data: Bytes) -> Bytes:
 
 def _mapped(where: str) -> Bytes:
     with open(where, "rb") as file:  # noqa: PTH123  (a Path would turn an empty name into the current folder)
+        refuse_device(where, file.fileno())
         status = os.fstat(file.fileno())
         # Neither an empty file nor a pipe can be mapped.
         if stat.S_ISREG(status.st_mode) and status.st_size:
             return mapped(file.fileno())
         return np.frombuffer(file.read(), np.uint8)
+
+
+def refuse_device(where: str, file: int) -> None:
+    """DataError for an open file that is a device, such as /dev/zero, which never ends; a terminal does."""
+    mode = os.fstat(file).st_mode
+    if stat.S_ISBLK(mode) or (stat.S_ISCHR(mode) and not os.isatty(file)):
+        raise DataError(Fault(where, None, "is a device", "give a file or a pipe"))
 
 
 def _unzstd(raw: Bytes) -> bytes:
