@@ -136,5 +136,11 @@ def shards(folder: Path) -> None:
 
 @target("ratings", seeds=lambda: [*checked_in("ratings")])
 def ratings(folder: Path) -> None:
-    """Rated rows, and how far metrics agree with the people."""
+    """Rated rows."""
     read_ratings(only(folder))
+
+
+@target("agreement", seeds=lambda: checked_in("ratings"))
+def agreement(folder: Path) -> None:
+    """How far metrics agree with the people."""
+    dialeval.agreement(only(folder), metrics="length,rouge-l", resamples=9, threads=1)
