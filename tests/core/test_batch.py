@@ -42,6 +42,7 @@ def test_each_kind_of_column_has_its_reader() -> None:
         ("texts", Need.REFERENCE, "does not hold one text per row"),
         ("lists", Need.STATES, "holds objects and not texts"),
         ("objects", Need.RESPONSE, "holds texts"),
+        ("lists", Need.CONTEXT, "needs contexts: pass contexts="),
         ("numbers", Need.STATES, "does not hold numbers"),
         ("texts", Need.CONTEXT, "needs contexts: pass contexts="),
         ("resource", Need.EMBEDDINGS, "needs embeddings"),

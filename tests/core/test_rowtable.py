@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 from dialeval.core import rowtable
-from dialeval.core.columns import RaggedColumn, TextColumn
+from dialeval.core.columns import RaggedColumn, SharedColumn, TextColumn
 from dialeval.core.rowtable import NO_TURN, RowTable
 
 
@@ -44,6 +44,20 @@ def test_a_system_without_a_column_of_another_does_not_get_it() -> None:
         [table().to_arrow("a"), table(texts={}, turns=None).to_arrow("b")], promote_options="default"
     )
     assert RowTable.from_arrow(both.slice(3)) == table(texts={}, turns=None)
+
+
+def test_shared_texts_come_back_shared() -> None:
+    steps = RaggedColumn.from_lists([["hello"], [], ["yes", "and you ?"]])
+    shared = SharedColumn.from_steps(steps, np.array([False, True, True]))
+    before = table(texts={"context": shared})
+    saved = before.to_arrow("damd")
+    assert saved["context"].to_pylist() == [["hello"], [], ["yes", "and you ?"]]
+    after = RowTable.from_arrow(saved)
+    assert after == before
+    assert list(after.texts["context"]) == [["hello"], ["hello"], ["hello", "yes", "and you ?"]]
+    assert isinstance(after.texts["context"], SharedColumn)
+    both = pa.concat_tables([saved, table().to_arrow("b")], promote_options="default")
+    assert RowTable.from_arrow(both.slice(3)) == table(), "a column of another system"
 
 
 @pytest.mark.parametrize(

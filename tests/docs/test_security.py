@@ -32,6 +32,10 @@ FORBIDDEN = {
     *("shelve.open", "torch.load", "yaml.load", "os.system", "os.popen", "joblib.load", "dill.loads"),
 }
 """Calls that run what they are given, or unpack what may run."""
+ALLOWED = {
+    ("processes.py", "pickle.loads"): "what our own processes send each other through a pipe",
+    ("cached_kernel.py", "pickle.loads"): "compiled code, in a folder that only the user may write to",
+}
 
 
 def _called(call: ast.Call) -> str:
@@ -43,6 +47,8 @@ def test_nothing_that_is_read_is_run() -> None:
     for path in sorted((ROOT / "src").rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call):
+                if (path.name, _called(node)) in ALLOWED:
+                    continue
                 told = {keyword.arg: ast.unparse(keyword.value) for keyword in node.keywords}
                 if _called(node) in FORBIDDEN or told.get("shell") == "True" or told.get("allow_pickle") == "True":
                     found.append(f"{path.name}:{node.lineno}: {_called(node)}")

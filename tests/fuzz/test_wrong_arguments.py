@@ -64,7 +64,7 @@ CALLS: dict[str, Callable[[Any], object]] = {
         )
     },
     "report": lambda value: dialeval.report(value, "page.html"),
-    "report: title": lambda value: dialeval.report(run(), "page.html", title=value, compared=False, interactive=False),
+    "report: title": lambda value: dialeval.report(run(), "page.html", title=value, compared=False),
     "compare": dialeval.compare,
     "compare: baseline": lambda value: dialeval.compare(run(), baseline=value, resamples=9, trials=9),
     "compare: metrics": lambda value: dialeval.compare(run(), metrics=value, resamples=9, trials=9),

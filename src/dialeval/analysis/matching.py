@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dialeval.core.arrays import Floats, Ints
-from dialeval.core.columns import RaggedColumn, TextColumn
+from dialeval.core.columns import RaggedColumn, SharedColumn, TextColumn
 from dialeval.core.errors import DataError, Fault
 from dialeval.core.fold import Estimate, Level
 from dialeval.core.needs import Need
@@ -172,7 +172,8 @@ def _matched_turns(table: RowTable, ratings: Ratings, places: Ints) -> Ints:
         return np.empty(0, np.int64)
     if "response" not in table.texts:
         remedy = "pass the rated rows themselves: dialeval meta RATINGS --human QUALITY -m METRICS"
-        raise DataError(Fault("run", None, "texts of so many rows are not saved, so ratings cannot be matched", remedy))
+        what = "it holds no texts (those of very many rows and of rows in chunks are not saved)"
+        raise DataError(Fault("run", None, what, remedy))
     texts = [str(text) for text in table.texts["response"]]
     wanted = [ratings.responses[place] for place in places.tolist()]
     contexts = table.texts.get("context")
@@ -183,7 +184,7 @@ def _matched_turns(table: RowTable, ratings: Ratings, places: Ints) -> Ints:
         there = [(_own_name(ratings, place), text) for place, text in zip(places.tolist(), wanted, strict=True)]
     elif texts == wanted:
         return np.arange(len(places))
-    elif isinstance(contexts, RaggedColumn):
+    elif isinstance(contexts, RaggedColumn | SharedColumn):
         here = [(*turns, text) for turns, text in zip(contexts, texts, strict=True)]
         there = [(*ratings.contexts[place], text) for place, text in zip(places.tolist(), wanted, strict=True)]
     return _in_order(here, there, alike=table.dialogues is not None)

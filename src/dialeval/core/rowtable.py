@@ -2,20 +2,22 @@
 
 Items are values of rows, and this table says which rows. Dialogues are the clusters of an analysis, ids and turns match
 rows with those of other files, and texts are what a report shows. A run keeps the table of each system and saves it
-beside its items (`rows.parquet`); the texts of very many rows are not saved.
+beside its items (`rows.parquet`); the texts of very many rows are not saved, nor those of rows that were read in chunks
+and let go. A run without the table does not know its dialogues, and is not compared or resampled as if it had none.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from dialeval.core.arrays import Ints
-from dialeval.core.columns import RaggedColumn, TextColumn
-from dialeval.core.ragged import row_numbers
+from dialeval.core.columns import RaggedColumn, SharedColumn, TextColumn
+from dialeval.core.ragged import offsets_of, row_numbers
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -26,7 +28,14 @@ NO_TURN = -1
 SAVED_TEXT_ROWS = 100_000
 """Texts of systems with more rows than that are not saved: a report shows fewer, and the files would be large."""
 
+_NAME_BYTES = 70
+"""Of a short string."""
+
 _PLACES = ("system", "dialogue", "dialog_id", "turn")
+_CONTINUES = "_continues"
+"""After the name of a column of lists: whether a row has the texts of the row before, and then its own."""
+
+Texts: TypeAlias = TextColumn | RaggedColumn | SharedColumn
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -34,11 +43,11 @@ class RowTable:
     """The rows of one system; dialogue `k` is the rows `offsets[k]` to `offsets[k + 1]`."""
 
     offsets: Ints
-    dialogues: Sequence[str] | None = None
+    dialogues: Sequence[str | None] | None = None
     """The id of each dialogue, where dialogues have one."""
     turns: Ints | None = None
     """The turn of each row, `NO_TURN` where it does not say."""
-    texts: Mapping[str, TextColumn | RaggedColumn] = field(default_factory=dict)
+    texts: Mapping[str, Texts] = field(default_factory=dict)
     """Columns of texts by name: `response`, `context`, `reference`, whatever the rows have."""
 
     def __len__(self) -> int:
@@ -58,22 +67,42 @@ class RowTable:
     __hash__ = None  # type: ignore[assignment]
 
     @property
+    def nbytes(self) -> int:
+        """About how much memory the rows take without their texts."""
+        turns = 0 if self.turns is None else self.turns.nbytes
+        return self.offsets.nbytes + turns + _NAME_BYTES * len(self.dialogues or ())
+
+    @property
     def clusters(self) -> Ints:
         """The number of the dialogue that each row belongs to."""
         return row_numbers(self.offsets)
 
-    def to_arrow(self, system: str) -> pa.Table:
+    @classmethod
+    def joined(cls, parts: Sequence[RowTable]) -> RowTable:
+        """Rows without texts one below the other; no dialogue goes on from one part to the next."""
+        if len(parts) == 1:
+            return parts[0]
+        names = [part.dialogues or [None] * (len(part.offsets) - 1) for part in parts]
+        turns = [np.full(len(part), NO_TURN) if part.turns is None else part.turns for part in parts]
+        return cls(
+            offsets_of(np.concatenate([np.diff(part.offsets) for part in parts])),
+            [name for each in names for name in each] if any(part.dialogues is not None for part in parts) else None,
+            np.concatenate(turns) if any(part.turns is not None for part in parts) else None,
+        )
+
+    def to_arrow(self, system: str, dialogues_before: int = 0) -> pa.Table:
         """The table as it is saved, one line per row."""
         import pyarrow as pa
 
         rows, clusters = len(self), self.clusters
-        columns: dict[str, Any] = {"system": pa.repeat(system, rows), "dialogue": pa.array(clusters)}
+        columns: dict[str, Any] = {"system": pa.repeat(system, rows), "dialogue": pa.array(clusters + dialogues_before)}
         if self.dialogues is not None:
             columns["dialog_id"] = pa.array(self.dialogues, pa.string()).take(pa.array(clusters))
         if self.turns is not None:
             columns["turn"] = pa.array(self.turns, mask=self.turns == NO_TURN)
         if rows <= SAVED_TEXT_ROWS:
-            columns |= {name: _text_array(column) for name, column in self.texts.items()}
+            for name, column in self.texts.items():
+                columns |= _text_arrays(name, column)
         return pa.table(columns)
 
     @classmethod
@@ -83,7 +112,8 @@ class RowTable:
         columns = {name: column for name, column in whole.items() if column.null_count < len(column)}
         clusters: Ints = columns["dialogue"].to_numpy()
         firsts = np.flatnonzero(np.diff(clusters, prepend=-1))
-        texts = {name: _text_column(column) for name, column in columns.items() if name not in _PLACES}
+        names = [name for name in columns if name not in _PLACES and not name.endswith(_CONTINUES)]
+        texts = {name: _text_column(columns[name], columns.get(name + _CONTINUES)) for name in names}
         return cls(
             np.append(firsts, len(clusters)).astype(np.int64),
             columns["dialog_id"].take(firsts).to_pylist() if "dialog_id" in columns else None,
@@ -92,20 +122,50 @@ class RowTable:
         )
 
 
-def _text_array(column: TextColumn | RaggedColumn) -> pa.Array:
+def write_places(target: Path, parts: Iterable[tuple[str, RowTable]]) -> None:
+    """Write the rows of systems without their texts, part by part; the parts of a system stand together."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    schema = pa.schema(zip(_PLACES, (pa.string(), pa.int64(), pa.string(), pa.int64()), strict=True))
+    numbers = {"dialogue": "DELTA_BINARY_PACKED"}  # they count upwards, and would fill a dictionary
+    writer = pq.ParquetWriter(
+        target, schema, compression="zstd", use_dictionary=["system", "dialog_id", "turn"], column_encoding=numbers
+    )
+    with writer:
+        last, before = None, 0
+        for system, part in parts:
+            before = before if system == last else 0
+            table = part.to_arrow(system, before)
+            columns = {
+                name: table[name] if name in table.column_names else pa.nulls(len(table), schema.field(name).type)
+                for name in _PLACES
+            }
+            writer.write_table(pa.table(columns, schema=schema))
+            last, before = system, before + len(part.offsets) - 1
+
+
+def _text_arrays(name: str, column: Texts) -> dict[str, pa.Array]:
     import pyarrow as pa
 
     if isinstance(column, TextColumn):
-        return pa.array(list(column), pa.string())
-    return pa.ListArray.from_arrays(pa.array(column.offsets, pa.int32()), pa.array(list(column.values), pa.string()))
+        return {name: pa.array(list(column), pa.string())}
+    if isinstance(column, SharedColumn):
+        steps, continues = column.steps()
+        return {**_text_arrays(name, steps), name + _CONTINUES: pa.array(continues)}
+    offsets, texts = pa.array(column.offsets, pa.int32()), pa.array(list(column.values), pa.string())
+    return {name: pa.ListArray.from_arrays(offsets, texts)}
 
 
-def _text_column(array: pa.Array) -> TextColumn | RaggedColumn:
+def _text_column(array: pa.Array, continues: pa.Array | None) -> Texts:
     import pyarrow as pa
 
     if pa.types.is_string(array.type):
         return TextColumn.from_arrow(array.fill_null(""))
-    return RaggedColumn.from_lists([texts or [] for texts in array.to_pylist()])
+    column = RaggedColumn.from_lists([texts or [] for texts in array.to_pylist()])
+    if continues is None:
+        return column
+    return SharedColumn.from_steps(column, continues.fill_null(False).to_numpy(zero_copy_only=False).astype(np.bool_))
 
 
 def _same(left: Any, right: Any) -> bool:

@@ -16,6 +16,7 @@ from dialeval.core.arguments import checked
 from dialeval.core.columns import NumberColumn
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Estimate
+from dialeval.core.intervals import Kind
 from dialeval.core.krippendorff import Distance, krippendorff_alpha
 from dialeval.core.needs import Need
 from dialeval.core.result import Result, Role, Run
@@ -81,6 +82,7 @@ def evaluate_breakdown(
     lenient: bool = False,
     development: Any = None,
     anchors: bool = True,
+    intervals: Kind | None = None,
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> BreakdownRun:
@@ -92,6 +94,7 @@ def evaluate_breakdown(
     are called `accuracy(threshold=0.5)` and so on. `match`: `turn-index`, or `position` as in the original program.
     `lenient`: count faults in the warnings and go on. `development`: annotated dialogues from which the floor of the
     mean distribution is taken. `anchors`: also score floors and ceilings, systems called `floor/...`, `ceiling/...`.
+    `intervals`: as for `evaluate`.
     """
     thresholds = _thresholds(threshold)
     read_data = read(data, labels, match, lenient)
@@ -105,7 +108,7 @@ def evaluate_breakdown(
         systems += _anchors(read_data, thresholds, known)
     # All needs of these metrics are met; and without the registry, which imports every metric, the start is faster.
     plan, roles = Plan(_metrics(thresholds)), _roles(systems[len(read_data.systems) :])
-    options = Options(threads=threads, progress=progress)
+    options = Options(intervals=intervals, threads=threads, progress=progress)
     run = run_sources(memory_sources(systems, roles), lambda _source, _available: plan, options=options).run
     results = dict(run.systems)
     if anchors:

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING
 from dialeval.analysis.correlation import NAMES
 from dialeval.analysis.levels import LEVELS
 from dialeval.analysis.metric_differences import CONTROL
-from dialeval.core.plain_text import plain
-from dialeval.reports.figures import MISSING, show_fixed
+from dialeval.reports.figures import MISSING, plain, show_fixed
 from dialeval.reports.formats import Table, csv_text, latex_lines, markdown, markdown_table, rich_table, to_json
 
 if TYPE_CHECKING:

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from dialeval.core.plain_text import plain
 from dialeval.reports import markup
-from dialeval.reports.figures import MISSING, shorten
+from dialeval.reports.figures import MISSING, plain, shorten
 from dialeval.reports.formats import Table, latex, latex_lines, markdown, markdown_table, rich_table
 from dialeval.reports.markup import Section
 

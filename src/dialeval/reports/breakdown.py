@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dialeval.core.plain_text import plain
 from dialeval.metrics.breakdown.distances import BreakdownDistance
 from dialeval.metrics.breakdown.reference import LABELS
+from dialeval.reports.figures import plain
 from dialeval.reports.formats import csv_text
 
 if TYPE_CHECKING:

@@ -11,9 +11,8 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from dialeval.core.plain_text import plain
 from dialeval.reports import markup
-from dialeval.reports.figures import MISSING, shorten
+from dialeval.reports.figures import MISSING, plain, shorten
 from dialeval.reports.markup import Section
 
 if TYPE_CHECKING:

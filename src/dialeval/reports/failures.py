@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from dialeval.core.jsondata import dump
-from dialeval.core.plain_text import plain
+from dialeval.reports.figures import plain
 from dialeval.reports.formats import csv_text
 
 if TYPE_CHECKING:

@@ -15,10 +15,8 @@ from pathlib import Path
 
 from dialeval.analysis.judge_validation import Agreed, Validation
 from dialeval.analysis.judges import MadeJudge
-from dialeval.core.files import write_bytes
 from dialeval.core.plain_text import plain
 from dialeval.metrics.learned.attack import ATTACKS, Attack
-from dialeval.metrics.learned.weights import CARD_FILE
 from dialeval.reports.formats import markdown
 
 Rows = list[list[str]]
@@ -54,9 +52,7 @@ class JudgeCard:
 
     def save(self, folder: str | os.PathLike[str]) -> Path:
         """Write `judge.safetensors`, `judge.json` and the card."""
-        path = self.judge.save(folder)
-        write_bytes(path / CARD_FILE, self.text().encode())
-        return path
+        return self.judge.save(folder, self.text())
 
     def tables(self) -> list[tuple[str, Rows]]:
         """What the training command prints."""

@@ -30,6 +30,9 @@ def test_a_line_is_handed_out_once_more_and_a_limit_is_kept() -> None:
     assert (stream.take(1), stream.take(1)) == (b"a\n", b"b\n")
     stream.put_back(b"b\n")
     assert (stream.lines, stream.take(5), stream.take(1)) == (1, b"b\n", b"")
+    stream = LineStream(io.BytesIO(b"a\nb\nc"))
+    stream.put_back(stream.take(3)[2:])
+    assert (stream.lines, stream.take(1), stream.take(1), stream.lines) == (1, b"b\n", b"c", 3)
 
 
 def test_files_and_patterns(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:

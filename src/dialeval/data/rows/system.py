@@ -1,19 +1,21 @@
 """Rows: what one system said, as columns, one row per response.
 
 `columns` holds `Need.RESPONSE` (a `TextColumn`) where responses are scored; `Need.REFERENCE` and `Need.CONTEXT` (each a
-`RaggedColumn`) are there where the input gives them, with no text in a row that has none. Other families bring columns
-of their own. All columns of a system are equally long, and the order of the rows is the input's.
+`RaggedColumn`, or a `SharedColumn` for the contexts of chats) are there where the input gives them, with no text in a
+row that has none. Other families bring columns of their own. All columns of a system are equally long, and the order of
+the rows is the input's.
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
 from dialeval.core.arrays import Ints
-from dialeval.core.columns import Column, RaggedColumn, TextColumn
+from dialeval.core.columns import Column, RaggedColumn, SharedColumn, TextColumn
 from dialeval.core.needs import Need
 from dialeval.core.ragged import offsets_of
 from dialeval.core.rowtable import NO_TURN, RowTable
@@ -27,6 +29,9 @@ __all__ = ["NO_TURN", "Rows", "by_system"]
 
 SHOWN = (Need.CONTEXT, Need.RESPONSE, Need.REFERENCE, Need.HYPOTHESES)
 """The columns that a reader wants to see beside the values of a row."""
+
+_PLACE_NAME = re.compile(r"(row|line) \d+")
+"""What a dialogue without an id is called: by its place in what was read at once."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -81,12 +86,19 @@ class Rows:
         starts = [row for row in moved.tolist() if names[row] != names[row - 1]]
         return np.array([*([0] if len(names) else []), *starts, len(names)], np.int64)
 
+    def places(self, offsets: Ints) -> RowTable:
+        """What is known of rows that are let go; a name that only says where a row stands in a part is left out."""
+        names = [] if self.dialogues is None else list(self.dialogues.take(offsets[:-1]))
+        given = [None if _PLACE_NAME.fullmatch(name) else name for name in names]
+        return RowTable(offsets, given if any(given) else None, self.turns)
+
     def table(self) -> RowTable:
         """What a result keeps about its rows, over the same bytes."""
         offsets = self.dialogue_offsets()
         names = None if self.dialogues is None else list(self.dialogues.take(offsets[:-1]))
         columns = {need.value: self.columns[need] for need in SHOWN if need in self.columns}
-        texts = {name: column for name, column in columns.items() if isinstance(column, TextColumn | RaggedColumn)}
+        kinds = (TextColumn, RaggedColumn, SharedColumn)
+        texts = {name: column for name, column in columns.items() if isinstance(column, kinds)}
         if Need.TASK_TURNS in self.columns:
             turns: Iterable[Mapping[str, str | None]] = cast("ObjectColumn", self.columns[Need.TASK_TURNS])
             texts["response"] = TextColumn.from_strings([turn["response"] or "" for turn in turns])

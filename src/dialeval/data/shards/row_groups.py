@@ -56,18 +56,22 @@ class _Dialogues:
         """Tables of whole dialogues; the last dialogue of each is held back until its end is read."""
         import pyarrow as pa
 
-        held: pa.Table | None = None
+        held: list[pa.Table] = []
+        dialogue: Any = None
         for skipped, table in self._own_rows():
             before += skipped
-            table = table if held is None else pa.concat_tables([held, table])
-            edge = _last_start(self._ids(table))
-            if edge:
-                yield before, table.slice(0, edge)
-                before += edge
-            held = table.slice(edge)
-        if held is not None and len(held):
-            held = pa.concat_tables([held, *self._rows_after(self._ids(held)[-1])])
-            yield before, held
+            ids = self._ids(table)
+            edge = _last_start(ids)
+            if edge or (held and ids and ids[0] != dialogue):
+                whole = pa.concat_tables([*held, table.slice(0, edge)])
+                yield before, whole
+                before += len(whole)
+                held = []
+            if edge < len(ids):
+                held.append(table.slice(edge))
+                dialogue = ids[-1]
+        if held:
+            yield before, pa.concat_tables([*held, *self._rows_after(dialogue)])
 
     def _own_rows(self) -> Iterator[tuple[int, pa.Table]]:
         """Tables of the groups, each with the number of rows skipped before it, whose dialogue began earlier."""
