@@ -15,6 +15,7 @@ from dialeval.analysis import significance
 from dialeval.analysis.difference import DEFAULT_ALPHA, LEAST_TRIALS, Baseline, Difference, Settings, Test
 from dialeval.analysis.draws import DEFAULT_LEVEL, DEFAULT_RESAMPLES, DEFAULT_SEED
 from dialeval.analysis.pairing import Runs, chosen, keys_meant, mismatches, systems_of
+from dialeval.core.arguments import checked
 from dialeval.core.errors import SettingError
 from dialeval.core.result import Result
 
@@ -59,6 +60,7 @@ class Comparison:
         }
 
 
+@checked
 def compare(
     runs: Runs,
     *,

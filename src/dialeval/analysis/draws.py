@@ -33,6 +33,8 @@ def check_resampling(level: float, resamples: int) -> None:
 
 def draws(clusters: int, resamples: int = DEFAULT_RESAMPLES, seed: int = DEFAULT_SEED) -> Iterator[Ints]:
     """How often each cluster is drawn, a matrix of resamples by clusters, in chunks of rows; the same for a seed."""
+    if seed < 0:
+        raise SettingError(f"a seed is 0 or more, not {seed}")
     generator = np.random.default_rng(seed)
     for rows in _chunks(resamples, clusters):
         taken = generator.integers(clusters, size=(rows, clusters))
@@ -42,6 +44,8 @@ def draws(clusters: int, resamples: int = DEFAULT_RESAMPLES, seed: int = DEFAULT
 
 def swaps(clusters: int, trials: int, seed: int = DEFAULT_SEED) -> Iterator[Ints]:
     """Which clusters two systems exchange (1) or keep (0), a matrix of trials by clusters, in chunks of rows."""
+    if seed < 0:
+        raise SettingError(f"a seed is 0 or more, not {seed}")
     generator = np.random.default_rng(seed)
     for rows in _chunks(trials, clusters):
         yield generator.integers(2, size=(rows, clusters))

@@ -41,6 +41,7 @@ import numpy as np
 
 from dialeval.analysis.draws import DEFAULT_LEVEL, DEFAULT_RESAMPLES, DEFAULT_SEED, check_resampling, draws, percentiles
 from dialeval.analysis.values import Values
+from dialeval.core.arguments import checked
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Resampling
@@ -54,6 +55,7 @@ GROUPS = 1000
 """The most jackknife values that are computed."""
 
 
+@checked
 def with_intervals(
     run: AnyRun,
     method: Method = "percentile",

@@ -16,6 +16,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dialeval.core.arguments import checked
 from dialeval.core.errors import SettingError
 from dialeval.core.files import write_bytes
 from dialeval.core.result import Run
@@ -42,6 +43,7 @@ _BY_SYSTEM = ("standing", "alignments", "transcripts", "curves")
 """Details of a run by system that sections are made of."""
 
 
+@checked
 def report(
     runs: Run | Sequence[Run],
     path: str | os.PathLike[str],

@@ -17,7 +17,7 @@ from typing import IO, Any, cast
 from urllib.parse import unquote, urlsplit
 
 from dialeval.core.errors import DataError, Fault, SettingError
-from dialeval.data.formats.opening import BROKEN_PACKING, not_whole, packing_of, unreadable, version
+from dialeval.data.formats.opening import BROKEN_PACKING, not_whole, packing_of, refuse_device, unreadable, version
 
 _CHUNK = 1 << 20
 _VERSION_FACTS = ("size", "ETag", "etag", "generation", "LastModified", "last_modified", "updated", "mtime", "created")
@@ -99,7 +99,13 @@ def _opened(path: str) -> IO[bytes]:
     if is_remote(path):
         system, inside = _storage(path)
         return cast("IO[bytes]", system.open(inside, "rb"))
-    return open(local_path(path), "rb")  # noqa: PTH123  (a Path would turn an empty name into the current folder)
+    file = open(local_path(path), "rb")  # noqa: PTH123, SIM115  (a Path would turn an empty name into the current folder)
+    try:
+        refuse_device(path, file.fileno())
+    except DataError:
+        file.close()
+        raise
+    return file
 
 
 @contextmanager
