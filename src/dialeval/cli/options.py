@@ -104,7 +104,7 @@ class Intervals:
 
     def __post_init__(self) -> None:
         if self.method is None and (self.resamples is not None or self.seed is not None):
-            raise click.UsageError("--resamples and --seed are those of --intervals percentile or bca")
+            raise click.UsageError("--resamples and --seed are those of --intervals studentised, percentile or bca")
 
     def added_to(self, run: AnyRun, level: float | None = None) -> AnyRun:
         """The run with these intervals; the run itself if none were asked for."""
@@ -195,7 +195,7 @@ intervals = grouped(
     click.option(
         "--intervals",
         "method",
-        type=click.Choice(["percentile", "bca"]),
+        type=click.Choice(["studentised", "percentile", "bca"]),
         help="Intervals by resampling dialogues, also for values of all rows together.",
     ),
     click.option("--resamples", type=click.IntRange(min=1), help="Resamples of --intervals.  [default: 1000]"),

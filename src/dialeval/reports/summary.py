@@ -16,7 +16,7 @@ from dialeval.analysis.values import metric_of
 from dialeval.core.errors import SettingError
 from dialeval.core.result import Result, Run
 from dialeval.reports import markup
-from dialeval.reports.comparisons import STRONG, best_of, legend, mark
+from dialeval.reports.comparisons import STRONG, best_of, legend, mark, show_detectable
 from dialeval.reports.figures import MISSING, plain, shorten, show, show_fixed, show_interval, show_signed
 from dialeval.reports.markup import Section
 
@@ -156,7 +156,7 @@ def _difference(row: Difference, comparison: Comparison) -> str:
         show_fixed(row.adjusted_p, 4),
         show(row.effect, 2),
         MISSING if row.wins is None else f"{row.wins}, {row.ties}, {row.losses}",
-        show(row.detectable),
+        show_detectable(row),
     )
     return markup.row(markup.name(row.key), markup.cells(*cells, kind="figure"))
 
