@@ -137,13 +137,17 @@ def test_the_effect_of_a_corpus_value_is_over_its_standard_error() -> None:
     assert by_bootstrap.p == pytest.approx(2 * stats.t.sf(row.difference / error, 3))
 
 
-def test_kinds_that_no_dialogue_changes_are_not_tested_by_their_spread() -> None:
-    both = dialeval.evaluate({"x": ["a b", "c d", "e f"], "y": ["a a", "c c", "e e"]}, metrics="distinct-1")
-    row = difference(both["x"], both["y"], replace(SETTINGS, test="bootstrap"))
-    assert row.reason == "leaving out a dialogue changes nothing, so that its spread is unknown"
-    assert difference(both["x"], both["y"]).p == 0.25
-    same = difference(both["x"], both["x"], replace(SETTINGS, test="bootstrap"))
-    assert (same.p, same.interval) == (1.0, (0.0, 0.0))
+def test_where_no_dialogue_changes_a_difference_p_is_the_least_there_is() -> None:
+    both = dialeval.evaluate({"x": ["a b", "c d", "e f"], "y": ["a a", "c c", "e e"]}, metrics="distinct-1,length")
+    settings = replace(SETTINGS, test="bootstrap")
+    for test in (settings, SETTINGS):
+        rows = list(Baseline("x", both["x"], test, list(both["x"])).against("y", both["y"], list(both["x"])))
+        assert {row.key: (row.p, row.interval) for row in rows} == {
+            "distinct-1": (0.25, (-0.5, -0.5)),
+            "length": (1.0, (0.0, 0.0)),
+        }
+    longer = difference(result([1.0, 2.0, 3.0, 4.0]), result([2.0, 3.0, 4.0, 5.0]), settings)
+    assert (longer.p, longer.interval) == (0.125, (1.0, 1.0))
 
 
 @pytest.mark.parametrize(

@@ -125,7 +125,8 @@ def test_p_is_unknown_without_values() -> None:
     nothing = np.full(5, math.nan)
     assert math.isnan(significance.tail_p(0.5, nothing, 1.0))
     assert math.isnan(significance.tail_p(math.nan, np.zeros(3), 1.0))
-    assert math.isnan(significance.student_p(0.5, 0.0, 9, 1.0))
+    assert significance.student_p(0.5, 0.0, 9, 1.0) == 0.0
+    assert significance.least_p(9) == 2 / 2**9
 
 
 def test_p_of_an_error_is_students() -> None:

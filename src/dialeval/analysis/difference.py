@@ -138,8 +138,6 @@ class Baseline:
             if key not in influences or math.isnan(influences[key].error):
                 reason = left.reasons.get(key) or right.reasons.get(key) or "too little could be scored"
                 yield replace(row, reason=reason)
-            elif exchanged is None and key not in changes and row.difference and not influences[key].error:
-                yield replace(row, reason="leaving out a dialogue changes nothing, so that its spread is unknown")
             elif exchanged is not None and key not in exchanged:
                 yield replace(row, reason="two metrics made it, so that dialogues cannot be exchanged")
             else:
@@ -201,11 +199,13 @@ class Baseline:
         critical = two_sided_t(1 - settings.alpha, self.clusters)
         if trials is not None:
             p = significance.tail_p(difference, trials, scale)
-        elif changes is None:
-            p = significance.student_p(difference, error, self.clusters, scale)
         else:
-            p = significance.tail_p(difference, changes, scale)
-            critical = largest_of(changes, 1 - settings.alpha) / error if error else critical
+            if changes is None:
+                p = significance.student_p(difference, error, self.clusters, scale)
+            else:
+                p = significance.tail_p(difference, changes, scale)
+                critical = largest_of(changes, 1 - settings.alpha) / error if error else critical
+            p = max(p, significance.least_p(self.clusters))
         if changes is None:
             interval, by = jackknife_interval(influence, settings.level, self.clusters), "jackknife"
         else:

@@ -29,7 +29,8 @@ Variance", Annals of Statistics; Koehn 2004, "Statistical Significance Tests for
 
 Edge cases: resamples in which nothing can be scored are left out. Where all resampled values are equal the interval is
 that value. Of a single cluster nothing can be said: there is no interval; nor is there one where too many resamples do
-not vary at all. Where clusters are few for how skewed they are, a warning says that intervals may be too narrow.
+not vary at all. Warnings say which intervals may be too narrow: where no cluster changes a value, and where clusters are
+few for how skewed they are.
 """
 
 from __future__ import annotations
@@ -73,16 +74,14 @@ def with_intervals(
     check_resampling(level, resamples)
     results, warnings = {}, dict.fromkeys(run.warnings)
     for name, result in run.items():
-        results[name], reasons, few = _with_intervals(result, Resampling(method, level, resamples, seed, 0))
+        results[name], reasons, doubts = _with_intervals(result, Resampling(method, level, resamples, seed, 0))
         warnings.update(dict.fromkeys(f"{key} has no resampled interval: {why}" for key, why in reasons.items()))
-        if few:
-            keys = ", ".join(few)
-            warnings[f"{name}: too few dialogues for values as skewed as {keys}; intervals may be too narrow"] = None
+        warnings.update(dict.fromkeys(f"{name}: {doubt}" for doubt in doubts))
     return replace(run, systems=results, warnings=tuple(warnings))
 
 
 def _with_intervals(result: Result, how: Resampling) -> tuple[Result, dict[str, str], list[str]]:
-    """The result with intervals, why keys have none, and the keys whose intervals may be too narrow."""
+    """The result with intervals, why keys have none, and which intervals are doubtful."""
     values = Values.of(result)
     reasons = dict(values.reasons)
     if values.clusters < 2:
@@ -107,8 +106,19 @@ def _with_intervals(result: Result, how: Resampling) -> tuple[Result, dict[str, 
             estimates[key] = replace(estimates[key], interval=bounds, resampling=done)
         elif not math.isnan(influence.value):
             reasons[key] = "too few dialogues differ, or could be scored"
-    few = [key for key, influence in influences.items() if influence.few and key not in reasons]
-    return replace(result, estimates=estimates), reasons, few
+    return replace(result, estimates=estimates), reasons, _doubts(influences)
+
+
+def _doubts(influences: Mapping[str, Influence]) -> list[str]:
+    """Sentences about intervals that may be too narrow."""
+    few = ", ".join(key for key, influence in influences.items() if influence.few)
+    flat = ", ".join(key for key, influence in influences.items() if influence.error == 0)
+    doubts = []
+    if few:
+        doubts.append(f"too few dialogues for values as skewed as {few}; intervals may be too narrow")
+    if flat:
+        doubts.append(f"no dialogue changes {flat}; intervals without a width say nothing about other dialogues")
+    return doubts
 
 
 def influences_of(values: Values, of: Mapping[str, float]) -> dict[str, Influence]:
@@ -132,12 +142,8 @@ def largest_of(changes: Floats, level: float) -> float:
 
 
 def jackknife_interval(influence: Influence, level: float, clusters: int) -> tuple[float, float]:
-    """The value -+ Student's factor times its standard error.
-
-    NaN where no cluster changes the value, which says nothing about others; equal systems differ by 0 for sure.
-    """
-    known = influence.error > 0 or not influence.value
-    half = two_sided_t(level, clusters) * influence.error if known else math.nan
+    """The value -+ Student's factor times its standard error."""
+    half = two_sided_t(level, clusters) * influence.error
     return influence.value - half, influence.value + half
 
 

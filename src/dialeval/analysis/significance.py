@@ -7,7 +7,8 @@ All work on clusters: dialogues, or single rows where rows stand alone. With d t
   there are no more ways to exchange dialogues than trials, every way is tried once and p is exact.
 - paired bootstrap: both systems are found anew for the same resamples; p = (resamples whose studentised change
   (`influence`) is at least |d|, plus 1) / (resamples + 1), two-sided. Without studentising, resamples of ten dialogues
-  vary so little that the test would find a difference in 9 to 15% of cases without one, at 5%.
+  vary so little that the test would find a difference in 9 to 15% of cases without one, at 5%. p is at least 2 / 2^K,
+  which is the least that an exact test over K dialogues can give.
 - Holm: with m tests, the smallest p is multiplied by m, the next by m - 1, and so on, never below one before it.
 - power: a difference D is found if (d / error) is beyond the critical value t. d / error is (Z + D / sigma) / U, with Z
   normal, U^2 a chi-square over its K - 1 degrees of freedom, and sigma the true standard error, of which the data gives
@@ -23,7 +24,8 @@ in Automatic Evaluation and Significance Testing for MT", ACL workshop; Holm 197
 Multiple Test Procedure", Scandinavian Journal of Statistics; Julious and Owen 2006, "Sample size calculations for
 clinical studies allowing for uncertainty about the variance", Pharmaceutical Statistics.
 
-Edge cases: a trial or resample without a value is left out. Systems that are equal in every row have p = 1.
+Edge cases: a trial or resample without a value is left out. Systems that are equal in every row have p = 1. Where
+no dialogue changes a difference its p is the least there is.
 """
 
 from __future__ import annotations
@@ -63,7 +65,12 @@ def student_p(difference: float, error: float, clusters: int, scale: float) -> f
     """The p of a difference with a standard error that so many clusters gave."""
     if abs(difference) <= _ROUNDING * scale:
         return 1.0
-    return two_sided_p(difference / error, clusters - 1) if error > 0 else math.nan
+    return two_sided_p(difference / error, clusters - 1) if error else 0.0
+
+
+def least_p(clusters: int) -> float:
+    """The least p that so many clusters allow without an assumption about how they vary: all of them on one side."""
+    return 2.0 ** (1 - clusters)
 
 
 def holm(ps: Sequence[float]) -> list[float]:

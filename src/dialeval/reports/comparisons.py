@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from dialeval.analysis.comparison import Comparison, Difference
 from dialeval.analysis.draws import all_swaps
-from dialeval.analysis.significance import POWER
+from dialeval.analysis.significance import POWER, least_p
 from dialeval.reports import formats
 from dialeval.reports.figures import MISSING, plain, shorten, show, show_fixed, show_interval, show_signed
 from dialeval.reports.formats import LaidOut, Table
@@ -119,8 +119,8 @@ def legend(comparison: Comparison) -> list[str]:
         )
     if any(row.rough for row in comparison.rows):
         lines.append(f"~: a guide at best, since the {comparison.unit} are few, or few for how skewed they are.")
-    least = 2 / 2**comparison.clusters
-    if settings.test == "randomisation" and everything and least * tests >= settings.alpha:
+    least = least_p(comparison.clusters)
+    if least * tests >= settings.alpha:
         lines.append(
             f"No difference can be significant: p is at least {least:.2g} with so few {comparison.unit}, before it is "
             f"adjusted for {tests} tests."
