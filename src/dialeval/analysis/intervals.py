@@ -29,8 +29,8 @@ Variance", Annals of Statistics; Koehn 2004, "Statistical Significance Tests for
 
 Edge cases: resamples in which nothing can be scored are left out. Where all resampled values are equal the interval is
 that value. Of a single cluster nothing can be said: there is no interval; nor is there one where too many resamples do
-not vary at all. Warnings say which intervals may be too narrow: where no cluster changes a value, and where clusters are
-few for how skewed they are.
+not vary at all. Warnings say which intervals may be too narrow: where no cluster changes a value, and where clusters
+are few for how skewed they are.
 """
 
 from __future__ import annotations

@@ -40,6 +40,9 @@ OVERALL = "overall"
 DIALOGUE = "dialog"
 """The level of a row that rates a whole dialogue."""
 
+SIZES = (1e-50, 1e50)
+"""Of ratings other than 0: products of squares of smaller and larger ones are no numbers any more."""
+
 _OWN = ("scores", "scale", "dataset", "level")
 _PLAIN = (OVERALL, "score", "rating")
 _LISTED = ("datasets", "dialogues", "systems", "contexts", "responses", "references", "levels")
@@ -180,8 +183,13 @@ def _values(reader: FieldReader, value: object, what: str) -> Floats:
     items = [_parsed(item) for item in value] if isinstance(value, LISTS) else [value]
     numbers = []
     for item in items:
-        if isinstance(item, int | float) and not isinstance(item, bool) and math.isfinite(item):
-            numbers.append(float(item))
+        if isinstance(item, int | float) and not isinstance(item, bool) and abs(item) < math.inf:
+            if item and not SIZES[0] <= abs(item) <= SIZES[1]:
+                extreme = "large" if abs(item) > 1 else "small"
+                remedy = "bring ratings to an ordinary scale, such as 1 to 5"
+                reader.fault(f"{what} holds {repr(item)[:40]}, too {extreme} to compute with", remedy)
+            else:
+                numbers.append(float(item))
         elif item is not None:
             shown = repr(item)[:40] if isinstance(item, str | float) else kind_of(item)
             reader.fault(f"{what} holds {shown}", "make it a number, a list of numbers (one per annotator), or null")
@@ -196,7 +204,7 @@ def _scale(reader: FieldReader, value: object, what: str) -> tuple[float, float]
         return math.nan, math.nan
     if isinstance(value, LISTS) and len(value) == 2:
         low, high = value
-        if isinstance(low, int | float) and isinstance(high, int | float) and low < high:
+        if isinstance(low, int | float) and isinstance(high, int | float) and -SIZES[1] <= low < high <= SIZES[1]:
             return float(low), float(high)
     shown = listed(value) if isinstance(value, LISTS) else kind_of(value)
     reader.fault(f"{what} is {shown}", "make it [lowest, highest], or null where there is none")
