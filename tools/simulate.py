@@ -49,7 +49,8 @@ from dialeval.metrics.registry import registry
 
 RESAMPLES = 600
 """Enough for what is asked here: a share of data sets."""
-METHODS: tuple[str, ...] = ("default", *get_args(Method))
+RESAMPLED: tuple[Method, ...] = get_args(Method)
+METHODS: tuple[str, ...] = ("default", *RESAMPLED)
 TESTS: tuple[Test, ...] = get_args(Test)
 
 Lengths = Literal["unequal", "very unequal", "rows"]
@@ -223,8 +224,9 @@ def coverage(seeds: Iterable[int], dialogues: int, lengths: Lengths) -> Hits:
         rng = np.random.default_rng([seed, dialogues])
         turns = lengths_of(rng, dialogues, lengths)
         run = run_of(turns, {"a": rows_of(rng, turns, seed)})
-        for method in METHODS:
-            made = run if method == "default" else dialeval.with_intervals(run, method, resamples=RESAMPLES, seed=seed)
+        runs: dict[str, dialeval.Run] = {"default": run}
+        runs |= {how: dialeval.with_intervals(run, how, resamples=RESAMPLES, seed=seed) for how in RESAMPLED}
+        for method, made in runs.items():
             for name, metric in SIMULATED.items():
                 low, high = _interval(made["a"][metric.name])
                 if not math.isnan(low):
