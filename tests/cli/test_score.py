@@ -175,9 +175,11 @@ def test_a_smoothing_method_keeps_the_names(dialeval: Dialeval) -> None:
 
 
 def test_a_confidence_level(dialeval: Dialeval) -> None:
-    done = dialeval("score", "a.txt", "-m", "length", "--confidence", "0.95", "-f", "json")
-    length = json.loads(done.stdout)["systems"]["a"]["metrics"]["length"]
+    same = ["score", "a.txt", "-m", "length", "--confidence", "0.95", "-f", "json"]
+    length = json.loads(dialeval(*same, "--intervals", "rows").stdout)["systems"]["a"]["metrics"]["length"]
     assert length["confidence"] == pytest.approx(12.706 / 2**0.5, rel=1e-4)
+    length = json.loads(dialeval(*same).stdout)["systems"]["a"]["metrics"]["length"]
+    assert length["interval"] == pytest.approx([0, 2 + 12.706], rel=1e-4), "no length is below 0"
     both = dialeval("score", "a.txt", "-t", "2", "--confidence", "0.95")
     assert both.returncode == 2
     assert "not both" in both.stderr

@@ -10,6 +10,7 @@ import numpy as np
 
 from dialeval.core.fold import Estimate
 from dialeval.core.result import Result, Run
+from dialeval.core.rowtable import RowTable
 from dialeval.core.signature import Signature
 from dialeval.reports.html import render
 from dialeval.reports.summary import summary
@@ -25,7 +26,7 @@ LOW: Floats = RANDOM.uniform(0.1, 0.3, 80)
 def result(items: Floats, key: str = "bleu-4", signature: str | None = None) -> Result:
     signed = Signature.of(signature or key, n=4)
     made = Estimate(float(items.mean()), float(items.std()), len(items), len(items), items=items, signature=signed)
-    return Result({key: made.with_confidence(1.97)})
+    return Result({key: made.with_confidence(1.97)}, rows=RowTable(np.arange(len(items) + 1)))
 
 
 def cells(run: Run, **options: Any) -> list[tuple[str, str]]:

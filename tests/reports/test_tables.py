@@ -125,7 +125,8 @@ def test_latex_is_a_booktabs_tabular(run: Run) -> None:
     assert lines[2] == r"metric & 50\%\_\textbackslash{}\& & b \\"
     assert r"bleu-4 & $0.2333 \pm 0.1419$ (3/4) & $0.3500 \pm 0.2257$ \\" in lines
     assert r"length & -- & $100.0 \pm 13.9$ \\" in lines
-    assert lines[-2:] == [r"\bottomrule", r"\end{tabular}"]
+    assert lines[-3:-1] == [r"\bottomrule", r"\end{tabular}"]
+    assert lines[-1] == "% Intervals: over rows (mean +- 1.97 * std / sqrt n)."
 
 
 def test_latex_writes_exponents_as_powers() -> None:

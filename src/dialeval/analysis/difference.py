@@ -116,7 +116,7 @@ class Baseline:
 
     def __init__(self, name: str, result: Result, settings: Settings, keys: Sequence[str]) -> None:
         self.name, self.result, self.settings = name, result, settings
-        self.values = Values.of(result, keys)
+        self.values = Values.of(result, keys, alone=True)
         self.clusters = self.values.clusters
         self._corpus = self._found_anew(replace(self.values, items={}))
 
@@ -130,7 +130,7 @@ class Baseline:
 
     def against(self, name: str, result: Result, keys: Sequence[str]) -> Iterator[Difference]:
         """The differences of one system, not yet adjusted for the number of tests."""
-        left, right = _paired(self.values, Values.of(result, keys), keys)
+        left, right = _paired(self.values, Values.of(result, keys, alone=True), keys)
         untested = {key: self._untested(key, name, result, left, right) for key in keys}
         exchanged = self._exchanged(left, right) if self.settings.test == "randomisation" else None
         influences, changes = self._resampled(left, right, untested) if self.clusters > 1 else ({}, {})

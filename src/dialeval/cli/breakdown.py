@@ -89,6 +89,7 @@ def breakdown(
     if format_ == "original" and not single:
         raise click.UsageError("-f original prints one detector at one threshold")
     anchors = not no_anchors and (format_ != "original" or save is not None)
+    inputs["intervals"] = intervals.kind
     run = evaluate_breakdown(labels=labels, threshold=threshold, anchors=anchors, **inputs)
     run = intervals.added_to(run)
     if save is not None:

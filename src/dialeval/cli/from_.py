@@ -53,7 +53,7 @@ def dialog_eval(responses: str, smoothing: int, **inputs: Any) -> None:
     from dialeval.engine.evaluate import evaluate
     from dialeval.reports.tables import METRICS_TXT, to_metrics_txt
 
-    run = evaluate(responses, settings={"bleu": {"smooth": smoothing}}, **inputs)
+    run = evaluate(responses, settings={"bleu": {"smooth": smoothing}}, intervals="rows", **inputs)
     place = Path(responses)
     write((place if place.is_dir() else place.parent) / "metrics.txt", to_metrics_txt(run).encode())
     if skipped := [key for key in METRICS_TXT if key in run.skipped]:

@@ -24,10 +24,10 @@ from dialeval.core.arrays import Floats
 from dialeval.core.contributions import Contributions, from_arrow, to_arrow
 from dialeval.core.errors import DataError, Fault
 from dialeval.core.files import replacing, write_bytes
-from dialeval.core.fold import Estimate, Level, Resampling
+from dialeval.core.fold import Analytic, Estimate, Level, Resampling
 from dialeval.core.itemfile import Blocks, items_of, write_items
 from dialeval.core.jsondata import dump, null_for_nan
-from dialeval.core.rowtable import RowTable
+from dialeval.core.rowtable import RowTable, write_places
 from dialeval.core.signature import Signature
 
 if TYPE_CHECKING:
@@ -134,10 +134,16 @@ class Run(Mapping[str, Result]):
         }
         return {"dialeval": self.version, "systems": systems, "warnings": list(self.warnings), **self.details}
 
-    def save(self, folder: str | os.PathLike[str], blocks: Iterable[Blocks] | None = None) -> Path:
+    def save(
+        self,
+        folder: str | os.PathLike[str],
+        blocks: Iterable[Blocks] | None = None,
+        places: Iterable[tuple[str, RowTable]] | None = None,
+    ) -> Path:
         """Write the run into a folder (made if it is not there) and return the folder.
 
-        `blocks`: the items of a streamed run, which are not in its estimates, by system and level.
+        `blocks`: the items of a streamed run, which are not in its estimates, by system and level. `places`: what its
+        rows are, part by part.
         """
         folder = Path(folder)
         keys = _keys_with_items(self) if blocks is None else self.keys_in_order
@@ -145,6 +151,8 @@ class Run(Mapping[str, Result]):
         rows = [result.rows.to_arrow(name) for name, result in self.items() if result.rows is not None]
         if rows:
             files["rows"] = _write(folder / ROWS_FILE, partial(_write_tables, rows))
+        elif places is not None:
+            files["rows"] = _write(folder / ROWS_FILE, partial(write_places, parts=places))
         contributions = [to_arrow(result.contributions, name) for name, result in self.items() if result.contributions]
         if contributions:
             files["contributions"] = _write(folder / CONTRIBUTIONS_FILE, partial(_write_tables, contributions))
@@ -262,7 +270,7 @@ def _estimate_to_dict(estimate: Estimate) -> dict[str, Any]:
         "std": estimate.std,
         "confidence": estimate.confidence,
         "interval": estimate.interval,
-        "interval_by": None if estimate.resampling is None else asdict(estimate.resampling),
+        "interval_by": None if estimate.interval_by is None else asdict(estimate.interval_by),
         "rows": estimate.rows,
         "scored": estimate.scored,
         "of": "corpus" if estimate.corpus else "rows",
@@ -282,8 +290,16 @@ def _estimate_of_dict(entry: Mapping[str, Any]) -> Estimate:
         interval=None if entry["interval"] is None else (_float(entry["interval"][0]), _float(entry["interval"][1])),
         level=Level(entry["level"]),
         signature=None if entry["signature"] is None else Signature.parse(entry["signature"]),
-        resampling=None if entry.get("interval_by") is None else Resampling(**entry["interval_by"]),
+        **_interval_by(entry),
     )
+
+
+def _interval_by(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """How an interval was found; a run saved before that was always said has mean -+ confidence over rows."""
+    how = entry.get("interval_by")
+    if how is not None:
+        return {"resampling": Resampling(**how)} if "resamples" in how else {"analytic": Analytic(**how)}
+    return {} if entry["interval"] is None else {"analytic": Analytic("rows", None, "rows", entry["scored"], None)}
 
 
 def _same_estimate(left: Estimate, right: Estimate) -> bool:

@@ -27,7 +27,7 @@ from dialeval.core.version import __version__
 from dialeval.data.formats.streams import changed_at, size_of, stored
 from dialeval.data.shards.chunks import Chunk, FileChunk
 from dialeval.data.shards.sources import Source
-from dialeval.engine.items import DiskItems
+from dialeval.engine.items import ITEM_CLASSES, DiskItems
 from dialeval.engine.job import ChunkItems, Job, Stage, SystemItems, SystemState, SystemStates
 
 MANIFEST = "manifest.json"
@@ -116,7 +116,7 @@ class Journal(DiskItems):
 def _one_of_each_class(job: Job, stage: Stage) -> tuple[SystemState, SystemItems, Fingerprint]:
     """Objects of all classes that may occur in the result of a chunk."""
     folds = [fold for source in range(len(job.plans)) for fold in job.folds(stage, source)]
-    return SystemState(0, tuple(fold.empty() for fold in folds)), SystemItems({}), Fingerprint()
+    return SystemState(0, tuple(fold.empty() for fold in folds)), ITEM_CLASSES, Fingerprint()
 
 
 def _manifest(job: Job, sources: Sequence[Source], chunks: Sequence[Chunk]) -> dict[str, Any]:
