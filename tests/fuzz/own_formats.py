@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+
 from fuzz.harness import Files, target
 from fuzz.mutation import Unfit, mutated
 from tiny_encoder import write_encoder
@@ -68,7 +69,24 @@ def sealed(document: Any, folder: Path, names: Mapping[str, str]) -> bool:
 
 
 _TYPES = (pa.string(), pa.int64(), pa.int32(), pa.float64(), pa.float32(), pa.bool_(), pa.binary(), pa.large_string())
-_CELLS: tuple[Any, ...] = (None, 0, 1, -1, 2**31, 2**62, -(2**63), 0.5, 1e150, float("nan"), float("inf"), "", "x", "\0", [], [1.0])
+_CELLS: tuple[Any, ...] = (
+    None,
+    0,
+    1,
+    -1,
+    2**31,
+    2**62,
+    -(2**63),
+    0.5,
+    1e150,
+    float("nan"),
+    float("inf"),
+    "",
+    "x",
+    "\0",
+    [],
+    [1.0],
+)
 
 
 def _changed_cell(column: pa.ChunkedArray, rng: random.Random) -> pa.Array:
@@ -173,7 +191,7 @@ def saved_run_used(folder: Path) -> None:
             ],
             lambda: dialeval.compare(run, resamples=100, trials=100),
             lambda: dialeval.with_intervals(run, resamples=100),
-            lambda: dialeval.report(run, copy / "report.html", interactive=False, compared=False),
+            lambda: dialeval.report(run, copy / "report.html", compared=False),
         ]
         for use in uses:
             try:
