@@ -223,13 +223,17 @@ def test_what_tells_contents_apart(tmp_path: Path) -> None:
         return stamps([str(path)])[str(path)]
 
     plain = stamp(bytes(3_000_000), 5)
-    assert stamp(bytes(3_000_000), 5) == plain
-    assert stamp(bytes(3_000_000), 6) != plain
-    assert stamp(bytes(3_000_001), 5) != plain
+    assert stamps([str(path)])[str(path)] == plain
+    assert stamp(bytes(3_000_000), 6)["changed"] != plain["changed"]
+    assert stamp(bytes(3_000_001), 5)["bytes"] != plain["bytes"]
     for place in (0, 65_535, 2_999_999):
-        assert stamp(bytes(place) + b"x" + bytes(2_999_999 - place), 5) != plain
-    small = stamp(bytes(1 << 20), 5)
-    assert stamp(bytes(1 << 19) + b"x" + bytes((1 << 19) - 1), 5) != small
+        assert stamp(bytes(place) + b"x" + bytes(2_999_999 - place), 5)["sample"] != plain["sample"]
+    between = stamp(bytes(100_000) + b"x" + bytes(2_899_999), 5)
+    assert between["touched"] != plain["touched"]
+    assert {**between, "touched": ""} == {**plain, "touched": ""}  # nothing else could tell
+    small = stamp(bytes((1 << 20) - 1), 5)
+    assert stamp(bytes((1 << 20) - 1), 5) == small  # all of it is in the sample
+    assert stamp(bytes(1 << 19) + b"x" + bytes((1 << 19) - 2), 5) != small
 
 
 def test_folders_that_will_not_do(shards: Path) -> None:

@@ -6,7 +6,8 @@ before its own. Files are written beside their place, forced to the disk and ren
 there is never half of one; one that is damaged all the same counts as not finished.
 
 A run takes up a journal only if its manifest says the same. Inputs are identified by path, size, time of change and a
-digest of samples; whatever differs is named, and the run refused. One run at a time uses a journal.
+digest of samples, large ones also by when the system last noted any change to them, which nobody can set back; whatever
+differs is named, and the run refused. One run at a time uses a journal.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from dialeval.core.fold import Level
 from dialeval.core.gate import UnfitError
 from dialeval.core.states import check_like, from_bytes, to_bytes
 from dialeval.core.version import __version__
-from dialeval.data.formats.streams import changed_at, size_of, stored
+from dialeval.data.formats.streams import changed_at, size_of, stored, touched_at
 from dialeval.data.shards.chunks import Chunk, FileChunk
 from dialeval.data.shards.sources import Source
 from dialeval.engine.items import ITEM_CLASSES, DiskItems
@@ -215,7 +216,13 @@ def _manifest(job: Job, sources: Sequence[Source], chunks: Sequence[Chunk]) -> d
 
 def stamps(paths: Iterable[str]) -> dict[str, dict[str, Any]]:
     """What distinguishes two contents of a file without reading all of it."""
-    return {path: {"bytes": size_of(path), "changed": changed_at(path), "sample": _sample(path)} for path in paths}
+    return {path: _stamp(path) for path in paths}
+
+
+def _stamp(path: str) -> dict[str, Any]:
+    size = size_of(path)
+    stamp = {"bytes": size, "changed": changed_at(path), "sample": _sample(path)}
+    return stamp if size < _SAMPLES * _SAMPLE_BYTES else {**stamp, "touched": touched_at(path)}
 
 
 def _sample(path: str) -> str:
