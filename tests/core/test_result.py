@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
+import resource
 import shutil
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from threading import Barrier
 
 import numpy as np
 import pytest
@@ -17,7 +23,7 @@ import dialeval
 from dialeval.core.arrays import Floats
 from dialeval.core.errors import DataError
 from dialeval.core.fold import Estimate, Level
-from dialeval.core.result import Result, Run, load
+from dialeval.core.result import Result, Run, check_folder, files_of, load
 from dialeval.core.signature import Signature
 
 
@@ -125,3 +131,77 @@ def test_a_run_saved_without_roles_has_those_of_its_anchors(
     (folder / "run.json").write_text(json.dumps(document))
     roles = {name: result.role for name, result in load(folder).items()}
     assert expected.items() <= roles.items()
+
+
+@contextmanager
+def full_disk(bytes_: int) -> Iterator[None]:
+    """No file can grow beyond some bytes."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (bytes_, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+@pytest.mark.parametrize("bytes_", [0, 100, 20_000])
+def test_a_save_that_fails_leaves_the_old_run(tmp_path: Path, bytes_: int) -> None:
+    old, small = make_run(np.array([1.0])), make_run(np.array([2.0]))
+    folder = old.save(tmp_path / "old")
+    before = sorted(path.name for path in folder.iterdir())
+    many_items, large_manifest = make_run(np.random.default_rng(0).random(10_000)), {"text": "x" * 100_000}
+    for new in (many_items, replace(small, details=large_manifest)):
+        with full_disk(bytes_), pytest.raises(DataError, match="cannot be written"):
+            new.save(folder)
+        assert load(folder) == old
+        assert sorted(path.name for path in folder.iterdir()) == before
+        with full_disk(bytes_), pytest.raises(DataError, match="cannot be written"):
+            new.save(tmp_path / "new")
+        assert list((tmp_path / "new").iterdir()) == []
+
+
+def test_a_run_replaces_all_files_of_the_old_one_and_no_others(tmp_path: Path) -> None:
+    import dialeval
+
+    with_rows = dialeval.evaluate(["one two", "three"], metrics="distinct-1")
+    assert {path.name for path in with_rows.save(tmp_path).iterdir()} == {path.name for path in files_of(tmp_path)}
+    (tmp_path / "notes.txt").write_text("mine")
+    (tmp_path / ".items.parquet.0123456789ab.unfinished").write_text("left by a run that was killed")
+    plain = make_run(np.array([1.0]))
+    assert load(plain.save(tmp_path)) == plain
+    assert {path.name for path in tmp_path.iterdir()} == {"run.json", "items.parquet", "notes.txt"}
+
+
+@pytest.mark.parametrize("name", ["run.json", "items.parquet", "rows.parquet", "contributions.parquet"])
+def test_files_that_are_no_run_are_left_alone(tmp_path: Path, name: str) -> None:
+    for content in (b"[]", b'{"run": 3}', b"", b"PAR1"):
+        (tmp_path / name).write_bytes(content)
+        for refused in (lambda: check_folder(tmp_path), lambda: make_run(np.array([1.0])).save(tmp_path)):
+            with pytest.raises(DataError, match=f"{name}: would be overwritten, but dialeval did not write it"):
+                refused()
+        assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [(name, content)]
+
+
+def test_a_run_does_not_replace_what_it_was_made_of(tmp_path: Path) -> None:
+    run = make_run(np.array([1.0]))
+    run.save(tmp_path)
+    os.link(tmp_path / "items.parquet", tmp_path / "responses.parquet")
+    again = Run({"a": replace(run["a"], source=str(tmp_path / "responses.parquet"))}, "0")
+    with pytest.raises(DataError, match=r"items\.parquet: would be overwritten, but it is an input"):
+        again.save(tmp_path)
+    assert load(tmp_path) == run
+
+
+def test_two_saves_at_a_time_leave_one_whole_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "fsync", lambda _handle: None)  # or it takes long
+    runs = [make_run(np.array([number])) for number in (1.0, 2.0)]
+    for number in range(20):
+        start = Barrier(2)
+
+        def save(run: Run, folder: Path = tmp_path / str(number), start: Barrier = start) -> None:
+            start.wait(60)
+            run.save(folder)
+
+        with ThreadPoolExecutor(2) as pool:
+            list(pool.map(save, runs))
+        assert load(tmp_path / str(number)) in runs

@@ -188,11 +188,11 @@ def test_files_of_others_stay_as_they_are(shards: Path) -> None:
         assert {entry.name: entry.is_file() and entry.read_text() for entry in (shards / name).iterdir()} == before
     scored(shards, resume=shards / "work")
     (shards / "work" / ".nfs0001").write_text("of the file system")
-    (shards / "work" / ".metrics-0.chunk.x_1a").write_text("half")
+    (shards / "work" / ".metrics-0.chunk.0123456789ab.unfinished").write_text("half")
     scored(shards, resume=shards / "work")
     assert {entry.name for entry in (shards / "work").glob(".*")} == {".nfs0001"}
     (shards / "early").mkdir()
-    (shards / "early" / ".manifest.json.abc").write_text("{")  # killed before the manifest was whole
+    (shards / "early" / ".manifest.json.0123456789ab.unfinished").write_text("{")  # by a run that was killed
     scored(shards, resume=shards / "early")
 
 

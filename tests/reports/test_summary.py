@@ -10,6 +10,7 @@ import numpy as np
 
 from dialeval.core.fold import Estimate
 from dialeval.core.result import Result, Run
+from dialeval.core.rowtable import RowTable
 from dialeval.core.signature import Signature
 from dialeval.reports.html import render
 from dialeval.reports.summary import summary
@@ -25,12 +26,12 @@ LOW: Floats = RANDOM.uniform(0.1, 0.3, 80)
 def result(items: Floats, key: str = "bleu-4", signature: str | None = None) -> Result:
     signed = Signature.of(signature or key, n=4)
     made = Estimate(float(items.mean()), float(items.std()), len(items), len(items), items=items, signature=signed)
-    return Result({key: made.with_confidence(1.97)})
+    return Result({key: made.with_confidence(1.97)}, rows=RowTable(np.arange(len(items) + 1)))
 
 
 def cells(run: Run, **options: Any) -> list[tuple[str, str]]:
-    """Class and text of the figures of the first table."""
-    table = summary(run, **options).content.partition("</table>")[0]
+    """Class and text of the figures of the first table of values."""
+    table = summary(run, **options).content.partition('<table class="summary">')[2].partition("</table>")[0]
     found = re.findall(r'<td class="(figure[^"]*)">(.*?)</td>', table)
     return [(kind, re.sub("<[^>]*>", "", text)) for kind, text in found]
 
@@ -54,7 +55,9 @@ def test_where_no_direction_is_known_nothing_is_best() -> None:
     for key in ("length", "unheard-of"):
         run = Run({"base": result(LOW, key), "more": result(LOW + 0.4, key)}, "0")
         assert [kind for kind, _ in cells(run)] == ["figure", "figure"]
-        assert "is better" not in Page(summary(run).content).text
+        text = Page(summary(run).content).text
+        assert "higher is better" not in text
+        assert "lower is better" not in text
 
 
 def test_floors_and_ceilings_are_marked_and_take_no_part() -> None:
@@ -87,4 +90,4 @@ def test_what_was_scored_otherwise_is_not_compared_and_the_page_says_why() -> No
 def test_without_comparison_there_are_no_marks() -> None:
     run = Run({"base": result(LOW), "more": result(LOW + 0.4)}, "0")
     assert not [text for _, text in cells(run, compared=False) if "*" in text]
-    assert "Differences" not in Page(render(run, interactive=False, compared=False)).text
+    assert "Differences" not in Page(render(run, compared=False)).text

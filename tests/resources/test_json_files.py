@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from dialeval.core.errors import DataError
-from dialeval.resources.json_files import read_json, write_json
+from dialeval.resources.json_files import json_bytes, read_json
 
 
 def test_what_is_wrong_names_the_file_and_the_line(tmp_path: Path) -> None:
@@ -15,6 +15,6 @@ def test_what_is_wrong_names_the_file_and_the_line(tmp_path: Path) -> None:
     file.write_text('{"a": 1,\n]')
     with pytest.raises(DataError, match=r"x\.json:2: not JSON .*; get it"):
         read_json(file, "get it")
-    write_json(tmp_path / "new" / "y.json", {"a": [1, None]})
-    assert read_json(tmp_path / "new" / "y.json", "get it") == {"a": [1, None]}
-    assert (tmp_path / "new" / "y.json").read_text().endswith("}\n")
+    file.write_bytes(json_bytes({"a": [1, None]}))
+    assert read_json(file, "get it") == {"a": [1, None]}
+    assert file.read_text().endswith("}\n")

@@ -30,6 +30,9 @@ from dialeval.core.arrays import Floats
 POWER = 0.8
 """The power that the least difference and the number of dialogues are given for."""
 
+_HOPELESS = 1e6
+"""A difference so many times smaller than what the data can show is none that anybody could collect data for."""
+
 _ROUNDING = 1e-11
 """Differences that are equal but for rounding count as equal, relative to the values that they are made of."""
 
@@ -80,6 +83,6 @@ def least_difference(error: float, alpha: float, power: float = POWER) -> float:
 
 def needed_clusters(clusters: int, least: float, difference: float) -> int | None:
     """How many clusters it would take to find a smaller or larger difference with the same power."""
-    if not difference or math.isnan(least):
+    if not difference or math.isnan(least) or least / abs(difference) > _HOPELESS:
         return None
     return max(2, math.ceil(clusters * (least / difference) ** 2))

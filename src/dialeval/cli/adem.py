@@ -8,7 +8,16 @@ from typing import Any
 import click
 
 from dialeval.cli import options
-from dialeval.cli.output import command_line, json_bytes, print_run, print_tables, print_warnings, save_run, say
+from dialeval.cli.output import (
+    check_places,
+    command_line,
+    json_bytes,
+    print_run,
+    print_tables,
+    print_warnings,
+    save_run,
+    say,
+)
 from dialeval.cli.progress import metered
 
 _DEVICE = options.choice(
@@ -51,6 +60,7 @@ def score(
     from dialeval.engine.evaluate import evaluate
     from dialeval.metrics.learned.judge import LazyJudge
 
+    check_places(output, inputs["responses"], inputs["references"], inputs["contexts"])
     lazy = LazyJudge(judge, encoder, device) if judge or encoder or device != "cpu" else None
     with metered() as meter:
         run = evaluate(**inputs, metrics="adem", judge=lazy, progress=meter.run)
@@ -95,10 +105,10 @@ def train(
     and `context`, `reference` or both. The table that is printed stands in the card as well.
     """
     from dialeval.analysis.judges import make_judge
-    from dialeval.core.files import check_writable
+    from dialeval.metrics.learned.weights import check_folder
     from dialeval.reports.judge_card import NOT_VALIDATED, JudgeCard, weaknesses
 
-    check_writable(output)
+    check_folder(output, ratings, more, tests)
     command = command_line(short_paths=True)  # cards travel
     with metered() as meter:
         made = make_judge([*ratings, *more], tests, progress=meter.steps, command=command, **settings)

@@ -10,7 +10,17 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dialeval.cli import options
-from dialeval.cli.output import exit_status, json_bytes, print_run, printing_all_faults, save_run, say, show, write
+from dialeval.cli.output import (
+    check_places,
+    exit_status,
+    json_bytes,
+    print_run,
+    printing_all_faults,
+    save_run,
+    say,
+    show,
+    write,
+)
 from dialeval.cli.progress import metered
 
 if TYPE_CHECKING:
@@ -96,13 +106,14 @@ def multiwoz(
 
     if not any(settings[name] for name in ("bleu", "success", "richness", "dst")):
         settings |= {"bleu": True, "success": True, "richness": True}
+    check_places(save, predictions, files=(output, dialogues))
     evaluator = _evaluator(predictions, settings)
     if failures:
         _print_failures(evaluator, predictions, format_)
         return 0
     read = evaluator.read(predictions)
     with metered() as meter:
-        run = evaluator.run(read, t=t, confidence=confidence, progress=meter.run)
+        run = evaluator.run(read, t=t, confidence=confidence, intervals=intervals.kind, progress=meter.run)
     run = intervals.added_to(run, confidence)
     if output is not None:
         outputs = {system: original_output(result, evaluator.choices) for system, result in run.items()}

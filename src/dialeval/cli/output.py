@@ -22,6 +22,8 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 MOST_FAULTS = 200
 """A command whose faults `dialeval validate` does not list prints so many of them at most."""
+_MOST_SKIPPED = 3
+"""Metrics that lack one thing are named up to this number."""
 
 
 def say(line: str) -> None:
@@ -30,10 +32,15 @@ def say(line: str) -> None:
 
 
 def print_run(run: Run, format_: str) -> None:
-    """Print a run, what was skipped, and its warnings."""
+    """Print a run, what was skipped, and its warnings; before a table of several systems, which one is better."""
     from dialeval.reports import anchors, tables
 
-    print_as(format_, tables, run)
+    if format_ == "table":
+        from dialeval.reports.verdict import compared
+
+        show(tables.table(run, compared(run)))
+    else:
+        print_as(format_, tables, run)
     if format_ in ("table", *anchors.FORMATS) and anchors.lines_of(run):
         print_as(format_, anchors, run)
     if format_ == "metrics-txt" and (other := [key for key in run.keys_in_order if key not in tables.METRICS_TXT]):
@@ -43,9 +50,14 @@ def print_run(run: Run, format_: str) -> None:
 
 
 def print_skipped(skipped: Mapping[str, str]) -> None:
-    """Say which metrics were skipped, and why."""
-    for key, reason in skipped.items():
-        say(f"skipped {key}: {reason}")
+    """Say which metrics were skipped: a line for each thing that they lack."""
+    lacking: dict[str, list[str]] = {}
+    for key, reasons in skipped.items():
+        for reason in reasons.split("; "):
+            lacking.setdefault(reason, []).append(key)
+    for reason, keys in lacking.items():
+        more = f" and {len(keys) - _MOST_SKIPPED} more" if len(keys) > _MOST_SKIPPED else ""
+        say(f"skipped {', '.join(keys[:_MOST_SKIPPED])}{more}: {reason}")
 
 
 def print_warnings(warnings: Iterable[str]) -> None:
@@ -97,6 +109,18 @@ def write(path: Path, content: bytes, what: str = "written to") -> None:
     say(f"{what} {path}")
 
 
+def check_places(folder: Path | None, *inputs: Any, files: Iterable[Path | None] = ()) -> None:
+    """DataError where a run or files that a command will write would replace its inputs; called before any work."""
+    from dialeval.core.files import check_file
+
+    if folder is not None:
+        from dialeval.core.result import check_folder
+
+        check_folder(folder, *inputs)
+    for file in files:
+        check_file(file, *inputs)
+
+
 def json_bytes(document: Any) -> bytes:
     """JSON as commands print and write it."""
     import orjson
@@ -107,7 +131,12 @@ def json_bytes(document: Any) -> bytes:
 def save_run(run: Run, folder: Path) -> None:
     """Save a run in a folder with the command that made it, and say so."""
     replace(run, details={**run.details, "command": command_line()}).save(folder)
-    say(f"saved in {folder}")
+    say_saved(folder)
+
+
+def say_saved(folder: Path) -> None:
+    """Say where a run was saved, and what to do with it."""
+    say(f"saved in {folder}; see it row by row: dialeval report {shlex.quote(str(folder))}")
 
 
 def command_line(short_paths: bool = False) -> str:

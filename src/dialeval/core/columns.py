@@ -1,6 +1,6 @@
 """Columns: texts, tokens and numbers of many rows as flat arrays.
 
-- `TextColumn`: UTF-8 bytes with a start and an end per row. A memory-mapped file of lines and the buffers of an Arrow
+- `TextColumn`: UTF-8 bytes with a start and an end per row. The bytes of a file of lines and the buffers of an Arrow
   string array are both such a column without being copied.
 - `RaggedColumn`: any number of texts per row (references, turns of a context).
 - `SharedColumn`: the same where rows share texts (a turn of a chat is in the context of every response after it).

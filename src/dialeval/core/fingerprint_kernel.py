@@ -7,7 +7,9 @@ row of several texts is a symbol of its own. So no two columns have the same sym
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, uint64
+from numba import uint64
+
+from dialeval.core.cached_kernel import njit
 
 PRIME = (1 << 61) - 1
 FIRST_BASE = 0x12D687E5A3B9F04C

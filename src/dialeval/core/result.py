@@ -4,7 +4,9 @@
 folder: `run.json` (every figure, signature, skipped metric and warning; what `-f json` prints), `items.parquet` (one
 row per turn or dialogue of each system, one column per key), `rows.parquet` (what those rows are: dialogue, turn,
 texts) and `contributions.parquet` (what each row adds to corpus values, for resampling). Loading gives an equal run
-back. `run.json` holds the digests of the other files, so that files of two different runs are not taken for one.
+back. `run.json` holds the digests of the other files, so that files of two different runs are not taken for one; they
+are written by `core.files.replacing_together`. Other files in the folder are left alone, and `check_folder` says before
+a long evaluation whether one of them is in the way.
 """
 
 from __future__ import annotations
@@ -23,11 +25,11 @@ import numpy as np
 from dialeval.core.arrays import Floats
 from dialeval.core.contributions import Contributions, from_arrow, to_arrow
 from dialeval.core.errors import DataError, Fault
-from dialeval.core.files import replacing, write_bytes
-from dialeval.core.fold import Estimate, Level, Resampling
+from dialeval.core.files import check_files, place_of, reading_together, replacing_together
+from dialeval.core.fold import Analytic, Estimate, Level, Resampling
 from dialeval.core.itemfile import Blocks, items_of, write_items
 from dialeval.core.jsondata import dump, null_for_nan
-from dialeval.core.rowtable import RowTable
+from dialeval.core.rowtable import RowTable, write_places
 from dialeval.core.signature import Signature
 
 if TYPE_CHECKING:
@@ -37,8 +39,9 @@ RUN_FILE = "run.json"
 ITEMS_FILE = "items.parquet"
 ROWS_FILE = "rows.parquet"
 CONTRIBUTIONS_FILE = "contributions.parquet"
+_FILES = (RUN_FILE, ITEMS_FILE, ROWS_FILE, CONTRIBUTIONS_FILE)
 _OWN_FIELDS = frozenset({"dialeval", "systems", "warnings", "format", "items", "rows", "contributions", "statistics"})
-_HASHED_BYTES = 1 << 20
+_FILE_FIELDS = ("items", "rows", "contributions", "statistics")
 FORMAT = 1
 """Version of the saved layout; a run of a later layout is refused with a clear message."""
 
@@ -134,30 +137,78 @@ class Run(Mapping[str, Result]):
         }
         return {"dialeval": self.version, "systems": systems, "warnings": list(self.warnings), **self.details}
 
-    def save(self, folder: str | os.PathLike[str], blocks: Iterable[Blocks] | None = None) -> Path:
+    def save(
+        self,
+        folder: str | os.PathLike[str],
+        blocks: Iterable[Blocks] | None = None,
+        places: Iterable[tuple[str, RowTable]] | None = None,
+    ) -> Path:
         """Write the run into a folder (made if it is not there) and return the folder.
 
-        `blocks`: the items of a streamed run, which are not in its estimates, by system and level.
+        A run that was saved there before is replaced; it stays if this one cannot be saved. `blocks`: the items of a
+        streamed run, which are not in its estimates, by system and level. `places`: what its rows are, part by part.
         """
         folder = Path(folder)
+        check_folder(folder, tuple(result.source for result in self.values()))
         keys = _keys_with_items(self) if blocks is None else self.keys_in_order
-        files = {"items": _write(folder / ITEMS_FILE, partial(write_items, keys=keys, blocks=blocks or _blocks(self)))}
         rows = [result.rows.to_arrow(name) for name, result in self.items() if result.rows is not None]
-        if rows:
-            files["rows"] = _write(folder / ROWS_FILE, partial(_write_tables, rows))
         contributions = [to_arrow(result.contributions, name) for name, result in self.items() if result.contributions]
+        writers: dict[str, tuple[str, Callable[[Path], None]]] = {
+            "items": (ITEMS_FILE, partial(write_items, keys=keys, blocks=blocks or _blocks(self)))
+        }
+        if rows:
+            writers["rows"] = ROWS_FILE, partial(_write_tables, rows)
+        elif places is not None:
+            writers["rows"] = ROWS_FILE, partial(write_places, parts=places)
         if contributions:
-            files["contributions"] = _write(folder / CONTRIBUTIONS_FILE, partial(_write_tables, contributions))
-        write_bytes(folder / RUN_FILE, dump({**self.to_dict(), "format": FORMAT, **files}))
+            writers["contributions"] = CONTRIBUTIONS_FILE, partial(_write_tables, contributions)
+        with replacing_together(folder, RUN_FILE) as files:
+            files.removed |= _own_files(folder)
+            written = {
+                what: {"file": name, "sha256": files.write(name, write)} for what, (name, write) in writers.items()
+            }
+            files.write_bytes(RUN_FILE, dump({**self.to_dict(), "format": FORMAT, **written}))
         return folder
+
+
+def check_folder(folder: str | os.PathLike[str], *inputs: Any) -> None:
+    """DataError unless a run may be saved in a folder; ask it before a long evaluation.
+
+    `inputs`: what the run is made of, see `core.files.refuse_inputs`. A saved run may be replaced, other files not.
+    """
+    check_files(folder, _FILES, _own_files, *inputs)
+
+
+def files_of(*runs: str | os.PathLike[str]) -> tuple[Path, ...]:
+    """The files that saved runs may consist of, by their folders or `run.json` files."""
+    folders = [path if path.is_dir() else path.parent for path in map(Path, runs)]
+    return tuple(folder / name for folder in folders for name in _FILES)
+
+
+def _own_files(folder: Path) -> set[str]:
+    """The files of the run that is saved in a folder; none if there is no run."""
+    import orjson
+
+    try:
+        document = orjson.loads((folder / RUN_FILE).read_bytes())
+        if not isinstance(document["dialeval"], str):
+            return set()
+        entries = [document[what] for what in _FILE_FIELDS if what in document]
+        return {RUN_FILE, *(entry["file"] for entry in entries)} & set(_FILES)
+    except (OSError, orjson.JSONDecodeError, KeyError, TypeError):
+        return set()
 
 
 def load(path: str | os.PathLike[str]) -> Run:
     """The run saved in a folder (or beside the given run.json)."""
-    import orjson
-
     path = Path(path)
     file = path / RUN_FILE if path.is_dir() else path
+    return reading_together(file, lambda: _load(file))
+
+
+def _load(file: Path) -> Run:
+    import orjson
+
     try:
         document = orjson.loads(file.read_bytes())
         return _run_of_document(document, file)
@@ -220,17 +271,6 @@ def _blocks(run: Run) -> Iterator[tuple[str, Level, list[dict[str, Floats]]]]:
                 yield system, level, [here]
 
 
-def _write(target: Path, write: Callable[[Path], None]) -> dict[str, str]:
-    """Write a file by a function; its name and digest, as `run.json` holds them."""
-    sha = hashlib.sha256()
-    with replacing(target) as beside:
-        write(beside)
-        with beside.open("rb") as file:
-            while chunk := file.read(_HASHED_BYTES):
-                sha.update(chunk)
-    return {"file": target.name, "sha256": sha.hexdigest()}
-
-
 def _write_tables(tables: list[pa.Table], target: Path) -> None:
     """Write tables one below the other, with null where one lacks a column of another."""
     import pyarrow as pa
@@ -243,7 +283,7 @@ def _read_table(written: Mapping[str, str], run_file: Path) -> pa.Table:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    file = run_file.parent / written["file"]
+    file = place_of(run_file.parent / written["file"], written["sha256"])
     content = file.read_bytes()
     if hashlib.sha256(content).hexdigest() != written["sha256"]:
         raise DataError(Fault(str(file), None, f"does not belong to {run_file.name}", "save the run again"))
@@ -262,7 +302,7 @@ def _estimate_to_dict(estimate: Estimate) -> dict[str, Any]:
         "std": estimate.std,
         "confidence": estimate.confidence,
         "interval": estimate.interval,
-        "interval_by": None if estimate.resampling is None else asdict(estimate.resampling),
+        "interval_by": None if estimate.interval_by is None else asdict(estimate.interval_by),
         "rows": estimate.rows,
         "scored": estimate.scored,
         "of": "corpus" if estimate.corpus else "rows",
@@ -282,8 +322,16 @@ def _estimate_of_dict(entry: Mapping[str, Any]) -> Estimate:
         interval=None if entry["interval"] is None else (_float(entry["interval"][0]), _float(entry["interval"][1])),
         level=Level(entry["level"]),
         signature=None if entry["signature"] is None else Signature.parse(entry["signature"]),
-        resampling=None if entry.get("interval_by") is None else Resampling(**entry["interval_by"]),
+        **_interval_by(entry),
     )
+
+
+def _interval_by(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """How an interval was found; a run saved before that was always said has mean -+ confidence over rows."""
+    how = entry.get("interval_by")
+    if how is not None:
+        return {"resampling": Resampling(**how)} if "resamples" in how else {"analytic": Analytic(**how)}
+    return {} if entry["interval"] is None else {"analytic": Analytic("rows", None, "rows", entry["scored"], None)}
 
 
 def _same_estimate(left: Estimate, right: Estimate) -> bool:

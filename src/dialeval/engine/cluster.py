@@ -259,8 +259,9 @@ def _joined_items(several: Sequence[ChunkItems]) -> ChunkItems:
     joined: dict[System, SystemItems] = {}
     for items in several:
         for system, each in items.systems.items():
+            own = joined.setdefault(system, SystemItems({}, places=each.places))
             for level, columns in each.values.items():
-                joined.setdefault(system, SystemItems({})).values.setdefault(level, {}).update(columns)
+                own.values.setdefault(level, {}).update(columns)
     return ChunkItems(joined)
 
 

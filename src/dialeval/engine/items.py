@@ -14,12 +14,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+import numpy as np
+
 from dialeval.core.arrays import Floats, release, unscored
 from dialeval.core.contributions import ContributionCollector, Contributions
 from dialeval.core.fold import Level
+from dialeval.core.rowtable import RowTable
 from dialeval.core.states import from_bytes, to_bytes
 from dialeval.data.shards.chunks import Chunk, MemoryChunk
 from dialeval.engine.job import ChunkItems, Stage, System, SystemItems, SystemStates
+
+ITEM_CLASSES = SystemItems({}, places=RowTable(np.zeros(1, np.int64)))
+"""An object of every class that items on disk are made of."""
 
 
 class ItemStore:
@@ -120,4 +126,4 @@ class DiskItems(ItemStore):
 
     def items(self, number: int) -> Iterator[Mapping[System, SystemItems]]:
         for file in (*map(Path, self._parts[number]), self._folder / f"{number}"):
-            yield from_bytes(file.read_bytes(), SystemItems({}))
+            yield from_bytes(file.read_bytes(), ITEM_CLASSES)

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -22,20 +21,18 @@ from pathlib import Path
 from typing import Any
 
 from dialeval.core.errors import DataError, Fault, SettingError
-from dialeval.core.files import replacing, write_bytes
+from dialeval.core.files import is_unfinished, replacing, sweep, write_bytes
 from dialeval.core.fingerprint import Fingerprint
 from dialeval.core.states import DamagedStateError, from_bytes, to_bytes
 from dialeval.core.version import __version__
 from dialeval.data.formats.streams import changed_at, size_of, stored
 from dialeval.data.shards.chunks import Chunk, FileChunk
 from dialeval.data.shards.sources import Source
-from dialeval.engine.items import DiskItems
+from dialeval.engine.items import ITEM_CLASSES, DiskItems
 from dialeval.engine.job import ChunkItems, Job, Stage, System, SystemItems, SystemState, SystemStates
 
 MANIFEST = "manifest.json"
 LOCK = "lock"
-_HALF_WRITTEN = re.compile(r"\.(manifest\.json|[a-z]+-\d+(\.\d+)?\.chunk)\.\w+")
-"""What `core.files.replacing` calls a file of ours until it is whole."""
 
 _STAGES: tuple[Stage, Stage] = ("facts", "metrics")
 _SAMPLES = 16
@@ -71,9 +68,7 @@ class Journal(DiskItems):
                 _refuse_changes(_read_manifest(file), orjson.loads(orjson.dumps(manifest)), path)
             else:
                 write_bytes(file, orjson.dumps(manifest, option=orjson.OPT_INDENT_2))
-            for entry in path.iterdir():
-                if _HALF_WRITTEN.fullmatch(entry.name):  # by a run that was killed
-                    entry.unlink()
+            sweep(path)
             yield cls(path, job, Path(spool))
 
     def finished(self, stage: Stage) -> set[int]:
@@ -125,8 +120,6 @@ def _write(target: Path, content: bytes) -> None:
     with replacing(target) as beside, beside.open("wb") as file:
         file.write(hashlib.sha256(content).digest())
         file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
 
 
 def _content(file: Path) -> bytes | None:
@@ -142,7 +135,7 @@ def _content(file: Path) -> bytes | None:
 def _one_of_each_class(job: Job, stage: Stage) -> tuple[SystemState, SystemItems, Fingerprint]:
     """Objects of all classes that may occur in the result of a chunk."""
     folds = [fold for source in range(len(job.plans)) for fold in job.folds(stage, source)]
-    return SystemState(0, tuple(fold.empty() for fold in folds)), SystemItems({}), Fingerprint()
+    return SystemState(0, tuple(fold.empty() for fold in folds)), ITEM_CLASSES, Fingerprint()
 
 
 def _manifest(job: Job, sources: Sequence[Source], chunks: Sequence[Chunk]) -> dict[str, Any]:
@@ -232,7 +225,7 @@ def _refuse_strangers(folder: Path, manifest: Path) -> None:
     """SettingError where a folder is somebody else's; nothing has been written to it by then."""
     if manifest.exists():
         _read_manifest(manifest)
-    elif any(entry.name != LOCK and not _HALF_WRITTEN.fullmatch(entry.name) for entry in folder.iterdir()):
+    elif any(entry.name != LOCK and not is_unfinished(entry.name) for entry in folder.iterdir()):
         raise SettingError(f"{folder} holds other files; give --resume a folder of its own")
 
 

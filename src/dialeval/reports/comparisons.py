@@ -20,6 +20,7 @@ from dialeval.reports import formats
 from dialeval.reports.figures import MISSING, plain, shorten, show, show_fixed, show_interval, show_signed
 from dialeval.reports.formats import LaidOut, Table
 from dialeval.reports.tables import significant_decimals
+from dialeval.reports.verdict import mark_of, verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -126,9 +127,10 @@ def best_of(means: Mapping[str, float], better: Better | None) -> list[str]:
 
 
 def _laid_out(comparison: Comparison, width: int) -> Iterator[RenderableType]:
-    """A table for each system, and what the columns mean."""
+    """The verdict, a table for each system, and what the columns mean."""
     from rich.text import Text
 
+    yield from formats.paragraphs(verdict(comparison))
     for system in comparison.systems:
         head, rows = _table(comparison, system)
         names, *columns = zip(head, *rows, strict=True)
@@ -152,7 +154,7 @@ def _cells(row: Difference, comparison: Comparison) -> list[str]:
         shorten(plain(row.key)),
         show(row.baseline_mean),
         show(row.mean) + scored,
-        f"{show_signed(row.difference)}{mark(row, comparison.settings.alpha)}{interval}",
+        f"{show_signed(row.difference)}{mark(row, comparison.settings.alpha)}{interval} {mark_of(row)}".strip(),
         show_fixed(row.p, 4),
         show_fixed(row.adjusted_p, 4),
         show(row.effect, 2) if abs(row.effect) >= 0.005 or math.isnan(row.effect) else "0.00",

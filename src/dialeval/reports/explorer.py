@@ -21,6 +21,7 @@ from dialeval.core.rowtable import NO_TURN, RowTable
 from dialeval.reports import markup
 from dialeval.reports.figures import plain
 from dialeval.reports.markup import Section
+from dialeval.reports.tables import better_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -91,7 +92,9 @@ def _group(systems: Mapping[str, Result], texts: dict[str, int]) -> dict[str, An
         "context": _texts_of(rows, "context", shown, texts),
         "reference": _texts_of(rows, "reference", shown, texts),
         "responses": [_responses(result.rows, shown, texts) for result in systems.values()],
-        "keys": [{"name": plain(key), "level": level.value} for key, level in columns],
+        "keys": [
+            {"name": plain(key), "level": level.value, "better": better_of(systems, key)} for key, level in columns
+        ],
         "scores": [
             [_figures(by_system.get(name), places[level]) for name in systems]
             for (_, level), by_system in columns.items()

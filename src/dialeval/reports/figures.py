@@ -10,14 +10,22 @@ import math
 import re
 from typing import TYPE_CHECKING
 
+from dialeval.core.fold import Analytic
+
 if TYPE_CHECKING:
-    from dialeval.core.fold import Estimate
+    from collections.abc import Iterable
+
+    from dialeval.core.fold import Estimate, Resampling
 
 DECIMALS = 4
 MISSING = "–"
+BETTER, WORSE, DIFFERENT = "▲", "▼", "◆"
+"""Marks of figures that differ significantly from the baseline's."""
 
 SMALLEST, LARGEST = 5e-4, 1e7
 """Outside of these, four decimals would hide the figure or drown it."""
+
+_METHODS = {"student": "Student", "wilson": "Wilson", "percentile": "percentile", "bca": "BCa"}
 
 NAME_WIDTH = 36
 """A longer name is shortened in its middle, because the names of one experiment differ at their ends."""
@@ -36,22 +44,53 @@ def show(number: float, decimals: int = DECIMALS) -> str:
 
 
 def show_spread(estimate: Estimate, decimals: int = DECIMALS) -> str:
-    """The interval of an estimate: `±0.0102`, or `[0.11, 0.15]` where it is not centred; empty if there is none."""
+    """The interval of an estimate, `[0.1100, 0.1500]`; empty if there is none."""
     if estimate.interval is None or not math.isfinite(estimate.mean):
         return ""
-    low, high = estimate.interval
-    half = (high - low) / 2
-    if not math.isclose(low + half, estimate.mean, abs_tol=1e-9 * (1 + abs(estimate.mean))):
-        return show_interval(estimate.interval, decimals)
-    # Beside an ordinary mean a tiny half-width is rounding noise: an exponent would only draw the eye to it.
-    tiny = half < SMALLEST <= abs(estimate.mean)
-    return f"±{half:.{decimals}f}" if tiny else f"±{show(half, decimals)}"
+    return show_interval(estimate.interval, decimals)
+
+
+def interval_words(estimates: Iterable[Estimate]) -> str:
+    """Which intervals some estimates have: `95% over dialogues (Student, Wilson)`; empty if they have none."""
+    kinds: dict[str, dict[str, None]] = {}
+    for estimate in estimates:
+        if estimate.interval is not None and estimate.interval_by is not None:
+            what, how = _in_words(estimate.interval_by)
+            kinds.setdefault(what, {})[how] = None
+    return "; ".join(f"{what} ({', '.join(how)})" for what, how in kinds.items())
+
+
+def _in_words(how: Analytic | Resampling) -> tuple[str, str]:
+    """What an interval is over, and by which method."""
+    level = "" if how.level is None else f"{100 * how.level:g}% "
+    if not isinstance(how, Analytic):
+        return f"{level}by {how.resamples:,} resamples of dialogues, or of rows that stand alone", _METHODS[how.method]
+    if how.method == "rows":
+        factor = f"{how.t:g}" if how.level is None and how.t is not None else "t"
+        return f"{level}over rows", f"mean ± {factor} · std / √n"
+    return f"{level}over {how.over}", _METHODS[how.method]
 
 
 def show_interval(interval: tuple[float, float], decimals: int = DECIMALS) -> str:
     """`[0.1100, 0.1500]`."""
     low, high = interval
     return f"[{show(low, decimals)}, {show(high, decimals)}]"
+
+
+def supported_decimals(interval: tuple[float, float] | None) -> int | None:
+    """The decimals of the first two digits of an interval's half-width, at most four; None if it has no width."""
+    half = 0.0 if interval is None else (interval[1] - interval[0]) / 2
+    if not (math.isfinite(half) and half > 0):
+        return None
+    return min(DECIMALS, max(0, 1 - math.floor(math.log10(half))))
+
+
+def show_rounded(number: float, interval: tuple[float, float] | None, signed: bool = False) -> str:
+    """A figure with its interval, `0.242 [0.205, 0.283]`, to the decimals that the interval supports."""
+    supported = supported_decimals(interval)
+    decimals = DECIMALS if supported is None else supported
+    sign = "+" if signed and number > 0 else ""
+    return f"{sign}{show(number, decimals)}" + (f" {show_interval(interval, decimals)}" if interval else "")
 
 
 def show_signed(number: float) -> str:

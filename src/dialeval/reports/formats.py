@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dialeval.core import jsondata
-from dialeval.reports.figures import plain
+from dialeval.reports.figures import BETTER, WORSE, plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 GAP = 3
 """Blanks between two columns in the terminal."""
+
+_COLOURS = {BETTER: "green", WORSE: "red"}
 
 
 class Table(NamedTuple):
@@ -102,9 +104,13 @@ def rich_table(columns: Iterable[Sequence[str]]) -> RichTable:
     drawn = RichTable(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1))
     for head in heads:
         drawn.add_column(Text(head), overflow="fold")
-    for cells in lines:
-        drawn.add_row(*map(Text, cells))
+    for name, *figures in lines:
+        drawn.add_row(Text(name), *(Text(cell, style=_colour(cell)) for cell in figures))
     return drawn
+
+
+def _colour(cell: str) -> str:
+    return next((colour for mark, colour in _COLOURS.items() if mark in cell), "")
 
 
 @dataclass(frozen=True)
@@ -115,6 +121,22 @@ class LaidOut:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         yield from self.parts(options.max_width)
+
+
+def paragraphs(sentences: Iterable[str]) -> Iterator[RenderableType]:
+    """Texts for a rich console, an empty line behind each."""
+    from rich.text import Text
+
+    for sentence in sentences:
+        yield Text(sentence)
+        yield Text()
+
+
+def needed_width(names: Sequence[str], columns: Sequence[Sequence[str]]) -> int:
+    """How wide a console must be for one table to hold all columns beside their names."""
+    from rich.cells import cell_len
+
+    return sum(max(map(cell_len, column)) + GAP for column in columns) + max(map(cell_len, names))
 
 
 def fitting_tables(names: Sequence[str], columns: Sequence[Sequence[str]], width: int) -> Iterator[RichTable]:

@@ -14,9 +14,7 @@ from pathlib import Path
 
 from dialeval.analysis.judge_validation import Agreed, Validation
 from dialeval.analysis.judges import MadeJudge
-from dialeval.core.files import write_bytes
 from dialeval.metrics.learned.attack import ATTACKS, Attack
-from dialeval.metrics.learned.weights import CARD_FILE
 
 Rows = list[list[str]]
 
@@ -51,9 +49,7 @@ class JudgeCard:
 
     def save(self, folder: str | os.PathLike[str]) -> Path:
         """Write `judge.safetensors`, `judge.json` and the card."""
-        path = self.judge.save(folder)
-        write_bytes(path / CARD_FILE, self.text().encode())
-        return path
+        return self.judge.save(folder, self.text())
 
     def tables(self) -> list[tuple[str, Rows]]:
         """What the training command prints."""

@@ -18,6 +18,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
@@ -89,7 +90,7 @@ def _unknown(name: str) -> str:
 
 def _from_file(path: Path, name: str) -> Embeddings:
     try:
-        return stored(name, *_reader(path))
+        return stored(name, *_reader(path), remake=partial(_from_file, path, name))
     except PermissionError as error:
         raise DataError(Fault(str(path), None, "must not be read", "give yourself the right to read it")) from error
 

@@ -1,4 +1,4 @@
-"""JSON files: read with faults that name the file, and written whole."""
+"""JSON files: read with faults that name the file, and written for people."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 from dialeval.core.errors import DataError, Fault
-from dialeval.core.files import write_bytes
 
 
 def read_json(path: Path, remedy: str) -> Any:
@@ -27,8 +26,8 @@ def parse_json(content: bytes, where: str, remedy: str) -> Any:
         raise DataError(Fault(where, error.lineno, f"not JSON ({error.msg})", remedy)) from None
 
 
-def write_json(path: Path, document: object) -> None:
-    """Write a document, indented for people; its folder is made if it is not there."""
+def json_bytes(document: object) -> bytes:
+    """A document as it is written to a file, indented for people."""
     import orjson
 
-    write_bytes(path, orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
+    return orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)

@@ -291,7 +291,7 @@ def _write_manifest(source: PackSource, folder: Path, origin: str, download_sha2
             for file in files
         },
     }
-    (folder / _MANIFEST).write_text(json.dumps(facts, indent=2) + "\n", "utf-8")
+    (folder / _MANIFEST).write_text(json.dumps(facts, indent=2) + "\n", "utf-8")  # in a folder that `building` renames
 
 
 def _read(folder: Path) -> Pack | None:

@@ -10,16 +10,19 @@ from __future__ import annotations
 import glob
 import gzip
 import os
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, cast
 from urllib.parse import unquote, urlsplit
 
 from dialeval.core.errors import DataError, Fault, SettingError
-from dialeval.data.formats.opening import BROKEN_PACKING, not_whole, packing_of, unreadable
+from dialeval.data.formats.opening import BROKEN_PACKING, not_whole, packing_of, unreadable, version
 
 _CHUNK = 1 << 20
+_VERSION_FACTS = ("size", "ETag", "etag", "generation", "LastModified", "last_modified", "updated", "mtime", "created")
+"""What storages say of a file that changes with its content, and by nothing else: not when it was last read."""
+
 _WILDCARDS = frozenset("*?[")
 
 
@@ -67,6 +70,22 @@ def changed_at(path: str) -> str:
             system, inside = _storage(path)
             return str(system.ukey(inside))
         return str(Path(local_path(path)).stat().st_mtime_ns)
+
+
+def version_of(path: str) -> Hashable:
+    """What differs between two contents of a file, as it is now; on this machine and not for others to compare."""
+    with _faults_named(path):
+        if is_remote(path):
+            system, inside = _storage(path)
+            system.invalidate_cache()  # else it answers what it knew before
+            facts = system.info(inside)
+            return tuple(str(facts.get(name)) for name in _VERSION_FACTS)
+        # Opened, since a shared disk may answer from memory otherwise; without waiting for the other end of a pipe.
+        file = os.open(local_path(path), os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+        try:
+            return version(os.fstat(file))
+        finally:
+            os.close(file)
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import IO, TYPE_CHECKING, Literal, TypeAlias
+from typing import IO, TYPE_CHECKING, ClassVar, Literal, TypeAlias
 
 import numpy as np
 
@@ -65,6 +65,11 @@ class FileChunk:
     """Its bytes: its share of the work."""
     beside: tuple[tuple[Need, tuple[Span, ...]], ...] = ()
 
+    @property
+    def paths(self) -> list[str]:
+        """The files that it is read from."""
+        return [self.span.path, *(span.path for _, spans in self.beside for span in spans)]
+
     def __str__(self) -> str:
         unit = "row groups" if self.kind == "groups" else "bytes"
         place = "" if self.kind == "whole" else f" ({unit} {self.span.start} to {self.span.stop})"
@@ -82,6 +87,7 @@ class MemoryChunk:
     """Rows and dialogues of the system that come before."""
     only: bool
     """Whether it is all rows of its source."""
+    paths: ClassVar[tuple[str, ...]] = ()
 
     @property
     def size(self) -> int:
@@ -117,8 +123,7 @@ def _memory_chunks(source: int, rows: Rows, batch_rows: int) -> list[MemoryChunk
 
 def _cut_shard(shard: Shard, size: int, most: int) -> Iterable[FileChunk]:
     path, kind = shard.path, format_of(shard.path)
-    files = [path, *(file for _, files in shard.beside for file in files)]
-    if any(packing_of(file) for file in files):
+    if any(packing_of(file) for file in shard.paths):
         return [_whole(shard, size)]
     if kind == "parquet":
         return _row_groups(path, most)
@@ -126,7 +131,7 @@ def _cut_shard(shard: Shard, size: int, most: int) -> Iterable[FileChunk]:
         edges = [*range(0, size - most // 2, most), size]
         spans = [Span(path, start, stop) for start, stop in pairwise(edges)]
         return [FileChunk(0, "", "rows", span, span.stop - span.start) for span in spans]
-    if kind == LINES and size > most and not any(map(is_remote, files)):
+    if kind == LINES and size > most and not any(map(is_remote, shard.paths)):
         return _line_chunks(shard, most)
     return [_whole(shard, size)]
 

@@ -37,6 +37,11 @@ class Shard:
     path: str
     beside: tuple[tuple[Need, tuple[str, ...]], ...] = ()
 
+    @property
+    def paths(self) -> list[str]:
+        """All its files."""
+        return [self.path, *(file for _, files in self.beside for file in files)]
+
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Source:

@@ -8,7 +8,8 @@ same way for the same text, so that results do not depend on batches or threads.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from dialeval.core.cached_kernel import njit
 
 _FREE_ORDER = {"reassoc", "contract"}
 """Lets a sum of products use vector instructions; nothing else of IEEE arithmetic is given up."""

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -27,12 +27,13 @@ import numpy.typing as npt
 from dialeval.core.arrays import Floats
 from dialeval.core.columns import DIGEST_LENGTH
 from dialeval.core.errors import DataError, Fault
-from dialeval.core.files import write_bytes
-from dialeval.resources.json_files import read_json, write_json
+from dialeval.core.files import check_files, place_of, reading_together, replacing_together
+from dialeval.resources.json_files import json_bytes, read_json
 
 TENSORS_FILE = "judge.safetensors"
 FACTS_FILE = "judge.json"
 CARD_FILE = "README.md"
+_FILES = (TENSORS_FILE, FACTS_FILE, CARD_FILE)
 FORMAT = 1
 LOWEST, HIGHEST = 1.0, 5.0
 """The scale of the scores."""
@@ -128,13 +129,14 @@ class Weights:
         clipped: Floats = np.clip(scores, LOWEST, HIGHEST)
         return clipped
 
-    def save(self, folder: str | os.PathLike[str]) -> Path:
-        """Write the weights into a folder, made if it is not there."""
+    def save(self, folder: str | os.PathLike[str], card: str | None = None) -> Path:
+        """Write the weights into a folder, made if it is not there; with a model card if there is one."""
         from safetensors.numpy import save
 
         folder = Path(folder)
+        check_folder(folder)
         content = save({name: np.ascontiguousarray(getattr(self, name), np.float32) for name in _TENSORS})
-        document = {
+        document: dict[str, Any] = {
             "format": FORMAT,
             "kind": self.kind,
             "identity": self.identity,
@@ -142,16 +144,35 @@ class Weights:
             "encoder": {"name": self.encoder, "digest": self.encoder_digest, "tokens": self.tokens},
             "turns": self.turns,
             **self.facts,
-            "sha256": hashlib.sha256(content).hexdigest(),
         }
-        write_bytes(folder / TENSORS_FILE, content)
-        write_json(folder / FACTS_FILE, document)
+        with replacing_together(folder, FACTS_FILE) as files:
+            document["sha256"] = files.write_bytes(TENSORS_FILE, content)
+            files.write_bytes(FACTS_FILE, json_bytes(document))
+            if card is not None:
+                files.write_bytes(CARD_FILE, card.encode())
         return folder
+
+
+def check_folder(folder: str | os.PathLike[str], *inputs: Any) -> None:
+    """DataError unless a judge may be saved in a folder: a judge may be replaced, other files and inputs not."""
+    check_files(folder, _FILES, _own_files, *inputs)
+
+
+def _own_files(folder: Path) -> Collection[str]:
+    """The files of the judge that is saved in a folder; none if there is no judge."""
+    try:
+        document = read_json(folder / FACTS_FILE, "")
+    except DataError:
+        return ()
+    return _FILES if isinstance(document, dict) and document.keys() >= {"kind", "calibration"} else ()
 
 
 def load(folder: str | os.PathLike[str]) -> Weights:
     """The weights in a folder that `Weights.save` wrote."""
-    folder = Path(folder)
+    return reading_together(Path(folder) / FACTS_FILE, lambda: _load(Path(folder)))
+
+
+def _load(folder: Path) -> Weights:
     tensors = folder / TENSORS_FILE
     remedy = "give a folder that `dialeval adem train` wrote"
     document = read_json(folder / FACTS_FILE, remedy)
@@ -173,8 +194,9 @@ def _of_document(document: dict[str, Any], file: Path) -> Weights:
     if (layout := facts.pop("format")) > FORMAT:
         what = f"layout {layout} is newer than this dialeval reads ({FORMAT})"
         raise DataError(Fault(str(file.parent), None, what, "upgrade dialeval"))
-    content = file.read_bytes()
-    if hashlib.sha256(content).hexdigest() != facts.pop("sha256"):
+    sha256 = facts.pop("sha256")
+    content = place_of(file, sha256).read_bytes()
+    if hashlib.sha256(content).hexdigest() != sha256:
         remedy = "copy the folder again, or train anew"
         raise DataError(Fault(str(file), None, f"does not belong to {FACTS_FILE}", remedy))
     try:

@@ -18,8 +18,10 @@ from __future__ import annotations
 
 import numpy as np
 from llvmlite import ir
-from numba import int64, njit, types, uint64
+from numba import int64, types, uint64
 from numba.extending import intrinsic
+
+from dialeval.core.cached_kernel import njit
 
 ORDERS = 5
 """Orders that are counted: 1 to 4, and 5, which two smoothing methods look at."""

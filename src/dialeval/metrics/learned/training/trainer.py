@@ -16,6 +16,7 @@ stops early; weights are saved as safetensors and JSON. Nothing is read from a p
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -28,9 +29,9 @@ from torch import Tensor, nn
 
 from dialeval.core.arrays import Floats
 from dialeval.core.errors import DataError, Fault, SettingError
-from dialeval.core.files import write_bytes
+from dialeval.core.files import place_of, replacing_together
 from dialeval.metrics.learned.torch_encoder import check_device
-from dialeval.resources.json_files import read_json, write_json
+from dialeval.resources.json_files import json_bytes, read_json
 from dialeval.resources.progress import Progress
 
 L1 = 0.3
@@ -148,10 +149,11 @@ class Trainer:
 
         folder = Path(folder)
         common = {name: getattr(self, name) for name in ("learning_rate", "l1", "max_grad_norm", "constants")}
-        document = {"format": FORMAT, "kind": self.kind, "settings": self._shape() | common}
+        document: dict[str, Any] = {"format": FORMAT, "kind": self.kind, "settings": self._shape() | common}
         state = {name: tensor.detach().cpu().contiguous() for name, tensor in self.network.state_dict().items()}
-        write_bytes(folder / f"{self.kind}.safetensors", save(state))
-        write_json(folder / f"{self.kind}.json", document)
+        with replacing_together(folder, f"{self.kind}.json") as files:
+            document["sha256"] = files.write_bytes(f"{self.kind}.safetensors", save(state))
+            files.write_bytes(f"{self.kind}.json", json_bytes(document))
         return folder
 
     @classmethod
@@ -171,7 +173,10 @@ class Trainer:
             if document["format"] > FORMAT:
                 raise DataError(Fault(str(facts), None, f"layout {document['format']} is newer", "upgrade dialeval"))
             model = cls._made(dict(document["settings"]), device)
-            model.network.load_state_dict(load(weights.read_bytes()))
+            content = place_of(weights, document["sha256"]).read_bytes()
+            if hashlib.sha256(content).hexdigest() != document["sha256"]:
+                raise DataError(Fault(str(weights), None, f"does not belong to {facts.name}", remedy))
+            model.network.load_state_dict(load(content))
             return model
         except OSError as error:
             raise DataError(Fault(str(weights), None, f"cannot be read ({error.strerror})", remedy)) from None
