@@ -255,3 +255,13 @@ def test_torn_dialogues_are_told() -> None:
     assert "'d1'" in warning
     assert "sort the rows by dialogue" in warning
     assert not dialeval.evaluate(sorted(rows, key=lambda row: row["dialog_id"]), metrics="length").warnings
+
+
+def test_systems_behind_the_most_tests_are_left_out_and_named(run: Run) -> None:
+    alone = compare(run, systems=["a", "b"], **QUICK)
+    for most, untested in ((None, ()), (6, ()), (5, ("narrow",)), (3, ("narrow",)), (1, ("narrow",))):
+        found = compare(run, most_tests=most, **QUICK)
+        assert found.untested == untested
+        assert found.systems == [name for name in ("b", "narrow") if name not in untested]
+        if untested:
+            assert found.rows == alone.rows, "corrected for the tests that were made"

@@ -30,7 +30,7 @@ from dialeval.reports.figures import (
 from dialeval.reports.forest import forest
 from dialeval.reports.markup import Section
 from dialeval.reports.tables import better_of, row_decimals, unscored
-from dialeval.reports.verdict import verdict
+from dialeval.reports.verdict import MOST_TESTS, verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -55,7 +55,7 @@ def summary(run: Run, compared: bool = True) -> Section:
         comparison, reason = None, ""
         if compared and len(block) - len(block.anchors) > 1:
             try:
-                comparison = compare(block)
+                comparison = compare(block, most_tests=MOST_TESTS)
             except SettingError as error:
                 reason = markup.note(f"Not compared: {markup.text(str(error))}")
         tables += "" if comparison is None else _verdict(comparison) + forest(comparison)
