@@ -45,7 +45,7 @@ class RowTable:
 
     offsets: Ints
     dialogues: Sequence[str | None] | None = None
-    """The id of each dialogue, where dialogues have one."""
+    """The id of each dialogue, where dialogues have one; empty for one that has none among others that do."""
     turns: Ints | None = None
     """The turn of each row, `NO_TURN` where it does not say."""
     texts: Mapping[str, Texts] = field(default_factory=dict)
@@ -113,8 +113,6 @@ class RowTable:
         columns = {name: column for name, column in whole.items() if column.null_count < len(column)}
         clusters: Ints = whole["dialogue"].to_numpy()
         turns: Ints | None = columns["turn"].fill_null(NO_TURN).to_numpy() if "turn" in columns else None
-        if "dialog_id" in columns and columns["dialog_id"].null_count:
-            raise UnfitError("some dialogues of a system have an id and some have none")
         if clusters.min(initial=0) < 0 or (turns is not None and turns.min() < NO_TURN):
             raise UnfitError("a dialogue or turn has a number below 0")
         firsts = np.flatnonzero(np.diff(clusters, prepend=-1))
@@ -122,7 +120,7 @@ class RowTable:
         texts = {name: _text_column(columns[name], columns.get(name + _CONTINUES)) for name in names}
         return cls(
             np.append(firsts, len(clusters)).astype(np.int64),
-            columns["dialog_id"].take(firsts).to_pylist() if "dialog_id" in columns else None,
+            columns["dialog_id"].fill_null("").take(firsts).to_pylist() if "dialog_id" in columns else None,
             turns,
             texts,
         )
