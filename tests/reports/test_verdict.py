@@ -17,6 +17,7 @@ import dialeval
 from dialeval.analysis import difference as difference_module
 from dialeval.analysis.comparison import Comparison, Difference, Settings, compare
 from dialeval.analysis.draws import swaps
+from dialeval.analysis.significance import needed_clusters
 from dialeval.core.arrays import Ints
 from dialeval.core.fold import Better
 from dialeval.core.result import Run
@@ -30,7 +31,7 @@ DIRECTIONS: list[Better | None] = ["higher", "lower", None]
 
 def difference(key: str, by: float, better: Better | None, p: float, significant: bool) -> Difference:
     made = Difference(key, "old", "new", 0.5, 0.5 + by, by, 60, 60, False, better, interval=(by - 0.01, by + 0.01))
-    return replace(made, p=p, adjusted_p=p, significant=significant, effect=by, detectable=0.2)
+    return replace(made, p=p, adjusted_p=p, significant=significant, effect=by, error=0.07, detectable=0.2)
 
 
 def comparison(*rows: Difference) -> Comparison:
@@ -99,7 +100,10 @@ def test_what_it_would_take() -> None:
         "Cannot tell new from old: none of the 2 metrics that have a direction differs significantly"
     )
     assert "Clearest: b +0.100" in text
-    assert "240 instead of 60 dialogues" in text, "the detectable difference is twice as large, so four times as many"
+    needed = needed_clusters(60, 0.07, 0.05, 0.1)
+    assert needed is not None
+    assert needed > 60
+    assert f"{needed:,} instead of 60 dialogues" in text
     (text,) = verdict(comparison(other, replace(clearest, p=0.02)))
     assert "alone it would be significant (p = 0.020)" in text
 

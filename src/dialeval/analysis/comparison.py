@@ -16,8 +16,12 @@ from dialeval.analysis import significance
 from dialeval.analysis.difference import DEFAULT_ALPHA, LEAST_TRIALS, Baseline, Difference, Settings, Test
 from dialeval.analysis.draws import DEFAULT_LEVEL, DEFAULT_RESAMPLES, DEFAULT_SEED
 from dialeval.analysis.pairing import Runs, chosen, keys_meant, mismatches, systems_of
+from dialeval.core.arguments import checked
 from dialeval.core.errors import SettingError
 from dialeval.core.result import Result
+
+MOST_TRIALS = 1_000_000
+"""The most that are made where their number is not given."""
 
 __all__ = ["Comparison", "Difference", "Settings", "compare", "enough_trials"]
 
@@ -62,6 +66,7 @@ class Comparison:
         }
 
 
+@checked
 def compare(
     runs: Runs,
     *,
@@ -121,7 +126,13 @@ def enough_trials(tests: int, alpha: float) -> int:
 
     Twice as many as that would take, in thousands.
     """
-    return max(LEAST_TRIALS, math.ceil(2 * tests / alpha / 1000) * 1000)
+    enough = max(LEAST_TRIALS, math.ceil(2 * tests / alpha / 1000) * 1000)
+    if enough > MOST_TRIALS:
+        raise SettingError(
+            f"an alpha of {alpha:g} for {tests} tests takes {enough:,} trials, more than the {MOST_TRIALS:,} that are "
+            "made unasked; choose a larger --alpha, fewer metrics (-m), or --trials"
+        )
+    return enough
 
 
 def _common(left: Result, right: Result, asked: list[str] | None) -> list[str]:

@@ -1,11 +1,16 @@
-"""What commands print, write and save. Results go to stdout; everything else goes to stderr."""
+"""What commands print, write and save. Results go to stdout; everything else goes to stderr.
+
+All that is printed goes through `say`, `tell` and `show`. Names, file names and rows come from outside: what a terminal
+would obey in them is written out (`\\x1b`). Only data for other programs (JSON, CSV and the like) that goes into a file
+or a pipe stays as it is.
+"""
 
 from __future__ import annotations
 
 import shlex
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import wraps
 from io import StringIO
 from pathlib import Path
@@ -13,8 +18,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from dialeval.core.plain_text import plain_lines
+
 if TYPE_CHECKING:
-    from rich.console import RenderableType
+    from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 
     from dialeval.core.result import Run
 
@@ -28,7 +35,12 @@ _MOST_SKIPPED = 3
 
 def say(line: str) -> None:
     """Print a line on stderr."""
-    click.echo(line, err=True)
+    click.echo(plain_lines(line), err=True)
+
+
+def tell(line: str) -> None:
+    """Print a line for people on stdout."""
+    click.echo(plain_lines(line))
 
 
 def print_run(run: Run, format_: str) -> None:
@@ -69,13 +81,15 @@ def print_warnings(warnings: Iterable[str]) -> None:
 def print_tables(tables: Iterable[tuple[str, Sequence[Sequence[str]]]]) -> None:
     """Print tables, each a title and lines of cells, the first of which is the head."""
     from rich.table import Table
+    from rich.text import Text
 
     for title, (head, *lines) in tables:
-        table = Table(title=title, title_justify="left")
+        # Text, not str: a name such as [bold] is a name, not markup.
+        table = Table(title=Text(title), title_justify="left")
         for number, name in enumerate(head):
-            table.add_column(name, justify="left" if number == 0 else "right")
+            table.add_column(Text(name), justify="left" if number == 0 else "right")
         for line in lines:
-            table.add_row(*line)
+            table.add_row(*map(Text, line))
         show(table)
 
 
@@ -90,15 +104,29 @@ def show(content: RenderableType, output: Path | None = None, width: int | None 
         from rich.console import Console
 
         if output is None:
-            Console().print(content)
+            Console().print(_Plain(content))
             return
         file = StringIO()
-        Console(file=file, width=width).print(content)
+        Console(file=file, width=width).print(_Plain(content))
         content = file.getvalue()
     if output is None:
-        click.echo(content, nl=False)
+        # With `color`, click leaves a text as it is; else it would take escapes out of what goes into a pipe.
+        click.echo(plain_lines(content) if sys.stdout.isatty() else content, nl=False, color=True)
     else:
         write(output, content.encode())
+
+
+@dataclass(frozen=True)
+class _Plain:
+    """Something for a rich console whose texts hold nothing that a terminal obeys; rich's own styles stay."""
+
+    content: RenderableType
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        from rich.segment import Segment
+
+        for text, style, control in console.render(self.content, options):
+            yield Segment(text if control else plain_lines(text), style, control)
 
 
 def write(path: Path, content: bytes, what: str = "written to") -> None:

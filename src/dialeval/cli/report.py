@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dialeval.cli import options
+from dialeval.cli import output as printed
 from dialeval.cli.output import check_places, command_line, say
 
 if TYPE_CHECKING:
@@ -55,6 +56,6 @@ def report(
         written = write_plots(together(loaded), folder, plots)
         say(f"{len(written)} {'plot' if len(written) == 1 else 'plots'} in {folder}")
     path = write_report(loaded, output, command_line(), date=strftime("%Y-%m-%d"), **page).resolve()
-    click.echo(str(path))
+    printed.show(f"{path}\n")
     if show:
         click.launch(path.as_uri())

@@ -7,9 +7,9 @@ written with an exponent. What was not computed or cannot be scored is a dash, n
 from __future__ import annotations
 
 import math
-import re
 from typing import TYPE_CHECKING
 
+from dialeval.core import plain_text
 from dialeval.core.fold import Analytic
 
 if TYPE_CHECKING:
@@ -30,8 +30,9 @@ _METHODS = {"student": "Student", "wilson": "Wilson", "percentile": "percentile"
 NAME_WIDTH = 36
 """A longer name is shortened in its middle, because the names of one experiment differ at their ends."""
 
-_UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
-"""Control characters, direction overrides and halves of characters: they would change the text around them."""
+
+plain = plain_text.plain
+"""A name from outside, with what is not text in it written out."""
 
 
 def show(number: float, decimals: int = DECIMALS) -> str:
@@ -106,11 +107,6 @@ def show_fixed(number: float, decimals: int) -> str:
 def show_scored(estimate: Estimate) -> str:
     """`490/501` where some rows could not be scored; empty where all were."""
     return "" if estimate.scored == estimate.rows else f"{estimate.scored}/{estimate.rows}"
-
-
-def plain(text: str) -> str:
-    """A name from outside with what is not text in it written out (`\\x1b`), so that it stays inside its place."""
-    return _UNSAFE.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
 
 
 def shorten(name: str) -> str:

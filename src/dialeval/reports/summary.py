@@ -16,7 +16,7 @@ from dialeval.analysis.comparison import Comparison, compare
 from dialeval.core.errors import SettingError
 from dialeval.core.result import Result, Run
 from dialeval.reports import markup
-from dialeval.reports.comparisons import STRONG, best_of, legend, mark
+from dialeval.reports.comparisons import STRONG, best_of, legend, mark, show_detectable
 from dialeval.reports.figures import (
     MISSING,
     interval_words,
@@ -186,7 +186,7 @@ def _difference(row: Difference, comparison: Comparison) -> str:
         show_fixed(row.adjusted_p, 4),
         show(row.effect, 2),
         MISSING if row.wins is None else f"{row.wins}, {row.ties}, {row.losses}",
-        show(row.detectable),
+        show_detectable(row),
     )
     return markup.row(markup.name(row.key), markup.cells(*cells, kind="figure"))
 

@@ -134,8 +134,9 @@ def _size(row: Difference) -> float:
 
 def _what_it_takes(undecided: Sequence[Difference], comparison: Comparison) -> Iterable[str]:
     clearest = min(undecided, key=lambda row: (row.p, -_size(row)))
-    needed = needed_clusters(comparison.clusters, clearest.detectable, abs(clearest.difference))
-    if clearest.p < comparison.settings.alpha:
+    alpha = comparison.settings.alpha
+    needed = needed_clusters(comparison.clusters, clearest.error, alpha, abs(clearest.difference))
+    if clearest.p < alpha:
         what = f"alone it would be significant (p = {clearest.p:.3f}), but not as one of so many tests"
     elif needed is not None and needed > comparison.clusters:
         there = f"{comparison.clusters:,} {comparison.unit}"

@@ -8,8 +8,11 @@ last is looked at while it is unpacked.
 
 from __future__ import annotations
 
+import errno
 import gzip
+import lzma
 import stat
+import struct
 import tarfile
 import zipfile
 import zlib
@@ -24,7 +27,10 @@ from dialeval.data.formats.archives import Unpacking, UntrustedArchive, unpacked
 _CHUNK = 1 << 20
 _GZIP = b"\x1f\x8b"
 
-_DAMAGED = (zipfile.BadZipFile, tarfile.TarError, gzip.BadGzipFile, zlib.error, EOFError, NotImplementedError)
+_DAMAGED = (
+    *(zipfile.BadZipFile, tarfile.TarError, gzip.BadGzipFile, zlib.error, lzma.LZMAError, EOFError),
+    *(NotImplementedError, ValueError, OverflowError, struct.error),  # sizes, places and names that cannot be
+)
 
 
 def unpack(archive: Path, wanted: Collection[str], folder: Path, most_bytes: int, where: str) -> None:
@@ -111,5 +117,9 @@ def _faults_explained(where: str) -> Iterator[None]:
         yield
     except _DAMAGED as error:
         raise _refused(where, f"is damaged: {error}") from error
+    except OSError as error:
+        if error.errno not in (None, errno.EINVAL):  # a full disk, a folder that may not be written to
+            raise
+        raise _refused(where, f"is damaged: {error}") from error  # a place before its start; bzip2 that is none
     except RuntimeError as error:  # how zipfile reports a password
         raise _refused(where, f"cannot be unpacked: {error}") from error

@@ -153,3 +153,15 @@ def test_a_pipe_can_be_read(tmp_path: Path) -> None:
         assert read_bytes(f"/dev/fd/{reading}").tobytes() == b"piped\n"
     finally:
         os.close(reading)
+
+
+def test_a_device_is_no_file(tmp_path: Path) -> None:
+    """/dev/zero never ends."""
+    link = tmp_path / "rows.jsonl"
+    link.symlink_to("/dev/zero")
+    with pytest.raises(DataError, match=r"rows\.jsonl: is a device; give a file or a pipe"):
+        read_bytes(link)
+
+
+def test_a_name_that_is_not_utf8_can_be_written() -> None:
+    assert stem_of(os.fsdecode(b"caf\xe9.txt.gz")) == "caf\\udce9"

@@ -55,3 +55,10 @@ def test_faults_name_the_path(write: Write, tmp_path: Path) -> None:
     broken.write_bytes(b"\x1f\x8b nothing")
     with pytest.raises(DataError, match="not a whole"), unpacked(str(broken)) as stream:
         stream.read()
+
+
+def test_a_device_is_no_stream(tmp_path: Path) -> None:
+    link = tmp_path / "rows.jsonl"
+    link.symlink_to("/dev/zero")
+    with pytest.raises(DataError, match="is a device"), unpacked(str(link)):
+        pass

@@ -21,6 +21,7 @@ import numpy as np
 
 from dialeval.core.arrays import empty_array, release
 from dialeval.core.errors import DataError, Fault, SettingError
+from dialeval.core.plain_text import whole_characters
 
 if TYPE_CHECKING:
     from dialeval.core.arrays import Bytes
@@ -74,7 +75,7 @@ def format_of(path: PathSource) -> str:
 
 def stem_of(path: PathSource) -> str:
     """A file's name without folder, format and packing: what its system is called unless it is named."""
-    return _parts(path)[0]
+    return whole_characters(_parts(path)[0])
 
 
 def read_bytes(path: PathSource) -> Bytes:
@@ -108,6 +109,7 @@ def without_mark(data: Bytes) -> Bytes:
 
 def _read(where: str) -> Bytes:
     with open(where, "rb") as file:  # noqa: PTH123  (a Path would turn an empty name into the current folder)
+        refuse_device(where, file.fileno())
         before = os.fstat(file.fileno())
         if (
             not stat.S_ISREG(before.st_mode) or not before.st_size
@@ -139,6 +141,13 @@ def version(status: os.stat_result) -> tuple[int, ...]:
 def changed(where: str) -> Fault:
     """The fault of a file that is not what it was when reading began."""
     return Fault(where, None, "changed while it was read", "run the same command again when nothing writes to it")
+
+
+def refuse_device(where: str, file: int) -> None:
+    """DataError for an open file that is a device, such as /dev/zero, which never ends; a terminal does."""
+    mode = os.fstat(file).st_mode
+    if stat.S_ISBLK(mode) or (stat.S_ISCHR(mode) and not os.isatty(file)):
+        raise DataError(Fault(where, None, "is a device", "give a file or a pipe"))
 
 
 def _unzstd(raw: Bytes) -> bytes:

@@ -17,7 +17,7 @@ from typing import IO, Any, cast
 from urllib.parse import unquote, urlsplit
 
 from dialeval.core.errors import DataError, Fault, SettingError
-from dialeval.data.formats.opening import BROKEN_PACKING, not_whole, packing_of, unreadable, version
+from dialeval.data.formats.opening import BROKEN_PACKING, not_whole, packing_of, refuse_device, unreadable, version
 
 _CHUNK = 1 << 20
 _VERSION_FACTS = ("size", "ETag", "etag", "generation", "LastModified", "last_modified", "updated", "mtime", "created")
@@ -72,6 +72,14 @@ def changed_at(path: str) -> str:
         return str(Path(local_path(path)).stat().st_mtime_ns)
 
 
+def touched_at(path: str) -> str:
+    """When anything about a local file was last changed, its time of change included; as `changed_at` elsewhere."""
+    if is_remote(path):
+        return changed_at(path)
+    with _faults_named(path):
+        return str(Path(local_path(path)).stat().st_ctime_ns)
+
+
 def version_of(path: str) -> Hashable:
     """What differs between two contents of a file, as it is now; on this machine and not for others to compare."""
     with _faults_named(path):
@@ -99,7 +107,13 @@ def _opened(path: str) -> IO[bytes]:
     if is_remote(path):
         system, inside = _storage(path)
         return cast("IO[bytes]", system.open(inside, "rb"))
-    return open(local_path(path), "rb")  # noqa: PTH123  (a Path would turn an empty name into the current folder)
+    file = open(local_path(path), "rb")  # noqa: PTH123, SIM115  (a Path would turn an empty name into the current folder)
+    try:
+        refuse_device(path, file.fileno())
+    except DataError:
+        file.close()
+        raise
+    return file
 
 
 @contextmanager
