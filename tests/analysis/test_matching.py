@@ -144,7 +144,7 @@ def test_a_run_that_does_not_know_its_rows_or_texts_says_so() -> None:
     ratings: list[dict[str, Any]] = [{"response": "a", "scores": 1}]
     with pytest.raises(DataError, match="does not say what its rows are"):
         matched(Run({"bot": Result(items)}, "0"), ratings)
-    with pytest.raises(DataError, match="texts of so many rows are not saved"):
+    with pytest.raises(DataError, match="those of very many rows and of rows in chunks are not saved"):
         matched(Run({"bot": Result(items, rows=RowTable(np.arange(2)))}, "0"), ratings)
 
 

@@ -111,11 +111,25 @@ def test_dialogues_without_names_are_counted() -> None:
 def test_other_responses_are_what_is_compared() -> None:
     said = [rows(texts={"response": TextColumn.from_strings(texts)}) for texts in ("abc", "xyz")]
     assert mismatches("a", "b", {"a": result(said[0]), "b": result(said[1])}, ["bleu-4"], force=False) == []
-    assert mismatches("a", "b", {"a": result(said[0]), "b": result()}, ["bleu-4"], force=False) == []
+    assert mismatches("a", "b", {"a": result(said[0]), "b": result(rows())}, ["bleu-4"], force=False) == []
+
+
+def test_a_run_that_does_not_know_its_dialogues_is_refused() -> None:
+    systems = {"a": result(rows()), "b": result()}
+    for baseline, system in (("a", "b"), ("b", "a")):
+        with pytest.raises(SettingError, match=r"does not say which rows belong to one dialogue \(b\); score again"):
+            mismatches(baseline, system, systems, ["bleu-4"], force=False)
+    forced = mismatches("a", "b", systems, ["bleu-4"], force=True)
+    assert forced == ["b and a: the run does not say which rows belong to one dialogue (b)"]
+
+
+def test_dialogues_without_a_name_are_told_apart_by_their_turns_alone() -> None:
+    systems = {"a": result(rows(dialogues=["x", None])), "b": result(rows(dialogues=["x", "line 2"]))}
+    assert mismatches("a", "b", systems, ["bleu-4"], force=False) == []
 
 
 def test_signatures_are_compared_field_by_field() -> None:
-    systems = {"a": result(), "b": result(n=3)}
+    systems = {"a": result(rows()), "b": result(rows(), n=3)}
     assert mismatches("a", "b", systems, ["bleu-4"], force=True) == ["b and a: bleu-4 has n:4 and n:3"]
     more = systems["b"]["bleu-4"].signature
     assert more is not None

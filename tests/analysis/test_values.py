@@ -9,7 +9,7 @@ import pytest
 
 import dialeval
 from dialeval.analysis import values as module
-from dialeval.analysis.values import Values, cluster_sums, metric_of
+from dialeval.analysis.values import NO_DIALOGUES, Values, cluster_sums, metric_of
 from dialeval.core.fold import Estimate, Level
 from dialeval.core.result import Result
 from dialeval.core.rowtable import RowTable
@@ -103,14 +103,17 @@ def test_a_metric_with_other_settings_is_not_joined(result: Result) -> None:
     assert values.joined(changed).keys == ["length", "distinct-2"]
 
 
-def test_without_a_row_table_rows_stand_alone() -> None:
+def test_without_a_row_table_nothing_is_resampled_unless_rows_stand_alone() -> None:
     def estimate(size: int, level: Level) -> Estimate:
         return Estimate(0.0, 0.0, size, size, items=np.zeros(size), level=level)
 
     turns, dialogues = estimate(4, Level.TURN), estimate(9, Level.DIALOGUE)
-    assert Values.of(Result({"t": turns})).clusters == 4
-    assert Values.of(Result({"d": dialogues})).clusters == 9
-    assert Values.of(Result({"t": turns, "d": dialogues})).clusters == 4, "a turn is a row, a dialogue is not"
+    unknown = Values.of(Result({"t": turns}))
+    assert (unknown.clusters, unknown.keys, unknown.reasons) == (0, [], {"t": NO_DIALOGUES})
+    assert Values.of(Result({"t": turns}), alone=True).clusters == 4
+    assert Values.of(Result({"d": dialogues}), alone=True).clusters == 9
+    both = Values.of(Result({"t": turns, "d": dialogues}), alone=True)
+    assert both.clusters == 4, "a turn is a row, a dialogue is not"
     assert Values.of(Result({"t": turns}, rows=RowTable(np.array([0, 1, 4])))).clusters == 2
 
 

@@ -91,8 +91,8 @@ def test_what_was_skipped_is_known_to_the_run() -> None:
 
 
 def test_a_mean_has_an_interval_and_a_corpus_value_has_none() -> None:
-    result = make_run(np.array([1.0]))["a"]
-    assert result["length"].interval == pytest.approx((1.5 - 1.97 * 0.25, 1.5 + 1.97 * 0.25))
+    result = make_run(np.array([1.0, 2.0]))["a"]
+    assert result["length"].interval == pytest.approx((1.5 - 1.97 * 0.25 / 2**0.5, 1.5 + 1.97 * 0.25 / 2**0.5))
     assert result["distinct-2"].interval is None
     assert result["distinct-2"].confidence == 0.0
 

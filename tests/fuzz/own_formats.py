@@ -69,7 +69,24 @@ def sealed(document: Any, folder: Path, names: Mapping[str, str]) -> bool:
 
 
 _TYPES = (pa.string(), pa.int64(), pa.int32(), pa.float64(), pa.float32(), pa.bool_(), pa.binary(), pa.large_string())
-_CELLS: tuple[Any, ...] = (None, 0, 1, -1, 2**31, 2**62, -(2**63), 0.5, 1e150, float("nan"), float("inf"), "", "x", "\0", [], [1.0])
+_CELLS: tuple[Any, ...] = (
+    None,
+    0,
+    1,
+    -1,
+    2**31,
+    2**62,
+    -(2**63),
+    0.5,
+    1e150,
+    float("nan"),
+    float("inf"),
+    "",
+    "x",
+    "\0",
+    [],
+    [1.0],
+)
 
 
 def _changed_cell(column: pa.ChunkedArray, rng: random.Random) -> pa.Array:

@@ -32,13 +32,18 @@ FILES = {
 KEYS = list(METRICS_TXT)
 
 
+def evaluate(*given: Any, **more: Any) -> Run:
+    """Evaluate with the intervals of the original."""
+    return dialeval.evaluate(*given, intervals="rows", **more)
+
+
 @pytest.fixture(scope="session")
 def dialog_eval(shared_data: Path) -> Path:
     return shared_data / "dialog-eval"
 
 
 def result_of(folder: Path, file: str) -> Result:
-    return dialeval.evaluate({file: existing(folder / "responses" / f"{file}.txt")}, **inputs(folder))[file]
+    return evaluate({file: existing(folder / "responses" / f"{file}.txt")}, **inputs(folder))[file]
 
 
 def agrees(result: Result, summary: dict[str, dict[str, float]]) -> None:
@@ -127,7 +132,7 @@ def edge_cases(dialog_eval: Path) -> dict[str, dict[str, object]]:
 def test_what_is_missing_switches_off_exactly_what_needs_it(dialog_eval: Path, case: str, missing: list[str]) -> None:
     folder = dialog_eval / "nasty-a"
     given = {name: path for name, path in inputs(folder).items() if name not in missing}
-    result = dialeval.evaluate({"lf": existing(folder / "responses" / "lf.txt")}, **given)["lf"]
+    result = evaluate({"lf": existing(folder / "responses" / "lf.txt")}, **given)["lf"]
     summary = edge_cases(dialog_eval)[case]["summary"]
     assert isinstance(summary, dict)
     assert set(result) & set(KEYS) == set(summary)
@@ -141,7 +146,7 @@ def test_what_is_missing_switches_off_exactly_what_needs_it(dialog_eval: Path, c
 def test_where_the_original_dies_for_want_of_words_the_rest_runs(dialog_eval: Path, missing: list[str]) -> None:
     folder = dialog_eval / "nasty-a"
     given = {name: path for name, path in inputs(folder).items() if name not in missing}
-    result = dialeval.evaluate({"lf": existing(folder / "responses" / "lf.txt")}, **given)["lf"]
+    result = evaluate({"lf": existing(folder / "responses" / "lf.txt")}, **given)["lf"]
     assert {"distinct-2", "bigram-kl-div", "bleu-4"} <= set(result)
     assert ("embedding-greedy" in result) == ("embeddings" not in missing)
 
@@ -149,7 +154,7 @@ def test_where_the_original_dies_for_want_of_words_the_rest_runs(dialog_eval: Pa
 @pytest.mark.parametrize(("case", "t"), [("t-2", 2.0), ("t-2.58", 2.58)])
 def test_the_factor_of_the_confidence(dialog_eval: Path, case: str, t: float) -> None:
     folder = dialog_eval / "nasty-a"
-    result = dialeval.evaluate({"lf": existing(folder / "responses" / "lf.txt")}, **inputs(folder), t=t)["lf"]
+    result = evaluate({"lf": existing(folder / "responses" / "lf.txt")}, **inputs(folder), t=t)["lf"]
     summary = edge_cases(dialog_eval)[case]["summary"]
     assert isinstance(summary, dict)
     agrees(result, summary)
@@ -158,7 +163,7 @@ def test_the_factor_of_the_confidence(dialog_eval: Path, case: str, t: float) ->
 def test_a_subset_of_metrics(dialog_eval: Path) -> None:
     folder = dialog_eval / "nasty-a"
     names = "distinct-1,coherence,bleu-4,length"
-    result = dialeval.evaluate({"lf": existing(folder / "responses" / "lf.txt")}, **inputs(folder), metrics=names)["lf"]
+    result = evaluate({"lf": existing(folder / "responses" / "lf.txt")}, **inputs(folder), metrics=names)["lf"]
     summary = edge_cases(dialog_eval)["subset"]["summary"]
     assert isinstance(summary, dict)
     assert set(result) == set(summary)
@@ -178,7 +183,7 @@ def test_every_smoothing_method_through_the_front_door(dialog_eval: Path, name: 
             continue
         settings = {"bleu": {"smooth": method}}
         given = inputs(folder)
-        result = dialeval.evaluate(
+        result = evaluate(
             {file: existing(folder / "responses" / f"{file}.txt")},
             given["references"],
             metrics="bleu",
@@ -228,7 +233,7 @@ def test_of_a_file_with_many_words_those_of_the_vocabulary_are_known(
         "vocabulary": {"train": None, "vocab.txt": folder / "vocab.txt"}.get(listed_by, tmp_path / "vocab.npy"),
         "embeddings": tmp_path / vectors if vectors == "vocab.npy" else folder / vectors,
     }
-    run = dialeval.evaluate({"ubar.txt": folder / "responses" / "ubar.txt"}, **given)
+    run = evaluate({"ubar.txt": folder / "responses" / "ubar.txt"}, **given)
     assert not run.warnings
     ours, theirs = (table_of(text) for text in (to_metrics_txt(run), (folder / "metrics.txt").read_text()))
     assert ours[0] == theirs[0]
@@ -236,14 +241,14 @@ def test_of_a_file_with_many_words_those_of_the_vocabulary_are_known(
     for key, found, expected in zip(KEYS, ours[1][1:-1], theirs[1][1:-1], strict=True):
         one, other = ([float(number) for number in field.split(",")] for field in (found, expected))
         assert one == pytest.approx(other, rel=CLOSE, abs=CLOSE), key
-    result = dialeval.evaluate(folder / "responses" / "ubar.txt", **given, known_words="vectors")["ubar"]
+    result = evaluate(folder / "responses" / "ubar.txt", **given, known_words="vectors")["ubar"]
     wide = vectors != "vocab.npy"
     assert (result["distinct-1"].mean > run["ubar.txt"]["distinct-1"].mean) == wide
     assert (result["distinct-1"].signature == run["ubar.txt"]["distinct-1"].signature) != wide
 
 
 def evaluated(responses: Path, folder: Path) -> Run:
-    return dialeval.evaluate(responses, **inputs(folder))
+    return evaluate(responses, **inputs(folder))
 
 
 def table_of(text: str) -> list[list[str]]:

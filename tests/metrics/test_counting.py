@@ -39,7 +39,7 @@ class Share(CountMetric):
         counts: Ints = batch.numbers(Need.ANNOTATIONS).astype(np.int64)
         return counts, counts[:, 1] > 0
 
-    def formula(self, counts: Ints) -> Floats:
+    def formula(self, counts: Ints | Floats) -> Floats:
         return counts[:, 0] / np.maximum(counts[:, 1], 1)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from dialeval.core.fold import Estimate
 from dialeval.core.result import Result, Run
+from dialeval.core.rowtable import RowTable
 from dialeval.core.signature import Signature
 from dialeval.reports.html import render
 from dialeval.reports.summary import summary
@@ -25,7 +26,7 @@ LOW: Floats = RANDOM.uniform(0.1, 0.3, 80)
 def result(items: Floats, key: str = "bleu-4", signature: str | None = None) -> Result:
     signed = Signature.of(signature or key, n=4)
     made = Estimate(float(items.mean()), float(items.std()), len(items), len(items), items=items, signature=signed)
-    return Result({key: made.with_confidence(1.97)})
+    return Result({key: made.with_confidence(1.97)}, rows=RowTable(np.arange(len(items) + 1)))
 
 
 def cells(run: Run, **options: Any) -> list[tuple[str, str]]:
@@ -42,6 +43,11 @@ def test_the_best_is_bold_and_a_difference_has_a_mark() -> None:
     assert "*" not in base[1] + same[1]
     assert "*" in more[1]
     assert "differs, p = 0.0" in more[1]
+
+
+def test_the_caption_says_which_intervals_there_are() -> None:
+    run = Run({"base": result(LOW), "more": result(LOW + 0.4)}, "0")
+    assert "Intervals: over rows (mean ± 1.97 · std / √n)." in Page(summary(run).content).text
 
 
 def test_where_lower_is_better_the_lowest_is_bold() -> None:

@@ -113,7 +113,7 @@ class Baseline:
 
     def __init__(self, name: str, result: Result, settings: Settings, keys: Sequence[str]) -> None:
         self.name, self.result, self.settings = name, result, settings
-        self.values = Values.of(result, keys)
+        self.values = Values.of(result, keys, alone=True)
         self.clusters = self.values.clusters
         self._corpus_resampled = self._resampled(replace(self.values, items={}))
         self._corpus_jackknife = self._jackknife(self.values)
@@ -127,7 +127,7 @@ class Baseline:
 
     def against(self, name: str, result: Result, keys: Sequence[str]) -> Iterator[Difference]:
         """The differences of one system, not yet adjusted for the number of tests."""
-        left, right = _paired(self.values, Values.of(result, keys), keys)
+        left, right = _paired(self.values, Values.of(result, keys, alone=True), keys)
         resampled_left = {**self._resampled(replace(left, metrics={})), **self._corpus_resampled}
         resampled_right, jackknife = self._resampled(right), self._jackknife(right)
         exchanged = self._exchanged(left, right) if self.settings.test == "randomisation" else None

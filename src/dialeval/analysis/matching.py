@@ -172,7 +172,8 @@ def _matched_turns(table: RowTable, ratings: Ratings, places: Ints) -> Ints:
         return np.empty(0, np.int64)
     if "response" not in table.texts:
         remedy = "pass the rated rows themselves: dialeval meta RATINGS --human QUALITY -m METRICS"
-        raise DataError(Fault("run", None, "texts of so many rows are not saved, so ratings cannot be matched", remedy))
+        what = "it holds no texts (those of very many rows and of rows in chunks are not saved)"
+        raise DataError(Fault("run", None, what, remedy))
     texts = [str(text) for text in table.texts["response"]]
     wanted = [ratings.responses[place] for place in places.tolist()]
     contexts = table.texts.get("context")

@@ -1,8 +1,9 @@
 """Which systems of some runs are compared, under which keys, and whether that is allowed.
 
 Two systems can be compared row by row if they were scored on the same rows, and two figures if their signatures differ
-in nothing but the version of dialeval and the responses themselves. A mismatch is named with both values. `force`
-compares in spite of it, except for different numbers of rows.
+in nothing but the version of dialeval and the responses themselves. A mismatch is named with both values. A run that
+does not know its dialogues is refused too: taking rows for independent would make chance look like a difference.
+`force` compares in spite of it, except for different numbers of rows.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import cast
 
 import numpy as np
 
+from dialeval.analysis.values import NO_DIALOGUES
 from dialeval.core.errors import SettingError
 from dialeval.core.result import RUN_FILE, Result, Run, load
 from dialeval.core.rowtable import RowTable
@@ -111,10 +113,19 @@ def mismatches(
     """In what the rows and signatures of two systems differ; an error unless `force` allows that."""
     left, right = systems[baseline], systems[system]
     fatal = _unequal_counts(left, right, keys)
-    unequal = fatal or [*_unequal_rows(left.rows, right.rows), *_unequal_signatures(left, right, keys)]
+    unknown = [f"{NO_DIALOGUES} ({name})" for name in (baseline, system) if systems[name].rows is None]
+    unequal = fatal or [
+        *unknown,
+        *_unequal_rows(left.rows, right.rows),
+        *_unequal_signatures(left, right, keys),
+    ]
     if fatal or (unequal and not force):
         more = f" (and {len(unequal) - 1} more)" if len(unequal) > 1 else ""
-        remedy = "score both on the same data" if fatal else "score both alike, or pass --force (force=True)"
+        remedy = "score both alike, or pass --force (force=True)"
+        if fatal:
+            remedy = "score both on the same data"
+        elif unknown:
+            remedy = "score again and save with items; --force (force=True) takes each row for a dialogue of its own"
         raise SettingError(f"{system} cannot be compared with {baseline}: {unequal[0]}{more}; {remedy}")
     return [f"{system} and {baseline}: {what}" for what in unequal]
 
@@ -137,7 +148,7 @@ def _unequal_rows(left: RowTable | None, right: RowTable | None) -> Iterator[str
         yield f"turns of dialogue {dialogue}: {sizes[0]} and {sizes[1]}"
     if left.dialogues is not None and right.dialogues is not None:
         for one, other in zip(left.dialogues, right.dialogues, strict=True):
-            if one != other:
+            if one is not None and other is not None and one != other:
                 yield f"dialogue {one!r} stands where {other!r} does"
                 break
     if left.turns is not None and right.turns is not None and len(left.turns) == len(right.turns):

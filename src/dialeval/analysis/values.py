@@ -24,6 +24,9 @@ from dialeval.core.fold import Estimate, Level, Metric
 from dialeval.core.result import Result
 from dialeval.metrics.registry import registry
 
+NO_DIALOGUES = "the run does not say which rows belong to one dialogue"
+"""Why a run of rows in chunks that an earlier version saved, or one saved without items, is not resampled."""
+
 _PART = 64
 """Resamples that one thread takes at a time: few enough that what several metrics derive from them stays small."""
 
@@ -41,15 +44,21 @@ class Values:
     """Why a key has no values."""
 
     @classmethod
-    def of(cls, result: Result, keys: Iterable[str] | None = None) -> Values:
-        """What can be resampled of a result, and why the rest cannot."""
+    def of(cls, result: Result, keys: Iterable[str] | None = None, alone: bool = False) -> Values:
+        """What can be resampled of a result, and why the rest cannot.
+
+        `alone`: take every row for a cluster where the result does not know its dialogues; else nothing can be.
+        """
+        keys = list(result if keys is None else keys)
+        if result.rows is None and not alone:
+            return cls(ClusteredRows({}, np.zeros(1, np.int64)), reasons=dict.fromkeys(keys, NO_DIALOGUES))
         rows = ClusteredRows(result.contributions, _offsets(result))
         count, clusters = int(rows.offsets[-1]), len(rows.offsets) - 1
         nothing = Resamples(rows, np.zeros((0, clusters), np.int64))
         items: dict[str, Floats] = {}
         metrics: dict[str, Metric[Any]] = {}
         reasons: dict[str, str] = {}
-        for key in result if keys is None else keys:
+        for key in keys:
             estimate = result[key]
             if estimate.corpus:
                 try:

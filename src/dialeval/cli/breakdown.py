@@ -99,6 +99,7 @@ def breakdown(
         raise click.UsageError("-f original prints one detector at one threshold")
     check_places(save, labels, inputs["data"], inputs["development"], files=(turns_file,))
     anchors = not no_anchors and (format_ != "original" or save is not None)
+    inputs["intervals"] = intervals.kind
     run = evaluate_breakdown(labels=labels, threshold=threshold, anchors=anchors, **inputs)
     run = intervals.added_to(run)
     if save is not None:

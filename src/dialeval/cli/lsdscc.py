@@ -95,6 +95,7 @@ def lsdscc(
             hypotheses,
             metrics=METRICS,
             settings={"coverage": settings},
+            intervals=intervals.kind,
             progress=meter.run,
             alignments=format_ == "json" or output is not None or report is not None,
             **inputs,

@@ -113,7 +113,7 @@ def multiwoz(
         return 0
     read = evaluator.read(predictions)
     with metered() as meter:
-        run = evaluator.run(read, t=t, confidence=confidence, progress=meter.run)
+        run = evaluator.run(read, t=t, confidence=confidence, intervals=intervals.kind, progress=meter.run)
     run = intervals.added_to(run, confidence)
     if output is not None:
         outputs = {system: original_output(result, evaluator.choices) for system, result in run.items()}

@@ -24,6 +24,7 @@ Decorator = Callable[[Any], Any]
 FOLDER = click.Path(file_okay=False, path_type=Path)
 FILE = click.Path(dir_okay=False, path_type=Path)
 FORMATS = ("table", "json", "csv", "md", "latex")
+RESAMPLED = ("percentile", "bca")
 RUN_FORMATS = (*FORMATS, "metrics-txt")
 
 
@@ -98,17 +99,27 @@ class Intervals:
     """What --intervals, --resamples and --seed say."""
 
     method: str | None
-    """None: no intervals by resampling were asked for."""
+    """None: those that are made unless others are asked for."""
     resamples: int | None
     seed: int | None
 
     def __post_init__(self) -> None:
-        if self.method is None and (self.resamples is not None or self.seed is not None):
+        if not self.resampled and (self.resamples is not None or self.seed is not None):
             raise click.UsageError("--resamples and --seed are those of --intervals percentile or bca")
 
+    @property
+    def resampled(self) -> bool:
+        """Whether intervals by resampling were asked for."""
+        return self.method in RESAMPLED
+
+    @property
+    def kind(self) -> Any:
+        """The intervals that the evaluation itself makes."""
+        return None if self.resampled else self.method
+
     def added_to(self, run: AnyRun, level: float | None = None) -> AnyRun:
-        """The run with these intervals; the run itself if none were asked for."""
-        if self.method is None:
+        """The run with intervals by resampling; the run itself if none were asked for."""
+        if not self.resampled:
             return run
         from dialeval.analysis.intervals import with_intervals
 
@@ -184,10 +195,8 @@ known_words = click.option(
     "file has a header line, as in dialog-eval]",
 )
 confidence = together(
-    click.option("-t", "t", type=float, help="Factor of the confidence t*std/sqrt(n).  [default: 1.97]"),
-    click.option(
-        "--confidence", type=float, metavar="LEVEL", help="Level of the interval instead of -t, such as 0.95."
-    ),
+    click.option("-t", "t", type=float, help="Factor of t*std/sqrt(n), for --intervals rows.  [default: 1.97]"),
+    click.option("--confidence", type=float, metavar="LEVEL", help="Level of the intervals.  [default: 0.95]"),
 )
 intervals = grouped(
     "intervals",
@@ -195,8 +204,9 @@ intervals = grouped(
     click.option(
         "--intervals",
         "method",
-        type=click.Choice(["percentile", "bca"]),
-        help="Intervals by resampling dialogues, also for values of all rows together.",
+        type=click.Choice(["clustered", "rows", "none", *RESAMPLED]),
+        help="Over whole dialogues, or over rows that stand alone, by a formula (clustered); as dialog-eval (rows); "
+        "none; by resampling dialogues, for every value (percentile, bca).  [default: clustered]",
     ),
     click.option("--resamples", type=click.IntRange(min=1), help="Resamples of --intervals.  [default: 1000]"),
     click.option("--seed", type=click.IntRange(min=0), help="Seed of --intervals.  [default: 12345]"),

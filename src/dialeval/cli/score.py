@@ -124,7 +124,8 @@ def score(
     if approx:
         settings["distinct"] = {"count": "approx"}
     with metered(progress) as meter:
-        run = _evaluated(references=_references(references), settings=settings, output=output, meter=meter, **given)
+        given |= {"references": _references(references), "settings": settings, "output": output}
+        run = _evaluated(meter=meter, format_=format_, **given)
     print_run(run, format_)
     return exit_status(below_limit(run, limits))
 
@@ -142,23 +143,29 @@ def _evaluated(
     intervals: options.Intervals,
     output: Path | None,
     meter: Meter,
+    format_: str,
     judge: str | None,
     **inputs: Any,
 ) -> Run:
     """The run that the options ask for, saved in `output`."""
     from dialeval.engine.evaluate import Inputs, evaluate
 
+    # The table of dialog-eval has its confidence, unless another is asked for.
+    as_there = format_ == "metrics-txt" and intervals.method is None
+    made: dict[str, Any] = {"intervals": "rows" if as_there else intervals.kind}
     in_many_files = Inputs(inputs["responses"], inputs["references"], inputs["contexts"]).in_many_files
     if not (in_many_files or scaling.in_chunks):
         given: dict[str, Any] = {"judge": judge, "threads": scaling.threads, "anchors": anchors}
-        run = intervals.added_to(evaluate(**inputs, **given, progress=meter.run), inputs["confidence"])
+        run = intervals.added_to(evaluate(**inputs, **given, **made, progress=meter.run), inputs["confidence"])
         if output is not None:
             save_run(run, output)
         return run
-    if anchors or intervals.method is not None:
-        raise click.UsageError("--anchors and --intervals need all rows at hand; a run in chunks lets them go")
+    if anchors or intervals.resampled:
+        resampling = "--intervals percentile or bca"
+        raise click.UsageError(f"--anchors and {resampling} need all rows at hand; a run in chunks lets them go")
     run = evaluate(
         **inputs,
+        **made,
         judge=_judge(scaling, judge),
         shards=scaling.shards,
         engine=_engine(scaling),

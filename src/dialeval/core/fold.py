@@ -16,29 +16,36 @@ first, in a pass of their own.
 
 from __future__ import annotations
 
-import math
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import MISSING, dataclass, field, fields, replace
 from enum import Enum
+from fractions import Fraction
 from functools import cache
 from inspect import get_annotations
+from math import inf, isfinite, nan, sqrt
 from types import SimpleNamespace
-from typing import Any, ClassVar, Generic, Literal, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, ClassVar, Generic, Literal, TypeAlias, TypeVar, get_args, get_origin, get_type_hints
 
 from dialeval.core.arrays import Floats
 from dialeval.core.batch import Batch
+from dialeval.core.clusters import ClusterError, mean_error
 from dialeval.core.contributions import BatchContributions, Resamples
 from dialeval.core.errors import NeedError, SettingError
-from dialeval.core.exact import Moments
+from dialeval.core.exact import UNIT_EXPONENT, Moments
 from dialeval.core.needs import Need
 from dialeval.core.signature import Signature
 from dialeval.core.version import __version__
 
 Better = Literal["higher", "lower"]
 """Which values of a metric are the better ones."""
+
+Bounds: TypeAlias = tuple[float, float]
+"""The least and the largest value that is possible; infinite where there is no end."""
+
+ANY_NUMBER: Bounds = (-inf, inf)
 
 State = TypeVar("State")
 Known = TypeVar("Known")
@@ -83,12 +90,27 @@ class Resampling:
 
 
 @dataclass(frozen=True, slots=True)
+class Analytic:
+    """How an interval was found: by a formula (see `intervals`), over clusters that are dialogues or single rows."""
+
+    method: Literal["student", "wilson", "rows"]
+    level: float | None
+    """None where the factor was given and not the level."""
+    over: Literal["dialogues", "rows"]
+    clusters: int
+    t: float | None
+    """The factor of the standard error; None where a run that was saved before does not say it."""
+    freedom: float | None = None
+    error: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Estimate:
     """A number and how sure one can be of it.
 
     `corpus` marks a value of all rows together (distinct-2 of a file): it has no spread over rows, so its standard
-    deviation and confidence are 0 by convention and it has no interval until the rows are resampled. `resampling`
-    tells how the interval was found that way; without, the interval is mean -+ confidence.
+    deviation is 0 by convention. `confidence` is half the width of the interval; NaN where there is none. `error` is
+    what metrics give, and `intervals` makes the interval from it; `analytic` or `resampling` tells how that was found.
     """
 
     mean: float
@@ -102,18 +124,46 @@ class Estimate:
     level: Level = Level.TURN
     signature: Signature | None = None
     resampling: Resampling | None = None
+    analytic: Analytic | None = None
+    error: ClusterError | None = None
+
+    def __post_init__(self) -> None:
+        if self.resampling is not None and self.analytic is not None:  # the later one is the interval's
+            object.__setattr__(self, "analytic", None)
 
     @classmethod
-    def of_moments(cls, moments: Moments) -> Estimate:
-        """A mean over rows."""
-        return cls(moments.mean, moments.std, moments.rows, moments.scored)
+    def of_moments(cls, moments: Moments, bounds: Bounds = ANY_NUMBER) -> Estimate:
+        """A mean over rows of values within bounds."""
+        error = mean_error(moments.clusters, UNIT_EXPONENT, _all_at_ends(moments, bounds))
+        return cls(moments.mean, moments.std, moments.rows, moments.scored, error=error)
 
-    def with_confidence(self, t: float) -> Estimate:
-        """The same estimate with confidence t * std / sqrt(scored), and the interval mean -+ confidence."""
+    def with_confidence(self, t: float, level: float | None = None) -> Estimate:
+        """The same estimate with dialog-eval's confidence, t * std / sqrt(scored), and the interval mean -+ confidence.
+
+        A value of all rows together has the confidence 0 and no interval, and one row has no interval.
+        """
         if self.corpus or not self.scored:
-            return self if self.corpus else replace(self, confidence=math.nan)
-        confidence = t * self.std / math.sqrt(self.scored)
-        return replace(self, confidence=confidence, interval=(self.mean - confidence, self.mean + confidence))
+            return self if self.corpus else replace(self, confidence=nan)
+        confidence = t * self.std / sqrt(self.scored)
+        if self.scored < 2:
+            return replace(self, confidence=confidence)
+        bounds = (self.mean - confidence, self.mean + confidence)
+        how = Analytic("rows", level, "rows", self.scored, t)
+        return replace(self, confidence=confidence, interval=bounds, analytic=how)
+
+    @property
+    def interval_by(self) -> Resampling | Analytic | None:
+        """How the interval was found."""
+        return self.analytic if self.resampling is None else self.resampling
+
+
+def _all_at_ends(moments: Moments, bounds: Bounds) -> bool:
+    """Whether every value is the least or the largest possible one, from the sum of (x - least) (largest - x)."""
+    if not all(map(isfinite, bounds)):
+        return False
+    least, largest = map(Fraction, bounds)
+    inside = (least + largest) * (moments.total << UNIT_EXPONENT) - moments.squares
+    return inside == least * largest * (moments.scored << 2 * UNIT_EXPONENT)
 
 
 class Fact(ABC, Generic[State, Known]):
@@ -196,6 +246,11 @@ class Metric(ABC, Generic[State]):
         return None
 
     @property
+    def bounds(self) -> Bounds:
+        """The least and the largest value that it can give; an interval does not go beyond."""
+        return ANY_NUMBER
+
+    @property
     def facts(self) -> tuple[Fact[Any, Any], ...]:
         """What must be known of all rows before it looks at any."""
         return ()
@@ -273,13 +328,13 @@ class RowMetric(Metric[Moments]):
 
     def partial(self, batch: Batch) -> Partial[Moments]:
         items = self.score(batch)
-        return Partial(Moments.of(items), {self.name: items})
+        return Partial(Moments.of(items, batch.dialogues), {self.name: items})
 
     def merge(self, left: Moments, right: Moments) -> Moments:
         return left + right
 
     def finish(self, state: Moments) -> Mapping[str, Estimate]:
-        return {self.name: Estimate.of_moments(state)}
+        return {self.name: Estimate.of_moments(state, self.bounds)}
 
 
 @cache

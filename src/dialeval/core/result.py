@@ -26,10 +26,10 @@ from dialeval.core.arrays import Floats
 from dialeval.core.contributions import Contributions, contributions_schema, from_arrow, is_lists, to_arrow
 from dialeval.core.errors import DataError, Fault
 from dialeval.core.files import check_files, place_of, reading_together, replacing_together
-from dialeval.core.fold import Estimate, Level, Resampling
+from dialeval.core.fold import Analytic, Estimate, Level, Resampling
 from dialeval.core.itemfile import Blocks, items_of, items_schema, write_items
 from dialeval.core.jsondata import dump, null_for_nan
-from dialeval.core.rowtable import RowTable, is_texts, rows_schema
+from dialeval.core.rowtable import RowTable, is_texts, rows_schema, write_places
 from dialeval.core.signature import Signature
 
 if TYPE_CHECKING:
@@ -143,11 +143,16 @@ class Run(Mapping[str, Result]):
         }
         return {"dialeval": self.version, "systems": systems, "warnings": list(self.warnings), **self.details}
 
-    def save(self, folder: str | os.PathLike[str], blocks: Iterable[Blocks] | None = None) -> Path:
+    def save(
+        self,
+        folder: str | os.PathLike[str],
+        blocks: Iterable[Blocks] | None = None,
+        places: Iterable[tuple[str, RowTable]] | None = None,
+    ) -> Path:
         """Write the run into a folder (made if it is not there) and return the folder.
 
         A run that was saved there before is replaced; it stays if this one cannot be saved. `blocks`: the items of a
-        streamed run, which are not in its estimates, by system and level.
+        streamed run, which are not in its estimates, by system and level. `places`: what its rows are, part by part.
         """
         folder = Path(folder)
         check_folder(folder, tuple(result.source for result in self.values()))
@@ -159,6 +164,8 @@ class Run(Mapping[str, Result]):
         }
         if rows:
             writers["rows"] = ROWS_FILE, partial(_write_tables, rows)
+        elif places is not None:
+            writers["rows"] = ROWS_FILE, partial(write_places, parts=places)
         if contributions:
             writers["contributions"] = CONTRIBUTIONS_FILE, partial(_write_tables, contributions)
         with replacing_together(folder, RUN_FILE) as files:
@@ -321,7 +328,7 @@ def _estimate_to_dict(estimate: Estimate) -> dict[str, Any]:
         "std": estimate.std,
         "confidence": estimate.confidence,
         "interval": estimate.interval,
-        "interval_by": None if estimate.resampling is None else asdict(estimate.resampling),
+        "interval_by": None if estimate.interval_by is None else asdict(estimate.interval_by),
         "rows": estimate.rows,
         "scored": estimate.scored,
         "of": "corpus" if estimate.corpus else "rows",
@@ -332,7 +339,7 @@ def _estimate_to_dict(estimate: Estimate) -> dict[str, Any]:
 
 def _estimate_of(saved: SavedEstimate, items: Floats | None) -> Estimate:
     """An estimate; columns without a single row are every system's, and count where it has no rows."""
-    by = saved.interval_by
+    how = saved.found_by()
     return Estimate(
         mean=_float(saved.mean),
         std=_float(saved.std),
@@ -344,7 +351,8 @@ def _estimate_of(saved: SavedEstimate, items: Floats | None) -> Estimate:
         items=None if items is not None and not len(items) and saved.rows else items,
         level=saved.level,
         signature=None if saved.signature is None else Signature.parse(saved.signature),
-        resampling=None if by is None else Resampling(**{each: getattr(by, each) for each in by.__struct_fields__}),
+        resampling=how if isinstance(how, Resampling) else None,
+        analytic=how if isinstance(how, Analytic) else None,
     )
 
 

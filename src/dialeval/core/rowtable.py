@@ -2,21 +2,23 @@
 
 Items are values of rows, and this table says which rows. Dialogues are the clusters of an analysis, ids and turns match
 rows with those of other files, and texts are what a report shows. A run keeps the table of each system and saves it
-beside its items (`rows.parquet`); the texts of very many rows are not saved.
+beside its items (`rows.parquet`); the texts of very many rows are not saved, nor those of rows that were read in chunks
+and let go. A run without the table does not know its dialogues, and is not compared or resampled as if it had none.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dialeval.core.arrays import Ints
 from dialeval.core.columns import RaggedColumn, TextColumn
-from dialeval.core.gate import UnfitError
-from dialeval.core.ragged import row_numbers
+from dialeval.core.gate import UnfitError, check_array
+from dialeval.core.ragged import offsets_of, row_numbers
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -35,7 +37,7 @@ class RowTable:
     """The rows of one system; dialogue `k` is the rows `offsets[k]` to `offsets[k + 1]`."""
 
     offsets: Ints
-    dialogues: Sequence[str] | None = None
+    dialogues: Sequence[str | None] | None = None
     """The id of each dialogue, where dialogues have one."""
     turns: Ints | None = None
     """The turn of each row, `NO_TURN` where it does not say."""
@@ -63,12 +65,43 @@ class RowTable:
         """The number of the dialogue that each row belongs to."""
         return row_numbers(self.offsets)
 
-    def to_arrow(self, system: str) -> pa.Table:
+    @classmethod
+    def joined(cls, parts: Sequence[RowTable]) -> RowTable:
+        """Rows without texts one below the other; no dialogue goes on from one part to the next."""
+        if len(parts) == 1:
+            return parts[0]
+        names = [part.dialogues or [None] * (len(part.offsets) - 1) for part in parts]
+        turns = [np.full(len(part), NO_TURN) if part.turns is None else part.turns for part in parts]
+        return cls(
+            offsets_of(np.concatenate([np.diff(part.offsets) for part in parts])),
+            [name for each in names for name in each] if any(part.dialogues is not None for part in parts) else None,
+            np.concatenate(turns) if any(part.turns is not None for part in parts) else None,
+        )
+
+    @classmethod
+    def from_plain(
+        cls, offsets: Ints, dialogues: list[str | None] | None, turns: Ints | None, texts: object
+    ) -> RowTable:
+        """The rows of a part of a system out of a journal, without texts; UnfitError where that is no such table."""
+        check_array(offsets, np.int64, (None,))
+        if not len(offsets) or offsets[0] or (np.diff(offsets) < 0).any() or texts != {}:
+            raise UnfitError("dialogues do not follow each other")
+        if dialogues is not None and (not isinstance(dialogues, list) or len(dialogues) != len(offsets) - 1):
+            raise UnfitError("there are not as many ids as dialogues")
+        if any(not isinstance(name, str | None) for name in dialogues or ()):
+            raise UnfitError("the id of a dialogue is no text")
+        if turns is not None:
+            check_array(turns, np.int64, (int(offsets[-1]),))
+            if turns.min(initial=0) < NO_TURN:
+                raise UnfitError("a turn has a number below 0")
+        return cls(offsets, dialogues, turns)  # type: ignore[arg-type]
+
+    def to_arrow(self, system: str, dialogues_before: int = 0) -> pa.Table:
         """The table as it is saved, one line per row."""
         import pyarrow as pa
 
         rows, clusters = len(self), self.clusters
-        columns: dict[str, Any] = {"system": pa.repeat(system, rows), "dialogue": pa.array(clusters)}
+        columns: dict[str, Any] = {"system": pa.repeat(system, rows), "dialogue": pa.array(clusters + dialogues_before)}
         if self.dialogues is not None:
             columns["dialog_id"] = pa.array(self.dialogues, pa.string()).take(pa.array(clusters))
         if self.turns is not None:
@@ -84,8 +117,6 @@ class RowTable:
         columns = {name: column for name, column in whole.items() if column.null_count < len(column)}
         clusters: Ints = whole["dialogue"].to_numpy()
         turns: Ints | None = columns["turn"].fill_null(NO_TURN).to_numpy() if "turn" in columns else None
-        if "dialog_id" in columns and columns["dialog_id"].null_count:
-            raise UnfitError("some dialogues of a system have an id and some have none")
         if clusters.min(initial=0) < 0 or (turns is not None and turns.min() < NO_TURN):
             raise UnfitError("a dialogue or turn has a number below 0")
         firsts = np.flatnonzero(np.diff(clusters, prepend=-1))
@@ -110,6 +141,29 @@ def is_texts(kind: pa.DataType) -> bool:
     import pyarrow as pa
 
     return bool(kind == pa.string() or kind == pa.list_(pa.string()))
+
+
+def write_places(target: Path, parts: Iterable[tuple[str, RowTable]]) -> None:
+    """Write the rows of systems without their texts, part by part; the parts of a system stand together."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    schema = pa.schema(zip(_PLACES, (pa.string(), pa.int64(), pa.string(), pa.int64()), strict=True))
+    numbers = {"dialogue": "DELTA_BINARY_PACKED"}  # they count upwards, and would fill a dictionary
+    writer = pq.ParquetWriter(
+        target, schema, compression="zstd", use_dictionary=["system", "dialog_id", "turn"], column_encoding=numbers
+    )
+    with writer:
+        last, before = None, 0
+        for system, part in parts:
+            before = before if system == last else 0
+            table = part.to_arrow(system, before)
+            columns = {
+                name: table[name] if name in table.column_names else pa.nulls(len(table), schema.field(name).type)
+                for name in _PLACES
+            }
+            writer.write_table(pa.table(columns, schema=schema))
+            last, before = system, before + len(part.offsets) - 1
 
 
 def _text_array(column: TextColumn | RaggedColumn) -> pa.Array:

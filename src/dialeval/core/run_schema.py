@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec import UNSET, Meta, Struct, UnsetType, convert
 
 from dialeval.core.errors import SettingError
-from dialeval.core.fold import Level
+from dialeval.core.fold import Analytic, Level, Resampling
 from dialeval.core.gate import FILE_NAME, SHA256
 from dialeval.core.signature import Signature
 
@@ -27,17 +27,6 @@ class SavedFile(Struct):
     sha256: Annotated[str, Meta(pattern=SHA256)]
 
 
-class SavedResampling(Struct):
-    """How an interval was found; see `core.fold.Resampling`."""
-
-    method: str
-    level: Annotated[float, Meta(gt=0, lt=1)]
-    resamples: Count
-    seed: int
-    clusters: Count
-    centred: bool = False
-
-
 class SavedEstimate(Struct):
     """A figure; null stands for NaN."""
 
@@ -50,16 +39,24 @@ class SavedEstimate(Struct):
     of: Literal["corpus", "rows"]
     level: Level
     signature: str | None
-    interval_by: SavedResampling | None = None
+    interval_by: dict[str, Any] | None = None
 
     def __post_init__(self) -> None:
         if self.scored > self.rows:
             raise ValueError(f"{self.scored} of {self.rows} rows are scored")
+        self.found_by()
         if self.signature is not None:
             try:
                 Signature.parse(self.signature)
             except SettingError as error:
                 raise ValueError(str(error)) from None
+
+    def found_by(self) -> Resampling | Analytic | None:
+        """How the interval was found; a run saved before that was always said has mean -+ confidence over rows."""
+        how = self.interval_by
+        if how is not None:
+            return convert(how, Resampling) if "resamples" in how else convert(how, Analytic)
+        return None if self.interval is None else Analytic("rows", None, "rows", self.scored, None)
 
 
 class SavedResult(Struct):

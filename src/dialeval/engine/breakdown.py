@@ -15,6 +15,7 @@ import numpy as np
 from dialeval.core.columns import NumberColumn
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Estimate
+from dialeval.core.intervals import Kind
 from dialeval.core.krippendorff import Distance, krippendorff_alpha
 from dialeval.core.needs import Need
 from dialeval.core.result import Result, Role, Run
@@ -79,6 +80,7 @@ def evaluate_breakdown(
     lenient: bool = False,
     development: Any = None,
     anchors: bool = True,
+    intervals: Kind | None = None,
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> BreakdownRun:
@@ -90,6 +92,7 @@ def evaluate_breakdown(
     are called `accuracy(threshold=0.5)` and so on. `match`: `turn-index`, or `position` as in the original program.
     `lenient`: count faults in the warnings and go on. `development`: annotated dialogues from which the floor of the
     mean distribution is taken. `anchors`: also score floors and ceilings, systems called `floor/...`, `ceiling/...`.
+    `intervals`: as for `evaluate`.
     """
     thresholds = _thresholds(threshold)
     read_data = read(data, labels, match, lenient)
@@ -103,7 +106,7 @@ def evaluate_breakdown(
         systems += _anchors(read_data, thresholds, known)
     # All needs of these metrics are met; and without the registry, which imports every metric, the start is faster.
     plan, roles = Plan(_metrics(thresholds)), _roles(systems[len(read_data.systems) :])
-    options = Options(threads=threads, progress=progress)
+    options = Options(intervals=intervals, threads=threads, progress=progress)
     run = run_sources(memory_sources(systems, roles), lambda _source, _available: plan, options=options).run
     results = dict(run.systems)
     if anchors:

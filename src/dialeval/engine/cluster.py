@@ -258,8 +258,9 @@ def _joined_items(several: Sequence[ChunkItems]) -> ChunkItems:
     joined: ChunkItems = {}
     for items in several:
         for system, each in items.items():
+            own = joined.setdefault(system, SystemItems({}, places=each.places))
             for level, columns in each.values.items():
-                joined.setdefault(system, SystemItems({})).values.setdefault(level, {}).update(columns)
+                own.values.setdefault(level, {}).update(columns)
     return joined
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from dialeval.core.errors import SettingError
+from dialeval.core.intervals import Kind
 from dialeval.core.needs import Need
 from dialeval.core.result import Run, check_folder
 from dialeval.data.formats.streams import is_pattern, is_remote
@@ -77,6 +78,7 @@ def evaluate(
     eos: str | None = EOS,
     t: float | None = None,
     confidence: float | None = None,
+    intervals: Kind | None = None,
     anchors: bool = False,
     alignments: bool = True,
     shards: bool = False,
@@ -106,8 +108,9 @@ def evaluate(
     `metrics`: names, families, metric objects; None: all that the inputs allow, the others being listed in
     `Run.skipped`. `settings` changes the defaults of a family (`{"bleu": {"smooth": 7}}`), `fields` maps our field
     names to those of a file with rows (`{"response": "answer"}`).
-    `t`: factor of the confidence t * std / sqrt(n), 1.97 unless given; or `confidence`: the level of the interval, such
-    as 0.95, by Student's distribution with n - 1 degrees of freedom.
+    `intervals`: "clustered" (the default) makes them over whole dialogues, or over rows that stand alone, by Student's
+    and Wilson's formulas; "rows" makes those of dialog-eval, mean -+ t * std / sqrt(rows); "none" makes none.
+    `confidence`: the level of the intervals, 0.95 unless given; `t`: the factor of "rows", 1.97 unless given.
     `anchors`: also score gold replies, shuffled gold, a constant and random training lines, as systems called
     `ceiling/...` and `floor/...`; `Run.details["anchors"]` says where each system stands between them.
 
@@ -124,7 +127,9 @@ def evaluate(
     inputs = Inputs(responses, references, contexts, reference_groups, fields, eos)
     resources = Resources(train, vocabulary, embeddings, judge, known_words)
     plans = planner(metrics, settings)
-    options = Options(t, confidence, batch_rows, threads, engine, progress, output, items, resume, chunk_bytes)
+    options = Options(
+        t, confidence, intervals, batch_rows, threads, engine, progress, output, items, resume, chunk_bytes
+    )
     if inputs.in_many_files or shards or engine is not None or resume is not None or not items:
         if anchors or reference_groups is not None:
             raise SettingError("anchors and reference_groups need all rows in memory; rows in chunks are let go")

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
-from typing import Any
+from typing import Any, cast
 
 from dialeval.core.errors import DataError, Fault
 from dialeval.core.fold import Estimate, Level, Metric
+from dialeval.core.intervals import IntervalChoice
 from dialeval.core.itemfile import Block, Blocks
 from dialeval.core.needs import Need
 from dialeval.core.result import Result
+from dialeval.core.rowtable import RowTable
 from dialeval.data.rows.gathering import no_rows
+from dialeval.data.rows.system import Rows
 from dialeval.data.shards.chunks import Chunk
 from dialeval.data.shards.sources import Source
 from dialeval.engine.items import ItemStore
@@ -52,7 +55,7 @@ class FinishedSystem:
         shown = (self.plan.shown(name, results) for name, results in self.results.items())
         return {key: name for names in shown for key, name in names.items()}
 
-    def result(self, factor: Callable[[int], float]) -> Result:
+    def result(self, intervals: IntervalChoice) -> Result:
         """The estimates, signed and named, with what is known of the rows."""
         columns = self.store.columns(self.system)
         estimates: dict[str, Estimate] = {}
@@ -62,10 +65,15 @@ class FinishedSystem:
             signature = metric.signature().with_fields(**data)
             for key, shown in self.plan.shown(name, results).items():
                 estimate = replace(results[key], items=columns.get(key), level=metric.level, signature=signature)
-                estimates[shown] = estimate.with_confidence(factor(estimate.scored))
-        rows = None if self.source.rows is None else self.source.rows.table()
+                estimates[shown] = intervals.added_to(estimate, metric.bounds)
+        rows = None if self.source.rows is None else self.rows
         contributions = self.store.contributions(self.system)
         return Result(estimates, self.plan.skipped, self.source.where, rows, contributions, self.source.role)
+
+    @cached_property
+    def rows(self) -> RowTable:
+        """What the rows are, of a source in memory."""
+        return cast("Rows", self.source.rows).table()
 
     def details(self) -> dict[str, Any]:
         """What the details of the plan came to."""
@@ -134,10 +142,32 @@ def item_blocks(finished: Mapping[str, FinishedSystem], chunks: Sequence[Chunk],
             yield name, level, blocks(end, level)
 
 
-def torn_dialogues(system: str, result: Result) -> Iterator[str]:
+def row_places(
+    finished: Mapping[str, FinishedSystem], chunks: Sequence[Chunk], store: ItemStore
+) -> Iterator[tuple[str, RowTable]]:
+    """What the rows of every system are, in order: all at once where they are in memory, else a chunk at a time."""
+    for name, end in finished.items():
+        if end.source.rows is not None:
+            yield name, end.rows
+            continue
+        for number, chunk in enumerate(chunks):
+            items = store.items(number).get(end.system) if chunk.source == end.system[0] else None
+            if items is not None and items.places is not None:
+                yield name, items.places
+
+
+def torn_dialogues(places: Iterable[tuple[str, RowTable]]) -> Iterator[str]:
     """A warning where the rows of a dialogue do not stand together, so that each part counts as a dialogue."""
-    dialogues = () if result.rows is None else result.rows.dialogues or ()
-    torn = [name for name, times in Counter(dialogues).items() if times > 1]
-    if torn:
-        what = f"rows of {len(torn)} dialogues of {system} do not stand together, such as those of {torn[0]!r}"
+    met: dict[str, set[int]] = defaultdict(set)
+    torn: dict[str, dict[str, None]] = defaultdict(dict)
+    for system, part in places:
+        for name in filter(None, part.dialogues or ()):
+            number = hash(name)  # the names of a million dialogues would take several times the space
+            if number in met[system]:
+                torn[system][name] = None
+            met[system].add(number)
+    for system, names in torn.items():
+        what = (
+            f"rows of {len(names)} dialogues of {system} do not stand together, such as those of {next(iter(names))!r}"
+        )
         yield f"{what}: each part counts as a dialogue, and intervals are too narrow; sort the rows by dialogue"

@@ -15,11 +15,10 @@ import os
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, NamedTuple
 
 from dialeval.core.errors import SettingError
-from dialeval.core.fold import DEFAULT_T
+from dialeval.core.intervals import IntervalChoice, Kind
 from dialeval.core.needs import Need
 from dialeval.core.result import Run
 from dialeval.core.version import __version__
@@ -27,7 +26,7 @@ from dialeval.data.rows.fields import FieldNames
 from dialeval.data.shards.blocks import row_blocks
 from dialeval.data.shards.chunks import Chunk, cut_sources
 from dialeval.data.shards.sources import Source
-from dialeval.engine.finishing import FinishedSystem, finish_systems, item_blocks, signed, torn_dialogues
+from dialeval.engine.finishing import FinishedSystem, finish_systems, item_blocks, row_places, signed, torn_dialogues
 from dialeval.engine.items import DiskItems, ItemStore, MemoryItems
 from dialeval.engine.job import ChunkResult, Engine, FactValues, Job, Stage, StateSums, System, SystemState
 from dialeval.engine.plan import Plan, Planner
@@ -68,10 +67,12 @@ class Evaluation(NamedTuple):
 
 @dataclass(frozen=True)
 class Options:
-    """How a run is done; none of it changes a digit but `t` and `confidence`, which make the intervals."""
+    """How a run is done; none of it changes a digit but `t`, `confidence` and `intervals`, which make the intervals."""
 
     t: float | None = None
     confidence: float | None = None
+    intervals: Kind | None = None
+    """`clustered` unless given."""
     batch_rows: int = BATCH_ROWS
     threads: int | None = None
     engine: Engine | None = None
@@ -85,20 +86,10 @@ class Options:
     """A folder in which the results of chunks are kept."""
     chunk_bytes: int | None = None
 
-    def factor(self) -> Callable[[int], float]:
-        """The factor of the confidence for a number of scored rows."""
-        if self.confidence is None:
-            t = DEFAULT_T if self.t is None else self.t
-            if not t > 0:
-                raise SettingError(f"t is the factor of a confidence and above 0, not {t}")
-            return lambda _: t
-        if self.t is not None:
-            raise SettingError("give t or a confidence level, not both")
-        if not 0 < self.confidence < 1:
-            raise SettingError(f"a confidence level lies between 0 and 1, such as 0.95; it is not {self.confidence}")
-        from dialeval.core.student import two_sided_t
-
-        return partial(two_sided_t, self.confidence)
+    @property
+    def interval_choice(self) -> IntervalChoice:
+        """Which intervals estimates get."""
+        return IntervalChoice(self.intervals, self.t, self.confidence)
 
 
 def run_sources(
@@ -115,7 +106,7 @@ def run_sources(
     resources, options, names = resources or Resources(ready={}), options or Options(), names or FieldNames()
     if options.batch_rows < 1 or (options.threads is not None and options.threads < 1):
         raise SettingError("batch_rows and threads are at least 1")
-    factor = options.factor()
+    intervals = options.interval_choice
     in_memory = all(source.rows is not None for source in sources)
     engine = options.engine or Threads(options.threads or os.cpu_count() or 1)
     if not engine.in_process:
@@ -134,11 +125,14 @@ def run_sources(
         )
         fold = _Fold(job, stack.enter_context(engine), sources, chunks, store, options.progress)
         systems = finish_systems(planner, job, sources, fold.run(), store, frozenset(opened))
-        results = {name: system.result(factor) for name, system in systems.items()}
-        torn = [line for name, result in results.items() for line in torn_dialogues(name, result)]
+        results = {name: system.result(intervals) for name, system in systems.items()}
+        torn = torn_dialogues(row_places(systems, chunks, store))
         run = Run(results, __version__, (*warnings, *resource_warnings(opened), *torn), dict(details or {}))
         if options.output is not None and not in_memory:
-            run.save(options.output, item_blocks(systems, chunks, store) if options.items else None)
+            if options.items:
+                run.save(options.output, item_blocks(systems, chunks, store), row_places(systems, chunks, store))
+            else:
+                run.save(options.output)
     return Evaluation(run, systems)
 
 

@@ -14,13 +14,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+import numpy as np
+
 from dialeval.core.arrays import Floats, release, unscored
 from dialeval.core.contributions import ContributionCollector, Contributions
 from dialeval.core.files import write_bytes
 from dialeval.core.fold import Level
+from dialeval.core.rowtable import RowTable
 from dialeval.core.states import from_bytes, to_bytes
 from dialeval.data.shards.chunks import Chunk, MemoryChunk
 from dialeval.engine.job import ChunkItems, Stage, System, SystemItems, SystemStates
+
+ITEM_CLASSES = SystemItems({}, places=RowTable(np.zeros(1, np.int64)))
+"""An object of every class that items on disk are made of."""
 
 
 class ItemStore:
@@ -110,5 +116,5 @@ class DiskItems(ItemStore):
             write_bytes(self._folder / f"{number}", to_bytes(items))
 
     def items(self, number: int) -> ChunkItems:
-        items: ChunkItems = from_bytes((self._folder / f"{number}").read_bytes(), SystemItems({}))
+        items: ChunkItems = from_bytes((self._folder / f"{number}").read_bytes(), ITEM_CLASSES)
         return items

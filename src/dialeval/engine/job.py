@@ -17,6 +17,7 @@ from dialeval.core.contributions import BatchContributions
 from dialeval.core.fingerprint import Fingerprint
 from dialeval.core.fold import Fact, Metric, Reduction
 from dialeval.core.needs import Need
+from dialeval.core.rowtable import RowTable
 from dialeval.core.states import translated
 from dialeval.data.formats.records import FieldNames
 from dialeval.data.shards.chunks import Chunk
@@ -47,6 +48,8 @@ class SystemItems:
     values: dict[str, dict[str, Floats]]
     contributions: tuple[Mapping[str, BatchContributions], ...] = ()
     """What the rows add to corpus values, by metric and batch; only of rows in memory."""
+    places: RowTable | None = None
+    """What the rows are; only of rows in files, which are let go."""
 
 
 SystemStates: TypeAlias = dict[System, SystemState]

@@ -27,12 +27,13 @@ from dialeval.core.files import is_unfinished, replacing, sweep, write_bytes
 from dialeval.core.fingerprint import Fingerprint
 from dialeval.core.fold import Level
 from dialeval.core.gate import UnfitError
+from dialeval.core.rowtable import RowTable
 from dialeval.core.states import check_like, from_bytes, to_bytes
 from dialeval.core.version import __version__
 from dialeval.data.formats.streams import changed_at, size_of, stored
 from dialeval.data.shards.chunks import Chunk, FileChunk
 from dialeval.data.shards.sources import Source
-from dialeval.engine.items import DiskItems
+from dialeval.engine.items import ITEM_CLASSES, DiskItems
 from dialeval.engine.job import ChunkItems, Job, Stage, SystemItems, SystemState, SystemStates
 
 MANIFEST = "manifest.json"
@@ -121,7 +122,7 @@ class Journal(DiskItems):
 def _one_of_each_class(job: Job, stage: Stage) -> tuple[SystemState, SystemItems, Fingerprint]:
     """Objects of all classes that may occur in the result of a chunk."""
     folds = [fold for source in range(len(job.plans)) for fold in job.folds(stage, source)]
-    return SystemState(0, tuple(fold.empty() for fold in folds)), SystemItems({}), Fingerprint()
+    return SystemState(0, tuple(fold.empty() for fold in folds)), ITEM_CLASSES, Fingerprint()
 
 
 def _check_systems(by_system: Any, kind: type) -> None:
@@ -149,6 +150,8 @@ def _check_items(items: Any) -> None:
     _check_systems(items, SystemItems)
     for system in items.values():
         check_like(system, SystemItems({}))
+        if not isinstance(system.places, RowTable | None):
+            raise UnfitError("places are no table of rows")
         for level, columns in system.values.items():
             check_like(columns, {})
             for key, column in columns.items():

@@ -14,6 +14,7 @@ from dialeval.core.batch import Batch
 from dialeval.core.columns import Column, RaggedColumn, TextColumn
 from dialeval.core.errors import DataError, Fault, NeedError, SettingError
 from dialeval.core.itemfile import joined
+from dialeval.core.rowtable import RowTable
 from dialeval.core.states import translated
 from dialeval.data.shards.blocks import RowBlock, row_blocks
 from dialeval.data.shards.chunks import Chunk, FileChunk, MemoryChunk
@@ -79,7 +80,7 @@ class Worker:
         fold = _Fold(self.job, stage, chunk, context)
         for block in row_blocks(chunk, self.job.names, self.job.batch_rows):
             for rows in block.rows():
-                fold.add(block, rows.system, self._batch(fold, rows))
+                fold.add(block, rows, self._batch(fold, rows))
         if self._first_words is None and isinstance(chunk, FileChunk):
             # The words of resources and facts are known by now, and would be known again.
             self._first_words = len(context.vocabulary)
@@ -118,14 +119,17 @@ class _Fold:
         context = self._context
         return Batch(len(rows), columns, context.vocabulary, rows.dialogue_offsets(), context.resources)
 
-    def add(self, block: RowBlock, system: str, batch: Batch) -> None:
+    def add(self, block: RowBlock, rows: Rows, batch: Batch) -> None:
         """Fold one more batch, the rows of a system in a block."""
+        system = rows.system
         try:
             state, items = self._scored(batch, system)
         except _NOT_A_ROWS_FAULT:
             raise
         except Exception as error:
             raise self._traced(block, error) from error
+        if not self._in_memory and self.stage == "metrics":
+            items = replace(items, places=rows.places(batch.dialogues))
         self._sums.add({(self.chunk.source, system): state})
         self._items.setdefault(system, []).append(items)
         if not (isinstance(self.chunk, MemoryChunk) and self.chunk.only):
@@ -185,4 +189,6 @@ def _joined(batches: list[SystemItems]) -> SystemItems:
     """The items of batches, one below the other."""
     levels = dict.fromkeys(level for items in batches for level in items.values)
     values = {level: joined([items.values[level] for items in batches if level in items.values]) for level in levels}
-    return SystemItems(values, tuple(each for items in batches for each in items.contributions))
+    places = [items.places for items in batches if items.places is not None]
+    contributions = tuple(each for items in batches for each in items.contributions)
+    return SystemItems(values, contributions, RowTable.joined(places) if places else None)

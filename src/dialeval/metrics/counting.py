@@ -11,8 +11,8 @@ items are the values of single rows in both cases.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -20,9 +20,11 @@ import numpy.typing as npt
 
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.batch import Batch
+from dialeval.core.clusters import BySize, ClusterError, by_size, check_clusters, formula_error, merged
 from dialeval.core.contributions import Resamples, RowSums
 from dialeval.core.exact import Moments
 from dialeval.core.fold import Estimate, Metric, Partial
+from dialeval.core.gate import UnfitError
 
 Per = Literal["corpus", "response"]
 Flags = npt.NDArray[np.bool_]
@@ -34,6 +36,18 @@ class SummedCounts:
 
     counts: tuple[int, ...]
     moments: Moments
+    clusters: BySize = field(default_factory=dict)
+    """The counts of dialogues and their products, for the interval of a corpus value."""
+
+    @classmethod
+    def from_plain(cls, counts: tuple[int, ...], moments: Moments, clusters: BySize) -> SummedCounts:
+        """Counts out of a file; UnfitError where they are none."""
+        check_clusters(clusters, len(counts), moments.scored)
+        if any(type(each) is not int or not 0 <= each < 1 << 62 for each in counts):
+            raise UnfitError("a count is no count")
+        if any(abs(each) >= 1 << 200 for sums in clusters.values() for each in sums):
+            raise UnfitError("sums of clusters are beyond all counts")
+        return cls(counts, moments, clusters)
 
 
 @dataclass(frozen=True)
@@ -63,8 +77,8 @@ class CountMetric(Metric[SummedCounts]):
         """The counts of every row, one line each, and which rows can be scored."""
 
     @abstractmethod
-    def formula(self, counts: Ints) -> Floats:
-        """The value of each line of counts."""
+    def formula(self, counts: Ints | Floats) -> Floats:
+        """The value of each line of counts; numbers between counts are asked for its slopes."""
 
     def row_values(self, counts: Ints) -> Floats:
         """The values of single rows, where they are not those of the formula."""
@@ -78,8 +92,12 @@ class CountMetric(Metric[SummedCounts]):
         counts = np.where(scored[:, None], counts, 0)
         items = np.where(scored, self.row_values(counts) if self.has_items else 0.0, np.nan)
         # A corpus value has no spread over rows, and exact sums of the items would cost more than the counts.
-        moments = Moments(len(items), int(scored.sum())) if self.of_corpus else Moments.of(items)
-        state = SummedCounts(tuple(counts.sum(axis=0).tolist()), moments)
+        totals = tuple(counts.sum(axis=0).tolist())
+        if self.of_corpus:
+            moments = Moments(len(items), int(scored.sum()))
+            state = SummedCounts(totals, moments, cluster_counts(counts, scored, batch.dialogues))
+        else:
+            state = SummedCounts(totals, Moments.of(items, batch.dialogues))
         rows = {self.contribution: RowSums(np.column_stack((scored, counts)).astype(np.float64))}
         return Partial(state, {self.name: items} if self.has_items else {}, rows if self.of_corpus else {})
 
@@ -91,11 +109,32 @@ class CountMetric(Metric[SummedCounts]):
 
     def merge(self, left: SummedCounts, right: SummedCounts) -> SummedCounts:
         counts = tuple(a + b for a, b in zip(left.counts, right.counts, strict=True))
-        return SummedCounts(counts, left.moments + right.moments)
+        return SummedCounts(counts, left.moments + right.moments, merged(left.clusters, right.clusters))
 
     def finish(self, state: SummedCounts) -> Mapping[str, Estimate]:
-        rows = Estimate.of_moments(state.moments)
+        rows = Estimate.of_moments(state.moments, self.bounds)
         if not self.of_corpus:
             return {self.name: rows}
         value = float(self.formula(np.array([state.counts]))[0]) if rows.scored else np.nan
-        return {self.name: Estimate(value, 0.0, rows.rows, rows.scored, corpus=True)}
+        error = corpus_error(self.formula, state.counts, state.clusters)
+        return {self.name: Estimate(value, 0.0, rows.rows, rows.scored, corpus=True, error=error)}
+
+
+def cluster_counts(counts: Ints, scored: Flags, dialogues: Ints) -> BySize:
+    """The counts of dialogues and their products, by the number of scored rows."""
+    sums = np.zeros((len(counts) + 1, 1 + counts.shape[1]), np.int64)
+    np.cumsum(np.column_stack((scored, counts)), axis=0, out=sums[1:])
+    of_dialogues = np.diff(sums[dialogues], axis=0)
+    return by_size(of_dialogues[:, 1:], of_dialogues[:, 0])
+
+
+def corpus_error(formula: Callable[[Floats], Floats], counts: Sequence[int], clusters: BySize) -> ClusterError | None:
+    """The standard error over dialogues of a formula of summed counts."""
+    number = sum(each[0] for each in clusters.values())
+    if number < 2:
+        return None
+    # Slopes over a step of one dialogue: formulas have bends, such as the brevity penalty.
+    totals = np.array(counts, np.float64)
+    steps = totals / number
+    above, below = np.split(formula(np.concatenate((totals + np.diag(steps), totals - np.diag(steps)))), 2)
+    return formula_error(clusters, (above - below) / np.where(steps > 0, 2 * steps, 1))

@@ -10,14 +10,20 @@ import math
 import re
 from typing import TYPE_CHECKING
 
+from dialeval.core.fold import Analytic
+
 if TYPE_CHECKING:
-    from dialeval.core.fold import Estimate
+    from collections.abc import Iterable
+
+    from dialeval.core.fold import Estimate, Resampling
 
 DECIMALS = 4
 MISSING = "–"
 
 SMALLEST, LARGEST = 5e-4, 1e7
 """Outside of these, four decimals would hide the figure or drown it."""
+
+_METHODS = {"student": "Student", "wilson": "Wilson", "percentile": "percentile", "bca": "BCa"}
 
 NAME_WIDTH = 36
 """A longer name is shortened in its middle, because the names of one experiment differ at their ends."""
@@ -46,6 +52,27 @@ def show_spread(estimate: Estimate, decimals: int = DECIMALS) -> str:
     # Beside an ordinary mean a tiny half-width is rounding noise: an exponent would only draw the eye to it.
     tiny = half < SMALLEST <= abs(estimate.mean)
     return f"±{half:.{decimals}f}" if tiny else f"±{show(half, decimals)}"
+
+
+def interval_words(estimates: Iterable[Estimate]) -> str:
+    """Which intervals some estimates have: `95% over dialogues (Student, Wilson)`; empty if they have none."""
+    kinds: dict[str, dict[str, None]] = {}
+    for estimate in estimates:
+        if estimate.interval is not None and estimate.interval_by is not None:
+            what, how = _in_words(estimate.interval_by)
+            kinds.setdefault(what, {})[how] = None
+    return "; ".join(f"{what} ({', '.join(how)})" for what, how in kinds.items())
+
+
+def _in_words(how: Analytic | Resampling) -> tuple[str, str]:
+    """What an interval is over, and by which method."""
+    level = "" if how.level is None else f"{100 * how.level:g}% "
+    if not isinstance(how, Analytic):
+        return f"{level}by {how.resamples:,} resamples of dialogues, or of rows that stand alone", _METHODS[how.method]
+    if how.method == "rows":
+        factor = f"{how.t:g}" if how.level is None and how.t is not None else "t"
+        return f"{level}over rows", f"mean ± {factor} · std / √n"
+    return f"{level}over {how.over}", _METHODS[how.method]
 
 
 def show_interval(interval: tuple[float, float], decimals: int = DECIMALS) -> str:

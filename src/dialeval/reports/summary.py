@@ -17,7 +17,16 @@ from dialeval.core.errors import SettingError
 from dialeval.core.result import Result, Run
 from dialeval.reports import markup
 from dialeval.reports.comparisons import STRONG, best_of, legend, mark
-from dialeval.reports.figures import MISSING, plain, shorten, show, show_fixed, show_interval, show_signed
+from dialeval.reports.figures import (
+    MISSING,
+    interval_words,
+    plain,
+    shorten,
+    show,
+    show_fixed,
+    show_interval,
+    show_signed,
+)
 from dialeval.reports.markup import Section
 
 if TYPE_CHECKING:
@@ -27,8 +36,8 @@ if TYPE_CHECKING:
     from dialeval.core.fold import Better
 
 _CAPTION = (
-    "Mean per metric and system, with its confidence interval where there is one; a value of the whole corpus has one "
-    "only if rows were resampled. An arrow says which values are better, and the best one is bold."
+    "Mean per metric and system, with its confidence interval where there is one. An arrow says which values are "
+    "better, and the best one is bold."
 )
 _ARROWS = {"higher": "↑", "lower": "↓"}
 
@@ -47,7 +56,7 @@ def summary(run: Run, compared: bool = True) -> Section:
                 comparison = compare(block)
             except SettingError as error:
                 reason = markup.note(f"Not compared: {markup.text(str(error))}")
-        tables += _table(block, places, caption + _marks(comparison), comparison)
+        tables += _table(block, places, caption + _intervals(block) + _marks(comparison), comparison)
         tables += reason if comparison is None else _differences(comparison)
     return Section("summary", "Summary", tables + _long_names(run))
 
@@ -62,6 +71,12 @@ def blocks(run: Run) -> list[Run]:
         groups = [group for at, group in enumerate(groups) if at not in near]
         groups.insert(first, merged)
     return [Run(group, run.version) for group in groups]
+
+
+def _intervals(run: Run) -> str:
+    """Which intervals the figures have."""
+    words = interval_words(estimate for result in run.values() for estimate in result.values())
+    return f" Intervals: {markup.text(words)}." if words else ""
 
 
 def _marks(comparison: Comparison | None) -> str:

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dialeval.reports import formats
-from dialeval.reports.figures import DECIMALS, MISSING, plain, shorten, show, show_scored, show_spread
+from dialeval.reports.figures import DECIMALS, MISSING, interval_words, plain, shorten, show, show_scored, show_spread
 from dialeval.reports.formats import LaidOut, Table
 
 if TYPE_CHECKING:
@@ -32,7 +32,9 @@ if TYPE_CHECKING:
     from dialeval.core.fold import Estimate
     from dialeval.core.result import Run
 
-CSV_FIELDS = ("system", "metric", "mean", "std", "confidence", "low", "high", "rows", "scored", "signature")
+CSV_FIELDS = (
+    *("system", "metric", "mean", "std", "confidence", "low", "high", "interval_by", "rows", "scored", "signature"),
+)
 METRICS_TXT = (
     "length",
     *("per-unigram-entropy", "per-bigram-entropy", "utterance-unigram-entropy", "utterance-bigram-entropy"),
@@ -55,14 +57,14 @@ def to_csv(run: Run) -> str:
         for key, est in result.items():
             low, high = est.interval or (None, None)
             figures = (est.mean, est.std, est.confidence, low, high)
-            rows.append((system, key, *figures, est.rows, est.scored, est.signature))
+            rows.append((system, key, *figures, interval_words([est]), est.rows, est.scored, est.signature))
     return formats.csv_text(CSV_FIELDS, rows)
 
 
 def to_markdown(run: Run) -> str:
     """A table as GitHub renders it."""
     rows = [[key, *(_cell(result.get(key)) for result in run.values())] for key in run.keys_in_order]
-    return formats.markdown_table(Table(["metric", *run], rows))
+    return formats.markdown_table(Table(["metric", *run], rows)) + "".join(f"\n{line}\n" for line in _kinds(run))
 
 
 def to_latex(run: Run) -> str:
@@ -72,7 +74,8 @@ def to_latex(run: Run) -> str:
         estimates = [result.get(key) for result in run.values()]
         decimals = significant_decimals(est.mean for est in estimates if est is not None)
         rows.append([key, *(_latex_cell(est, decimals) for est in estimates)])
-    return "\n".join([*formats.latex_lines(1 + len(run), Table(["metric", *run], rows)), ""])
+    comments = [f"% {line}".replace("±", "+-").replace("√", "sqrt ").replace("·", "*") for line in _kinds(run)]
+    return "\n".join([*formats.latex_lines(1 + len(run), Table(["metric", *run], rows)), *comments, ""])
 
 
 def to_metrics_txt(run: Run) -> str:
@@ -110,6 +113,13 @@ def _laid_out(run: Run, width: int) -> Iterator[RenderableType]:
         if number:
             yield Text()
         yield part
+    yield from (Text(line, style="dim") for line in _kinds(run))
+
+
+def _kinds(run: Run) -> list[str]:
+    """A line that says which intervals the figures have."""
+    words = interval_words(estimate for result in run.values() for estimate in result.values())
+    return [f"Intervals: {words}."] if words else []
 
 
 def _aligned(column: Sequence[Estimate | None]) -> list[str]:

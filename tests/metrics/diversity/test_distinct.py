@@ -38,5 +38,5 @@ def test_equals_its_definition(rows: list[list[str]], n: int) -> None:
 
 
 def test_a_corpus_value_has_no_spread_over_rows() -> None:
-    estimate = dialeval.evaluate(["a a", "a b"], metrics="distinct-1")["system"]["distinct-1"]
+    estimate = dialeval.evaluate(["a a", "a b"], metrics="distinct-1", intervals="rows")["system"]["distinct-1"]
     assert (estimate.mean, estimate.std, estimate.confidence, estimate.interval) == (0.5, 0.0, 0.0, None)

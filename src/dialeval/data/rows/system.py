@@ -7,6 +7,7 @@ of their own. All columns of a system are equally long, and the order of the row
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
@@ -27,6 +28,9 @@ __all__ = ["NO_TURN", "Rows", "by_system"]
 
 SHOWN = (Need.CONTEXT, Need.RESPONSE, Need.REFERENCE, Need.HYPOTHESES)
 """The columns that a reader wants to see beside the values of a row."""
+
+_PLACE_NAME = re.compile(r"(row|line) \d+")
+"""What a dialogue without an id is called: by its place in what was read at once."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -80,6 +84,12 @@ class Rows:
         moved = np.flatnonzero((np.diff(names.starts) != 0) | (np.diff(names.ends) != 0)) + 1
         starts = [row for row in moved.tolist() if names[row] != names[row - 1]]
         return np.array([*([0] if len(names) else []), *starts, len(names)], np.int64)
+
+    def places(self, offsets: Ints) -> RowTable:
+        """What is known of rows that are let go; a name that only says where a row stands in a part is left out."""
+        names = [] if self.dialogues is None else list(self.dialogues.take(offsets[:-1]))
+        given = [None if _PLACE_NAME.fullmatch(name) else name for name in names]
+        return RowTable(offsets, given if any(given) else None, self.turns)
 
     def table(self) -> RowTable:
         """What a result keeps about its rows, over the same bytes."""

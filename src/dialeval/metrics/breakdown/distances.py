@@ -16,6 +16,7 @@ original ends there or prints nan.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
@@ -48,6 +49,7 @@ class BreakdownDistance(RowMetric):
     subject = Need.LABELS
     needs = frozenset({Need.LABELS, Need.ANNOTATIONS})
     better = "lower"
+    bounds = (0.0, math.inf)
 
     measure: Literal["jsd", "mse"] = "jsd"
     grouping: Grouping = "o-t-x"

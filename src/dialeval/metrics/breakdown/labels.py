@@ -41,6 +41,7 @@ class LabelAccuracy(RowMetric):
     subject = Need.LABELS
     needs = frozenset({Need.LABELS, Need.ANNOTATIONS})
     better = "higher"
+    bounds = (0.0, 1.0)
 
     threshold: float = 0.0
 
@@ -55,9 +56,9 @@ class LabelAccuracy(RowMetric):
 class DetectionCounts(NamedTuple):
     """Numbers of turns: labelled breakdowns that are real ones (found), all labelled ones, all real ones."""
 
-    found: int = 0
-    labelled: int = 0
-    real: int = 0
+    found: float = 0
+    labelled: float = 0
+    real: float = 0
 
     @property
     def precision(self) -> float:
@@ -89,6 +90,7 @@ class BreakdownDetection(CountMetric):
     better = "higher"
     width = len(DetectionCounts._fields)
     has_items = False
+    bounds = (0.0, 1.0)
 
     figure: Literal["precision", "recall", "f1"] = "f1"
     of: Literal["x", "tx"] = "x"
@@ -117,7 +119,7 @@ class BreakdownDetection(CountMetric):
             labelled, real = known & ((label == T) | (label == X)), known & (lenient == X)
         return np.column_stack([labelled & real, labelled, real]).astype(np.int64), scored
 
-    def formula(self, counts: Ints) -> Floats:
+    def formula(self, counts: Ints | Floats) -> Floats:
         return np.array([getattr(DetectionCounts(*line), self.figure) for line in counts.tolist()], np.float64)
 
 

@@ -40,7 +40,7 @@ from typing import Literal
 from dialeval.core.arrays import Floats
 from dialeval.core.batch import Batch
 from dialeval.core.errors import SettingError
-from dialeval.core.fold import RowMetric
+from dialeval.core.fold import Bounds, RowMetric
 from dialeval.core.needs import Need
 from dialeval.core.signature import Signature
 from dialeval.metrics.coverage.aligners import (
@@ -80,6 +80,12 @@ class Coverage(RowMetric):
         if not (math.isfinite(self.threshold) and self.threshold >= 0):
             raise SettingError(f"a threshold is 0 (groups as given) or above, not {self.threshold}")
         check_order(self.n)
+
+    @property
+    def bounds(self) -> Bounds:
+        if self.by != "max-bleu":
+            return (0.0, 1.0)
+        return {"embedding": (-1.0, 1.0), "nltk-nist": (0.0, math.inf)}.get(self.aligner, (0.0, 1.0))
 
     @property
     def needs(self) -> frozenset[Need]:

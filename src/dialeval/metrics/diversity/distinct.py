@@ -59,6 +59,7 @@ class Distinct(Metric[DistinctState]):
     needs = frozenset({Need.RESPONSE})
     better = "higher"
     counts_kinds = True
+    bounds = (0.0, 1.0)
 
     n: int = 2
     per: Literal["corpus", "response"] = "corpus"
@@ -90,7 +91,7 @@ class Distinct(Metric[DistinctState]):
         words = tokens(batch, Need.RESPONSE, self.tokeniser, self.oov)
         contributions = {self._words: words} if self.per == "corpus" and self.count == "exact" else {}
         different = counts if self.count == "exact" else DistinctSketch.of(counts)
-        return Partial(DistinctState(different, Moments.of(items)), {self.name: items}, contributions)
+        return Partial(DistinctState(different, Moments.of(items, batch.dialogues)), {self.name: items}, contributions)
 
     @property
     def _words(self) -> str:
@@ -109,7 +110,7 @@ class Distinct(Metric[DistinctState]):
         return DistinctState(ngrams.merge(right.ngrams), left.moments + right.moments)
 
     def finish(self, state: DistinctState) -> Mapping[str, Estimate]:
-        rows = Estimate.of_moments(state.moments)
+        rows = Estimate.of_moments(state.moments, self.bounds)
         if self.per == "response":
             return {self.name: rows}
         share = state.ngrams.types / state.ngrams.total if state.ngrams.total else np.nan

@@ -39,6 +39,7 @@ class Coherence(RowMetric):
     needs = frozenset({Need.RESPONSE, Need.CONTEXT, Need.EMBEDDINGS, Need.TRAIN})
     wants = frozenset({Need.VOCABULARY})
     better = "higher"
+    bounds = (-1.0, 1.0)
 
     turns: Literal["last", "all"] = "last"
     tokeniser: Tokeniser = DEFAULT

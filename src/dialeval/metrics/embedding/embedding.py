@@ -27,7 +27,7 @@ import numpy as np
 
 from dialeval.core.arrays import Floats
 from dialeval.core.batch import Batch
-from dialeval.core.fold import RowMetric
+from dialeval.core.fold import Bounds, RowMetric
 from dialeval.core.needs import Need
 from dialeval.core.ragged import row_numbers
 from dialeval.core.signature import Signature
@@ -50,6 +50,10 @@ class Embedding(RowMetric):
 
     by: Literal["average", "extrema", "greedy"] = "average"
     tokeniser: Tokeniser = DEFAULT
+
+    @property
+    def bounds(self) -> Bounds:
+        return (0.0 if self.by == "greedy" else -1.0, 1.0)
 
     @property
     def needs(self) -> frozenset[Need]:

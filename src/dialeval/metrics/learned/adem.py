@@ -38,6 +38,7 @@ class Adem(RowMetric):
     costly = True
     device = True
     better = "higher"
+    bounds = (1.0, 5.0)
 
     @property
     def wants(self) -> frozenset[Need]:

@@ -22,13 +22,14 @@ common trigram is not scored; dialog-eval ends with an AssertionError there. Met
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
 from dialeval.core.arrays import Floats
 from dialeval.core.batch import Batch
 from dialeval.core.errors import SettingError
-from dialeval.core.fold import RowMetric
+from dialeval.core.fold import Bounds, RowMetric
 from dialeval.core.needs import Need
 from dialeval.metrics.overlap.bleu_counts import Order, bleu_counts
 from dialeval.metrics.overlap.smoothing import NIST, Method, log_precisions, sacre_bleu, weighted_bleu
@@ -38,6 +39,8 @@ WEIGHTS = {1: (1.0,), 2: (0.5, 0.5), 3: (0.33, 0.33, 0.33), 4: (0.25, 0.25, 0.25
 """What dialog-eval gives to nltk, without the zeros for the orders above n."""
 
 DEFAULT_SMOOTH: Method = 4
+ABOVE_ONE = (5, 7)
+"""Smoothing methods under which a value may exceed 1."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +63,10 @@ class Bleu(RowMetric):
             raise SettingError(
                 f"bleu by sacre has a smoothing of its own; leave out smooth={self.smooth}, or choose by=nltk"
             )
+
+    @property
+    def bounds(self) -> Bounds:
+        return (0.0, math.inf) if self.by == "nltk" and self.smooth in ABOVE_ONE else (0.0, 1.0)
 
     def score(self, batch: Batch) -> Floats:
         counts = bleu_counts(batch, self.tokeniser)

@@ -50,6 +50,7 @@ class Chrf(CountMetric):
     presets = {"chrf": {}}
     needs = frozenset({Need.RESPONSE, Need.REFERENCE})
     better = "higher"
+    bounds = (0.0, 1.0)
 
     n: int = 6
     words: int = 0
@@ -89,7 +90,7 @@ class Chrf(CountMetric):
         counts[rows[best]] = pairs[best]
         return counts, np.diff(lists) > 0
 
-    def formula(self, counts: Ints) -> Floats:
+    def formula(self, counts: Ints | Floats) -> Floats:
         responses, references, matches = np.split(counts, 3, axis=1)
         both = (responses > 0) & (references > 0)
         orders = np.maximum(both.sum(axis=1), 1)

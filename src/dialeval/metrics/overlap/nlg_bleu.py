@@ -46,6 +46,7 @@ class NlgBleu(CountMetric):
     presets = {f"nlg-bleu-{n}": {"n": n} for n in get_args(Order)}
     needs = frozenset({Need.RESPONSE, Need.REFERENCE})
     better = "higher"
+    bounds = (0.0, 1.0)
 
     n: Order = 4
     per: Per = "response"
@@ -65,7 +66,7 @@ class NlgBleu(CountMetric):
         columns = np.column_stack((*lengths, counts.matches[:, : self.n], counts.totals[:, : self.n]))
         return columns, counts.reference_lengths != NO_REFERENCE
 
-    def formula(self, counts: Ints) -> Floats:
+    def formula(self, counts: Ints | Floats) -> Floats:
         length, reference, matches, totals = np.split(counts, (1, 2, 2 + self.n), axis=1)
         product = ((matches + TINY) / (totals + SMALL)).prod(axis=1)
         shortness = (reference[:, 0] + SMALL) / (length[:, 0] + TINY)

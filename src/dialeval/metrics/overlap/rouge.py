@@ -40,6 +40,7 @@ class RougeL(RowMetric):
     presets = {"rouge-l": {}}
     needs = frozenset({Need.RESPONSE, Need.REFERENCE})
     better = "higher"
+    bounds = (0.0, 1.0)
 
     beta: float = 1.2
     tokeniser: Tokeniser = DEFAULT

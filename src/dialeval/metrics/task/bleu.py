@@ -50,6 +50,7 @@ class TaskBleu(CountMetric):
     subject = Need.TASK_TURNS
     needs = frozenset({Need.TASK_TURNS, Need.ONTOLOGY, Need.REFERENCE_SETS})
     better = "higher"
+    bounds = (0.0, 100.0)
     width = 2 * ORDERS + 2
 
     references: str = MAIN_REFERENCES
@@ -86,7 +87,7 @@ class TaskBleu(CountMetric):
 
         return batch.derived(self.contribution, make)
 
-    def formula(self, counts: Ints) -> Floats:
+    def formula(self, counts: Ints | Floats) -> Floats:
         return np.array([corpus_bleu(*line) for line in counts.tolist()], np.float64)
 
     def row_values(self, counts: Ints) -> Floats:
@@ -95,7 +96,7 @@ class TaskBleu(CountMetric):
         return 100 * sacre_bleu(turns, log_precisions(turns, NIST), ORDERS)
 
 
-def corpus_bleu(*counts: int) -> float:
+def corpus_bleu(*counts: float) -> float:
     """sacreBLEU's corpus BLEU of matches and n-grams by order, words of the responses, words of the references."""
     matches, totals, (length, reference_length) = counts[:ORDERS], counts[ORDERS : 2 * ORDERS], counts[2 * ORDERS :]
     if not any(matches) or not all(totals):

@@ -24,11 +24,12 @@ import numpy as np
 
 from dialeval.core.arrays import Floats
 from dialeval.core.batch import Batch
+from dialeval.core.clusters import BySize, merged
 from dialeval.core.contributions import Resamples, RowSums
 from dialeval.core.fold import Estimate, Fact, Metric, Partial
 from dialeval.core.needs import Need
 from dialeval.data.task.corpus import MAIN_REFERENCES
-from dialeval.metrics.counting import SummedCounts
+from dialeval.metrics.counting import SummedCounts, cluster_counts, corpus_error
 from dialeval.metrics.task.bleu import TaskBleu
 from dialeval.metrics.task.inform import Inform
 from dialeval.metrics.task.rates import HELD, RateState
@@ -37,8 +38,8 @@ from dialeval.metrics.task.turns import Fallback, Given, Missing, WhatIsGiven
 from dialeval.text.similarity import Ratio
 
 Value = TypeVar("Value", float, Floats)
-CombinedState = tuple[RateState, RateState, SummedCounts]
-"""The states of Inform, Success and BLEU."""
+CombinedState = tuple[RateState, RateState, SummedCounts, BySize]
+"""The states of Inform, Success and BLEU, and what dialogues add to all three, for the interval."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,7 @@ class Combined(Metric[CombinedState]):
     needs = Inform.needs | TaskBleu.needs
     wants = Inform.wants
     better = "higher"
+    bounds = (0.0, 200.0)
 
     references: str = MAIN_REFERENCES
     fallback: Fallback = "file"
@@ -79,7 +81,7 @@ class Combined(Metric[CombinedState]):
         return f"task-rates/{self.fallback}/{self.missing}/{self.ratio}"
 
     def empty(self) -> CombinedState:
-        return self._inform.empty(), self._success.empty(), self._bleu.empty()
+        return self._inform.empty(), self._success.empty(), self._bleu.empty(), {}
 
     def partial(self, batch: Batch) -> Partial[CombinedState]:
         inform, success, bleu = self._inform, self._success, self._bleu
@@ -87,7 +89,10 @@ class Combined(Metric[CombinedState]):
         rates = np.zeros((len(batch), 3))
         held = [informed.items[inform.name], succeeded.items[success.name]]
         rates[batch.dialogues[:-1]] = np.column_stack([~np.isnan(held[0]), *(items == HELD for items in held)])
-        state = informed.state, succeeded.state, said.state
+        scored, *counts = said.contributions[bleu.contribution].values.T  # type: ignore[union-attr]
+        together = np.column_stack((rates, *counts)).astype(np.int64)
+        clusters = cluster_counts(together, scored > 0, batch.dialogues)
+        state = informed.state, succeeded.state, said.state, clusters
         return Partial(state, {}, {**said.contributions, self._rates: RowSums(rates)})
 
     def merge(self, left: CombinedState, right: CombinedState) -> CombinedState:
@@ -95,6 +100,7 @@ class Combined(Metric[CombinedState]):
             self._inform.merge(left[0], right[0]),
             self._success.merge(left[1], right[1]),
             self._bleu.merge(left[2], right[2]),
+            merged(left[3], right[3]),
         )
 
     def finish(self, state: CombinedState) -> Mapping[str, Estimate]:
@@ -102,7 +108,15 @@ class Combined(Metric[CombinedState]):
         success = self._success.finish(state[1])[self._success.name]
         bleu = self._bleu.finish(state[2])[self._bleu.name]
         value = combined_score(inform.mean, success.mean, bleu.mean)
-        return {self.name: Estimate(value, 0.0, bleu.rows, bleu.scored, corpus=True)}
+        held = [round(each.mean * each.scored / HELD) if each.scored else 0 for each in (inform, success)]
+        error = corpus_error(self._formula, [inform.scored, *held, *state[2].counts], state[3])
+        return {self.name: Estimate(value, 0.0, bleu.rows, bleu.scored, corpus=True, error=error)}
+
+    def _formula(self, counts: Floats) -> Floats:
+        """The score of dialogues, those informed, those that succeeded, and the counts of BLEU."""
+        dialogues, informed, succeeded = np.maximum(counts[:, :3].T, [[1.0], [0.0], [0.0]])
+        bleu = self._bleu.formula(counts[:, 3:])
+        return combined_score(HELD * informed / dialogues, HELD * succeeded / dialogues, bleu)
 
     def resampled(self, sample: Resamples) -> Floats:
         dialogues, informed, succeeded = sample.totals(self._rates).T

@@ -41,6 +41,7 @@ class Rate(Metric[RateState]):
     needs = frozenset({Need.TASK_TURNS, Need.GOALS, Need.ONTOLOGY, Need.VENUES})
     wants = frozenset({Need.TRUE_STATES})
     better = "higher"
+    bounds = (0.0, 100.0)
     definition = 2  # 1 left out dialogues without turns, and read empty values and empty domains in another way
 
     fallback: Fallback = "file"
@@ -81,4 +82,4 @@ class Rate(Metric[RateState]):
     def finish(self, state: RateState) -> Mapping[str, Estimate]:
         # A batch in which no goal has the domain has no entry for it, but all dialogues are rows of every domain.
         rows = state[self.name].rows
-        return {key: Estimate.of_moments(replace(state[key], rows=rows)) for key in sorted(state)}
+        return {key: Estimate.of_moments(replace(state[key], rows=rows), self.bounds) for key in sorted(state)}

@@ -33,11 +33,11 @@ from typing import Literal, cast
 
 import numpy as np
 
-from dialeval.core.arrays import Floats, Ids
+from dialeval.core.arrays import Floats, Ids, Ints
 from dialeval.core.batch import Batch
 from dialeval.core.contributions import BatchContributions, Resamples, RowSums, RowWords
 from dialeval.core.exact import Moments
-from dialeval.core.fold import Better, Estimate, Metric, Partial
+from dialeval.core.fold import Better, Bounds, Estimate, Metric, Partial
 from dialeval.core.needs import Need
 from dialeval.core.ragged import offsets_of
 from dialeval.metrics.task.turns import normalised_responses
@@ -89,6 +89,10 @@ class Richness(Metric[RichnessState]):
     of: Of = "entropy"
 
     @property
+    def bounds(self) -> Bounds:
+        return (0.0, 1.0 if self.of == "msttr" else math.inf)
+
+    @property
     def better(self) -> Better | None:
         # Counts and entropies grow with the number of words, which is no merit; msttr does not.
         return "higher" if self.of == "msttr" else None
@@ -99,7 +103,7 @@ class Richness(Metric[RichnessState]):
     def partial(self, batch: Batch) -> Partial[RichnessState]:
         rows = batch.objects(Need.TASK_TURNS)
         words = words_of_responses(batch)
-        lengths, moments = batch.derived("response lengths", partial(_lengths, words))
+        lengths, moments = batch.derived("response lengths", partial(_lengths, words, batch.dialogues))
         times = batch.derived("times of responses", lambda: Counter(filter(None, words)))
         grams = {order: partial(_counted, times, order) for order in self._orders}
         counts = {order: batch.derived(("response grams", order), make) for order, make in grams.items()}
@@ -153,7 +157,7 @@ class Richness(Metric[RichnessState]):
         return RichnessState(left.lengths + right.lengths, counts, left.placed + right.placed)
 
     def finish(self, state: RichnessState) -> Mapping[str, Estimate]:
-        lengths = Estimate.of_moments(state.lengths)
+        lengths = Estimate.of_moments(state.lengths, self.bounds)
         if self.of == "avg-lengths":
             return {self.name: lengths}
         value = self._value(state) if lengths.scored else math.nan
@@ -200,9 +204,9 @@ def _bits(counts: Ids, inside: Ids) -> Floats:
     return np.asarray(np.einsum("kr,kr->r", counts, logs[inside]), np.float64)
 
 
-def _lengths(responses: Sequence[Gram | None]) -> tuple[Floats, Moments]:
+def _lengths(responses: Sequence[Gram | None], dialogues: Ints) -> tuple[Floats, Moments]:
     lengths = np.array([math.nan if words is None else len(words) for words in responses], np.float64)
-    return lengths, Moments.of(lengths)
+    return lengths, Moments.of(lengths, dialogues)
 
 
 def _counted(responses: Counter[Gram], order: int) -> Counter[Gram]:

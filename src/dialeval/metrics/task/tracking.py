@@ -30,6 +30,7 @@ import numpy as np
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.batch import Batch
 from dialeval.core.errors import SettingError
+from dialeval.core.fold import Bounds
 from dialeval.core.needs import Need
 from dialeval.data.task.corpus import TrueStates
 from dialeval.metrics.counting import CountMetric, Flags
@@ -74,6 +75,10 @@ class Tracking(CountMetric):
             raise SettingError(f"a partial ratio lies between 0 and 100, so no threshold is {self.threshold}")
 
     @property
+    def bounds(self) -> Bounds:
+        return (0.0, 1.0 if self.of in ("precision", "recall") else 100.0)
+
+    @property
     def of_corpus(self) -> bool:
         return self.of != "joint"
 
@@ -106,7 +111,7 @@ class Tracking(CountMetric):
         right = (counts[:, 1:] == 0).all(axis=1, keepdims=True).astype(np.int64)
         return counts if self.of_corpus else right, scored
 
-    def formula(self, counts: Ints) -> Floats:
+    def formula(self, counts: Ints | Floats) -> Floats:
         if self.of == "joint":
             return 100 * counts[:, 0].astype(np.float64)
         agree, wrong, missing = counts.T

@@ -21,6 +21,7 @@ The same as in dialog-eval, which takes the source side of the training text.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
@@ -47,6 +48,7 @@ class TrainEntropy(RowMetric):
         "utterance-bigram-entropy": {"n": 2, "per": "utterance"},
     }
     needs = frozenset({Need.RESPONSE, Need.TRAIN})
+    bounds = (0.0, math.inf)
 
     n: Literal[1, 2] = 1
     per: Literal["word", "utterance"] = "word"

@@ -10,6 +10,7 @@ The same as in dialog-eval.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,6 +29,7 @@ class Length(RowMetric):
     family = "length"
     presets = {"length": {}}
     needs = frozenset({Need.RESPONSE})
+    bounds = (0.0, math.inf)
 
     tokeniser: Tokeniser = DEFAULT
 

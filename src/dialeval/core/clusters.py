@@ -1,0 +1,148 @@
+"""Sums of clusters: what an interval that respects dialogues is made of, in a form that merges exactly.
+
+Turns of one dialogue are alike, so that a hundred turns of ten dialogues say less than a hundred dialogues would. How
+much a value moves when one cluster (a dialogue, or a single row where rows stand alone) is left out tells how far it
+would move with other clusters:
+
+    value          f(S), S = sum of the clusters' sums c_k (a mean: f = sum of values / number of values)
+    change by k    d_k = -(gradient of f . c_k) * N / (N - n_k)        with n_k of the N scored rows in cluster k
+    error          sqrt((K - 1) / K * sum of d_k^2)                    with K clusters that have a scored row
+    freedom        N^2 / (sum of n_k^2) - 1, at least 1
+
+That is the jackknife over clusters, linearised; for a mean it is the jackknife itself. Where every row is a cluster,
+the error is that of Student's interval, with N - 1 degrees of freedom. Few long dialogues among many short ones are
+worth fewer clusters than there are, which the effective number N^2 / (sum of n_k^2) says.
+
+The sums needed are those of c_k and of its products, apart for each number n_k of scored rows (`BySize`). These are
+whole numbers, there are few different n_k, and no batch holds part of a dialogue: merging is plain addition.
+
+Papers: Efron and Stein 1981, "The Jackknife Estimate of Variance", Annals of Statistics; Cameron and Miller 2015, "A
+Practitioner's Guide to Cluster-Robust Inference", Journal of Human Resources; Kish 1965, "Survey Sampling".
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from dialeval.core.gate import UnfitError
+
+if TYPE_CHECKING:
+    from dialeval.core.arrays import Floats, Ints
+
+BySize: TypeAlias = dict[int, tuple[int, ...]]
+"""By the scored rows of a cluster: how many clusters have so many, the sums over these of each number of c_k, and of
+the product of each two of them, those of (0, 0), (0, 1) ... (1, 1) and so on."""
+
+_NO_SPREAD = 1e-12
+"""A variance smaller than that share of the terms it is the difference of is rounding."""
+
+
+def merged(left: BySize, right: BySize) -> BySize:
+    """The sums of both sets of clusters."""
+    both = dict(left)
+    for size, sums in right.items():
+        own = both.get(size)
+        both[size] = sums if own is None else tuple(map(int.__add__, own, sums))
+    return both
+
+
+def check_clusters(clusters: object, width: int, scored: int) -> None:
+    """UnfitError for what is not the sums of clusters (`width` numbers each, `scored` rows in all), or of none."""
+    length = 1 + width + width * (width + 1) // 2
+    if not isinstance(clusters, dict):
+        raise UnfitError("sums of clusters are not by size")
+    for size, sums in clusters.items():
+        whole = type(size) is int and type(sums) is tuple and all(type(each) is int for each in sums)
+        if not whole or len(sums) != length or size < 1 or sums[0] < 1:
+            raise UnfitError("sums of clusters are not of that form")
+    if clusters and sum(size * sums[0] for size, sums in clusters.items()) != scored:
+        raise UnfitError("clusters do not have as many rows as are scored")
+
+
+def by_size(sums: Ints, sizes: Ints) -> BySize:
+    """The sums of clusters with some numbers each (a line of `sums`) and `sizes` scored rows; those without are out."""
+    found: BySize = {}
+    # Products are at most the square of the largest number; plain Python numbers where that might not fit.
+    largest = max(abs(int(sums.min(initial=0))), abs(int(sums.max(initial=0))))
+    numbers = sums if largest * largest * max(len(sums), 1) < 1 << 63 else sums.astype(object)
+    upper = np.triu_indices(sums.shape[1])
+    for size, own in grouped(sizes):
+        lines = numbers[own]
+        products = lines.T @ lines
+        found[size] = (len(own), *map(int, lines.sum(axis=0)), *map(int, products[upper]))
+    return found
+
+
+def grouped(sizes: Ints) -> Iterable[tuple[int, Ints]]:
+    """Each size above 0 with the numbers of its clusters."""
+    order = np.argsort(sizes, kind="stable")
+    values, starts = np.unique(sizes[order], return_index=True)
+    return [(int(size), own) for size, own in zip(values, np.split(order, starts)[1:], strict=True) if size > 0]
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterError:
+    """How far a value would move with other clusters."""
+
+    error: float
+    """The standard error."""
+    clusters: int
+    freedom: float
+    scored: int
+    """The scored rows of all clusters."""
+    yes_no: bool = False
+    """Whether it is a mean of values that are all at one end of their range or at the other."""
+
+    @property
+    def over_dialogues(self) -> bool:
+        """Whether some cluster has several rows."""
+        return self.clusters < self.scored
+
+
+def mean_error(sums: Mapping[int, Sequence[int]], unit_exponent: int, yes_no: bool = False) -> ClusterError | None:
+    """The error of a mean from the sums of its clusters, in units of 2**-unit_exponent; None for less than two."""
+    clusters, scored, freedom = _counted(sums)
+    if clusters < 2:
+        return None
+    total = sum(each[1] for each in sums.values())
+    squared = Fraction(0)
+    for size, (count, own, squares) in sums.items():
+        # The squares of Y_k N - T n_k, exact: a difference of rounded sums would lose the digits that matter.
+        away = squares * scored**2 - 2 * own * size * total * scored + count * (size * total) ** 2
+        squared += Fraction(away, (scored - size) ** 2)
+    variance = squared * (clusters - 1) / (clusters * scored**2)
+    root = math.isqrt((variance.numerator << 128) // variance.denominator)
+    return ClusterError(float(Fraction(root, 1 << (unit_exponent + 64))), clusters, freedom, scored, yes_no)
+
+
+def formula_error(sums: Mapping[int, Sequence[int]], gradient: Floats) -> ClusterError | None:
+    """The error of a formula of counts from the sums of its clusters and the formula's gradient."""
+    clusters, scored, freedom = _counted(sums)
+    if clusters < 2:
+        return None
+    width = len(gradient)
+    weights = np.outer(gradient, gradient) * (2 - np.eye(width))
+    upper = weights[np.triu_indices(width)]
+    squared, terms = [], []
+    for size in sorted(sums):
+        products = upper * np.array(sums[size][1 + width :], np.float64)
+        factor = (scored / (scored - size)) ** 2
+        squared.append(factor * math.fsum(products))
+        terms.append(factor * math.fsum(np.abs(products)))
+    total = math.fsum(squared)
+    variance = (clusters - 1) / clusters * total if total > _NO_SPREAD * math.fsum(terms) else 0.0
+    return ClusterError(math.sqrt(variance), clusters, freedom, scored)
+
+
+def _counted(sums: Mapping[int, Sequence[int]]) -> tuple[int, int, float]:
+    """The number of clusters, of their scored rows, and the degrees of freedom."""
+    clusters = sum(each[0] for each in sums.values())
+    scored = sum(size * each[0] for size, each in sums.items())
+    squares = sum(size * size * each[0] for size, each in sums.items())
+    return clusters, scored, max(1.0, scored * scored / squares - 1) if scored else 1.0

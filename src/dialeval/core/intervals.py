@@ -1,0 +1,130 @@
+"""Intervals by a formula: from a value, its standard error over dialogues, and the range it can lie in.
+
+    student   value -+ t * error, not beyond the range
+    wilson    for a value within a range of two ends, as a share p = (value - least) / (largest - least):
+              (p + t^2 / 2m -+ t * sqrt(p (1 - p) / m + t^2 / 4m^2)) / (1 + t^2 / m),   m = p (1 - p) / error^2
+    rows      mean -+ t * std / sqrt(rows), t = 1.97 unless given: that of dialog-eval, as if every row stood alone
+
+t is Student's factor for the level, with the degrees of freedom that the clusters are worth (`clusters`, which also has
+the error). `wilson` is for yes/no values (all at one end of the range or at the other) and for values of all rows
+together, `student` for other means. m is how many independent values would be as sure: of yes/no values never more than
+there are. Of yes/no values that stand alone m is their number, and t that of the normal distribution, since the share
+tells their spread. Where the value is at an end of its range, nothing is known of the spread within dialogues: every
+dialogue counts as one such value.
+
+Papers: Student 1908, "The Probable Error of a Mean", Biometrika; Wilson 1927, "Probable Inference, the Law of
+Succession, and Statistical Inference", JASA; Korn and Graubard 1998, "Confidence Intervals for Proportions with Small
+Expected Number of Positive Counts Estimated from Survey Data", Survey Methodology.
+
+Edge cases: of a single row or a single dialogue nothing can be said: there is no interval. A value that counts
+different things (distinct) has none either until dialogues are resampled (`analysis.intervals`).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Literal, get_args
+
+from dialeval.core.clusters import ClusterError
+from dialeval.core.errors import SettingError
+from dialeval.core.fold import DEFAULT_T, Analytic, Bounds, Estimate, Level
+
+Kind = Literal["clustered", "rows", "none"]
+DEFAULT_LEVEL = 0.95
+
+
+@dataclass(frozen=True)
+class IntervalChoice:
+    """Which intervals estimates get; `t` is the factor of `rows` and chooses it, `level` is 0.95 unless given."""
+
+    kind: Kind | None = None
+    t: float | None = None
+    level: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.kind is not None and self.kind not in get_args(Kind):
+            raise SettingError(f"intervals are {', '.join(get_args(Kind))}, not {self.kind!r}")
+        if self.t is not None and not self.t > 0:
+            raise SettingError(f"t is the factor of a confidence and above 0, not {self.t}")
+        if self.t is not None and self.level is not None:
+            raise SettingError("give t or a confidence level, not both")
+        if self.t is not None and self.kind not in (None, "rows"):
+            raise SettingError(f"t is the factor of intervals over rows; intervals that are {self.kind} have none")
+        if self.level is not None and not 0 < self.level < 1:
+            raise SettingError(f"a confidence level lies between 0 and 1, such as 0.95; it is not {self.level}")
+
+    def added_to(self, estimate: Estimate, bounds: Bounds) -> Estimate:
+        """The estimate with its interval; `bounds` are the ends of what the metric can give."""
+        plain = replace(estimate, error=None)
+        if self.kind == "rows" or self.t is not None:
+            return self._over_rows(plain)
+        found = None if self.kind == "none" else clustered(estimate, bounds, self.level or DEFAULT_LEVEL)
+        if found is None:
+            return replace(plain, confidence=math.nan)
+        (low, high), how = found
+        return replace(plain, interval=(low, high), confidence=(high - low) / 2, analytic=how)
+
+    def _over_rows(self, estimate: Estimate) -> Estimate:
+        t = DEFAULT_T if self.t is None else self.t
+        if self.level is not None:
+            from dialeval.core.student import two_sided_t
+
+            t = two_sided_t(self.level, estimate.scored)
+        return estimate.with_confidence(t, self.level)
+
+
+def clustered(estimate: Estimate, bounds: Bounds, level: float) -> tuple[tuple[float, float], Analytic] | None:
+    """The interval over dialogues, or over rows that stand alone, and how it was made; None where there is none."""
+    from dialeval.core.student import t_factor  # not needed by who asks for other intervals, and slow to import
+
+    error, value = estimate.error, estimate.mean
+    if error is None or error.clusters < 2 or not math.isfinite(value):
+        return None
+    dialogues = estimate.level is Level.DIALOGUE or error.over_dialogues
+    over: Literal["dialogues", "rows"] = "dialogues" if dialogues else "rows"
+    if all(map(math.isfinite, bounds)) and (error.yes_no or estimate.corpus):
+        worth, freedom = _worth(value, error, bounds)
+        t = t_factor(level, freedom)
+        how = Analytic("wilson", level, over, error.clusters, t, _or_none(freedom), error.error)
+        return wilson(value, worth, bounds, t), how
+    t = t_factor(level, error.freedom)
+    how = Analytic("student", level, over, error.clusters, t, error.freedom, error.error)
+    return student(value, error.error, bounds, t), how
+
+
+def _or_none(freedom: float) -> float | None:
+    return freedom if math.isfinite(freedom) else None
+
+
+def student(value: float, error: float, bounds: Bounds, t: float) -> tuple[float, float]:
+    """value -+ t * error, not beyond the bounds."""
+    low, high = value - t * error, value + t * error
+    # A value may itself be beyond its bounds by a rounding.
+    return max(low, min(bounds[0], value)), min(high, max(bounds[1], value))
+
+
+def wilson(value: float, worth: float, bounds: Bounds, t: float) -> tuple[float, float]:
+    """Wilson's interval of a value that is worth so many independent ones, within the bounds."""
+    least, width = bounds[0], bounds[1] - bounds[0]
+    share = _share(value, bounds)
+    more = t * t / worth
+    half = t * math.sqrt(share * (1 - share) / worth + more / (4 * worth))
+    low, high = ((share + more / 2 + way * half) / (1 + more) for way in (-1, 1))
+    # Rounding must neither leave the range nor lose the value.
+    return min(least + width * max(low, 0.0), value), max(least + width * min(high, 1.0), value)
+
+
+def _share(value: float, bounds: Bounds) -> float:
+    return min(max((value - bounds[0]) / (bounds[1] - bounds[0]), 0.0), 1.0)
+
+
+def _worth(value: float, error: ClusterError, bounds: Bounds) -> tuple[float, float]:
+    """How many independent values a value is worth, and the degrees of freedom in that."""
+    share = _share(value, bounds)
+    spread = share * (1 - share)
+    if not spread or (error.yes_no and not error.over_dialogues):
+        return error.clusters, math.inf  # nothing about the spread is estimated
+    most = float(error.scored) if error.yes_no else math.inf
+    squared = (error.error / (bounds[1] - bounds[0])) ** 2
+    return min(spread / squared, most) if squared else most, error.freedom
