@@ -17,7 +17,7 @@ import numpy as np
 
 from dialeval.core.arrays import Ints
 from dialeval.core.columns import RaggedColumn, SharedColumn, TextColumn
-from dialeval.core.gate import UnfitError
+from dialeval.core.gate import UnfitError, check_array
 from dialeval.core.ragged import offsets_of, row_numbers
 
 if TYPE_CHECKING:
@@ -90,6 +90,24 @@ class RowTable:
             [name for each in names for name in each] if any(part.dialogues is not None for part in parts) else None,
             np.concatenate(turns) if any(part.turns is not None for part in parts) else None,
         )
+
+    @classmethod
+    def from_plain(
+        cls, offsets: Ints, dialogues: list[str | None] | None, turns: Ints | None, texts: object
+    ) -> RowTable:
+        """The rows of a part of a system out of a journal, without texts; UnfitError where that is no such table."""
+        check_array(offsets, np.int64, (None,))
+        if not len(offsets) or offsets[0] or (np.diff(offsets) < 0).any() or texts != {}:
+            raise UnfitError("dialogues do not follow each other")
+        if dialogues is not None and (not isinstance(dialogues, list) or len(dialogues) != len(offsets) - 1):
+            raise UnfitError("there are not as many ids as dialogues")
+        if any(not isinstance(name, str) for name in dialogues or ()):
+            raise UnfitError("the id of a dialogue is no text")
+        if turns is not None:
+            check_array(turns, np.int64, (int(offsets[-1]),))
+            if turns.min(initial=0) < NO_TURN:
+                raise UnfitError("a turn has a number below 0")
+        return cls(offsets, dialogues, turns)
 
     def to_arrow(self, system: str, dialogues_before: int = 0) -> pa.Table:
         """The table as it is saved, one line per row."""
