@@ -29,18 +29,9 @@ def hostile_rows() -> list[Files]:
     """Rows with markup in every field, among sound ones."""
     import orjson
 
-    rows = [
-        {
-            "dialog_id": text,
-            "turn": number,
-            "system": ("a", text)[number % 2],
-            "response": text,
-            "reference": [text, "x"],
-        }
-        for number, text in enumerate(TEXTS * 2)
-    ]
-    same = [{**row, "system": system, "dialog_id": "d"} for row in rows for system in ("a", "<b>")]
-    lines = b"".join(orjson.dumps(row) + b"\n" for row in same)
+    fields = ("dialog_id", "context", "response", "reference")
+    rows = [{"system": system, **dict.fromkeys(fields, text)} for system in ("a", "<b>") for text in TEXTS]
+    lines = b"".join(orjson.dumps(row) + b"\n" for row in rows)
     return [checked_in("jsonl")[0], {"rows.jsonl": lines}]
 
 
