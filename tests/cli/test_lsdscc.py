@@ -30,7 +30,7 @@ def test_prints_a_table(dialeval: Dialeval) -> None:
     assert done.returncode == 0
     heads = [line.split()[0] for line in done.stdout.splitlines() if " " in line]
     assert heads[0] == "Cannot"
-    assert heads[heads.index("metric") :] == ["metric", "mds", "pds", "max-bleu"]
+    assert heads[heads.index("metric") :] == ["metric", "mds", "pds", "max-bleu", "Intervals:"]
     assert done.stderr == ""
 
 

@@ -12,6 +12,7 @@ from click.testing import CliRunner
 from rich.text import Text
 
 import dialeval
+from cli.conftest import Dialeval
 from dialeval.cli import output
 from dialeval.core.errors import DataError, Fault
 from dialeval.core.plain_text import plain
@@ -94,3 +95,32 @@ def test_all_faults_are_printed_up_to_a_limit(number: int, lines: int, last: str
     assert done.exit_code == 2
     assert len(done.stderr.splitlines()) == lines
     assert done.stderr.splitlines()[-1] == f"dialeval: {last}"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "multiwoz -i {} -o {}",
+        "multiwoz -i {} --dialogues {}",
+        "multiwoz -i . -o {}",
+        "breakdown -p {} -o labels.jsonl --turns {}",
+        "breakdown -p data.jsonl -o mine={} --turns {}",
+        "lsdscc {} -r groups.json --report {}",
+        "lsdscc answers.txt -r {} --report {}",
+        "meta {} --human overall -o {}",
+        "from mwzeval --bleu -i {} -o {}",
+        "adem train --ratings judge.json -o .",
+        "adem score run.json -o .",
+        "from dialog-eval -r metrics.txt",
+        "from dialog-eval -r . -ttt metrics.txt",
+    ],
+)
+def test_no_command_overwrites_what_it_reads(dialeval: Dialeval, tmp_path: Path, command: str) -> None:
+    """The inputs hold nothing that could be read: they are compared before anything is."""
+    before = dict.fromkeys(("in.json", "judge.json", "run.json", "metrics.txt"), b"{")
+    for name, content in before.items():
+        (tmp_path / name).write_bytes(content)
+    done = dialeval(*command.replace("{}", "in.json").split())
+    assert done.returncode == 2
+    assert "would be overwritten, but it is an input" in done.stderr
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before

@@ -282,6 +282,8 @@ def test_approximate_counts_stand_in_the_signature(dialeval: Dialeval, shards: P
         (["whole.jsonl", "--address", "auto"], "--address and --gpus-per-task go with --engine ray"),
         (["logs/*.jsonl", "-r", "whole.jsonl"], "rows carry their own references"),
         (["logs/*.jsonl", "-m", "coherence"], "coherence needs embeddings"),
+        (["logs/*.jsonl", "--intervals", "bca"], "--intervals percentile or bca need all rows at hand"),
+        (["whole.jsonl", "--intervals", "clustered", "-t", "2"], "t is the factor of intervals over rows"),
         (["nothing.jsonl", "-o", "whole.jsonl/results"], "whole.jsonl/results: cannot be written"),
         (["s3q://bucket/*.jsonl"], "s3q://bucket/*.jsonl cannot be opened"),
     ],
@@ -331,3 +333,18 @@ def test_a_run_is_saved_over_itself_and_beside_other_files(dialeval: Dialeval, t
         assert f"{file}: would be overwritten, but it is an input" in done.stderr
     assert dialeval("report", "run.json", "-o", "report.html").returncode == 0
     assert dialeval("report", ".", "-o", "report.html").returncode == 0
+
+
+def test_the_table_of_dialog_eval_has_its_confidence(dialeval: Dialeval) -> None:
+    same = ["score", "a.txt", "-m", "length", "-f", "metrics-txt"]
+    assert dialeval(*same).stdout == dialeval(*same, "--intervals", "rows").stdout
+    assert dialeval(*same).stdout.splitlines()[1] == f"a.txt 2.0,1.0,{1.97 / 2**0.5!r} "
+    assert dialeval(*same, "--intervals", "clustered").stdout != dialeval(*same).stdout
+
+
+def test_intervals_of_shards_are_over_dialogues(dialeval: Dialeval, shards: Path) -> None:
+    done = dialeval("score", "logs/*.jsonl", "-m", "length", "-f", "json", "--jobs", "1")
+    how = next(iter(json.loads(done.stdout)["systems"].values()))["metrics"]["length"]["interval_by"]
+    assert (how["over"], how["method"]) == ("dialogues", "student")
+    none = dialeval("score", "logs/*.jsonl", "-m", "length", "-f", "json", "--intervals", "none")
+    assert next(iter(json.loads(none.stdout)["systems"].values()))["metrics"]["length"]["interval"] is None

@@ -98,6 +98,16 @@ def test_damaged_files_are_made_anew(
     assert hits(loaded(tmp_path)) == (1, 0)
 
 
+def test_what_numba_cannot_load_is_compiled_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    hits(loaded(tmp_path))
+    with monkeypatch.context() as patch:
+        patch.setattr(cached_kernel._Results, "rebuild", lambda *_: int("of another make"))
+        assert hits(loaded(tmp_path)) == (0, 1)
+    assert "of another make" in caplog.text
+
+
 def test_one_of_two_files_is_gone(tmp_path: Path) -> None:
     hits(loaded(tmp_path))
     for file in kept(tmp_path):

@@ -147,8 +147,8 @@ def test_without_locks_what_is_a_day_old_was_left(tmp_path: Path, monkeypatch: p
 def save(folder: Path, content: str) -> None:
     """Save a manifest with two files, all of which say the same."""
     with replacing_together(folder, "manifest") as together:
-        digests = [together.write_bytes(name, f"{content} {name}".encode()) for name in ("a", "b")]
-        together.write_bytes("manifest", "\n".join([content, *digests]).encode())
+        digests = [together.add_bytes(name, f"{content} {name}".encode()) for name in ("a", "b")]
+        together.add_bytes("manifest", "\n".join([content, *digests]).encode())
 
 
 def saved(folder: Path) -> str:
@@ -177,7 +177,7 @@ def test_files_together_replace_the_old_ones_and_leave_others_alone(tmp_path: Pa
         assert {path.name for path in tmp_path.iterdir()} == {"notes.txt", "manifest", "a", "b"}
     with replacing_together(tmp_path, "manifest") as together:
         together.removed |= {"b", "manifest", "never"}
-        together.write_bytes("manifest", b"three")
+        together.add_bytes("manifest", b"three")
     assert {path.name for path in tmp_path.iterdir()} == {"notes.txt", "manifest", "a"}
 
 

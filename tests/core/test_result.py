@@ -29,11 +29,12 @@ from dialeval.core.signature import Signature
 
 def make_run(items: Floats, system: str = "a") -> Run:
     signature = Signature.of("length", tokeniser="words.1")
-    turn = Estimate(1.5, 0.25, len(items), 2, items=items, signature=signature).with_confidence(1.97)
-    corpus = Estimate(0.5, 0.0, len(items), 2, corpus=True, signature=signature)
+    scored = min(2, len(items))
+    turn = Estimate(1.5, 0.25, len(items), scored, items=items, signature=signature).with_confidence(1.97)
+    corpus = Estimate(0.5, 0.0, len(items), scored, corpus=True, signature=signature)
     dialogue = Estimate(float("nan"), float("nan"), 1, 0, items=np.array([np.nan]), level=Level.DIALOGUE)
     estimates = {"length": turn, "distinct-2": corpus, "inform/hotel": dialogue}
-    other = Result({"length": replace(turn, items=np.array([7.0]), rows=1)}, {"bleu-4": "needs references"})
+    other = Result({"length": replace(turn, items=np.array([7.0]), rows=1, scored=1)}, {"bleu-4": "needs references"})
     return Run({system: Result(estimates), f"{system} 2": other}, "0.1.0", ("a warning",))
 
 
@@ -69,8 +70,8 @@ def test_items_of_another_run_are_refused(tmp_path: Path) -> None:
     ("content", "message"),
     [
         (b"{", "not JSON"),
-        (b"[]", "not a saved run"),
-        (b'{"format": 1}', "not a saved run"),
+        (b"[]", "expected object, got array"),
+        (b'{"format": 1}', "missing required field dialeval"),
         (b'{"format": 99}', "newer than this dialeval"),
     ],
 )
@@ -90,7 +91,7 @@ def test_what_was_skipped_is_known_to_the_run() -> None:
 
 
 def test_a_mean_has_an_interval_and_a_corpus_value_has_none() -> None:
-    result = make_run(np.array([1.0]))["a"]
+    result = make_run(np.array([1.0, 2.0]))["a"]
     assert result["length"].interval == pytest.approx((1.5 - 1.97 * 0.25 / 2**0.5, 1.5 + 1.97 * 0.25 / 2**0.5))
     assert result["distinct-2"].interval is None
     assert result["distinct-2"].confidence == 0.0

@@ -96,8 +96,16 @@ CHANGES: dict[str, Callable[[Path], None]] = {
 
 
 def bare(run: Mapping[str, Result]) -> dict[str, Result]:
-    """A run without what a stream does not keep: what its rows are, and where they came from."""
-    return {name: replace(result, rows=None, contributions={}, source=None) for name, result in run.items()}
+    """A run without what a stream does not keep: the texts of its rows, what these add, and where they came from."""
+    return {
+        name: replace(
+            result,
+            rows=None if result.rows is None else replace(result.rows, texts={}),
+            contributions={},
+            source=None,
+        )
+        for name, result in run.items()
+    }
 
 
 def estimates(run: Run) -> dict[str, list[str]]:

@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 import tracemalloc
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -85,6 +86,82 @@ def test_shards_of_rows_are_one_system(tmp_path: Path, kind: str) -> None:
     folder = in_chunks(tmp_path / "shards", shards=True, metrics="length")
     assert list(folder) == ["shards"]
     assert folder["shards"]["length"].rows == len(everything)
+
+
+def unequal_dialogues(seed: int) -> list[dict[str, object]]:
+    """Rows of forty dialogues of one to twelve turns, which are alike within a dialogue."""
+    random = np.random.default_rng(seed)
+    return [
+        {"dialog_id": f"d{number}", "turn": turn, "response": "w " * (own + turn % 2)}
+        for number, own in enumerate(random.integers(1, 30, 40).tolist())
+        for turn in range(1 + number * 7 % 12)
+    ]
+
+
+@pytest.mark.parametrize("how", ["threads", "resumed", "processes"])
+def test_a_streamed_run_is_compared_and_resampled_as_a_plain_one(tmp_path: Path, how: str) -> None:
+    """Its rows were taken for independent: pairs without a difference came out significant."""
+    options: dict[str, Any] = {"metrics": "length", "chunk_bytes": 400, "batch_rows": 7}
+    if how == "processes":
+        options["engine"] = Processes(2)
+    plain, streamed = {}, {}
+    for seed, name in enumerate(("one", "other")):
+        path = tmp_path / f"{name}.jsonl"
+        path.write_text("".join(json.dumps(row) + "\n" for row in unequal_dialogues(seed)))
+        plain[name] = dialeval.evaluate({name: path}, metrics="length")
+        for _ in range(2 if how == "resumed" else 1):
+            journal = {"resume": tmp_path / f"work-{name}"} if how == "resumed" else {}
+            in_chunks({name: path}, **options, **journal, output=tmp_path / name)
+        streamed[name] = dialeval.load(tmp_path / name)
+    assert bare(streamed["one"]) == bare(plain["one"])
+    found, expected = (dialeval.compare(runs, resamples=200, trials=200) for runs in (streamed, plain))
+    assert found.to_dict() == expected.to_dict()
+    assert (found.unit, found.clusters) == ("dialogues", 40)
+    one, other = (dialeval.with_intervals(runs["one"], "bca", resamples=200) for runs in (streamed, plain))
+    assert one["one"]["length"].interval == other["one"]["length"].interval
+    assert one["one"]["length"].interval != plain["one"]["one"]["length"].interval
+
+
+def test_a_saved_run_without_dialogues_says_so_and_is_refused(tmp_path: Path) -> None:
+    """As earlier versions saved streamed runs."""
+    path = tmp_path / "rows.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in unequal_dialogues(1)))
+    run = dialeval.evaluate({"a": path, "b": path}, metrics="length")
+    old = replace(run, systems={name: replace(result, rows=None) for name, result in run.items()})
+    old = dialeval.load(old.save(tmp_path / "old"))
+    with pytest.raises(SettingError, match="does not say which rows belong to one dialogue"):
+        dialeval.compare(old)
+    resampled = dialeval.with_intervals(old)
+    assert resampled.warnings == (
+        "length has no resampled interval: the run does not say which rows belong to one dialogue",
+    )
+    assert resampled["a"]["length"].interval == run["a"]["length"].interval
+    page = dialeval.report(old, tmp_path / "report.html").read_text()
+    assert "b cannot be compared with a: the run does not say which rows belong to one dialogue" in page
+    forced = dialeval.compare(old, force=True, resamples=50, trials=50)
+    assert forced.unit == "rows"
+    assert len(forced.forced) == 2
+
+
+def test_dialogues_that_are_torn_in_shards_are_warned_of(tmp_path: Path) -> None:
+    torn = [{"response": "a", "dialog_id": name} for name in "aabba"]
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in torn))
+    run = in_chunks(tmp_path / "rows.jsonl", metrics="length", output=tmp_path / "out", batch_rows=1)
+    (warning,) = run.warnings
+    assert "rows of 1 dialogues of rows do not stand together, such as those of 'a'" in warning
+    assert dialeval.load(tmp_path / "out").warnings == run.warnings
+
+
+def test_names_that_only_say_a_place_are_not_kept(tmp_path: Path) -> None:
+    """In a chunk `line 1` is another line; the turns of a chat stay together all the same."""
+    chat = {"messages": [{"role": role, "content": "a b"} for role in ("user", "assistant") * 2]}
+    (tmp_path / "chats.jsonl").write_text((json.dumps(chat) + "\n") * 5)
+    run = in_chunks(tmp_path / "chats.jsonl", metrics="length", output=tmp_path / "out", batch_rows=2)
+    assert run.warnings == ()
+    table = dialeval.load(tmp_path / "out")["chats"].rows
+    assert table is not None
+    assert table.offsets.tolist() == [0, 2, 4, 6, 8, 10]
+    assert table.dialogues is None
 
 
 def test_rows_of_several_systems(tmp_path: Path) -> None:

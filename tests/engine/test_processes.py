@@ -86,6 +86,28 @@ def test_a_chunk_that_kills_again_and_again_is_named(deadly: Path) -> None:
     assert len(list((deadly / "marks").iterdir())) <= 4
 
 
+def test_a_worker_that_dies_without_work_is_no_death_of_a_chunk() -> None:
+    job: Any = None
+    with processes._Workers(1, job, {}) as workers:
+        first = workers._free()
+        assert first.lives()
+        workers._idle.append(first)
+        os.kill(first._process.pid, signal.SIGKILL)
+        while first.lives():
+            time.sleep(0.01)
+        second = workers._free()
+        assert second is not first
+        assert second.lives()
+        assert second.end() == -signal.SIGKILL
+        assert second.end() is None
+
+
+def test_the_cause_of_a_death() -> None:
+    assert "memory ran out" in processes._cause(-signal.SIGKILL)
+    assert "memory ran out" in processes._cause(255)  # of a fork server that is dead itself
+    assert "SIGSEGV" in processes._cause(-signal.SIGSEGV)
+
+
 def test_an_error_in_the_data_comes_through(tmp_path: Path) -> None:
     write_shards(tmp_path / "shards", 20, 4)
     with (tmp_path / "shards" / "part-02.jsonl").open("a") as file:

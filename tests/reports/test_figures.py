@@ -7,7 +7,9 @@ from dataclasses import replace
 
 import pytest
 
+from dialeval.core.fold import Analytic, Estimate, Resampling
 from dialeval.reports.figures import (
+    interval_words,
     plain,
     shorten,
     show,
@@ -44,6 +46,21 @@ def test_spread_follows_the_interval_and_not_the_confidence() -> None:
     assert show_spread(replace(corpus_estimate(0.5), interval=(0.4, 0.7))) == "[0.4000, 0.7000]"
     assert show_spread(replace(corpus_estimate(0.5), interval=(0.5, 0.5))) == "[0.5000, 0.5000]"
     assert show_spread(corpus_estimate(0.5)) == show_spread(NOTHING) == ""
+
+
+def test_intervals_in_words() -> None:
+    made = Estimate(0.5, 0.1, 9, 9, interval=(0.4, 0.6))
+    student = replace(made, analytic=Analytic("student", 0.95, "dialogues", 4, 3.18, 3.0, 0.03))
+    shares = replace(made, analytic=Analytic("wilson", 0.95, "dialogues", 4, 3.18, 3.0, 0.03))
+    alone = replace(made, analytic=Analytic("student", 0.9, "rows", 9, 1.86, 8.0, 0.03))
+    original = replace(made, analytic=Analytic("rows", None, "rows", 9, 1.97))
+    before = replace(made, analytic=Analytic("rows", None, "rows", 9, None))
+    drawn = replace(made, resampling=Resampling("bca", 0.95, 1000, 1, 4))
+    assert interval_words([student, shares, alone]) == "95% over dialogues (Student, Wilson); 90% over rows (Student)"
+    assert interval_words([original]) == "over rows (mean ± 1.97 · std / √n)"
+    assert interval_words([before]) == "over rows (mean ± t · std / √n)"
+    assert interval_words([drawn]) == "95% by 1,000 resamples of dialogues, or of rows that stand alone (BCa)"
+    assert interval_words([replace(student, interval=None), made]) == ""
 
 
 def test_names_stay_inside_their_place() -> None:

@@ -16,7 +16,7 @@ import pytest
 from dialeval.core.columns import TextColumn
 from dialeval.core.errors import DataError, SettingError
 from dialeval.core.fold import Estimate, Level
-from dialeval.core.result import Result, Run
+from dialeval.core.result import Result, Run, load
 from dialeval.core.rowtable import RowTable
 from dialeval.core.signature import Signature
 from dialeval.reports.html import render, report
@@ -162,16 +162,12 @@ def test_the_title_is_the_users() -> None:
     assert page.text.count("<script>alert(1)</script>") == 2
 
 
-def test_broken_details_are_named_and_not_shown() -> None:
-    for kind in ("alignments", "transcripts", "curves"):
-        with pytest.raises(DataError, match=f"its {kind} are not as dialeval writes them"):
-            render(Run({"a": result()}, "0", details={kind: {"a": [{"dialogue": "x"}]}}))
-
-
-def test_details_that_are_not_by_system_are_named(tmp_path: Path) -> None:
-    for kind in ("alignments", "transcripts", "curves"):
-        with pytest.raises(DataError, match=f"its {kind} are not by system"):
-            report(Run({"a": result()}, "0", details={kind: ["a"]}), tmp_path / "report.html")
+@pytest.mark.parametrize("kind", ["alignments", "transcripts", "curves"])
+@pytest.mark.parametrize("broken", [["a"], {"a": [{"dialogue": "x"}]}, {"a": None}])
+def test_broken_details_never_reach_a_report(tmp_path: Path, kind: str, broken: object) -> None:
+    folder = Run({"a": result()}, "0", details={kind: broken}).save(tmp_path)
+    with pytest.raises(DataError, match=f"run.json: .*{kind}|run.json: {kind}"):
+        load(folder)
 
 
 def test_commands_of_runs_stand_in_the_end(tmp_path: Path) -> None:

@@ -45,6 +45,11 @@ def test_the_best_is_bold_and_a_difference_has_a_mark() -> None:
     assert "differs, p = 0.0" in more[1]
 
 
+def test_the_caption_says_which_intervals_there_are() -> None:
+    run = Run({"base": result(LOW), "more": result(LOW + 0.4)}, "0")
+    assert "Intervals: over rows (mean ± 1.97 · std / √n)." in Page(summary(run).content).text
+
+
 def test_where_lower_is_better_the_lowest_is_bold() -> None:
     run = Run({"base": result(LOW, "jsd-o-t-x"), "more": result(LOW + 0.4, "jsd-o-t-x")}, "0")
     assert [kind for kind, _ in cells(run)] == ["figure best", "figure"]

@@ -131,6 +131,20 @@ def test_latex_is_a_booktabs_tabular(run: Run) -> None:
     assert lines[-1] == "% Intervals: over rows (mean +- 1.97 * std / sqrt n)."
 
 
+def test_tables_say_which_intervals_they_have(run: Run) -> None:
+    words = "Intervals: over rows (mean ± 1.97 · std / √n)."
+    assert to_markdown(run).splitlines()[-1] == words
+    assert words in printed(run)
+    assert "Intervals" not in to_markdown(Run({"a": Result({"distinct-2": corpus_estimate(0.5)})}, "0"))
+    rows = list(csv.DictReader(io.StringIO(to_csv(run))))
+    assert {(row["metric"], row["interval_by"]) for row in rows} == {
+        ("bleu-4", "over rows (mean ± 1.97 · std / √n)"),
+        ("length", "over rows (mean ± 1.97 · std / √n)"),
+        ("distinct-2", ""),
+        ("adem", ""),
+    }
+
+
 def test_latex_writes_exponents_as_powers() -> None:
     text = to_latex(Run({"a": Result({"mse": corpus_estimate(0.0000123)})}, "0"))
     assert r"$1.23\times 10^{-5}$" in text

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import html
 import math
 import re
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -12,9 +14,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dialeval
+from dialeval.analysis import difference as difference_module
 from dialeval.analysis.comparison import Comparison, Difference, Settings, compare
+from dialeval.analysis.draws import swaps
+from dialeval.analysis.significance import needed_clusters
+from dialeval.core.arrays import Ints
 from dialeval.core.fold import Better
 from dialeval.core.result import Run
+from dialeval.reports import summary as summary_module
+from dialeval.reports import verdict as verdict_module
+from dialeval.reports.summary import summary
 from dialeval.reports.verdict import compared, mark_of, standing, verdict
 
 DIRECTIONS: list[Better | None] = ["higher", "lower", None]
@@ -22,7 +31,7 @@ DIRECTIONS: list[Better | None] = ["higher", "lower", None]
 
 def difference(key: str, by: float, better: Better | None, p: float, significant: bool) -> Difference:
     made = Difference(key, "old", "new", 0.5, 0.5 + by, by, 60, 60, False, better, interval=(by - 0.01, by + 0.01))
-    return replace(made, p=p, adjusted_p=p, significant=significant, effect=by, detectable=0.2)
+    return replace(made, p=p, adjusted_p=p, significant=significant, effect=by, error=0.07, detectable=0.2)
 
 
 def comparison(*rows: Difference) -> Comparison:
@@ -91,7 +100,10 @@ def test_what_it_would_take() -> None:
         "Cannot tell new from old: none of the 2 metrics that have a direction differs significantly"
     )
     assert "Clearest: b +0.100" in text
-    assert "240 instead of 60 dialogues" in text, "the detectable difference is twice as large, so four times as many"
+    needed = needed_clusters(60, 0.07, 0.05, 0.1)
+    assert needed is not None
+    assert needed > 60
+    assert f"{needed:,} instead of 60 dialogues" in text
     (text,) = verdict(comparison(other, replace(clearest, p=0.02)))
     assert "alone it would be significant (p = 0.020)" in text
 
@@ -128,3 +140,30 @@ def test_names_are_text(name: str) -> None:
     (text,) = verdict(Comparison("old", [name], [row], Settings(), 60, "rows", {}))
     assert "\x1b" not in text
     assert len(text) < 250
+
+
+def test_what_is_not_asked_for_makes_a_bounded_number_of_tests() -> None:
+    def swapped(systems: int) -> tuple[int, str]:
+        """How many exchanges of dialogues a report makes, and what it says."""
+        run = dialeval.evaluate({f"s{number}": ["a b", "c", f"a {number}"] for number in range(systems)})
+        made = 0
+
+        def counted(clusters: int, trials: int, seed: int) -> Iterator[Ints]:
+            nonlocal made
+            made += trials
+            return swaps(clusters, trials, seed)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(difference_module, "swaps", counted)
+            patch.setattr(verdict_module, "MOST_TESTS", 20)
+            patch.setattr(summary_module, "MOST_TESTS", 20)
+            text = summary(run).content
+            found = compared(run)
+        assert found is not None
+        assert verdict(found)[-1] in html.unescape(text)
+        return made, verdict(found)[-1]
+
+    few, many = swapped(20), swapped(40)
+    assert few[0] == many[0] > 0
+    assert many[1].endswith("so many tests take long. `dialeval compare` tests all.")
+    assert int(many[1].split()[0]) == int(few[1].split()[0]) + 20

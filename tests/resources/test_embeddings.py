@@ -5,6 +5,7 @@ import multiprocessing
 import os
 import pickle
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -244,6 +245,25 @@ def test_damage_that_is_found_when_words_are_asked_for(tmp_path: Path, cache: Pa
     settled(path, TEXT.replace("3", "5"))
     with pytest.raises(DataError, match="has changed since the run began"):
         vectors.vectors_for(["of"])
+
+
+@pytest.mark.parametrize("there", [False, True])
+def test_without_a_place_to_write_vectors_last_as_long_as_the_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, parses: list[Path], there: bool
+) -> None:
+    """Files stand where folders would have to be made: not even the superuser can write there."""
+    path, vectors = settled(tmp_path / "v.txt", TEXT), tmp_path / "cache" / "vectors"
+    (vectors if there else vectors.parent).parent.mkdir(exist_ok=True)
+    (vectors if there else vectors.parent).write_text("")
+    monkeypatch.setenv("DIALEVAL_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
+    with pytest.raises(SettingError, match="set DIALEVAL_CACHE or TMPDIR"):
+        load(path)
+    (tmp_path / "temporary").mkdir()
+    for _ in range(2):
+        assert load(path).vectors_for(["of"])[0].tolist() == [[3, 4]]
+    assert len(parses) == 1
+    vectorstore._for_this_process.cache_clear()
 
 
 def test_a_cache_that_may_only_be_read(tmp_path: Path, parses: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:

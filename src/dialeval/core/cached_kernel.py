@@ -167,6 +167,13 @@ class _Cache(caching.FunctionCache):  # type: ignore[misc]
         self._cache_file = _Files(self._cache_path, self._impl.filename_base, stamp)
         self.enable()
 
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        try:
+            return super().load_overload(sig, target_context)
+        except Exception as error:
+            _LOG.warning("%s: a kernel cannot be loaded (%s) and is compiled anew", self._cache_path, error)
+            return None
+
     def save_overload(self, sig: Any, data: Any) -> None:
         try:
             super().save_overload(sig, data)

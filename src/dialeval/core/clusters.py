@@ -30,6 +30,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from dialeval.core.gate import UnfitError
+
 if TYPE_CHECKING:
     from dialeval.core.arrays import Floats, Ints
 
@@ -48,6 +50,15 @@ def merged(left: BySize, right: BySize) -> BySize:
         own = both.get(size)
         both[size] = sums if own is None else tuple(map(int.__add__, own, sums))
     return both
+
+
+def check_by_size(sums: BySize, width: int) -> None:
+    """UnfitError for what is not the sums of clusters with `width` numbers each."""
+    length = 1 + width + width * (width + 1) // 2
+    for size, each in sums.items():
+        whole = all(type(number) is int for number in (size, *each))
+        if not whole or len(each) != length or size < 1 or each[0] < 1:
+            raise UnfitError("the sums of dialogues are not as they are written")
 
 
 def by_size(sums: Ints, sizes: Ints) -> BySize:

@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dialeval.core.clusters import BySize, grouped, merged
+from dialeval.core.clusters import BySize, check_by_size, grouped, merged
 from dialeval.core.errors import DialevalError
+from dialeval.core.gate import UnfitError
 from dialeval.core.ragged import row_numbers
 
 if TYPE_CHECKING:
@@ -145,6 +146,16 @@ class Moments:
             sizes = np.bincount(numbers, minlength=len(dialogues) - 1)
             clusters = exact_sums_by_cluster(scored, numbers, sizes)
         return cls(len(items), len(scored), total, squares, clusters)
+
+    @classmethod
+    def from_plain(cls, rows: int, scored: int, total: int, squares: int, clusters: BySize) -> Moments:
+        """Moments out of a file; UnfitError where no column has them."""
+        if not 0 <= scored <= rows or squares * scored < total**2 or (not scored and squares):
+            raise UnfitError("no values have these sums")
+        check_by_size(clusters, 1)
+        if sum(size * sums[0] for size, sums in clusters.items()) != scored:
+            raise UnfitError("the dialogues have another number of scored rows")
+        return cls(rows, scored, total, squares, clusters)
 
     def __add__(self, other: Moments) -> Moments:
         return Moments(

@@ -117,7 +117,7 @@ class Together:
         self.removed: set[str] = set()
         """Names of files that the new ones make obsolete."""
 
-    def write(self, name: str, write: Callable[[Path], object]) -> str:
+    def add(self, name: str, write: Callable[[Path], object]) -> str:
         """Write a file by a function that is given the path; its SHA-256."""
         beside = self._stack.enter_context(_unfinished(self._folder / name))
         write(beside)
@@ -125,9 +125,9 @@ class Together:
         self.written[name] = beside, sha256_of(beside)
         return self.written[name][1]
 
-    def write_bytes(self, name: str, content: bytes) -> str:
+    def add_bytes(self, name: str, content: bytes) -> str:
         """Write a file; its SHA-256."""
-        return self.write(name, lambda path: path.write_bytes(content))
+        return self.add(name, lambda path: path.write_bytes(content))
 
 
 @contextmanager

@@ -85,15 +85,16 @@ class Resampling:
     resamples: int
     seed: int
     clusters: int
-    centred: bool = False
-    """Whether resampled values were moved onto the value itself first; see `Metric.counts_kinds`."""
+
+
+AnalyticMethod: TypeAlias = Literal["student", "wilson", "rows"]
 
 
 @dataclass(frozen=True, slots=True)
 class Analytic:
     """How an interval was found: by a formula (see `intervals`), over clusters that are dialogues or single rows."""
 
-    method: Literal["student", "wilson", "rows"]
+    method: AnalyticMethod
     level: float | None
     """None where the factor was given and not the level."""
     over: Literal["dialogues", "rows"]

@@ -17,6 +17,7 @@ import numpy as np
 
 from dialeval.core.arrays import Ints
 from dialeval.core.columns import RaggedColumn, SharedColumn, TextColumn
+from dialeval.core.gate import UnfitError
 from dialeval.core.ragged import offsets_of, row_numbers
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ class RowTable:
         """Rows without texts one below the other; no dialogue goes on from one part to the next."""
         if len(parts) == 1:
             return parts[0]
-        names = [part.dialogues or [None] * (len(part.offsets) - 1) for part in parts]
+        names = [part.dialogues or [""] * (len(part.offsets) - 1) for part in parts]
         turns = [np.full(len(part), NO_TURN) if part.turns is None else part.turns for part in parts]
         return cls(
             offsets_of(np.concatenate([np.diff(part.offsets) for part in parts])),
@@ -110,16 +111,35 @@ class RowTable:
         """The rows of one system out of what was saved: a column without a single value is another system's."""
         whole = {name: table[name].combine_chunks() for name in table.column_names}
         columns = {name: column for name, column in whole.items() if column.null_count < len(column)}
-        clusters: Ints = columns["dialogue"].to_numpy()
+        clusters: Ints = whole["dialogue"].to_numpy()
+        turns: Ints | None = columns["turn"].fill_null(NO_TURN).to_numpy() if "turn" in columns else None
+        if "dialog_id" in columns and columns["dialog_id"].null_count:
+            raise UnfitError("some dialogues of a system have an id and some have none")
+        if clusters.min(initial=0) < 0 or (turns is not None and turns.min() < NO_TURN):
+            raise UnfitError("a dialogue or turn has a number below 0")
         firsts = np.flatnonzero(np.diff(clusters, prepend=-1))
         names = [name for name in columns if name not in _PLACES and not name.endswith(_CONTINUES)]
         texts = {name: _text_column(columns[name], columns.get(name + _CONTINUES)) for name in names}
         return cls(
             np.append(firsts, len(clusters)).astype(np.int64),
             columns["dialog_id"].take(firsts).to_pylist() if "dialog_id" in columns else None,
-            columns["turn"].fill_null(NO_TURN).to_numpy() if "turn" in columns else None,
+            turns,
             texts,
         )
+
+
+def rows_schema() -> dict[str, pa.DataType]:
+    """The columns of `rows.parquet` beside those of texts, as `gate.read_table` takes them."""
+    import pyarrow as pa
+
+    return {"system": pa.string(), "dialogue": pa.int64(), "dialog_id?": pa.string(), "turn?": pa.int64()}
+
+
+def is_texts(kind: pa.DataType) -> bool:
+    """Whether a column of `rows.parquet` holds a text, or texts, of each row, or whether these go on from the last."""
+    import pyarrow as pa
+
+    return kind in (pa.string(), pa.list_(pa.string()), pa.bool_())
 
 
 def write_places(target: Path, parts: Iterable[tuple[str, RowTable]]) -> None:
@@ -162,7 +182,10 @@ def _text_column(array: pa.Array, continues: pa.Array | None) -> Texts:
 
     if pa.types.is_string(array.type):
         return TextColumn.from_arrow(array.fill_null(""))
-    column = RaggedColumn.from_lists([texts or [] for texts in array.to_pylist()])
+    lists = [texts or [] for texts in array.to_pylist()]
+    if any(text is None for texts in lists for text in texts):
+        raise UnfitError("a list of texts has gaps")
+    column = RaggedColumn.from_lists(lists)
     if continues is None:
         return column
     return SharedColumn.from_steps(column, continues.fill_null(False).to_numpy(zero_copy_only=False).astype(np.bool_))

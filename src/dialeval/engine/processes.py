@@ -91,6 +91,7 @@ class _Workers:
     def fold(self, stage: Stage, chunk: Chunk) -> bytes:
         """What a worker answers; DialevalError where it dies of the chunk."""
         asked = pickle.dumps((stage, chunk))
+        cause = ""
         for tried in range(TRIES):
             # Others may take the memory that this one lacks.
             with self._place(alone=tried == TRIES - 1):
@@ -98,14 +99,11 @@ class _Workers:
                 try:
                     answer = worker.answer(asked)
                 except _LOST:
-                    self._bury(worker)
+                    cause = _cause(self._bury(worker))
                     continue
                 self._idle.append(worker)
                 return answer
-        raise DialevalError(
-            f"{chunk}: a worker died {TRIES} times on this chunk, most likely because memory ran out; "
-            "use fewer --jobs, or split the shard"
-        )
+        raise DialevalError(f"{chunk}: a worker died {TRIES} times on this chunk, {cause}")
 
     @contextmanager
     def _place(self, alone: bool) -> Iterator[None]:
@@ -122,7 +120,11 @@ class _Workers:
     def _free(self) -> _WorkerProcess:
         """A worker that is ready, a new one if there is none."""
         with suppress(IndexError):
-            return self._idle.pop()
+            while True:
+                worker = self._idle.pop()
+                if worker.lives():
+                    return worker
+                self._bury(worker)
         cause: BaseException | None = None
         # The fork server may be what dies; the last one is started without it.
         for method in (*[_start_method()] * TRIES, "spawn"):
@@ -136,7 +138,7 @@ class _Workers:
             else:
                 return worker
         raise DialevalError(
-            "worker processes die before they are ready, most likely because memory ran out; use fewer --jobs. "
+            f"worker processes die before they are ready ({cause or type(cause).__name__}); use fewer --jobs. "
             "A program that uses several has to begin under: if __name__ == '__main__'"
         ) from cause
 
@@ -147,29 +149,29 @@ class _Workers:
             self._all.add(worker)
             worker.start()
 
-    def _bury(self, worker: _WorkerProcess) -> None:
+    def _bury(self, worker: _WorkerProcess) -> int | None:
         with self._lock:
             self._all.discard(worker)
-            worker.end()
+            return worker.end()
 
 
 class _WorkerProcess:
     """A worker in a process of its own, and the pipe to it."""
 
     def __init__(self, method: str) -> None:
-        context: Any = multiprocessing.get_context(method)
+        self._context: Any = multiprocessing.get_context(method)
         if method == "forkserver":
-            context.set_forkserver_preload([__name__, *_PRELOADED])
-        pipes: tuple[Connection, Connection] = context.Pipe()
-        self._pipe, self._others_end = pipes
-        self._process = context.Process(target=_serve, args=(self._others_end,), daemon=True)
+            self._context.set_forkserver_preload([__name__, *_PRELOADED])
+        self._process: Any = None
 
     def start(self) -> None:
         """Start the process. It alone holds its end of the pipe, so that the pipe ends with it."""
-        try:
-            self._process.start()
-        finally:
-            self._others_end.close()
+        pipes: tuple[Connection, Connection] = self._context.Pipe()
+        self._pipe, others_end = pipes
+        process = self._context.Process(target=_serve, args=(others_end,), daemon=True)
+        with others_end:
+            process.start()
+        self._process = process
 
     def begin(self, given: bytes) -> None:
         """Give it its job, and wait until it has it."""
@@ -181,14 +183,30 @@ class _WorkerProcess:
         self._pipe.send_bytes(asked)
         return self._pipe.recv_bytes()
 
-    def end(self) -> None:
-        """End the process, whatever it does, once or again; a thread that waits for its answer goes on."""
-        with suppress(ValueError, AttributeError):  # it has been ended, has not begun
-            self._process.kill()
-            self._process.join(_SECONDS_TO_END)
+    def lives(self) -> bool:
+        """Whether it still waits for a chunk: it says nothing unasked, so what can be read is the end of the pipe."""
+        return not self._pipe.poll()
+
+    def end(self) -> int | None:
+        """End the process, whatever it does; who waits for its answer goes on. What it ended with, if that is known."""
+        process, self._process = self._process, None
+        if process is None:
+            return None
+        process.kill()
+        process.join(_SECONDS_TO_END)
+        code: int | None = process.exitcode
+        with suppress(ValueError):  # it lives on, as one does that waits for a disk that is lost
             # With a fork server that is dead, nobody can tell whether the worker lives. This ends it all the same: it
             # sees the pipe go by which it knows this process.
-            self._process.close()
+            process.close()
+        return code
+
+
+def _cause(code: int | None) -> str:
+    """Why a process died, by what it ended with, and what to do."""
+    if code is not None and code < 0 and -code != signal.SIGKILL:
+        return f"by {signal.Signals(-code).name}; please report it, or leave out the metric that does it"
+    return "most likely because memory ran out; use fewer --jobs, or split the shard"
 
 
 def _start_method() -> str:

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 MOST_WORDS = 1 << 22
 """A worker that has met this many more words than those of its first chunk starts again with an empty vocabulary."""
 
-HELD_BYTES = 1 << 24
+HELD_BYTES = 1 << 22
 """Items of a chunk from this size on go to a file, where there is a folder for them: a packed file of any length is one
 chunk."""
 

@@ -13,12 +13,11 @@ Equal runs give equal bytes: there is no date in the page unless `date` says one
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dialeval.core.arguments import checked
-from dialeval.core.errors import DataError, Fault, SettingError
+from dialeval.core.errors import SettingError
 from dialeval.core.files import write_bytes
 from dialeval.core.result import Run
 from dialeval.reports import markup, provenance
@@ -35,9 +34,8 @@ from dialeval.reports.transcripts import transcripts
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
-    from dialeval.reports.markup import Section
 
 _MOST_NAMED = 3
 """Systems that the title names before the rest is counted."""
@@ -83,7 +81,7 @@ def render(
         drawings(run),
         correlations(run),
         rows and rows[0],
-        *(_of_details(make, run) for make in (standing, alignments, transcripts, curves)),
+        *(make(run) for make in (standing, alignments, transcripts, curves)),
         provenance.skipped(run),
         provenance.signatures(run),
         provenance.again(run, command),
@@ -121,10 +119,8 @@ def together(runs: Iterable[Run]) -> Run:
 
 def _details_by_system(run: Run, kind: str) -> Mapping[str, Any]:
     """Details of a run by system; the shares between floor and ceiling are among those of its anchors."""
-    anchors = run.details.get("anchors", {})
-    holder = anchors if kind == "standing" and isinstance(anchors, Mapping) else run.details
-    if not isinstance(by_system := holder.get(kind, {}), Mapping):
-        raise DataError(Fault("run.json", None, f"its {kind} are not by system", "save the run again"))
+    holder = run.details.get("anchors", {}) if kind == "standing" else run.details
+    by_system: Mapping[str, Any] = holder.get(kind, {})
     return by_system
 
 
@@ -134,15 +130,6 @@ def _with_curves(run: Run) -> Run:
     from dialeval.engine.breakdown_curves import CURVES, with_curves
 
     return with_curves(run) if isinstance(run, BreakdownRun) and CURVES not in run.details else run
-
-
-def _of_details(make: Callable[[Run], Section | None], run: Run) -> Section | None:
-    """A section made from the plain data of a run, which somebody may have edited."""
-    try:
-        return make(run)
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
-        what = f"its {make.__name__} are not as dialeval writes them ({type(error).__name__}: {error})"
-        raise DataError(Fault("run.json", None, what, "save the run again")) from None
 
 
 def _title(run: Run) -> str:

@@ -16,7 +16,7 @@ from dialeval.analysis.comparison import Comparison, compare
 from dialeval.core.errors import SettingError
 from dialeval.core.result import Result, Run
 from dialeval.reports import markup
-from dialeval.reports.comparisons import STRONG, best_of, legend, mark
+from dialeval.reports.comparisons import STRONG, best_of, legend, mark, show_detectable
 from dialeval.reports.figures import (
     MISSING,
     interval_words,
@@ -30,7 +30,7 @@ from dialeval.reports.figures import (
 from dialeval.reports.forest import forest
 from dialeval.reports.markup import Section
 from dialeval.reports.tables import better_of, row_decimals, unscored
-from dialeval.reports.verdict import verdict
+from dialeval.reports.verdict import MOST_TESTS, verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -55,7 +55,7 @@ def summary(run: Run, compared: bool = True) -> Section:
         comparison, reason = None, ""
         if compared and len(block) - len(block.anchors) > 1:
             try:
-                comparison = compare(block)
+                comparison = compare(block, most_tests=MOST_TESTS)
             except SettingError as error:
                 reason = markup.note(f"Not compared: {markup.text(str(error))}")
         tables += "" if comparison is None else _verdict(comparison) + forest(comparison)
@@ -186,7 +186,7 @@ def _difference(row: Difference, comparison: Comparison) -> str:
         show_fixed(row.adjusted_p, 4),
         show(row.effect, 2),
         MISSING if row.wins is None else f"{row.wins}, {row.ties}, {row.losses}",
-        show(row.detectable),
+        show_detectable(row),
     )
     return markup.row(markup.name(row.key), markup.cells(*cells, kind="figure"))
 

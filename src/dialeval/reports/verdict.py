@@ -20,6 +20,8 @@ from dialeval.core.errors import SettingError
 from dialeval.core.result import Run
 from dialeval.reports.figures import BETTER, DIFFERENT, WORSE, plain, shorten, show_rounded
 
+MOST_TESTS = 300
+"""Tests that are made without being asked for; `dialeval compare` makes any number."""
 _MOST_NAMED = 3
 """Metrics without a direction that are named before the rest is counted."""
 
@@ -60,7 +62,7 @@ def compared(run: Run) -> Comparison | None:
     if len(run) - len(run.anchors) < 2:
         return None
     try:
-        comparison = compare(run)
+        comparison = compare(run, most_tests=MOST_TESTS)
     except SettingError:
         return None
     return comparison if any(not math.isnan(row.p) for row in comparison.rows) else None
@@ -69,6 +71,10 @@ def compared(run: Run) -> Comparison | None:
 def verdict(comparison: Comparison) -> list[str]:
     """The sentences, those about one system in one text; names are as they were given, not escaped."""
     said = [" ".join(_about(standing(comparison, system), comparison)) for system in comparison.systems]
+    if comparison.untested:
+        others, systems = len(comparison.untested), "system is" if len(comparison.untested) == 1 else "systems are"
+        what = f"{others} more {systems} not tested, from {shorten(plain(comparison.untested[0]))} on"
+        said.append(f"{what}: so many tests take long. `dialeval compare` tests all.")
     return [*said, *(f"Compared by force: {what}." for what in comparison.forced)]
 
 
@@ -128,8 +134,9 @@ def _size(row: Difference) -> float:
 
 def _what_it_takes(undecided: Sequence[Difference], comparison: Comparison) -> Iterable[str]:
     clearest = min(undecided, key=lambda row: (row.p, -_size(row)))
-    needed = needed_clusters(comparison.clusters, clearest.detectable, abs(clearest.difference))
-    if clearest.p < comparison.settings.alpha:
+    alpha = comparison.settings.alpha
+    needed = needed_clusters(comparison.clusters, clearest.error, alpha, abs(clearest.difference))
+    if clearest.p < alpha:
         what = f"alone it would be significant (p = {clearest.p:.3f}), but not as one of so many tests"
     elif needed is not None and needed > comparison.clusters:
         there = f"{comparison.clusters:,} {comparison.unit}"

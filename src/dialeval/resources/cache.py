@@ -21,7 +21,6 @@ from dialeval.core.cache_root import cache_root
 from dialeval.core.errors import SettingError
 
 FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
-_CLOSED = frozenset({errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOTDIR, errno.EEXIST})
 
 
 def cache_folder(*parts: str) -> Path:
@@ -56,12 +55,12 @@ def sha256_of(*paths: Path) -> str:
 
 
 @contextmanager
-def refusals_explained(refusals: frozenset[int] = FULL | _CLOSED) -> Iterator[None]:
-    """Turn the OSError of a full or closed disk into a SettingError that says what the user can do."""
+def refusals_explained(refusals: frozenset[int] | None = None) -> Iterator[None]:
+    """Turn an OSError into a SettingError that says what the user can do; `refusals`: only those with these numbers."""
     try:
         yield
     except OSError as error:
-        if error.errno not in refusals:
+        if refusals is not None and error.errno not in refusals:
             raise
         remedy = "make room, or set DIALEVAL_CACHE to another folder"
         raise SettingError(f"cannot write to the cache folder {cache_root()}: {error.strerror}; {remedy}") from error

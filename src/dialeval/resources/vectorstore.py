@@ -10,6 +10,7 @@ An *entry* is a folder named after the SHA-256 of the source's bytes; it never c
 
 What is read is checked: those files when an entry is opened (a few tens of bytes a word), rows of the matrix when their
 vectors are asked for. An entry that does not check out is made anew from its source, and a line of the log says so.
+Without a cache folder that can be written to, a new entry lasts as long as the process.
 
 A *note* per source remembers its size, its times of change, its place on the disk (inode) and that SHA-256, so that a
 second load reads nothing of the source. A program can set a file's time of modification, but not that of its last
@@ -23,13 +24,17 @@ for a text file, its compressed copy and an array with equal vectors, unless the
 
 from __future__ import annotations
 
+import atexit
 import hashlib
 import json
 import logging
 import os
+import shutil
+import tempfile
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -38,8 +43,8 @@ import numpy.typing as npt
 
 from dialeval.core.arrays import Floats
 from dialeval.core.columns import DIGEST_LENGTH
-from dialeval.core.errors import DataError, Fault
-from dialeval.core.files import write_bytes
+from dialeval.core.errors import DataError, Fault, SettingError
+from dialeval.core.files import check_writable, write_bytes
 from dialeval.resources.cache import building, cache_folder, discard, sha256_of
 from dialeval.resources.row_checks import Checks, file_check, row_checks
 from dialeval.resources.vector_oddities import Findings
@@ -290,12 +295,41 @@ def _opened(name: str, sha256: str, remake: Remake | None) -> Embeddings | None:
 
 
 def _folder_of(sha256: str) -> Path:
-    return cache_folder("vectors") / f"{sha256[:_SHA_LENGTH]}-{_LAYOUT}"
+    name = f"{sha256[:_SHA_LENGTH]}-{_LAYOUT}"
+    folder = _home() / name
+    if folder.exists():
+        return folder
+    try:
+        check_writable(folder.parent)
+    except DataError:
+        return _for_this_process() / name
+    return folder
 
 
 def _note_of(source: Path) -> Path:
     name = hashlib.sha256(os.fsencode(source.resolve())).hexdigest()[:_SHA_LENGTH]
-    return cache_folder("vectors") / f"{name}.json"
+    return _home() / f"{name}.json"
+
+
+def _home() -> Path:
+    """The folder of all entries: in the cache, or for this process alone where that cannot be made."""
+    try:
+        return cache_folder("vectors")
+    except SettingError:
+        return _for_this_process()
+
+
+@cache
+def _for_this_process() -> Path:
+    """A folder that is removed when the process ends."""
+    try:
+        folder = tempfile.mkdtemp(prefix="dialeval-vectors-")
+    except OSError as error:
+        reason = f"no folder can be written to, neither the cache nor the one for temporary files ({error.strerror})"
+        raise SettingError(f"{reason}; set DIALEVAL_CACHE or TMPDIR to one that can") from None
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    _LOG.warning("the cache folder cannot be written to; word vectors are read anew in each run")
+    return Path(folder)
 
 
 def _stamp(sources: Sequence[Path]) -> list[list[int]]:
@@ -324,6 +358,6 @@ def _write_note(note: Path, source: Path, stamp: list[list[int]], sha256: str, s
 
 def _drop_unused(sha256: str) -> None:
     """Remove an entry that no note refers to."""
-    notes = map(_read_note, cache_folder("vectors").glob("*.json"))
+    notes = map(_read_note, _home().glob("*.json"))
     if not any(note and note["sha256"] == sha256 for note in notes):
         discard(_folder_of(sha256))

@@ -72,6 +72,14 @@ def changed_at(path: str) -> str:
         return str(Path(local_path(path)).stat().st_mtime_ns)
 
 
+def touched_at(path: str) -> str:
+    """When anything about a local file was last changed, its time of change included; as `changed_at` elsewhere."""
+    if is_remote(path):
+        return changed_at(path)
+    with _faults_named(path):
+        return str(Path(local_path(path)).stat().st_ctime_ns)
+
+
 def version_of(path: str) -> Hashable:
     """What differs between two contents of a file, as it is now; on this machine and not for others to compare."""
     with _faults_named(path):

@@ -15,7 +15,6 @@ has NaN there. Every fault of every file is found before one is raised.
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -42,7 +41,9 @@ OVERALL = "overall"
 DIALOGUE = "dialog"
 """The level of a row that rates a whole dialogue."""
 
-_LARGEST = sys.float_info.max
+SIZES = (1e-50, 1e50)
+"""Of ratings other than 0: products of squares of smaller and larger ones are no numbers any more."""
+
 _OWN = ("scores", "scale", "dataset", "level")
 _PLAIN = (OVERALL, "score", "rating")
 _LISTED = ("datasets", "dialogues", "systems", "contexts", "responses", "references", "levels")
@@ -115,7 +116,8 @@ def _file_rows(path: PathSource, names: FieldNames, own: Mapping[str, str]) -> l
         raise DataError(Fault(fspath(path), None, "plain lines hold no ratings", remedy))
     lists: Iterable[Records]
     if kind in {"parquet", "arrow"}:
-        lists = [Records(fspath(path), enumerate(parquet.read(path, None, Need.RESPONSE).to_pylist(), 1))]
+        table = parquet.read(path, None, Need.RESPONSE)
+        lists = [Records(fspath(path), enumerate(parquet.plain_rows(table, fspath(path)), 1))]
     else:
         lists = file_records(path, names).values()
     rows = all_of(partial(_rated_rows, records, stem_of(path), names, own) for records in lists)
@@ -185,7 +187,12 @@ def _values(reader: FieldReader, value: object, what: str) -> Floats:
     numbers = []
     for item in items:
         if _is_number(item):
-            numbers.append(float(item))
+            if item and not SIZES[0] <= abs(item) <= SIZES[1]:
+                extreme = "large" if abs(item) > 1 else "small"
+                remedy = "bring ratings to an ordinary scale, such as 1 to 5"
+                reader.fault(f"{what} holds {repr(item)[:40]}, too {extreme} to compute with", remedy)
+            else:
+                numbers.append(float(item))
         elif item is not None:
             shown = repr(item)[:40] if isinstance(item, str | float) else kind_of(item)
             reader.fault(f"{what} holds {shown}", "make it a number, a list of numbers (one per annotator), or null")
@@ -193,8 +200,8 @@ def _values(reader: FieldReader, value: object, what: str) -> Floats:
 
 
 def _is_number(value: object) -> TypeGuard[int | float]:
-    """Whether a value is a finite number that a float can hold; Python's whole numbers may be larger."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and -_LARGEST <= value <= _LARGEST
+    """Whether a value is a finite number; Python's whole numbers may be larger than a float can hold."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and -math.inf < value < math.inf
 
 
 def _scale(reader: FieldReader, value: object, what: str) -> tuple[float, float]:
@@ -205,7 +212,7 @@ def _scale(reader: FieldReader, value: object, what: str) -> tuple[float, float]
         return math.nan, math.nan
     if isinstance(value, LISTS) and len(value) == 2:
         low, high = value
-        if _is_number(low) and _is_number(high) and low < high:
+        if _is_number(low) and _is_number(high) and -SIZES[1] <= low < high <= SIZES[1]:
             return float(low), float(high)
     shown = listed(value) if isinstance(value, LISTS) else kind_of(value)
     reader.fault(f"{what} is {shown}", "make it [lowest, highest], or null where there is none")

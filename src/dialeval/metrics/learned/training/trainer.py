@@ -16,7 +16,6 @@ stops early; weights are saved as safetensors and JSON. Nothing is read from a p
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -27,12 +26,14 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from dialeval.core import gate
 from dialeval.core.arrays import Floats
-from dialeval.core.errors import DataError, Fault, SettingError
+from dialeval.core.errors import DataError, DialevalError, Fault, SettingError
 from dialeval.core.files import place_of, replacing_together
+from dialeval.core.jsondata import dump
 from dialeval.metrics.learned.torch_encoder import check_device
-from dialeval.resources.json_files import json_bytes, read_json
 from dialeval.resources.progress import Progress
+from dialeval.resources.schemas import Model
 
 L1 = 0.3
 """The weight of |M| + |N| in the loss, that of the original program."""
@@ -152,14 +153,13 @@ class Trainer:
         document: dict[str, Any] = {"format": FORMAT, "kind": self.kind, "settings": self._shape() | common}
         state = {name: tensor.detach().cpu().contiguous() for name, tensor in self.network.state_dict().items()}
         with replacing_together(folder, f"{self.kind}.json") as files:
-            document["sha256"] = files.write_bytes(f"{self.kind}.safetensors", save(state))
-            files.write_bytes(f"{self.kind}.json", json_bytes(document))
+            document["sha256"] = files.add_bytes(f"{self.kind}.safetensors", save(state))
+            files.add_bytes(f"{self.kind}.json", dump(document))
         return folder
 
     @classmethod
     def load(cls: type[AnyTrainer], folder: str | os.PathLike[str], device: str = "cpu") -> AnyTrainer:
         """The model that `save` wrote."""
-        from safetensors import SafetensorError
         from safetensors.torch import load
 
         folder = Path(folder)
@@ -168,19 +168,19 @@ class Trainer:
         if folder.is_file():
             what = "is a file; weights are read from safetensors and JSON in a folder, never from a pickle"
             raise DataError(Fault(str(folder), None, what, remedy))
-        document = read_json(facts, remedy)
+        document = gate.read_json(facts, Model, remedy)
+        if document.format > FORMAT:
+            raise DataError(Fault(str(facts), None, f"layout {document.format} is newer", "upgrade dialeval"))
+        content = gate.read_bytes(place_of(weights, document.sha256), remedy, document.sha256, facts.name)
         try:
-            if document["format"] > FORMAT:
-                raise DataError(Fault(str(facts), None, f"layout {document['format']} is newer", "upgrade dialeval"))
-            model = cls._made(dict(document["settings"]), device)
-            content = place_of(weights, document["sha256"]).read_bytes()
-            if hashlib.sha256(content).hexdigest() != document["sha256"]:
-                raise DataError(Fault(str(weights), None, f"does not belong to {facts.name}", remedy))
+            model = cls._made(document.settings, device)
             model.network.load_state_dict(load(content))
+            if not all(value.isfinite().all() for value in model.network.state_dict().values()):
+                raise ValueError("some weights are not finite")
             return model
-        except OSError as error:
-            raise DataError(Fault(str(weights), None, f"cannot be read ({error.strerror})", remedy)) from None
-        except (SafetensorError, KeyError, TypeError, ValueError, RuntimeError) as error:
+        except DialevalError:
+            raise
+        except Exception as error:  # whatever PyTorch raises for settings and weights that do not fit
             reason = " ".join(f"{type(error).__name__}: {error}".split())
             what = f"holds no model of the kind {cls.kind} ({reason})"[:300]
             raise DataError(Fault(str(folder), None, what, remedy)) from None
