@@ -66,6 +66,8 @@ MEMORY = 2 << 30
 MINIMISING_SECONDS = 5.0
 COMPILING = 120.0
 """Seconds for the seeds, which on a new machine wait for the compiler."""
+BUSY = 4.0
+"""How many times slower than alone a machine may be."""
 GRACE = 20.0
 """A process that says nothing for so many seconds beyond a target's limit hangs, and is killed."""
 
@@ -223,21 +225,33 @@ def _ring(*_: object) -> None:
     raise TooLong
 
 
+@contextlib.contextmanager
+def _alarm(seconds: float) -> Iterator[None]:
+    """TooLong after so many seconds of the processor, or `BUSY` times as many of the clock, as others may work too."""
+    timers = ((signal.ITIMER_PROF, signal.SIGPROF, seconds), (signal.ITIMER_REAL, signal.SIGALRM, BUSY * seconds))
+    before = [signal.signal(number, _ring) for _, number, _ in timers]
+    for timer, _, limit in timers:
+        signal.setitimer(timer, limit)
+    try:
+        yield
+    finally:
+        for timer, _, _ in timers:
+            signal.setitimer(timer, 0)
+        for (_, number, _), handler in zip(timers, before, strict=True):
+            signal.signal(number, handler)
+
+
 def attempt(chosen: Target, files: Mapping[str, bytes], seconds: float | None = None) -> str:
     """Give an input to a target: `result`, `refused`, or what is wrong in a few lines."""
     most = seconds or chosen.seconds
     with _workplace() as (folder, temporary):
         folder.mkdir()
         write(files, folder)
-        before = signal.signal(signal.SIGALRM, _ring)
-        signal.setitimer(signal.ITIMER_REAL, most)
         try:
-            outcome = _outcome(chosen, folder)
+            with _alarm(most):
+                outcome = _outcome(chosen, folder)
         except TooLong:
             outcome = f"{TOO_LONG} {most:g} s"
-        finally:
-            signal.setitimer(signal.ITIMER_REAL, 0)
-            signal.signal(signal.SIGALRM, before)
         if outcome in ("result", "refused"):
             outcome = _traces(files, folder, temporary) or outcome
         with contextlib.suppress(OSError):
@@ -530,7 +544,7 @@ class _Child:
         place, number, state = at
         chosen = self._targets[place]
         seconds = COMPILING if number < len(chosen.seeds()) or number == self._first else chosen.seconds
-        return seconds + GRACE + (MINIMISING_SECONDS if state == MINIMISING else 0)
+        return BUSY * seconds + GRACE + (MINIMISING_SECONDS if state == MINIMISING else 0)
 
     def _take(self, content: bytes) -> bytes:
         *lines, rest = content.split(b"\n")

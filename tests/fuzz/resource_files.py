@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import os
 import tarfile
@@ -35,13 +36,15 @@ def vector_files() -> list[Files]:
     matrix = io.BytesIO()
     np.save(matrix, rows())
     beside = {"v.npy": matrix.getvalue(), "v.txt": b"\n".join(WORDS) + b"\n"}
-    return [{"v.txt": text}, {"v.vec": header + text}, {"v.bin": header + binary}, beside]
+    packed = {"v.txt.gz": gzip.compress(text, mtime=0)}
+    return [{"v.txt": text}, {"v.vec": header + text}, {"v.bin": header + binary}, beside, packed]
 
 
 @target("vectors", seeds=vector_files)
 def vectors(folder: Path) -> None:
     """Vectors of every kind, and a metric that looks words up; the cache is a folder that goes away."""
-    main = [path for path in (folder / "v.npy", folder / "v.bin", folder / "v.vec", folder / "v.txt") if path.exists()]
+    names = ("v.npy", "v.bin", "v.vec", "v.txt.gz", "v.txt")
+    main = [folder / name for name in names if (folder / name).exists()]
     before = os.environ.get("DIALEVAL_CACHE")
     with tempfile.TemporaryDirectory() as cache:
         os.environ["DIALEVAL_CACHE"] = cache

@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from dialeval.core.errors import DataError
 from dialeval.core.needs import Need
 from dialeval.data.formats.parquet import damage_explained
 from dialeval.data.formats.streams import stored
+from dialeval.data.rows.arrow_columns import several_columns
 from dialeval.data.rows.fields import FieldNames
 from dialeval.data.shards.chunks import Span
 
@@ -30,7 +32,10 @@ def tables(span: Span, names: FieldNames, rows: int) -> Iterator[tuple[int, pa.T
     with stored(span.path) as stream, damage_explained(span.path):
         file = pq.ParquetFile(stream)
         before = sum(file.metadata.row_group(number).num_rows for number in range(span.start))
-        if names.dialog_id in file.schema_arrow.names:
+        named = file.schema_arrow.names.count(names.dialog_id)
+        if named > 1:
+            raise DataError(several_columns(names.dialog_id, span.path))
+        if named:
             yield from _Dialogues(file, span, names, rows).tables(before)
             return
         for table in _batches(file, range(span.start, span.stop), names, rows):
