@@ -14,7 +14,6 @@ ALLOWED = {
     "core/files.py": "the writer itself",
     "cli/main.py": "the null device takes the place of a closed pipe",
     "engine/journal.py": BESIDE,
-    "engine/worker.py": "scratch files in a temporary folder",
     "resources/archives.py": IN_A_FOLDER_THAT_IS_RENAMED,
     "resources/download.py": "a part of a download, which is gone on with; and its lock",
     "resources/lsdscc_pack.py": IN_A_FOLDER_THAT_IS_RENAMED,
