@@ -428,3 +428,64 @@ def npy(folder: Path) -> None:
     with tempfile.TemporaryDirectory() as cache, cache_at(Path(cache)):
         vectors, known = load_embeddings(folder / "vectors.npy").vectors_for(["one", "four"])
         assert vectors.shape[0] == len(known) == 2
+
+
+# Caches of vectors.
+
+_TEXT = b"one 1 2\ntwo 3 4\nthree 5 6\n"
+
+
+def _loaded(cache: Path, source: Path) -> Any:
+    from dialeval.resources.embeddings import load_embeddings
+
+    with cache_at(cache):
+        return load_embeddings(source).vectors_for(["one", "three", "four"])
+
+
+def _vector_caches() -> list[Files]:
+    with tempfile.TemporaryDirectory() as place:
+        source = Path(place, "vectors.txt")
+        source.write_bytes(_TEXT)
+        _loaded(Path(place, "cache"), source)
+        return [files_of(Path(place, "cache"))]
+
+
+@target("vector-cache", seeds=_vector_caches, mutators={".npy": [changed_header]}, seconds=10)
+def vector_cache(folder: Path) -> None:
+    """A cache of word vectors: what is in it is right, or made anew."""
+    from dialeval.resources.row_checks import file_check
+
+    with copied(folder) as copy:
+        for entry in copy.rglob("entry.json"):
+            facts = parsed(entry)
+            if isinstance(facts, dict) and isinstance(facts.get("files"), dict):
+                there = [name for name in facts["files"] if (entry.parent / name).is_file()]
+                facts["files"].update({name: file_check(entry.parent / name) for name in there})
+                facts.pop("sha256", None)
+                facts["sha256"] = hashlib.sha256(json.dumps(facts).encode()).hexdigest()
+                entry.write_text(json.dumps(facts))
+        source = copy / "vectors.txt"
+        source.write_bytes(_TEXT)
+        vectors, known = _loaded(copy, source)
+        assert vectors.shape[0] == len(known) == 3
+
+
+def _sentence_caches() -> list[Files]:
+    from dialeval.resources.sentence_vectors import Store
+
+    with tempfile.TemporaryDirectory() as place:
+        for number in range(2):
+            Store(Path(place), 3).add(np.array([b"k%015d" % number], "S16"), np.full((1, 3), number, np.float32))
+        return [files_of(Path(place))]
+
+
+@target("sentence-cache", seeds=_sentence_caches, mutators={".npy": [changed_header]})
+def sentence_cache(folder: Path) -> None:
+    """A cache of sentence vectors: what it says that it knows is right."""
+    from dialeval.resources.sentence_vectors import Store
+
+    with copied(folder) as copy:
+        vectors = np.full((2, 3), -1.0, np.float32)
+        missing = Store(copy, 3).fill(np.array([b"k%015d" % number for number in range(2)], "S16"), vectors)
+        for number in {0, 1} - set(missing.tolist()):
+            assert (vectors[number] == number).all()
