@@ -35,6 +35,7 @@ LONG = (
     "engine/test_processes.py",
     "engine/test_scale.py",
     "engine/test_evaluate.py::test_memory",
+    "fuzz/",
     "golden/",
     "metrics/learned/training/test_finetuning.py",
     "reports/test_html.py::test_page_has_all_sections_in_order",

@@ -16,6 +16,7 @@ import dialeval
 from dialeval.analysis.agreement import agree
 from dialeval.analysis.draws import draws
 from dialeval.analysis.matching import RatedRows
+from dialeval.core.errors import SettingError
 
 WORDS = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
 
@@ -113,6 +114,30 @@ def test_no_figures_have_a_reason(change: dict[str, Any], level: str, reason: st
     assert reason in (found.reason or "")
     assert found.to_dict()["pearson"] is None
     assert math.isnan(found.pearson)
+
+
+def scaled(factor: float, offset: float = 0.0) -> list[dict[str, Any]]:
+    rows = rated()
+    for row in rows:
+        row["scores"] = {"overall": [offset + factor * score for score in row["scores"]["overall"]]}
+    return rows
+
+
+@pytest.mark.parametrize("factor", [2.0**-160, 2.0**160])
+def test_the_size_of_ratings_changes_nothing(factor: float) -> None:
+    plain, extreme = (dialeval.agreement(scaled(by), metrics="length", resamples=50) for by in (1.0, factor))
+    assert extreme["length"] == plain["length"]
+    assert extreme.ceiling.alpha == pytest.approx(plain.ceiling.alpha)
+    assert extreme.ceiling.one_against_others == pytest.approx(plain.ceiling.one_against_others)
+
+
+def test_ratings_that_differ_by_their_last_bits_are_refused() -> None:
+    with pytest.raises(SettingError, match="ratings of overall differ by less than a billionth of their size"):
+        dialeval.agreement(scaled(0.125, 1e15), metrics="length")
+    assert dialeval.agreement(scaled(0.0, 1e15), metrics="length", resamples=50)["length"]["turn"].reason
+    far = dialeval.agreement(scaled(0.125, 1e7), metrics="length", resamples=50)["length"]["turn"]
+    plain = dialeval.agreement(scaled(1.0), metrics="length", resamples=50)["length"]["turn"]
+    assert far.pearson == pytest.approx(plain.pearson, abs=1e-7)
 
 
 def test_whole_dialogues_count_at_the_level_of_dialogues() -> None:

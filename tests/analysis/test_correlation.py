@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import stats
 
-from dialeval.analysis.correlation import MeanPoints, Points, p_values, pearson, ranks, spearman_matrix
+from dialeval.analysis.correlation import MeanPoints, Points, p_values, pearson, ranks, spearman_matrix, within_one
 from dialeval.analysis.draws import draws
 from dialeval.core.arrays import Floats, Ints
 
@@ -141,3 +141,10 @@ def test_every_pair_is_scipys_over_the_rows_that_both_have(columns: Floats) -> N
 
 def test_equal_values_share_their_rank() -> None:
     assert ranks(np.array([5.0, 1.0, 5.0, 2.0])).tolist() == [3.5, 1.0, 3.5, 2.0]
+
+
+def test_within_one_keeps_every_digit() -> None:
+    assert within_one(np.array([3.0, -5.0, 0.0])).tolist() == [3 / 8, -5 / 8, 0.0]
+    assert within_one(np.array([1.7e308, -1.7e308])).tolist() == [1.7e308 / 2**1023 / 2, -1.7e308 / 2**1023 / 2]
+    assert within_one(np.zeros(2)).tolist() == [0.0, 0.0]
+    assert within_one(np.zeros(0)).tolist() == []

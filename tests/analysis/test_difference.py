@@ -11,6 +11,7 @@ import pytest
 from scipy import stats
 
 import dialeval
+from dialeval.analysis import significance
 from dialeval.analysis.difference import Baseline, Difference, Settings, Test
 from dialeval.analysis.draws import draws, swaps
 from dialeval.core.arrays import Floats, Ints
@@ -45,8 +46,9 @@ def test_one_cluster_cannot_be_tested_and_two_can(test: Test) -> None:
     assert math.isnan(one.p)
     two = difference(result([1.0, 2.0]), result([2.0, 4.0]), settings)
     assert two.reason is None
-    assert two.interval is not None
+    assert two.interval is None, "half of all resamples of two dialogues do not vary"
     assert 0 < two.p <= 1
+    assert two.rough
 
 
 def test_rows_that_one_side_lacks_count_on_neither() -> None:
@@ -91,7 +93,7 @@ def test_randomisation_exchanges_whole_dialogues() -> None:
     trials = ((1 - 2 * np.repeat(swap, np.diff(offsets), axis=1)) * (right - left)).mean(axis=1)
     reached = np.count_nonzero(abs(trials) >= abs(row.difference) - 1e-12)
     assert row.difference == pytest.approx((right - left).mean())
-    assert row.p == (reached + 1) / (SETTINGS.trials + 1)
+    assert row.p == (reached + 1) / 16, "four dialogues can be exchanged in sixteen ways"
     assert 0.1 < row.p < 0.5
 
 
@@ -99,29 +101,60 @@ def test_the_bootstrap_takes_both_systems_in_the_same_resamples() -> None:
     left, right = np.array([1.0, 4.0, 2.0, 0.5, 3.0]), np.array([2.0, 4.5, 1.0, 3.0, 3.5])
     settings = Settings(test="bootstrap", resamples=300, level=0.9, detect=0.25, alpha=0.1)
     row = difference(result(left), result(right), settings)
-    (counts,) = draws(5, 300, settings.seed)
-    drawn = counts @ (right - left) / 5
-    assert row.interval == pytest.approx(tuple(np.quantile(drawn, [0.05, 0.95])))
-    reached = np.count_nonzero(abs(drawn - drawn.mean()) >= abs(row.difference) - 1e-12)
-    assert row.p == (reached + 1) / 301
-    least = (stats.norm.ppf(0.95) + stats.norm.ppf(0.8)) * drawn.std(ddof=1)
-    assert row.detectable == pytest.approx(least)
-    assert row.needed == math.ceil(5 * (least / 0.25) ** 2)
+    away = right - left
+    error = away.std(ddof=1) / math.sqrt(5)
+    changes = []
+    for times in np.concatenate(list(draws(5, 300, settings.seed))):
+        taken = np.repeat(away, times)
+        own = taken.std(ddof=1) / math.sqrt(5)
+        change = abs(taken.mean() - away.mean())
+        changes.append(change * error / own if own > 1e-12 else math.inf if change > 1e-12 else 0.0)
+    half = sorted(changes)[math.ceil(0.9 * 301) - 1]
+    assert row.interval == pytest.approx((away.mean() - half, away.mean() + half))
+    assert row.interval_by == "studentised"
+    assert row.p == (np.count_nonzero(np.array(changes) >= away.mean() - 1e-12) + 1) / 301
+    assert row.detectable == pytest.approx(significance.least_difference(error, 5, half / error))
+    assert row.needed == significance.needed_clusters(5, error, 0.1, 0.25)
+
+
+def test_what_randomisation_can_detect_is_students() -> None:
+    left, right = np.random.default_rng(1).normal(size=(2, 30))
+    row = difference(result(left), result(right))
+    error = (right - left).std(ddof=1) / math.sqrt(30)
+    assert row.detectable == pytest.approx(significance.least_difference(error, 30, stats.t.ppf(0.975, 29)))
+    assert not row.rough
 
 
 def test_the_effect_of_a_corpus_value_is_over_its_standard_error() -> None:
     texts = [["a b", "a c d", "e", "a a"], ["a b c", "d e f", "g g", "h i"]]
     both = dialeval.evaluate(dict(zip("xy", texts, strict=True)), metrics="distinct-1")
     row = difference(both["x"], both["y"])
-    assert row.corpus
-    error = row.detectable / (stats.norm.ppf(0.975) + stats.norm.ppf(0.8))
+    assert (row.corpus, row.interval_by) == (True, "jackknife")
+    assert row.interval is not None
+    error = (row.interval[1] - row.difference) / stats.t.ppf(0.975, 3)
     assert row.effect == pytest.approx(row.difference / error / math.sqrt(4))
+    by_bootstrap = difference(both["x"], both["y"], replace(SETTINGS, test="bootstrap"))
+    assert by_bootstrap.p == pytest.approx(2 * stats.t.sf(row.difference / error, 3))
+
+
+def test_where_no_dialogue_changes_a_difference_p_is_the_least_there_is() -> None:
+    both = dialeval.evaluate({"x": ["a b", "c d", "e f"], "y": ["a a", "c c", "e e"]}, metrics="distinct-1,length")
+    settings = replace(SETTINGS, test="bootstrap")
+    for test in (settings, SETTINGS):
+        rows = list(Baseline("x", both["x"], test, list(both["x"])).against("y", both["y"], list(both["x"])))
+        assert {row.key: (row.p, row.interval) for row in rows} == {
+            "distinct-1": (0.25, (-0.5, -0.5)),
+            "length": (1.0, (0.0, 0.0)),
+        }
+    longer = difference(result([1.0, 2.0, 3.0, 4.0]), result([2.0, 3.0, 4.0, 5.0]), settings)
+    assert (longer.p, longer.interval) == (0.125, (1.0, 1.0))
 
 
 @pytest.mark.parametrize(
     "wrong",
     [
         {"alpha": 0.0},
+        {"alpha": 1e-300},
         {"alpha": 1.0},
         {"trials": 0},
         {"resamples": 0},

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pytest
 
 from dialeval.analysis import draws as module
-from dialeval.analysis.draws import check_resampling, draws, percentiles, swaps
+from dialeval.analysis.draws import all_swaps, check_resampling, draws, percentiles, swaps
 from dialeval.core.errors import SettingError
 
 
@@ -40,13 +42,25 @@ def test_no_clusters_give_empty_resamples() -> None:
 
 
 def test_swaps_exchange_half_of_the_clusters_whatever_the_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = np.concatenate(list(swaps(10, 2000, 3)))
+    whole = np.concatenate(list(swaps(11, 2000, 3)))
     assert set(np.unique(whole)) == {0, 1}
     assert whole.mean() == pytest.approx(0.5, abs=0.02)
     monkeypatch.setattr(module, "_CHUNK_CELLS", 35)
-    chunks = list(swaps(10, 2000, 3))
+    chunks = list(swaps(11, 2000, 3))
     assert {len(chunk) for chunk in chunks} == {3, 2}
     assert np.array_equal(np.concatenate(chunks), whole)
+
+
+def test_where_there_are_few_exchanges_each_is_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert all_swaps(10, 1023)
+    assert not all_swaps(10, 1022)
+    assert not all_swaps(10_000, 10**6)
+    for cells in (1 << 21, 20):
+        monkeypatch.setattr(module, "_CHUNK_CELLS", cells)
+        every = np.concatenate(list(swaps(4, 15, seed=3)))
+        assert sorted(map(tuple, every.tolist())) == list(product((0, 1), repeat=4))[1:], (
+            "nothing exchanged is left out"
+        )
 
 
 @pytest.mark.parametrize(("level", "resamples"), [(0.0, 10), (1.0, 10), (0.95, 0)])

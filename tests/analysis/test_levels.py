@@ -1,4 +1,4 @@
-"""The points of a metric at each level, and why there are none."""
+"""The points of a metric at each level, divided by a power of two, and why there are none."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ def test_rows_need_both_values_and_what_the_level_asks() -> None:
 def test_a_turn_is_a_point() -> None:
     points = points_of(ROWS, "m", "turn")
     assert isinstance(points, Points)
-    assert (points.first.tolist(), points.second.tolist()) == ([2, 4, 3], [1, 2, 4])
+    assert ((8 * points.first).tolist(), (8 * points.second).tolist()) == ([2, 4, 3], [1, 2, 4])  # divided by 8
     assert points.clusters.tolist() == [0, 0, 1]
 
 
 def test_a_dialogue_of_a_system_is_the_mean_of_its_rows() -> None:
     points = points_over(ROWS, "m", used_rows(ROWS, "m", "dialogue"), "dialogue")
     assert sorted(zip(points.first.tolist(), points.second.tolist(), points.clusters.tolist(), strict=True)) == [
-        (1.0, 5.0, 1),
-        (3.0, 1.5, 0),
-        (3.0, 4.0, 1),
+        (1.0 / 8, 5.0 / 8, 1),
+        (3.0 / 8, 1.5 / 8, 0),
+        (3.0 / 8, 4.0 / 8, 1),
     ]
 
 
@@ -49,7 +49,7 @@ def test_systems_are_means_of_what_is_drawn() -> None:
     points = points_of(rows, "m", "system")
     assert isinstance(points, MeanPoints)
     first, second = points.means(np.ones((1, 2), np.int64))
-    assert (first.tolist(), second.tolist()) == ([[2, 4, 9]], [[0.5, 2.5, 4]])
+    assert ((16 * first).tolist(), (8 * second).tolist()) == ([[2, 4, 9]], [[0.5, 2.5, 4]])
 
 
 @pytest.mark.parametrize(
@@ -70,3 +70,14 @@ def test_no_points_have_a_reason(change: dict[str, object], level: str, n: int, 
     with pytest.raises(NoPointsError, match=reason) as raised:
         points_of(rows, "m", level)
     assert raised.value.n == n
+
+
+@pytest.mark.parametrize("factor", [2.0**1000, 2.0**-1070])
+def test_the_size_of_a_metric_changes_nothing(factor: float) -> None:
+    values = np.array([1.0, 3.0, 4.0, 4.0, 9.0, 0.0])
+    rows = replace(ROWS, human=np.arange(6.0), whole=np.zeros(6, np.bool_))
+    for level in ("turn", "dialogue", "system"):
+        plain, extreme = (
+            points_of(replace(rows, metrics={"m": values * by}), "m", level).values() for by in (1.0, factor)
+        )
+        np.testing.assert_array_equal(extreme, plain)

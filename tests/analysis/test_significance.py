@@ -14,7 +14,6 @@ from sacrebleu.metrics import BLEU
 from sacrebleu.significance import PairedTest
 
 from dialeval.analysis import significance
-from dialeval.analysis.draws import swaps
 from dialeval.analysis.values import Values
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.contributions import ClusteredRows, RowSums
@@ -56,8 +55,8 @@ def test_randomisation_is_the_permutation_test_of_scipy() -> None:
     oracle = scipy.stats.permutation_test(
         (right, left), lambda x, y: np.mean(x - y), permutation_type="samples", n_resamples=np.inf
     )
-    p = significance.randomisation_p(difference, found[:, 0], 1.0)
-    assert (p * (2**11 + 1) - 1) / 2**11 == pytest.approx(oracle.pvalue, abs=1e-12)
+    p = significance.tail_p(difference, found[1:, 0], 1.0)  # all but the exchange of nothing
+    assert p == pytest.approx(oracle.pvalue, abs=1e-12)
 
 
 def sentences(seed: int) -> list[str]:
@@ -100,7 +99,7 @@ def test_randomisation_of_bleu_is_that_of_sacrebleu() -> None:
     both = bleu_values(changed(1)).joined(bleu_values(changed(2)))
     kept = np.random.default_rng(12345).integers(2, size=(800, 60), dtype=bool).astype(np.int64)
     found = both.under([np.hstack([kept, 1 - kept])]) - both.under([np.hstack([1 - kept, kept])])
-    assert significance.randomisation_p(second - first, found[:, 0], 100.0) == pytest.approx(p, abs=1e-12)
+    assert significance.tail_p(second - first, found[:, 0], 100.0) == pytest.approx(p, abs=1e-12)
 
 
 def test_bootstrap_of_bleu_is_that_of_sacrebleu() -> None:
@@ -111,52 +110,60 @@ def test_bootstrap_of_bleu_is_that_of_sacrebleu() -> None:
     # sacreBLEU's p is one of absolute differences, without the other tail.
     sizes = np.abs(drawn) - np.abs(drawn).mean()
     assert (np.count_nonzero(sizes > abs(second - first)) + 1) / 501 == pytest.approx(p, abs=1e-12)
-    assert significance.bootstrap_p(second - first, drawn, 100.0) >= p
+    assert significance.tail_p(second - first, drawn - drawn.mean(), 100.0) >= p
 
 
 def test_equal_systems_are_never_different() -> None:
     zeros = np.zeros(50)
-    assert significance.randomisation_p(0.0, zeros, 1.0) == 1.0
-    assert significance.bootstrap_p(0.0, zeros, 1.0) == 1.0
+    assert significance.tail_p(0.0, zeros, 1.0) == 1.0
+    assert significance.student_p(0.0, 0.0, 50, 1.0) == 1.0
+    assert significance.student_p(1e-17, 0.1, 50, 1.0) == 1.0
     assert significance.cohen_d(zeros) == 0.0
 
 
 def test_p_is_unknown_without_values() -> None:
     nothing = np.full(5, math.nan)
-    for test in (significance.randomisation_p, significance.bootstrap_p):
-        assert math.isnan(test(0.5, nothing, 1.0))
-        assert math.isnan(test(math.nan, np.zeros(3), 1.0))
+    assert math.isnan(significance.tail_p(0.5, nothing, 1.0))
+    assert math.isnan(significance.tail_p(math.nan, np.zeros(3), 1.0))
+    assert significance.student_p(0.5, 0.0, 9, 1.0) == 0.0
+    assert significance.least_p(9) == 2 / 2**9
 
 
-@pytest.mark.parametrize("test", ["randomisation", "bootstrap"])
-def test_p_is_uniform_where_there_is_no_difference(test: str) -> None:
-    found = []
-    for seed in range(200):
-        rng = np.random.default_rng(seed)
-        left, right = rng.normal(size=(2, 40))
-        away = right - left
-        if test == "randomisation":
-            (swap,) = swaps(40, 400, 10**6 + seed)
-            found.append(significance.randomisation_p(float(away.mean()), (1 - 2 * swap) @ away / 40, 1.0))
-        else:
-            taken = np.random.default_rng(10**6 + seed).integers(40, size=(400, 40))
-            found.append(significance.bootstrap_p(float(away.mean()), away[taken].mean(axis=1), 1.0))
-    assert scipy.stats.kstest(found, "uniform").pvalue > 0.01
-    assert 0.02 <= np.mean(np.array(found) < 0.05) <= 0.09
+def test_p_of_an_error_is_students() -> None:
+    assert significance.student_p(-0.5, 0.2, 9, 1.0) == pytest.approx(2 * scipy.stats.t.sf(2.5, 8))
 
 
-def test_the_least_difference_is_found_in_four_of_five_cases() -> None:
-    least = significance.least_difference(1 / math.sqrt(100), 0.05)
-    hits = 0
-    for seed in range(300):
-        away = np.random.default_rng(seed).normal(least, size=100)
-        hits += scipy.stats.ttest_1samp(away, 0).pvalue < 0.05
-    assert hits / 300 == pytest.approx(significance.POWER, abs=0.07)
-    assert significance.needed_clusters(100, least, least) == 100
-    assert significance.needed_clusters(100, least, least / 2) == 400
-    assert significance.needed_clusters(100, math.nan, 1.0) is None
-    assert significance.needed_clusters(100, least, 0.0) is None
-    assert significance.needed_clusters(100, least, 1000.0) == 2
+def test_power_is_that_of_the_noncentral_t() -> None:
+    """With a pilot so large that the error is known, the power is the textbook's."""
+    for freedom, ratio in ((1, 20.0), (4, 3.0), (9, 2.5), (200, 2.8)):
+        critical = scipy.stats.t.ppf(0.975, freedom)
+        far = scipy.stats.nct.sf(critical, freedom, ratio) + scipy.stats.nct.cdf(-critical, freedom, ratio)
+        assert significance.power_of(ratio, freedom, critical, 10**6) == pytest.approx(far, abs=2e-3)
+
+
+@pytest.mark.parametrize("clusters", [8, 30, 100])
+def test_the_least_difference_is_found_in_four_of_five_cases(clusters: int) -> None:
+    """One data set says what could be found; in the next one it is found."""
+    rng = np.random.default_rng(clusters)
+    pilots, tests = rng.normal(size=(2, 20_000, clusters))
+    critical = scipy.stats.t.ppf(0.975, clusters - 1)
+    errors = pilots.std(axis=1, ddof=1) / math.sqrt(clusters)
+    least = significance.least_difference(1.0, clusters, critical) * errors
+    ps = scipy.stats.ttest_1samp(tests + least[:, None], 0, axis=1).pvalue
+    assert (ps < 0.05).mean() == pytest.approx(significance.POWER, abs=0.012)
+
+
+def test_what_is_needed_is_what_finds_it() -> None:
+    critical = scipy.stats.t.ppf(0.975, 99)
+    least = significance.least_difference(0.1, 100, critical)
+    assert significance.needed_clusters(100, 0.1, 0.05, least * 1.0001) == 100
+    assert significance.needed_clusters(100, 0.1, 0.05, least / 2) == pytest.approx(400, abs=6)
+    assert significance.needed_clusters(100, 0.0, 0.05, 1.0) == 2
+    assert significance.needed_clusters(100, math.nan, 0.05, 1.0) is None
+    assert significance.needed_clusters(100, 0.1, 0.05, 0.0) is None
+    assert significance.needed_clusters(100, 0.1, 0.05, 1e-9) is None, "no number of dialogues finds that"
+    assert math.isnan(significance.least_difference(math.nan, 9, 2.0))
+    assert math.isnan(significance.least_difference(0.1, 9, math.inf))
 
 
 def test_effects_are_means_over_deviations() -> None:

@@ -34,9 +34,10 @@ def test_counts_give_what_scoring_the_taken_dialogues_gives(result: Result) -> N
         assert {key: each[0] for key, each in found.items()} == pytest.approx({key: anew[key].mean for key in anew})
 
 
-def test_only_metrics_that_count_kinds(result: Result) -> None:
-    assert Values.of(result).of_kinds.keys == ["distinct-1", "distinct-2"]
-    assert Values.of(result, ["length"]).of_kinds.by_key([]) == {}
+def test_what_counts_kinds_cannot_be_found_from_repeated_clusters(result: Result) -> None:
+    values = Values.of(result)
+    assert [key for key in values.keys if key not in values.repeatable.keys] == ["distinct-1", "distinct-2"]
+    assert Values.of(result, ["distinct-1"]).repeatable.by_key([]) == {}
 
 
 def test_nothing_drawn_gives_no_values(result: Result) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
@@ -14,6 +15,9 @@ import dialeval
 from cli.conftest import Dialeval
 from dialeval.cli import output
 from dialeval.core.errors import DataError, Fault
+from dialeval.core.plain_text import plain
+
+HARMLESS = re.compile("[\n\t -~\u00a0-\u2027\u202f-\u2065\u206a-\ud7ff\ue000-\U0010ffff]*")
 
 
 @pytest.mark.parametrize("content", ["[bold] and more\n", Text("[bold] and more")])
@@ -26,6 +30,40 @@ def test_texts_and_tables_are_printed_or_written(
     output.show(content, target, 80)
     assert target.read_text() == "[bold] and more\n"
     assert capsys.readouterr() == ("", f"written to {target}\n")
+
+
+HOSTILE = "a\x1b[2J\x1b]8;;http://x/\x1b\\\x9b31m\r\a\u202eb"
+
+
+def test_nothing_that_is_printed_is_obeyed_by_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    shown = plain(HOSTILE)
+    assert "\x1b" not in shown
+    output.say(f"{HOSTILE}\nnext")
+    output.tell(HOSTILE)
+    assert capsys.readouterr() == (f"{shown}\n", f"{shown}\nnext\n")
+    output.show(Text(HOSTILE), width=200)
+    output.print_tables([(HOSTILE, [["[red]", HOSTILE], [HOSTILE, "1"]])])
+    out = capsys.readouterr().out
+    assert HARMLESS.fullmatch(out)
+    assert "[red]" in out
+
+
+def test_data_is_exact_in_a_pipe_and_harmless_on_a_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output.show(f"{HOSTILE},1\n")
+    assert capsys.readouterr().out == f"{HOSTILE},1\n"
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    output.show(f"{HOSTILE},1\n")
+    assert capsys.readouterr().out == f"{plain(HOSTILE)},1\n"
+
+
+def test_commands_print_through_this_module_alone() -> None:
+    """One place of output: whatever prints past it would print names as they are."""
+    folder = Path(output.__file__).parent
+    allowed = {"output.py": 3, "progress.py": 1}
+    calls = {path.name: path.read_text().count("click.echo(") for path in folder.glob("*.py")}
+    assert {name: number for name, number in calls.items() if number} == allowed
 
 
 def test_a_run_is_saved_with_its_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from dialeval.core import rowtable
-from dialeval.core.columns import RaggedColumn, TextColumn
+from dialeval.core.columns import RaggedColumn, SharedColumn, TextColumn
 from dialeval.core.rowtable import NO_TURN, RowTable, write_places
 
 
@@ -49,6 +49,20 @@ def test_a_system_without_a_column_of_another_does_not_get_it() -> None:
     assert RowTable.from_arrow(both.slice(3)) == table(texts={}, turns=None)
 
 
+def test_shared_texts_come_back_shared() -> None:
+    steps = RaggedColumn.from_lists([["hello"], [], ["yes", "and you ?"]])
+    shared = SharedColumn.from_steps(steps, np.array([False, True, True]))
+    before = table(texts={"context": shared})
+    saved = before.to_arrow("damd")
+    assert saved["context"].to_pylist() == [["hello"], [], ["yes", "and you ?"]]
+    after = RowTable.from_arrow(saved)
+    assert after == before
+    assert list(after.texts["context"]) == [["hello"], ["hello"], ["hello", "yes", "and you ?"]]
+    assert isinstance(after.texts["context"], SharedColumn)
+    both = pa.concat_tables([saved, table().to_arrow("b")], promote_options="default")
+    assert RowTable.from_arrow(both.slice(3)) == table(), "a column of another system"
+
+
 @pytest.mark.parametrize(
     "changes",
     [
@@ -77,7 +91,7 @@ def test_parts_below_each_other() -> None:
     bare = RowTable(np.array([0, 3]))
     both = RowTable.joined([part, bare, part])
     assert both.offsets.tolist() == [0, 2, 3, 6, 8, 9]
-    assert both.dialogues == ["d1", "d2", None, "d1", "d2"]
+    assert both.dialogues == ["d1", "d2", "", "d1", "d2"]
     assert both.turns is not None
     assert both.turns.tolist() == [1, NO_TURN, 1, NO_TURN, NO_TURN, NO_TURN, 1, NO_TURN, 1]
     assert RowTable.joined([bare, bare]) == RowTable(np.array([0, 3, 6]))

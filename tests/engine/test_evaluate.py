@@ -6,6 +6,7 @@ import gzip
 import json
 import subprocess
 import sys
+import tracemalloc
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,9 @@ from dialeval.engine import worker
 from dialeval.engine.folding import Done
 from dialeval.engine.processes import Processes
 from dialeval.engine.threads import Threads
+from dialeval.reports.explorer import explorer
 from engine.chats import Delicate, bare, estimates, in_chunks, rows, texts, write_shards
+from metrics.evaluated import VECTORS
 
 
 @pytest.fixture
@@ -288,6 +291,83 @@ import dialeval
 dialeval.evaluate(sys.argv[1], metrics="length,distinct-2", batch_rows=4096, chunk_bytes=1 << 20, output=sys.argv[2])
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 """
+
+
+def test_memory_of_a_chat_grows_with_its_messages(tmp_path: Path) -> None:
+    def route(turns: int) -> None:
+        file, folder = tmp_path / f"{turns}.jsonl", tmp_path / f"run{turns}"
+        said = [{"role": ("user", "assistant")[turn % 2], "content": f"a said {turn} " * 8} for turn in range(turns)]
+        file.write_text(json.dumps({"messages": said}))
+        run = dialeval.evaluate(file, metrics=["coherence(turns=all)"], train=["a"], embeddings=VECTORS)
+        run.save(folder)
+        back = dialeval.load(folder)
+        assert back[str(turns)].rows == run[str(turns)].rows
+        assert explorer(back) is not None
+
+    def peak(turns: int) -> int:
+        tracemalloc.start()
+        try:
+            route(turns)
+            return tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    route(10)  # what is imported and compiled is no memory of the chat
+    few, many = peak(500), peak(2000)
+    assert many < 5 * few
+    assert many < 20_000_000
+
+
+def packed_rows(file: Path, size: int) -> Path:
+    with gzip.open(file, "wt", compresslevel=1) as stream:
+        stream.write(
+            "".join(f'{{"response": "the {row % 97} cats", "dialog_id": {row // 3}}}\n' for row in range(size))
+        )
+    return file
+
+
+@pytest.mark.parametrize("saved", [False, True])
+def test_memory_does_not_grow_with_the_rows_of_a_packed_file(
+    saved: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker, "HELD_BYTES", 1 << 16)
+
+    def peak(size: int) -> int:
+        with gzip.open(tmp_path / f"{size}.txt.gz", "wt", compresslevel=1) as stream:
+            stream.write("the cats sat\n" * size)
+        output = tmp_path / f"run{size}" if saved else None
+        tracemalloc.start()
+        try:
+            dialeval.evaluate(f"{tmp_path}/{size}*.gz", metrics="length", batch_rows=2048, output=output)
+            return tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    peak(2_000)
+    few, many = peak(100_000), peak(300_000)  # both have more bytes than are read at once
+    assert many - few < 8 * 200_000 / 2, "less than half of the items of the rows that are more"
+
+
+def test_items_of_a_packed_file_come_back_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    packed_rows(tmp_path / "s.jsonl.gz", 5_000)
+    asked: dict[str, Any] = {"metrics": "length,distinct-1", "batch_rows": 100}
+    expected = dialeval.evaluate({"s": tmp_path / "s.jsonl.gz"}, metrics="length,distinct-1")
+    monkeypatch.setattr(worker, "HELD_BYTES", 10_000)
+    dialeval.evaluate(f"{tmp_path}/s*.gz", output=tmp_path / "run", **asked)
+    journal: dict[str, Any] = {**asked, "resume": tmp_path / "journal"}
+    for number in range(2):  # the second time out of the journal
+        dialeval.evaluate(f"{tmp_path}/s*.gz", output=tmp_path / f"resumed{number}", **journal)
+    parts = sorted((tmp_path / "journal").glob("metrics-0.*.chunk"))
+    assert len(parts) > 3
+    parts[1].write_bytes(parts[1].read_bytes()[:-1])
+    dialeval.evaluate(f"{tmp_path}/s*.gz", output=tmp_path / "mended", **journal)
+    parts[2].unlink()
+    dialeval.evaluate(f"{tmp_path}/s*.gz", output=tmp_path / "again", **journal)
+    for folder in ("run", "resumed0", "resumed1", "mended", "again"):
+        run = dialeval.load(tmp_path / folder)
+        assert estimates(run) == estimates(expected), folder
+        for key in ("length", "distinct-1"):
+            np.testing.assert_array_equal(run["s"][key].items, expected["s"][key].items, folder)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="peak memory is counted in other units elsewhere")

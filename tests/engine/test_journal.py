@@ -22,6 +22,7 @@ import pytest
 
 from dialeval.core.errors import DataError, DialevalError, SettingError
 from dialeval.core.result import Run
+from dialeval.engine import journal
 from dialeval.engine.job import ChunkResult, Engine, FactValues, Job, Stage
 from dialeval.engine.journal import stamps
 from dialeval.engine.threads import Threads
@@ -102,15 +103,20 @@ def test_a_damaged_chunk_is_folded_again(shards: Path) -> None:
     assert files(shards / "out") == whole
 
 
+COUNT = journal._COUNT_BYTES
+
+
 def forge(chunk: Path, states: Callable[[Any], Any], items: Callable[[Any], Any]) -> None:
     """Write other contents into a chunk, with a digest that fits."""
-    tree = np.load(io.BytesIO(chunk.read_bytes()[32:]))
+    parts, content = (chunk.read_bytes()[part] for part in (slice(32, 32 + COUNT), slice(32 + COUNT, None)))
+    tree = np.load(io.BytesIO(content))
     arrays = {name: tree[name] for name in tree.files}
     ((_, (old_states, old_items)),) = json.loads(arrays.pop("tree").tobytes()).items()
     document = {"tuple": [states(old_states), items(old_items)]}
     target = io.BytesIO()
     np.savez(target, **arrays, tree=np.frombuffer(json.dumps(document).encode(), np.uint8))
-    chunk.write_bytes(hashlib.sha256(target.getvalue()).digest() + target.getvalue())
+    forged = parts + target.getvalue()
+    chunk.write_bytes(hashlib.sha256(forged).digest() + forged)
 
 
 def replaced(tree: Any, old: str, new: Any) -> Any:
@@ -217,13 +223,17 @@ def test_what_tells_contents_apart(tmp_path: Path) -> None:
         return stamps([str(path)])[str(path)]
 
     plain = stamp(bytes(3_000_000), 5)
-    assert stamp(bytes(3_000_000), 5) == plain
-    assert stamp(bytes(3_000_000), 6) != plain
-    assert stamp(bytes(3_000_001), 5) != plain
+    assert stamps([str(path)])[str(path)] == plain
+    assert stamp(bytes(3_000_000), 6)["changed"] != plain["changed"]
+    assert stamp(bytes(3_000_001), 5)["bytes"] != plain["bytes"]
     for place in (0, 65_535, 2_999_999):
-        assert stamp(bytes(place) + b"x" + bytes(2_999_999 - place), 5) != plain
-    small = stamp(bytes(1 << 20), 5)
-    assert stamp(bytes(1 << 19) + b"x" + bytes((1 << 19) - 1), 5) != small
+        assert stamp(bytes(place) + b"x" + bytes(2_999_999 - place), 5)["sample"] != plain["sample"]
+    between = stamp(bytes(100_000) + b"x" + bytes(2_899_999), 5)
+    assert between["touched"] != plain["touched"]
+    assert {**between, "touched": ""} == {**plain, "touched": ""}  # nothing else could tell
+    small = stamp(bytes((1 << 20) - 1), 5)
+    assert stamp(bytes((1 << 20) - 1), 5) == small  # all of it is in the sample
+    assert stamp(bytes(1 << 19) + b"x" + bytes((1 << 19) - 2), 5) != small
 
 
 def test_folders_that_will_not_do(shards: Path) -> None:

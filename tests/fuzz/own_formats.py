@@ -191,7 +191,7 @@ def saved_run_used(folder: Path) -> None:
             ],
             lambda: dialeval.compare(run, resamples=100, trials=100),
             lambda: dialeval.with_intervals(run, resamples=100),
-            lambda: dialeval.report(run, copy / "report.html", interactive=False, compared=False),
+            lambda: dialeval.report(run, copy / "report.html", compared=False),
         ]
         for use in uses:
             try:

@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dialeval.core.arrays import Floats, Ints
-from dialeval.core.columns import ObjectColumn, RaggedColumn
+from dialeval.core.columns import ObjectColumn, RaggedColumn, SharedColumn
 from dialeval.core.contributions import ClusteredRows, Resamples, gathered
 from dialeval.core.errors import NeedError, SettingError
 from dialeval.core.fold import Estimate, Level, Metric
@@ -190,7 +190,7 @@ def test_inputs_and_states_are_left_as_they_were(metric: AnyMetric, data: st.Dat
     ready = place.ready(metric, a)
     digests = {need: column.digest for need, column in ready.columns.items()}
     for column in ready.columns.values():
-        text = column.values if isinstance(column, RaggedColumn) else column
+        text = column.values if isinstance(column, RaggedColumn | SharedColumn) else column
         if not isinstance(text, ObjectColumn):
             for array in (text.data, text.starts, text.ends):
                 array.flags.writeable = False

@@ -15,9 +15,11 @@ from dialeval.reports.figures import (
     show,
     show_fixed,
     show_interval,
+    show_rounded,
     show_scored,
     show_signed,
     show_spread,
+    supported_decimals,
 )
 from reports.test_tables import NOTHING, corpus_estimate, rows_estimate
 
@@ -40,9 +42,9 @@ def test_show(number: float, shown: str) -> None:
 
 
 def test_spread_follows_the_interval_and_not_the_confidence() -> None:
-    assert show_spread(rows_estimate(0.0, 1.0)) == "±0.6965"
+    assert show_spread(rows_estimate(0.0, 1.0)) == "[-0.1965, 1.1965]"
     assert show_spread(replace(corpus_estimate(0.5), interval=(0.4, 0.7))) == "[0.4000, 0.7000]"
-    assert show_spread(replace(corpus_estimate(0.5), interval=(0.5, 0.5))) == "±0.0000"
+    assert show_spread(replace(corpus_estimate(0.5), interval=(0.5, 0.5))) == "[0.5000, 0.5000]"
     assert show_spread(corpus_estimate(0.5)) == show_spread(NOTHING) == ""
 
 
@@ -67,9 +69,20 @@ def test_names_stay_inside_their_place() -> None:
     assert shorten("x" * 17 + "middle" + "y" * 18) == "x" * 17 + "…" + "y" * 18
 
 
-def test_a_tiny_half_width_beside_an_ordinary_mean_is_no_exponent() -> None:
-    assert show_spread(replace(corpus_estimate(0.5), interval=(0.49999, 0.50001))) == "±0.0000"
-    assert show_spread(replace(corpus_estimate(1e-5), interval=(0.9e-5, 1.1e-5))) == "±1.00e-06"
+@pytest.mark.parametrize(
+    ("interval", "decimals"),
+    [((0.205, 0.283), 3), ((0.0045, 0.0055), 4), ((8.5, 10.8), 1), ((12.0, 63.0), 0), ((0.5, 0.5), None), (None, None)],
+)
+def test_an_interval_supports_two_digits_of_its_half_width(
+    interval: tuple[float, float] | None, decimals: int | None
+) -> None:
+    assert supported_decimals(interval) == decimals
+
+
+def test_figures_are_rounded_to_what_their_interval_supports() -> None:
+    assert show_rounded(0.24213, (0.205, 0.2834)) == "0.242 [0.205, 0.283]"
+    assert show_rounded(9.6167, (8.55, 10.767), signed=True) == "+9.6 [8.6, 10.8]"
+    assert show_rounded(-9.6167, None, signed=True) == "-9.6167"
 
 
 def test_intervals_signs_and_fixed_decimals() -> None:

@@ -32,6 +32,7 @@ from dialeval.analysis.levels import LEVELS, NoPointsError, points_of
 from dialeval.analysis.matching import RatedRows, match_ratings, score_ratings
 from dialeval.analysis.metric_differences import CONTROL, MetricDifference, metric_differences, not_above_control
 from dialeval.analysis.pairing import keys_meant
+from dialeval.core.arguments import checked
 from dialeval.core.arrays import Floats
 from dialeval.core.errors import SettingError
 from dialeval.core.jsondata import null_for_nan
@@ -40,6 +41,9 @@ from dialeval.core.version import __version__
 from dialeval.data.rows.ratings import OVERALL, Ratings, read_ratings
 from dialeval.engine.resources import Resources
 from dialeval.metrics.registry import split_names
+
+LEAST_SPREAD = 1e-9
+"""Of ratings, relative to their size."""
 
 
 @dataclass(frozen=True)
@@ -126,6 +130,7 @@ class Agreement:
         return plain
 
 
+@checked
 def agreement(
     subject: Any,
     ratings: Any = None,
@@ -208,6 +213,7 @@ def agree(
     """The agreement of every metric of some rated rows with the ratings; `annotations` are the values behind them."""
     asked = _checked(levels)
     check_resampling(confidence, resamples)
+    _check_spread(rows.human, quality)
     points: dict[tuple[str, str], Points | MeanPoints] = {}
     correlations: dict[tuple[str, str], Correlation] = {}
     for place in product(rows.metrics, asked):
@@ -237,6 +243,15 @@ def agree(
         rows.skipped,
         _warnings(rows, found, asked),
     )
+
+
+def _check_spread(human: Floats, quality: str) -> None:
+    known = human[~np.isnan(human)]
+    if len(known) and 0 < np.ptp(known) <= LEAST_SPREAD * np.abs(known).max():
+        raise SettingError(
+            f"the ratings of {quality} differ by less than a billionth of their size, which is hardly more than the "
+            "rounding of their means; subtract what they have in common"
+        )
 
 
 def _checked(levels: Sequence[str] | None) -> Sequence[str]:

@@ -113,6 +113,15 @@ def _constant(column: Floats) -> bool:
     return spread <= _NO_SPREAD * float(np.abs(column).max(initial=0))
 
 
+def within_one(column: Floats) -> Floats:
+    """The values divided by a power of two, so that they lie within -1 and 1.
+
+    No correlation changes by that, and no square of a value is too large or too small to be a number.
+    """
+    scaled: Floats = np.ldexp(column, -int(np.frexp(np.abs(column).max(initial=0.0))[1]))
+    return scaled
+
+
 def _pearson_resampled(points: Points, counts: Ints) -> Floats:
     """r from sums per cluster: what a resample needs of them is one product of matrices."""
     if not len(points) or _constant(points.first) or _constant(points.second):

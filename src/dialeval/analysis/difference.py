@@ -1,11 +1,14 @@
 """One system against a baseline, key by key: the difference, its interval, p, effect, and what could be detected.
 
     difference  system - baseline
-    interval    percentile interval of the difference, by a paired bootstrap (the same resamples for both)
-    p           of approximate randomisation, or of the paired bootstrap; `adjusted_p` by Holm over all keys and systems
+    interval    of the difference, by a paired bootstrap (the same resamples for both), studentised; for values that
+                count different things by the jackknife (`intervals`)
+    p           of randomisation, or of the paired bootstrap; `adjusted_p` by Holm over all keys and systems
     effect      for a mean, paired Cohen's d over clusters; for a corpus value, difference / (standard error * root of
                 clusters): what d would be for a mean, so that it does not grow with the data either
     detectable  the least difference that so much data finds in 80% of cases; `needed`: the clusters for a given one
+    rough       whether clusters are few, or few for how skewed the differences are: interval, p and detectable are then
+                no more than a guide
     wins ...    rows in which the system has the better value (higher where neither is better), the same, the worse
 
 A mean is compared over the rows that both systems could be scored on, and its two means are those over these rows. A
@@ -16,33 +19,31 @@ or resampled dialogues (`values`). `significance` has the formulas.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, get_args
 
 import numpy as np
 
 from dialeval.analysis import significance
-from dialeval.analysis.draws import (
-    DEFAULT_LEVEL,
-    DEFAULT_RESAMPLES,
-    DEFAULT_SEED,
-    check_resampling,
-    draws,
-    percentiles,
-    swaps,
-)
-from dialeval.analysis.intervals import leaving_out, recentred
+from dialeval.analysis.draws import DEFAULT_LEVEL, DEFAULT_RESAMPLES, DEFAULT_SEED, check_resampling, draws, swaps
+from dialeval.analysis.influence import Influence, leaving_out, studentised
+from dialeval.analysis.intervals import jackknife_interval, largest_of, studentised_interval
 from dialeval.analysis.values import Values, cluster_sums, metric_of
-from dialeval.core.arrays import Floats
+from dialeval.core.arrays import Floats, Ints
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Better
 from dialeval.core.jsondata import null_for_nan
 from dialeval.core.result import Result
+from dialeval.core.student import two_sided_t
 
 Test = Literal["randomisation", "bootstrap"]
 DEFAULT_ALPHA = 0.05
+LEAST_ALPHA = 1e-9
+"""Below it neither trials nor Student's distribution say anything."""
 LEAST_TRIALS = 2000
+FEW = 20
+"""With fewer clusters figures are rough."""
 
 
 @dataclass(frozen=True)
@@ -61,8 +62,8 @@ class Settings:
         check_resampling(self.level, self.resamples)
         if self.test not in get_args(Test):
             raise SettingError(f"the tests are {' and '.join(get_args(Test))}, not {self.test!r}")
-        if not 0 < self.alpha < 1:
-            raise SettingError(f"alpha lies between 0 and 1, such as 0.05; it is not {self.alpha}")
+        if not LEAST_ALPHA <= self.alpha < 1:
+            raise SettingError(f"alpha lies between {LEAST_ALPHA:g} and 1, such as 0.05; it is not {self.alpha}")
         if self.trials < 1:
             raise SettingError(f"at least one trial is needed, not {self.trials}")
         if self.detect is not None and not (math.isfinite(self.detect) and self.detect > 0):
@@ -86,12 +87,16 @@ class Difference:
     corpus: bool
     better: Better | None
     interval: tuple[float, float] | None = None
+    interval_by: str | None = None
+    error: float = math.nan
+    """The standard error of the difference."""
     p: float = math.nan
     adjusted_p: float = math.nan
     significant: bool = False
     effect: float = math.nan
     detectable: float = math.nan
     needed: int | None = None
+    rough: bool = False
     wins: int | None = None
     ties: int | None = None
     losses: int | None = None
@@ -109,42 +114,52 @@ class Difference:
 
 
 class Baseline:
-    """The baseline, with what its comparisons share: its corpus values in every resample."""
+    """The baseline, with what its comparisons share: its corpus values in every resample and without every cluster."""
 
     def __init__(self, name: str, result: Result, settings: Settings, keys: Sequence[str]) -> None:
         self.name, self.result, self.settings = name, result, settings
         self.values = Values.of(result, keys, alone=True)
         self.clusters = self.values.clusters
-        self._corpus_resampled = self._resampled(replace(self.values, items={}))
-        self._corpus_jackknife = self._jackknife(self.values)
+        self._corpus = self._found_anew(replace(self.values, items={}))
 
-    def _resampled(self, values: Values) -> dict[str, Floats]:
-        """The value of every key in every resample; the resamples are the same for all systems."""
-        return values.by_key(draws(self.clusters, self.settings.resamples, self.settings.seed))
+    def _draws(self) -> Iterator[Ints]:
+        """The resamples, which are the same for all systems."""
+        return draws(self.clusters, self.settings.resamples, self.settings.seed)
 
-    def _jackknife(self, values: Values) -> dict[str, Floats]:
-        return values.of_kinds.by_key(leaving_out(self.clusters))
+    def _found_anew(self, values: Values) -> tuple[dict[str, Floats], dict[str, Floats]]:
+        """The value of every key in every resample (but for kinds), and without every cluster."""
+        return values.repeatable.by_key(self._draws()), values.by_key(leaving_out(self.clusters))
 
     def against(self, name: str, result: Result, keys: Sequence[str]) -> Iterator[Difference]:
         """The differences of one system, not yet adjusted for the number of tests."""
         left, right = _paired(self.values, Values.of(result, keys, alone=True), keys)
-        resampled_left = {**self._resampled(replace(left, metrics={})), **self._corpus_resampled}
-        resampled_right, jackknife = self._resampled(right), self._jackknife(right)
+        untested = {key: self._untested(key, name, result, left, right) for key in keys}
         exchanged = self._exchanged(left, right) if self.settings.test == "randomisation" else None
-        for key in keys:
-            untested = self._untested(key, name, result, left, right)
-            if key not in resampled_right or math.isnan(untested.difference) or self.clusters < 2:
+        influences, changes = self._resampled(left, right, untested) if self.clusters > 1 else ({}, {})
+        for key, row in untested.items():
+            if key not in influences or math.isnan(influences[key].error):
                 reason = left.reasons.get(key) or right.reasons.get(key) or "too little could be scored"
-                yield replace(untested, reason=reason)
+                yield replace(row, reason=reason)
             elif exchanged is not None and key not in exchanged:
-                yield replace(untested, reason="two metrics made it, so that dialogues cannot be exchanged")
+                yield replace(row, reason="two metrics made it, so that dialogues cannot be exchanged")
             else:
-                resampled = resampled_right[key] - resampled_left[key]
-                if key in jackknife:
-                    away = jackknife[key] - self._corpus_jackknife[key]
-                    resampled = recentred(resampled, untested.difference, away)
+                by_cluster = _cluster_differences(left, right, key)
                 trials = None if exchanged is None else exchanged[key]
-                yield self._tested(untested, resampled, trials, _cluster_differences(left, right, key))
+                yield self._tested(row, influences[key], changes.get(key), trials, by_cluster)
+
+    def _resampled(
+        self, left: Values, right: Values, rows: Mapping[str, Difference]
+    ) -> tuple[dict[str, Influence], dict[str, Floats]]:
+        """The influence of the clusters on each difference, and its studentised changes in the resamples."""
+        means, corpus = self._found_anew(replace(left, metrics={})), self._corpus
+        drawn_left, without_left = ({**means[part], **corpus[part]} for part in (0, 1))
+        drawn_right, without_right = self._found_anew(right)
+        influences = {
+            key: Influence.of(rows[key].difference, without - without_left[key], right.counted_rows(key))
+            for key, without in without_right.items()
+        }
+        drawn = {key: values - drawn_left[key] for key, values in drawn_right.items()}
+        return influences, studentised(influences, drawn, self._draws())
 
     def _exchanged(self, left: Values, right: Values) -> dict[str, Floats]:
         """The difference of every key after every exchange of clusters."""
@@ -173,24 +188,47 @@ class Baseline:
         return replace(untested, wins=wins, ties=ties, losses=losses)
 
     def _tested(
-        self, untested: Difference, resampled: Floats, trials: Floats | None, by_cluster: Floats | None
+        self,
+        untested: Difference,
+        influence: Influence,
+        changes: Floats | None,
+        trials: Floats | None,
+        by_cluster: Floats | None,
     ) -> Difference:
-        settings, difference = self.settings, untested.difference
+        """The difference with all that is said of it; `changes` are None for a value that counts kinds."""
+        settings, difference, error = self.settings, untested.difference, influence.error
         scale = max(abs(untested.mean), abs(untested.baseline_mean))
-        known = resampled[~np.isnan(resampled)]
-        error = float(known.std(ddof=1)) if len(known) > 1 else math.nan
-        if trials is None:
-            p = significance.bootstrap_p(difference, resampled, scale)
+        critical = two_sided_t(1 - settings.alpha, self.clusters)
+        if trials is not None:
+            p = significance.tail_p(difference, trials, scale)
         else:
-            p = significance.randomisation_p(difference, trials, scale)
+            if changes is None:
+                p = significance.student_p(difference, error, self.clusters, scale)
+            else:
+                p = significance.tail_p(difference, changes, scale)
+                critical = largest_of(changes, 1 - settings.alpha) / error if error else critical
+            p = max(p, significance.least_p(self.clusters))
+        if changes is None:
+            interval, by = jackknife_interval(influence, settings.level, self.clusters), "jackknife"
+        else:
+            interval, by = studentised_interval(influence, changes, settings.level), "studentised"
         effect = significance.cohen_d(by_cluster) if by_cluster is not None else math.nan
         if by_cluster is None and error > 0:
             effect = difference / (error * math.sqrt(self.clusters))
-        least = significance.least_difference(error, settings.alpha)
-        detect = settings.detect
-        needed = None if detect is None else significance.needed_clusters(self.clusters, least, detect)
-        interval = percentiles(resampled, settings.level)
-        return replace(untested, interval=interval, p=p, effect=effect, detectable=least, needed=needed)
+        detect, known = settings.detect, all(map(math.isfinite, interval))
+        return replace(
+            untested,
+            interval=interval if known else None,
+            interval_by=by if known else None,
+            p=p,
+            effect=effect,
+            error=error,
+            detectable=significance.least_difference(error, self.clusters, critical),
+            needed=None
+            if detect is None
+            else significance.needed_clusters(self.clusters, error, settings.alpha, detect),
+            rough=self.clusters < FEW or influence.few,
+        )
 
 
 def _paired(left: Values, right: Values, keys: Sequence[str]) -> tuple[Values, Values]:

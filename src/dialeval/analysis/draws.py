@@ -33,6 +33,8 @@ def check_resampling(level: float, resamples: int) -> None:
 
 def draws(clusters: int, resamples: int = DEFAULT_RESAMPLES, seed: int = DEFAULT_SEED) -> Iterator[Ints]:
     """How often each cluster is drawn, a matrix of resamples by clusters, in chunks of rows; the same for a seed."""
+    if seed < 0:
+        raise SettingError(f"a seed is 0 or more, not {seed}")
     generator = np.random.default_rng(seed)
     for rows in _chunks(resamples, clusters):
         taken = generator.integers(clusters, size=(rows, clusters))
@@ -41,10 +43,27 @@ def draws(clusters: int, resamples: int = DEFAULT_RESAMPLES, seed: int = DEFAULT
 
 
 def swaps(clusters: int, trials: int, seed: int = DEFAULT_SEED) -> Iterator[Ints]:
-    """Which clusters two systems exchange (1) or keep (0), a matrix of trials by clusters, in chunks of rows."""
+    """Which clusters two systems exchange (1) or keep (0), a matrix of trials by clusters, in chunks of rows.
+
+    Where there are no more than `trials` ways to exchange some (`all_swaps`), these are all of them, each once; else
+    they are drawn.
+    """
+    if seed < 0:
+        raise SettingError(f"a seed is 0 or more, not {seed}")
+    if all_swaps(clusters, trials):
+        first = 1  # in trial 0 nobody would exchange anything
+        for rows in _chunks(2**clusters - 1, clusters):
+            yield np.arange(first, first + rows)[:, None] >> np.arange(clusters) & 1
+            first += rows
+        return
     generator = np.random.default_rng(seed)
     for rows in _chunks(trials, clusters):
         yield generator.integers(2, size=(rows, clusters))
+
+
+def all_swaps(clusters: int, trials: int) -> bool:
+    """Whether some trials are enough for every way in which two systems may exchange clusters."""
+    return clusters < 63 and (1 << clusters) - 1 <= trials
 
 
 def _chunks(total: int, clusters: int) -> Iterator[int]:

@@ -1,62 +1,68 @@
 """Intervals by resampling: how far a value would move if other dialogues had been drawn.
 
 A resample takes as many clusters (dialogues, or single rows where rows stand alone) as there are, with replacement, and
-every value is computed anew for it. From the values of many resamples:
+every value is computed anew for it. With T the value of all K clusters:
 
-- `percentile`: the middle part of them, 95% for a level of 0.95;
+- `studentised`: T -+ the change that `level` of the studentised changes stay within (`influence`). Every resample is
+  measured by a standard error of its own, which makes up for few clusters, for unequal ones and for skewed values.
+- `percentile`: the middle part of the resampled values. With few clusters they vary too little, so the ends are moved
+  outwards by Student's factor: not Phi(-+ z) but Phi(-+ t sqrt(K / (K - 1))) with t of K - 1 degrees of freedom;
 - `bca`: the same with the two ends moved to where they correct for bias and for a spread that changes with the value,
 
-      end(alpha) = Phi(z0 + (z0 + z_alpha) / (1 - a (z0 + z_alpha)))
+      end(z) = Phi(z0 + (z0 + z) / (1 - a (z0 + z)))
 
-  with z0 from the share of resampled values below the value itself, and the acceleration a from the values without
-  one cluster each (jackknife). More than `GROUPS` clusters are left out in that many groups of neighbours: that leaves
-  the acceleration as it is on average, and its cost bounded.
+  with z as above, z0 from the share of resampled values below the value itself, and the acceleration a from the
+  influences of the clusters.
 
-A value that counts different things (distinct, numbers of n-grams, entropy: `Metric.counts_kinds`) is smaller in every
-resample, since a row that is taken twice adds nothing new: the plain middle part would not even contain the value
-itself. Therefore the resampled values are shifted so that their mean is the value. They also vary too little, because a
-resample has no word that the rows do not have, whereas the jackknife overestimates the variance (Efron and Stein 1981,
-"The Jackknife Estimate of Variance", Annals of Statistics); they are rescaled to the geometric mean of the two standard
-deviations, which comes close in simulations. `Resampling.centred` says that this was done. For a value of n rows the
-interval is that of other n rows.
+A value that counts different things (distinct, numbers of n-grams, entropy: `Metric.counts_kinds`) cannot be found from
+resamples that repeat clusters: what is repeated is not different. In texts with many rare words all its resampled
+values lie below it, and vary up to six times too much; in texts of canned replies, too little. Its interval is
+T -+ t error, with the jackknife's standard error (`influence`) and K - 1 degrees of freedom, whatever was asked for:
+`Resampling.method` is `jackknife`. The jackknife repeats nothing, and its variance is too large rather than too small
+(Efron and Stein 1981). For a value of n rows the interval is that of other n rows.
 
 A `Fact` about all rows (for KL divergence the distributions of words) is not resampled.
 
-Papers: Efron 1987, "Better Bootstrap Confidence Intervals", JASA; Koehn 2004, "Statistical Significance Tests for
-Machine Translation Evaluation", EMNLP.
+Papers: Efron 1987, "Better Bootstrap Confidence Intervals", JASA; Hesterberg 2015, "What Teachers Should Know About the
+Bootstrap", American Statistician (Student's factor for percentiles); Efron and Stein 1981, "The Jackknife Estimate of
+Variance", Annals of Statistics; Koehn 2004, "Statistical Significance Tests for Machine Translation Evaluation", EMNLP.
 
 Edge cases: resamples in which nothing can be scored are left out. Where all resampled values are equal the interval is
-that value. Of a single cluster nothing can be said: there is no interval.
+that value. Of a single cluster nothing can be said: there is no interval; nor is there one where too many resamples do
+not vary at all. Warnings say which intervals may be too narrow: where no cluster changes a value, and where clusters
+are few for how skewed they are.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Mapping
 from dataclasses import replace
 from statistics import NormalDist
 from typing import Literal, TypeVar, get_args
 
 import numpy as np
 
-from dialeval.analysis.draws import DEFAULT_LEVEL, DEFAULT_RESAMPLES, DEFAULT_SEED, check_resampling, draws, percentiles
+from dialeval.analysis.draws import DEFAULT_LEVEL, DEFAULT_RESAMPLES, DEFAULT_SEED, check_resampling, draws
+from dialeval.analysis.influence import Influence, leaving_out, studentised
 from dialeval.analysis.values import Values
-from dialeval.core.arrays import Floats, Ints
+from dialeval.core.arguments import checked
+from dialeval.core.arrays import Floats
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Resampling
 from dialeval.core.result import Result, Run
+from dialeval.core.student import two_sided_t
 
-Method = Literal["percentile", "bca"]
+Method = Literal["studentised", "percentile", "bca"]
 AnyRun = TypeVar("AnyRun", bound=Run)
 
 _normal = NormalDist()
-GROUPS = 1000
-"""The most jackknife values that are computed."""
 
 
+@checked
 def with_intervals(
     run: AnyRun,
-    method: Method = "percentile",
+    method: Method = "studentised",
     level: float = DEFAULT_LEVEL,
     resamples: int = DEFAULT_RESAMPLES,
     seed: int = DEFAULT_SEED,
@@ -66,82 +72,95 @@ def with_intervals(
     A key whose values cannot be resampled keeps what it has; a warning of the run says why.
     """
     if method not in get_args(Method):
-        raise SettingError(f"intervals are made by {' or '.join(get_args(Method))}, not by {method!r}")
+        raise SettingError(f"intervals are made by {', '.join(get_args(Method))}, not by {method!r}")
     check_resampling(level, resamples)
     results, warnings = {}, dict.fromkeys(run.warnings)
     for name, result in run.items():
-        results[name], reasons = _with_intervals(result, Resampling(method, level, resamples, seed, 0))
+        results[name], reasons, doubts = _with_intervals(result, Resampling(method, level, resamples, seed, 0))
         warnings.update(dict.fromkeys(f"{key} has no resampled interval: {why}" for key, why in reasons.items()))
+        warnings.update(dict.fromkeys(f"{name}: {doubt}" for doubt in doubts))
     return replace(run, systems=results, warnings=tuple(warnings))
 
 
-def _with_intervals(result: Result, how: Resampling) -> tuple[Result, dict[str, str]]:
+def _with_intervals(result: Result, how: Resampling) -> tuple[Result, dict[str, str], list[str]]:
+    """The result with intervals, why keys have none, and which intervals are doubtful."""
     values = Values.of(result)
     reasons = dict(values.reasons)
     if values.clusters < 2:
         reasons |= dict.fromkeys(values.keys, "there is only one dialogue, or none")
-        return result, reasons
-    drawn = values.by_key(draws(values.clusters, how.resamples, how.seed))
-    without = (values if how.method == "bca" else values.of_kinds).by_key(leaving_out(values.clusters))
+        return result, reasons, []
     estimates = dict(result.estimates)
-    for key, resampled in drawn.items():
-        estimate = estimates[key]
-        centred = key in values.of_kinds.metrics
-        resampled = recentred(resampled, estimate.mean, without[key]) if centred else resampled
-        bounds = interval(resampled, estimate.mean, how.level, without[key] if how.method == "bca" else None)
-        if not math.isnan(bounds[0]):
-            done = replace(how, clusters=values.clusters, centred=centred)
-            estimates[key] = replace(estimate, interval=bounds, resampling=done)
-    return replace(result, estimates=estimates), reasons
+    influences = influences_of(values, {key: estimates[key].mean for key in values.keys})
+    drawn = values.repeatable.by_key(draws(values.clusters, how.resamples, how.seed))
+    changes = {}
+    if how.method == "studentised":
+        changes = studentised(influences, drawn, draws(values.clusters, how.resamples, how.seed))
+    for key, influence in influences.items():
+        done = replace(how, clusters=values.clusters)
+        if key not in drawn:
+            bounds = jackknife_interval(influence, how.level, values.clusters)
+            done = replace(done, method="jackknife", resamples=len(influence.changes))
+        elif how.method == "studentised":
+            bounds = studentised_interval(influence, changes[key], how.level)
+        else:
+            bounds = interval(drawn[key], how.level, values.clusters, influence if how.method == "bca" else None)
+        if all(map(math.isfinite, bounds)):
+            estimates[key] = replace(estimates[key], interval=bounds, resampling=done)
+        elif not math.isnan(influence.value):
+            reasons[key] = "too few dialogues differ, or could be scored"
+    return replace(result, estimates=estimates), reasons, _doubts(influences)
 
 
-def recentred(drawn: Floats, value: float, without: Floats) -> Floats:
-    """Recentre and rescale the bootstrap values of a type-counting metric, by the values without one cluster each."""
+def _doubts(influences: Mapping[str, Influence]) -> list[str]:
+    """Sentences about intervals that may be too narrow."""
+    few = ", ".join(key for key, influence in influences.items() if influence.few)
+    flat = ", ".join(key for key, influence in influences.items() if influence.error == 0)
+    doubts = []
+    if few:
+        doubts.append(f"too few dialogues for values as skewed as {few}; intervals may be too narrow")
+    if flat:
+        doubts.append(f"no dialogue changes {flat}; intervals without a width say nothing about other dialogues")
+    return doubts
+
+
+def influences_of(values: Values, of: Mapping[str, float]) -> dict[str, Influence]:
+    """The influence of the clusters on the value of every key."""
+    without = values.by_key(leaving_out(values.clusters))
+    return {key: Influence.of(of[key], without[key], values.counted_rows(key)) for key in without}
+
+
+def studentised_interval(influence: Influence, changes: Floats, level: float) -> tuple[float, float]:
+    """The value -+ the change that a share `level` of the studentised changes stay within; infinite if too few do."""
+    half = largest_of(changes, level)
+    return influence.value - half, influence.value + half
+
+
+def largest_of(changes: Floats, level: float) -> float:
+    """The size that a share `level` of some changes stay within; NaN if there are none."""
+    sizes = np.sort(np.abs(changes[~np.isnan(changes)]))
+    # Of n changes and the true one, each is as likely to be the largest: the rank is among n + 1.
+    rank = math.ceil(level * (len(sizes) + 1)) if len(sizes) else 0
+    return math.nan if not rank else float(sizes[min(rank, len(sizes)) - 1])
+
+
+def jackknife_interval(influence: Influence, level: float, clusters: int) -> tuple[float, float]:
+    """The value -+ Student's factor times its standard error."""
+    half = two_sided_t(level, clusters) * influence.error
+    return influence.value - half, influence.value + half
+
+
+def interval(drawn: Floats, level: float, clusters: int, influence: Influence | None = None) -> tuple[float, float]:
+    """The interval of a value from its resampled values: percentile or, with the influence of clusters, BCa."""
     known = drawn[~np.isnan(drawn)]
     if not len(known):
-        return drawn
-    spread, largest = float(known.std()), jackknife_error(without)
-    scale = math.sqrt(largest / spread) if spread > 0 and largest > 0 else 1.0
-    moved: Floats = value + (drawn - known.mean()) * scale
-    return moved
-
-
-def jackknife_error(without: Floats) -> float:
-    """The standard error of a value from the values without one cluster each; NaN if there are none."""
-    known = without[~np.isnan(without)]
-    return math.sqrt((len(known) - 1) * float(known.var())) if len(known) else math.nan
-
-
-def interval(drawn: Floats, value: float, level: float, without: Floats | None = None) -> tuple[float, float]:
-    """The interval of a value from its resampled values: percentile or, from the values without clusters, BCa."""
-    known = drawn[~np.isnan(drawn)]
-    if without is None or not len(known) or known.min() == known.max():
-        return percentiles(known, level)
-    below = (np.count_nonzero(known < value) + np.count_nonzero(known <= value)) / (2 * len(known))
-    # Where all resampled values lie on one side, the share is kept half a resample away from 0 and 1.
-    bias = _normal.inv_cdf(min(max(below, 0.5 / len(known)), 1 - 0.5 / len(known)))
-    skew = acceleration(without)
-    tails = [_normal.inv_cdf((1 - level) / 2), _normal.inv_cdf((1 + level) / 2)]
-    ends = [_normal.cdf(bias + (bias + z) / (1 - skew * (bias + z))) for z in tails]
+        return math.nan, math.nan
+    factor = two_sided_t(level, clusters) * math.sqrt(clusters / (clusters - 1))
+    ends = [_normal.cdf(-factor), _normal.cdf(factor)]
+    if influence is not None and known.min() < known.max():
+        below = np.count_nonzero(known < influence.value) + np.count_nonzero(known <= influence.value)
+        # Where all resampled values lie on one side, the share is kept half a resample away from 0 and 1.
+        share = min(max(below / (2 * len(known)), 0.5 / len(known)), 1 - 0.5 / len(known))
+        bias, skew = _normal.inv_cdf(share), influence.acceleration
+        ends = [_normal.cdf(bias + (bias + z) / (1 - skew * (bias + z))) for z in (-factor, factor)]
     low, high = np.quantile(known, ends)
     return float(low), float(high)
-
-
-def acceleration(without: Floats) -> float:
-    """How the spread of a value changes with it, from the values without one cluster each; 0 if there is no spread."""
-    known = without[~np.isnan(without)]
-    away = known.mean() - known if len(known) else known
-    spread = float((away**2).sum())
-    return float((away**3).sum()) / (6 * spread**1.5) if spread > 0 else 0.0
-
-
-def leaving_out(clusters: int) -> Iterator[Ints]:
-    """Counts that leave out one cluster each, or a group of neighbours each where there are many."""
-    groups = min(clusters, GROUPS)
-    bounds = np.arange(groups + 1) * clusters // groups
-    for start in range(0, groups, 64):
-        here = range(start, min(start + 64, groups))
-        counts = np.ones((len(here), clusters), np.int64)
-        for row, group in enumerate(here):
-            counts[row, bounds[group] : bounds[group + 1]] = 0
-        yield counts

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dialeval.analysis.correlation import FEWEST_POINTS, MeanPoints, Points
+from dialeval.analysis.correlation import FEWEST_POINTS, MeanPoints, Points, within_one
 from dialeval.analysis.matching import RatedRows
 from dialeval.core.arrays import Ints
 from dialeval.core.errors import DialevalError
@@ -48,8 +48,11 @@ def points_of(rows: RatedRows, key: str, level: str) -> Points | MeanPoints:
 
 
 def points_over(rows: RatedRows, key: str, used: Ints, level: str) -> Points:
-    """A metric and the human scores of some rows; at the level of dialogues the means of each system's dialogues."""
-    metric, human = rows.metrics[key][used], rows.human[used]
+    """A metric and the human scores of some rows; at the level of dialogues the means of each system's dialogues.
+
+    Both are divided by a power of two (`within_one`), which no correlation depends on.
+    """
+    metric, human = within_one(rows.metrics[key][used]), within_one(rows.human[used])
     if level != "dialogue":
         return Points(metric, human, rows.dialogue[used])
     pairs = np.column_stack((rows.system[used], rows.dialogue[used]))
@@ -77,4 +80,6 @@ def _constant_side(points: Points | MeanPoints) -> str:
     rows = points if isinstance(points, Points) else points.rows
     if np.ptp(rows.first) == 0:
         return "the metric gives the same value to every row"
-    return "all human scores are the same" if np.ptp(rows.second) == 0 else "one side is the same everywhere"
+    if np.ptp(rows.second) == 0:
+        return "all human scores are the same"
+    return "one side is the same everywhere, or but for rounding"

@@ -8,7 +8,8 @@ The two correlations share a variable, the human scores. Williams' test, for Pea
 
 with n - 3 degrees of freedom, two-sided. It takes points for independent. The permutation test does not: it
 standardises both metrics, exchanges them in random dialogues (all points of a dialogue together), and counts how often
-the correlations then differ at least as much; its p-value is (1 + that number) / (1 + permutations).
+the correlations then differ at least as much; its p-value is (1 + that number) / (1 + permutations). With few dialogues
+every exchange is made once.
 
 A metric is turned so that higher is better: times -1 where lower values are; one without a direction, and length
 itself, whichever way it correlates. A metric is above the control if its r is, with Williams' test below 0.05; one that
@@ -135,13 +136,14 @@ def permutation_ps(pairs: Sequence[Pair], clusters: int, permutations: int, seed
     observed = np.array([abs(one - other) for one, other in (pair.correlations for pair in pairs)], np.float64)
     known = np.flatnonzero(~np.isnan(observed))
     moved, totals, sizes = _exchanges([pairs[number] for number in known.tolist()], clusters)
-    reached = np.zeros(len(known), np.int64)
+    reached, trials = np.zeros(len(known), np.int64), 0
     for chunk in swaps(clusters, permutations, seed):
+        trials += len(chunk)
         swapped = (chunk.astype(np.float64) @ moved).reshape(len(chunk), 3, len(known))
         one, other = _r(totals[0] + swapped, sizes), _r(totals[1] - swapped, sizes)
         reached += (np.abs(one - other) >= observed[known] - _ROUNDING).sum(axis=0)
     ps = np.full(len(pairs), np.nan)
-    ps[known] = (1 + reached) / (1 + permutations)
+    ps[known] = (1 + reached) / (1 + trials)
     return [float(p) for p in ps]
 
 

@@ -84,10 +84,15 @@ class Values:
         return [*self.items, *self.metrics]
 
     @property
-    def of_kinds(self) -> Values:
-        """Only the corpus values that count different things (`Metric.counts_kinds`)."""
-        kinds = {key: metric for key, metric in self.metrics.items() if metric.counts_kinds}
-        return replace(self, items={}, metrics=kinds)
+    def repeatable(self) -> Values:
+        """What can be resampled by repeating clusters: all but values that count kinds (`Metric.counts_kinds`)."""
+        return replace(self, metrics={key: metric for key, metric in self.metrics.items() if not metric.counts_kinds})
+
+    def counted_rows(self, key: str) -> Floats:
+        """How many rows of each cluster the value of a key is made of."""
+        if key in self.items:
+            return cluster_sums(self.items[key], self.rows.offsets)[:, 1]
+        return np.diff(self.rows.offsets).astype(np.float64)
 
     def by_key(self, draws: Iterable[Ints]) -> dict[str, Floats]:
         """The values for every row of cluster counts, by key."""

@@ -17,6 +17,7 @@ from dialeval.cli.output import (
     print_warnings,
     save_run,
     say,
+    show,
 )
 from dialeval.cli.progress import metered
 
@@ -139,7 +140,7 @@ def attack(responses: tuple[str, ...], format_: str, **inputs: Any) -> None:
 
     attacks = attack_files(responses or None, **inputs)
     if format_ == "json":
-        click.echo(json_bytes({"attacks": [asdict(each) for each in attacks]}), nl=False)
+        show(json_bytes({"attacks": [asdict(each) for each in attacks]}).decode())
         return
     print_tables([("Attacks", judge_card.attack_rows(attacks))])
     for line in judge_card.weaknesses(attacks):

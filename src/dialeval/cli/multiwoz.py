@@ -19,6 +19,7 @@ from dialeval.cli.output import (
     save_run,
     say,
     show,
+    tell,
     write,
 )
 from dialeval.cli.progress import metered
@@ -159,9 +160,9 @@ def explain(dialogue: str, predictions: Any, **settings: Any) -> int:
     by_system = _evaluator(predictions, settings).explain(predictions, dialogue)
     for system, explanations in by_system.items():
         if len(by_system) > 1:
-            click.echo(f"{system}\n")
+            tell(f"{system}\n")
         for explanation in explanations:
-            click.echo(str(explanation))
+            tell(str(explanation))
         if not explanations:
             say(f"{system} does not give {dialogue}")
     return 0 if any(by_system.values()) else 2

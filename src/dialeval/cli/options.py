@@ -24,7 +24,7 @@ Decorator = Callable[[Any], Any]
 FOLDER = click.Path(file_okay=False, path_type=Path)
 FILE = click.Path(dir_okay=False, path_type=Path)
 FORMATS = ("table", "json", "csv", "md", "latex")
-RESAMPLED = ("percentile", "bca")
+RESAMPLED = ("studentised", "percentile", "bca")
 RUN_FORMATS = (*FORMATS, "metrics-txt")
 
 
@@ -105,7 +105,7 @@ class Intervals:
 
     def __post_init__(self) -> None:
         if not self.resampled and (self.resamples is not None or self.seed is not None):
-            raise click.UsageError("--resamples and --seed are those of --intervals percentile or bca")
+            raise click.UsageError("--resamples and --seed are those of --intervals studentised, percentile or bca")
 
     @property
     def resampled(self) -> bool:
@@ -206,7 +206,7 @@ intervals = grouped(
         "method",
         type=click.Choice(["clustered", "rows", "none", *RESAMPLED]),
         help="Over whole dialogues, or over rows that stand alone, by a formula (clustered); as dialog-eval (rows); "
-        "none; by resampling dialogues, for every value (percentile, bca).  [default: clustered]",
+        "none; by resampling dialogues, for every value (studentised, percentile, bca).  [default: clustered]",
     ),
     click.option("--resamples", type=click.IntRange(min=1), help="Resamples of --intervals.  [default: 1000]"),
     click.option("--seed", type=click.IntRange(min=0), help="Seed of --intervals.  [default: 12345]"),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dialeval.cli import options
-from dialeval.cli.output import check_places, command_line, exit_status, print_run, save_run, say
+from dialeval.cli.output import check_places, command_line, exit_status, print_run, save_run, say_saved
 from dialeval.cli.progress import MODES, Meter, metered
 
 if TYPE_CHECKING:
@@ -177,7 +177,7 @@ def _evaluated(
         progress=meter.run,
     )
     if output is not None:
-        say(f"saved in {output}")
+        say_saved(output)
     return run
 
 

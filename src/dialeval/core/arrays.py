@@ -1,4 +1,4 @@
-"""Arrays: names for their types, and arrays over mapped files that need little memory.
+"""Arrays: names for their types, and arrays over temporary files that need little memory.
 
 The pages of a mapped file stay in memory after they are read, and count as used, until the system reclaims them.
 `release` gives them back at once; they are read again from the file if they are needed.
@@ -22,6 +22,7 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 Ints: TypeAlias = npt.NDArray[np.int64]
 Ids: TypeAlias = npt.NDArray[np.int32]
 Bytes: TypeAlias = npt.NDArray[np.uint8]
+Mask: TypeAlias = npt.NDArray[np.bool_]
 
 Number = TypeVar("Number", bound=np.generic)
 
@@ -34,15 +35,13 @@ SPILLED_BYTES = 1 << 26
 """A column of numbers from this size on is kept in a temporary file rather than in memory."""
 
 
-def mapped(file: int) -> Bytes:
-    """The bytes of an open, not empty file, by its descriptor."""
-    return np.frombuffer(mmap.mmap(file, 0, access=mmap.ACCESS_READ), np.uint8)
+def empty_array(shape: tuple[int, ...], dtype: type[Number], most: int | None = None) -> npt.NDArray[Number]:
+    """An array to be filled in; a large one lies in a temporary file (in `TMPDIR`) that vanishes with the array.
 
-
-def empty_array(shape: tuple[int, ...], dtype: type[Number]) -> npt.NDArray[Number]:
-    """An array to be filled in; a large one lies in a temporary file (in `TMPDIR`) that vanishes with the array."""
+    `most`: from how many bytes on it is large, `SPILLED_BYTES` unless given.
+    """
     size = math.prod(shape) * np.dtype(dtype).itemsize
-    if size < SPILLED_BYTES:
+    if size < (SPILLED_BYTES if most is None else most):
         return np.empty(shape, dtype)
     try:
         with tempfile.TemporaryFile(prefix="dialeval-") as file:

@@ -215,7 +215,7 @@ def _version(manifest: Path) -> tuple[int, int] | None:
     """What changes when files beside a manifest, or it, are replaced."""
     try:
         return manifest.stat().st_ino, manifest.parent.stat().st_mtime_ns
-    except OSError:
+    except (OSError, ValueError):  # a name with a NUL is no path
         return None
 
 

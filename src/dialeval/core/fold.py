@@ -85,8 +85,6 @@ class Resampling:
     resamples: int
     seed: int
     clusters: int
-    centred: bool = False
-    """Whether resampled values were moved onto the value itself first; see `Metric.counts_kinds`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 import numpy as np
 
 from dialeval.core import gate
+from dialeval.core.arguments import checked
 from dialeval.core.arrays import Floats
 from dialeval.core.contributions import Contributions, contributions_schema, from_arrow, is_lists, to_arrow
 from dialeval.core.errors import DataError, Fault
@@ -46,8 +47,8 @@ ROWS_FILE = "rows.parquet"
 CONTRIBUTIONS_FILE = "contributions.parquet"
 _FILES = (RUN_FILE, ITEMS_FILE, ROWS_FILE, CONTRIBUTIONS_FILE)
 _OWN_FIELDS = frozenset({"dialeval", "systems", "warnings", "format", "items", "rows", "contributions", "statistics"})
-_REMEDY = "pass the folder of a run that Run.save or `dialeval score -o` wrote, or save it again"
 _FILE_FIELDS = ("items", "rows", "contributions", "statistics")
+_REMEDY = "pass the folder of a run that Run.save or `dialeval score -o` wrote, or save it again"
 FORMAT = 1
 """Version of the saved layout; a run of a later layout is refused with a clear message."""
 
@@ -143,6 +144,7 @@ class Run(Mapping[str, Result]):
         }
         return {"dialeval": self.version, "systems": systems, "warnings": list(self.warnings), **self.details}
 
+    @checked
     def save(
         self,
         folder: str | os.PathLike[str],
@@ -202,6 +204,7 @@ def _own_files(folder: Path) -> set[str]:
     return named & set(_FILES) if isinstance(document.get("dialeval"), str) else set()
 
 
+@checked
 def load(path: str | os.PathLike[str]) -> Run:
     """The run saved in a folder (or beside the given run.json); DataError for what is none, or not a whole one."""
     path = Path(path)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from dialeval.core.arguments import checked
 from dialeval.core.errors import SettingError
 from dialeval.core.intervals import Kind
 from dialeval.core.needs import Need
@@ -61,6 +62,7 @@ class Inputs:
         return systems, groups
 
 
+@checked
 def evaluate(
     responses: Any,
     references: Any = None,

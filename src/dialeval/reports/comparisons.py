@@ -15,11 +15,13 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from dialeval.analysis.comparison import Comparison, Difference
-from dialeval.analysis.significance import POWER
+from dialeval.analysis.draws import all_swaps
+from dialeval.analysis.significance import POWER, least_p
 from dialeval.reports import formats
 from dialeval.reports.figures import MISSING, plain, shorten, show, show_fixed, show_interval, show_signed
 from dialeval.reports.formats import LaidOut, Table
 from dialeval.reports.tables import significant_decimals
+from dialeval.reports.verdict import mark_of, verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -94,13 +96,17 @@ def mark(row: Difference, alpha: float) -> str:
 def legend(comparison: Comparison) -> list[str]:
     """What the tables show, in words."""
     settings = comparison.settings
-    by = (
-        f"approximate randomisation with {settings.trials:,} trials"
-        if settings.test == "randomisation"
-        else f"paired bootstrap with {settings.resamples:,} resamples"
-    )
+    everything = all_swaps(comparison.clusters, settings.trials)
+    if settings.test == "bootstrap":
+        by = f"paired bootstrap, studentised, with {settings.resamples:,} resamples"
+    elif everything:
+        by = f"randomisation, all {2**comparison.clusters:,} exchanges"
+    else:
+        by = f"approximate randomisation with {settings.trials:,} trials"
     tests = sum(not math.isnan(row.p) for row in comparison.rows)
-    drawn = f"paired bootstrap, {settings.resamples:,} resamples"
+    drawn = f"paired bootstrap, studentised, {settings.resamples:,} resamples"
+    if any(row.interval_by == "jackknife" for row in comparison.rows):
+        drawn += "; jackknife where different things are counted"
     over = f"{comparison.clusters:,} {comparison.unit}"
     marks = f"* p < {settings.alpha:g}, ** p < {STRONG * settings.alpha:g}"
     lines = [
@@ -111,6 +117,14 @@ def legend(comparison: Comparison) -> list[str]:
     if settings.detect is not None:
         lines.append(
             f"needed: about how many {comparison.unit} it takes to find a difference of {settings.detect:g} like that."
+        )
+    if any(row.rough for row in comparison.rows):
+        lines.append(f"~: a guide at best, since the {comparison.unit} are few, or few for how skewed they are.")
+    least = least_p(comparison.clusters)
+    if least * tests >= settings.alpha:
+        lines.append(
+            f"No difference can be significant: p is at least {least:.2g} with so few {comparison.unit}, before it is "
+            f"adjusted for {tests} tests."
         )
     reasons = dict.fromkeys(f"{row.key}: not tested, {row.reason}." for row in comparison.rows if row.reason)
     return [*lines, *reasons, *(f"Forced: {what}." for what in comparison.forced)]
@@ -126,9 +140,10 @@ def best_of(means: Mapping[str, float], better: Better | None) -> list[str]:
 
 
 def _laid_out(comparison: Comparison, width: int) -> Iterator[RenderableType]:
-    """A table for each system, and what the columns mean."""
+    """The verdict, a table for each system, and what the columns mean."""
     from rich.text import Text
 
+    yield from formats.paragraphs(verdict(comparison))
     for system in comparison.systems:
         head, rows = _table(comparison, system)
         names, *columns = zip(head, *rows, strict=True)
@@ -152,16 +167,25 @@ def _cells(row: Difference, comparison: Comparison) -> list[str]:
         shorten(plain(row.key)),
         show(row.baseline_mean),
         show(row.mean) + scored,
-        f"{show_signed(row.difference)}{mark(row, comparison.settings.alpha)}{interval}",
+        f"{show_signed(row.difference)}{mark(row, comparison.settings.alpha)}{interval} {mark_of(row)}".strip(),
         show_fixed(row.p, 4),
         show_fixed(row.adjusted_p, 4),
         show(row.effect, 2) if abs(row.effect) >= 0.005 or math.isnan(row.effect) else "0.00",
         MISSING if row.wins is None else f"{row.wins}/{row.ties}/{row.losses}",
-        show(row.detectable),
+        show_detectable(row),
     ]
     if comparison.settings.detect is not None:
-        cells.append(MISSING if row.needed is None else f"{row.needed:,}")
+        cells.append(MISSING if row.needed is None else f"{_rough(row)}{row.needed:,}")
     return cells
+
+
+def show_detectable(row: Difference) -> str:
+    """The least difference that would be found, marked where it is rough."""
+    return _rough(row) + show(row.detectable)
+
+
+def _rough(row: Difference) -> str:
+    return "~" if row.rough else ""
 
 
 def _latex_value(mean: float | None, decimals: int, best: bool, marks: str) -> str:

@@ -25,6 +25,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
+from dialeval.core.arguments import checked
 from dialeval.core.arrays import Floats
 from dialeval.core.errors import DataError, Fault, SettingError
 from dialeval.resources import vector_binary, vector_text
@@ -56,6 +57,7 @@ class WordVectors(Protocol):
         """One row per word, and whether the word is known; the row of an unknown word is zero."""
 
 
+@checked
 def load_embeddings(source: str | os.PathLike[str]) -> Embeddings | Subwords:
     """Word vectors from a file, an installed data pack or an installed package; see the top of this module."""
     path = Path(source)

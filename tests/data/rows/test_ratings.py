@@ -84,6 +84,24 @@ def test_faults_name_file_and_line(tmp_path: Path) -> None:
     assert "scale is 5, 1" in lines[3]
 
 
+@pytest.mark.parametrize(
+    ("score", "extreme"), [(1e308, "large"), (-1e51, "large"), (10**400, "large"), (1e-300, "small"), (5e-324, "small")]
+)
+def test_ratings_that_nothing_can_be_computed_with_are_refused(score: float, extreme: str) -> None:
+    row: dict[str, object] = {"response": "x", "scores": {"overall": [3, score]}}
+    with pytest.raises(DataError, match=f"scores.overall holds .*, too {extreme} to compute with") as raised:
+        read_ratings([row])
+    assert "bring ratings to an ordinary scale" in str(raised.value)
+    with pytest.raises(DataError, match="scale is"):
+        read_ratings([{"response": "x", "scores": 3, "scale": [0, 10**400]}])
+
+
+def test_sizes_of_ratings_have_wide_limits() -> None:
+    scores = [0, 1e-50, -1e50, 1e15]
+    row: dict[str, object] = {"response": "x", "scores": scores}
+    assert read_ratings([row]).annotations["overall"][0].tolist() == scores
+
+
 def test_what_holds_no_ratings_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="no row has scores, overall, score, rating"):
         read_ratings(written(tmp_path, {"response": "x"}))
@@ -112,3 +130,11 @@ def test_rows_of_a_list_are_counted_from_one() -> None:
     rows: list[dict[str, object]] = [{"response": "x", "scores": 1}, {"response": "y", "scores": {"overall": "good"}}]
     with pytest.raises(DataError, match=r"ratings:2: scores.overall holds 'good'"):
         read_ratings(rows)
+
+
+@pytest.mark.parametrize("number", [10**400, -(10**400), float("inf"), float("nan"), True])
+def test_a_score_that_is_no_finite_number_is_a_fault(number: float) -> None:
+    """A whole number in Python may be larger than every float."""
+    for row in ({"scores": number}, {"scores": [1, number]}, {"scores": 1, "scale": [0, number]}):
+        with pytest.raises(DataError, match=r"ratings:1: (scores\.overall holds|scale is) "):
+            read_ratings([{"response": "x", **row}])

@@ -60,12 +60,17 @@ def texts_of(table: pa.Table, where: str, names: FieldNames, need: Need) -> Ragg
         return gather_texts(_records(table, where), names, need)
 
 
+def several_columns(name: str, where: str) -> Fault:
+    """The fault of a table in which a name does not say which column is meant."""
+    return Fault(where, None, f"has several columns {name!r}", "keep one of them")
+
+
 def _checked(table: pa.Table, where: str, wanted: Collection[str | None]) -> pa.Table:
     """The columns that matter, each there once and all of them sound; all columns if none matters."""
     chosen = [index for index, name in enumerate(table.column_names) if name in wanted]
     table = table.select(chosen) if chosen else table
     twice = {name for name in table.column_names if table.column_names.count(name) > 1}
-    faults = [Fault(where, None, f"has several columns {name!r}", "keep one of them") for name in sorted(twice)]
+    faults = [several_columns(name, where) for name in sorted(twice)]
     for name, column in zip(table.column_names, table.columns, strict=True):
         faults += parquet.column_faults(column, name, where)
     if faults:

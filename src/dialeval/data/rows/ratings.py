@@ -20,11 +20,12 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
 from os import PathLike, fspath
-from typing import NamedTuple
+from typing import NamedTuple, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
 
+from dialeval.core.arguments import checked
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.errors import DataError, Fault, SettingError
 from dialeval.core.needs import Need
@@ -39,6 +40,9 @@ OVERALL = "overall"
 
 DIALOGUE = "dialog"
 """The level of a row that rates a whole dialogue."""
+
+SIZES = (1e-50, 1e50)
+"""Of ratings other than 0: products of squares of smaller and larger ones are no numbers any more."""
 
 _OWN = ("scores", "scale", "dataset", "level")
 _PLAIN = (OVERALL, "score", "rating")
@@ -78,6 +82,7 @@ class Ratings:
         return Ratings(**columns, scales=self.scales[chosen], annotations=annotations, values=values)
 
 
+@checked
 def read_ratings(
     paths: PathSource | Iterable[PathSource] | Sequence[RowObject],
     fields: Mapping[str, str] | None = None,
@@ -181,12 +186,22 @@ def _values(reader: FieldReader, value: object, what: str) -> Floats:
     items = [_parsed(item) for item in value] if isinstance(value, LISTS) else [value]
     numbers = []
     for item in items:
-        if isinstance(item, int | float) and not isinstance(item, bool) and math.isfinite(item):
-            numbers.append(float(item))
+        if _is_number(item):
+            if item and not SIZES[0] <= abs(item) <= SIZES[1]:
+                extreme = "large" if abs(item) > 1 else "small"
+                remedy = "bring ratings to an ordinary scale, such as 1 to 5"
+                reader.fault(f"{what} holds {repr(item)[:40]}, too {extreme} to compute with", remedy)
+            else:
+                numbers.append(float(item))
         elif item is not None:
             shown = repr(item)[:40] if isinstance(item, str | float) else kind_of(item)
             reader.fault(f"{what} holds {shown}", "make it a number, a list of numbers (one per annotator), or null")
     return np.array(numbers, np.float64)
+
+
+def _is_number(value: object) -> TypeGuard[int | float]:
+    """Whether a value is a finite number; Python's whole numbers may be larger than a float can hold."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and -math.inf < value < math.inf
 
 
 def _scale(reader: FieldReader, value: object, what: str) -> tuple[float, float]:
@@ -197,7 +212,7 @@ def _scale(reader: FieldReader, value: object, what: str) -> tuple[float, float]
         return math.nan, math.nan
     if isinstance(value, LISTS) and len(value) == 2:
         low, high = value
-        if isinstance(low, int | float) and isinstance(high, int | float) and low < high:
+        if _is_number(low) and _is_number(high) and -SIZES[1] <= low < high <= SIZES[1]:
             return float(low), float(high)
     shown = listed(value) if isinstance(value, LISTS) else kind_of(value)
     reader.fault(f"{what} is {shown}", "make it [lowest, highest], or null where there is none")

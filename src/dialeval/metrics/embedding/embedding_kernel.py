@@ -56,6 +56,29 @@ def extrema(ids, offsets, known, rows, matrix, ends, counted):  # type: ignore[n
         counted[text] = words
 
 
+@njit(nogil=True, cache=True)
+def sums_of_texts(vectors, counted, starts, ends, sums, words):  # type: ignore[no-untyped-def]
+    """Fill `sums` with the sum of vector * words over the texts of each row, from first to last, `words` likewise.
+
+    A row that continues the texts of the row before goes on with its sum: a chat takes as long as it has messages.
+    """
+    size = vectors.shape[1]
+    for row in range(starts.shape[0]):
+        start = starts[row]
+        words[row] = 0
+        for k in range(size):
+            sums[row, k] = 0.0
+        if row > 0 and starts[row - 1] == start and ends[row - 1] <= ends[row]:
+            start = ends[row - 1]
+            words[row] = words[row - 1]
+            for k in range(size):
+                sums[row, k] = sums[row - 1, k]
+        for text in range(start, ends[row]):
+            words[row] += counted[text]
+            for k in range(size):
+                sums[row, k] += vectors[text, k] * counted[text]
+
+
 @njit(nogil=True, cache=True, fastmath=_FREE_ORDER)
 def cosines(left, right, which, result):  # type: ignore[no-untyped-def]
     """Fill `result` with the cosine of `left[i]` and `right[which[i]]`; NaN where either is the zero vector."""

@@ -1,0 +1,421 @@
+"""Print the tables of docs/simulations.md: how often intervals cover the truth, and how often tests find a difference.
+
+    python tools/simulate.py [--sets 1000] [--seed 1] [--processes 2] [--only coverage,size,power,kinds]
+
+Data sets are drawn from distributions whose truth is known. They go through `dialeval.evaluate`, `dialeval.compare` and
+`dialeval.with_intervals`, as any user's do. A dialogue has one to thirty turns (`unequal`), a single row (`rows`), or
+most often few and sometimes up to sixty (`very unequal`); its turns resemble each other. Every row carries numbers for
+each of these, and a metric reads them:
+
+    mean     normal, twice the variance of a turn within its dialogue (truth 0)
+    skewed   an exponential of the dialogue times a gamma of the turn (truth 1)
+    yes/no   0 or 1, with a chance of 1 that differs by dialogue (truth 0.8)
+    F1       counts of a detector, in the formula of breakdown detection
+    BLEU     counts of n-grams, in the formula of corpus BLEU
+
+`kinds` are distinct-1 and distinct-2 of texts: words by Zipf's law, and canned replies. Their truth is the mean over
+all data sets.
+
+For tests, two systems answer the same dialogues. They are alike (`size`), so that a test at 5% should find a difference
+in at most 5% of data sets. For `power` one data set says which difference it could detect; in the next one the second
+system is better by just that, and it should be found in 80%.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from multiprocessing import get_context
+from typing import Any, Literal, get_args
+
+import numpy as np
+import pyarrow as pa
+
+import dialeval
+from dialeval.analysis.difference import Test
+from dialeval.analysis.intervals import Method
+from dialeval.core.arrays import Floats, Ints
+from dialeval.core.batch import Batch
+from dialeval.core.fold import RowMetric
+from dialeval.core.needs import Need
+from dialeval.metrics.breakdown.labels import BreakdownDetection
+from dialeval.metrics.counting import Flags
+from dialeval.metrics.overlap.nlg_bleu import NlgBleu
+from dialeval.metrics.registry import registry
+
+RESAMPLES = 600
+"""Enough for what is asked here: a share of data sets."""
+RESAMPLED: tuple[Method, ...] = get_args(Method)
+METHODS: tuple[str, ...] = ("default", *RESAMPLED)
+TESTS: tuple[Test, ...] = get_args(Test)
+
+Lengths = Literal["unequal", "very unequal", "rows"]
+_MEAN, _SKEWED, _YES, _F1, _BLEU = slice(0, 1), slice(1, 2), slice(2, 3), slice(3, 6), slice(6, 16)
+"""Where the numbers of each metric stand in a row."""
+
+
+def numbers(batch: Batch) -> Floats:
+    """The numbers of every row, a line each."""
+    texts = batch.texts(Need.RESPONSE)
+
+    def parsed() -> Floats:
+        return np.array(" ".join(texts).split(), np.float64).reshape(len(texts), -1)
+
+    return batch.derived("simulated numbers", parsed)
+
+
+@dataclass(frozen=True)
+class Mean(RowMetric):
+    """The first number of a row."""
+
+    family = "simulated-mean"
+    presets = {"simulated-mean": {}}
+    needs = frozenset({Need.RESPONSE})
+
+    def score(self, batch: Batch) -> Floats:
+        return numbers(batch)[:, _MEAN].ravel()
+
+
+@dataclass(frozen=True)
+class Skewed(RowMetric):
+    """The second one, which is never negative."""
+
+    family = "simulated-skewed"
+    presets = {"simulated-skewed": {}}
+    needs = frozenset({Need.RESPONSE})
+    bounds = (0.0, math.inf)
+
+    def score(self, batch: Batch) -> Floats:
+        return numbers(batch)[:, _SKEWED].ravel()
+
+
+@dataclass(frozen=True)
+class YesNo(RowMetric):
+    """The third one, 0 or 1."""
+
+    family = "simulated-yes-no"
+    presets = {"simulated-yes-no": {}}
+    needs = frozenset({Need.RESPONSE})
+    bounds = (0.0, 1.0)
+
+    def score(self, batch: Batch) -> Floats:
+        return numbers(batch)[:, _YES].ravel()
+
+
+@dataclass(frozen=True)
+class F1(BreakdownDetection):
+    """The formula of breakdown detection over simulated counts."""
+
+    family = "simulated-detection"
+    presets = {"simulated-f1": {}}
+    subject = Need.RESPONSE
+    needs = frozenset({Need.RESPONSE})
+
+    def __str__(self) -> str:
+        return "simulated-f1"
+
+    def row_counts(self, batch: Batch) -> tuple[Ints, Flags]:
+        counts = numbers(batch)[:, _F1].astype(np.int64)
+        return counts, np.ones(len(counts), np.bool_)
+
+
+@dataclass(frozen=True)
+class CorpusBleu(NlgBleu):
+    """The formula of corpus BLEU over simulated counts."""
+
+    family = "simulated-bleu"
+    presets = {"simulated-bleu-4": {"per": "corpus"}}
+    needs = frozenset({Need.RESPONSE})
+
+    def row_counts(self, batch: Batch) -> tuple[Ints, Flags]:
+        counts = numbers(batch)[:, _BLEU].astype(np.int64)
+        return counts, np.ones(len(counts), np.bool_)
+
+
+SIMULATED: Mapping[str, Any] = {
+    "mean": Mean(),
+    "skewed": Skewed(),
+    "yes/no": YesNo(),
+    "F1": F1(),
+    "BLEU": CorpusBleu(per="corpus"),
+}
+
+
+def registered() -> None:
+    """Make the metrics known, so that their values can be resampled."""
+    for metric in SIMULATED.values():
+        registry().register(type(metric))
+
+
+def lengths_of(rng: np.random.Generator, dialogues: int, lengths: Lengths) -> Ints:
+    """How many turns each dialogue has."""
+    if lengths == "rows":
+        return np.ones(dialogues, np.int64)
+    if lengths == "unequal":
+        return rng.integers(1, 31, size=dialogues)
+    return np.minimum(60, np.ceil(rng.lognormal(1.5, 1.0, size=dialogues))).astype(np.int64)
+
+
+def rows_of(rng: np.random.Generator, turns: Ints, of_dialogues: int) -> Floats:
+    """The numbers of one system's rows; what is hard about a dialogue is drawn from a seed of its own."""
+    shared, number = np.random.default_rng(of_dialogues), len(turns)
+    rows = int(turns.sum())
+
+    def each(values: Floats) -> Floats:
+        return np.repeat(values, turns)
+
+    mean = each(shared.normal(size=number)) + each(rng.normal(size=number)) + rng.normal(size=rows)
+    skewed = each(shared.exponential(size=number)) * rng.gamma(2.0, 0.5, size=rows)
+    yes = rng.random(rows) < each(shared.beta(4.0, 1.0, size=number))
+    right = each(shared.beta(6.0, 4.0, size=number))
+    real = rng.random(rows) < 0.5
+    labelled = np.where(real, rng.random(rows) < right, rng.random(rows) < 1 - right)
+    detected = np.column_stack([real & labelled, labelled, real])
+    chance = each(shared.beta(6.0, 3.0, size=number))
+    words = rng.integers(6, 19, size=rows)
+    matches = [rng.binomial(words - n, chance ** (n + 1)) for n in range(4)]
+    bleu = np.column_stack([words, words + rng.integers(-2, 4, size=rows), *matches, *(words - n for n in range(4))])
+    return np.column_stack([mean, skewed, yes, detected, bleu]).astype(np.float64)
+
+
+def truths() -> dict[str, float]:
+    """What every value tends to with more and more dialogues."""
+    powers = [math.prod((6 + i) / (9 + i) for i in range(n + 1)) for n in range(4)]  # E[p^(n+1)] of a beta
+    words = 12.0
+    counts = [words, words + 0.5, *(powers[n] * (words - n) for n in range(4)), *(words - n for n in range(4))]
+    found, labelled, real = 0.5 * 0.6, 0.5 * 0.6 + 0.5 * 0.4, 0.5
+    return {
+        "mean": 0.0,
+        "skewed": 1.0,
+        "yes/no": 0.8,
+        "F1": 2 * found / (labelled + real),
+        "BLEU": float(CorpusBleu(per="corpus").formula(np.array([counts]))[0]),
+    }
+
+
+def table_of(turns: Ints, responses: Sequence[str]) -> Any:
+    """Rows as Arrow holds them."""
+    ids = np.repeat(np.arange(len(turns)), turns).astype(str)
+    return pa.table({"dialog_id": ids, "response": responses})
+
+
+def run_of(turns: Ints, systems: Mapping[str, Floats]) -> dialeval.Run:
+    """Simulated numbers, evaluated."""
+    tables = {name: table_of(turns, [" ".join(map(repr, row)) for row in of.tolist()]) for name, of in systems.items()}
+    return dialeval.evaluate(tables, metrics=list(SIMULATED.values()), threads=1)
+
+
+Case = tuple[str, Lengths, int]
+"""A value, the lengths of dialogues, and how many dialogues there are."""
+Hits = dict[tuple[Case, str], list[bool]]
+"""For every case and method (or test), whether each data set was a hit."""
+
+
+def coverage(seeds: Iterable[int], dialogues: int, lengths: Lengths) -> Hits:
+    """Whether each interval covers the truth."""
+    registered()
+    hits: Hits = defaultdict(list)
+    known = truths()
+    for seed in seeds:
+        rng = np.random.default_rng([seed, dialogues])
+        turns = lengths_of(rng, dialogues, lengths)
+        run = run_of(turns, {"a": rows_of(rng, turns, seed)})
+        runs: dict[str, dialeval.Run] = {"default": run}
+        runs |= {how: dialeval.with_intervals(run, how, resamples=RESAMPLES, seed=seed) for how in RESAMPLED}
+        for method, made in runs.items():
+            for name, metric in SIMULATED.items():
+                low, high = _interval(made["a"][metric.name])
+                if not math.isnan(low):
+                    hits[(name, lengths, dialogues), method].append(low <= known[name] <= high)
+    return hits
+
+
+def _interval(estimate: Any) -> tuple[float, float]:
+    return (math.nan, math.nan) if estimate.interval is None else estimate.interval
+
+
+WORDS = 1 / np.arange(1, 2001)
+CANNED = [" ".join(f"c{reply}x{word}" for word in range(7)) for reply in range(40)]
+OFTEN = 1 / np.arange(1, 41)
+
+
+def texts_of(rng: np.random.Generator, turns: int, text: str) -> list[str]:
+    """Replies of words by Zipf's law, seven of ten of them canned if they are."""
+    ids = rng.choice(len(WORDS), size=(turns, 6), p=WORDS / WORDS.sum())
+    replies = [" ".join(f"w{word}" for word in row) for row in ids.tolist()]
+    canned = rng.choice(len(CANNED), size=turns, p=OFTEN / OFTEN.sum())
+    use = (rng.random(turns) < 0.7) & (text == "canned")
+    return [CANNED[number] if used else reply for number, used, reply in zip(canned, use, replies, strict=True)]
+
+
+def kinds(seeds: Iterable[int], dialogues: int, text: str) -> dict[str, list[tuple[float, float, float]]]:
+    """The value of distinct with its interval, in every data set."""
+    found = defaultdict(list)
+    for seed in seeds:
+        rng = np.random.default_rng([seed, dialogues])
+        turns = rng.integers(1, 9, size=dialogues)
+        table = table_of(turns, texts_of(rng, int(turns.sum()), text))
+        run = dialeval.with_intervals(dialeval.evaluate({"a": table}, metrics="distinct-1,distinct-2", threads=1))
+        for key, estimate in run["a"].items():
+            found[key].append((estimate.mean, *_interval(estimate)))
+    return found
+
+
+def pair_of(rng: np.random.Generator, seed: int, turns: Ints, better_by: Mapping[str, float]) -> dialeval.Run:
+    """Two systems on the same dialogues; the second one is better in what can be shifted."""
+    first, second = (rows_of(rng, turns, seed) for _ in range(2))
+    second[:, _MEAN] += better_by.get("mean", 0.0)
+    second[:, _SKEWED] += better_by.get("skewed", 0.0)
+    return run_of(turns, {"a": first, "b": second})
+
+
+def size(seeds: Iterable[int], dialogues: int, lengths: Lengths) -> Hits:
+    """Whether each test finds a difference where there is none."""
+    registered()
+    hits: Hits = defaultdict(list)
+    for seed in seeds:
+        rng = np.random.default_rng([seed, dialogues])
+        run = pair_of(rng, seed, lengths_of(rng, dialogues, lengths), {})
+        for test, _, name, row in _compared(run, seed):
+            hits[(name, lengths, dialogues), test].append(row.p <= 0.05)
+    return hits
+
+
+def power(seeds: Iterable[int], dialogues: int, lengths: Lengths) -> Hits:
+    """Whether each test finds what it said it could detect, in the next data set."""
+    registered()
+    hits: Hits = defaultdict(list)
+    for seed in seeds:
+        rng = np.random.default_rng([seed, dialogues])
+        turns = lengths_of(rng, dialogues, lengths)
+        said = {(test, name): row.detectable for test, _, name, row in _compared(pair_of(rng, seed, turns, {}), seed)}
+        again = lengths_of(rng, dialogues, lengths)
+        for test in TESTS:
+            shift = {name: said[test, name] for name in ("mean", "skewed")}
+            known = {name: by for name, by in shift.items() if not math.isnan(by)}
+            run = pair_of(rng, seed + 10**6, again, known)
+            for _, _, name, row in _compared(run, seed, [test], list(known)):
+                hits[(name, lengths, dialogues), test].append(row.p <= 0.05)
+    return hits
+
+
+def _compared(
+    run: dialeval.Run, seed: int, tests: Sequence[Test] = TESTS, names: Sequence[str] = tuple(SIMULATED)
+) -> Iterator[tuple[Test, int, str, Any]]:
+    """Every test of every value."""
+    keys = {SIMULATED[name].name: name for name in names}
+    for test in tests if keys else ():
+        found = dialeval.compare(run, test=test, metrics=list(keys), resamples=RESAMPLES, trials=1100, seed=seed)
+        for number, row in enumerate(found.rows):
+            yield test, number, keys[row.key], row
+
+
+def joined(parts: Iterable[Hits]) -> Hits:
+    """The hits of all parts."""
+    hits: Hits = defaultdict(list)
+    for part in parts:
+        for key, found in part.items():
+            hits[key] += found
+    return hits
+
+
+COVERED: Sequence[tuple[Lengths, int]] = (
+    *(("unequal", dialogues) for dialogues in (8, 10, 20, 50, 100)),
+    *(("very unequal", dialogues) for dialogues in (20, 50, 100)),
+    *(("rows", dialogues) for dialogues in (10, 20, 50)),
+)
+SIZED: Sequence[tuple[Lengths, int]] = (
+    *(("unequal", dialogues) for dialogues in (8, 10, 20, 50)),
+    *(("very unequal", dialogues) for dialogues in (8, 20)),
+    *(("rows", dialogues) for dialogues in (8, 20)),
+)
+POWERED: Sequence[tuple[Lengths, int]] = (
+    *(("unequal", dialogues) for dialogues in (8, 10, 20, 30, 50)),
+    ("rows", 8),
+    ("rows", 30),
+)
+KINDS = tuple((text, dialogues) for text in ("Zipf", "canned") for dialogues in (10, 20, 50, 100))
+
+
+class Simulations:
+    """All simulations with some number of data sets, from one seed, shared by some processes."""
+
+    def __init__(self, sets: int, seed: int, processes: int) -> None:
+        self.sets, self.seed, self.processes = sets, seed, processes
+        self.parts = [range(start, min(start + 25, sets)) for start in range(0, sets, 25)]
+
+    def _each(self, work: Any, cases: Iterable[tuple[Any, ...]]) -> Iterator[tuple[tuple[Any, ...], list[Any]]]:
+        """What a simulation found for all parts of the seeds, case by case."""
+        with ProcessPoolExecutor(self.processes, mp_context=get_context("spawn")) as pool:
+            waiting = {}
+            for case in cases:
+                seeds = [range(self.seed * 10**7 + part.start, self.seed * 10**7 + part.stop) for part in self.parts]
+                waiting[case] = [pool.submit(work, part, case[1], case[0]) for part in seeds]
+            for case, parts in waiting.items():
+                yield case, [part.result() for part in parts]
+
+    def hits(self, work: Any, cases: Iterable[tuple[Any, ...]]) -> Hits:
+        """The hits of a simulation over all its cases."""
+        return joined(part for _, parts in self._each(work, cases) for part in parts)
+
+    def kinds(self) -> Iterator[tuple[str, str, int, float]]:
+        """The text, the key, the dialogues, and how often the interval covered."""
+        for (text, dialogues), parts in self._each(kinds, KINDS):
+            for key in parts[0]:
+                values, low, high = np.array([line for part in parts for line in part[key]]).T
+                yield text, key, dialogues, float(((low <= values.mean()) & (values.mean() <= high)).mean())
+
+
+def share(hits: Sequence[bool]) -> str:
+    """Hits in percent."""
+    return f"{100 * float(np.mean(hits)):.1f}" if hits else "–"
+
+
+def markdown(head: Sequence[str], lines: Iterable[Sequence[object]]) -> str:
+    """A table."""
+    rows = [head, ["---"] * len(head), *lines]
+    return "\n".join(f"| {' | '.join(map(str, row))} |" for row in rows) + "\n"
+
+
+def of_hits(hits: Hits, columns: Sequence[str]) -> str:
+    """A table of hits in percent, a line per case."""
+    cases = sorted(
+        {case for case, _ in hits},
+        key=lambda case: (case[1] != "unequal", case[1], [*SIMULATED].index(case[0]), case[2]),
+    )
+    lines = ([*case, *(share(hits.get((case, column), [])) for column in columns)] for case in cases)
+    return markdown(["value", "lengths", "dialogues", *columns], lines)
+
+
+def tables(simulations: Simulations, only: Sequence[str]) -> Iterator[str]:
+    """Every table, with its title."""
+    if "coverage" in only:
+        yield "## Coverage of 95% intervals\n\n" + of_hits(simulations.hits(coverage, COVERED), METHODS)
+    if "kinds" in only:
+        lines = [[text, key, dialogues, f"{100 * hits:.1f}"] for text, key, dialogues, hits in simulations.kinds()]
+        head = ["text", "value", "dialogues", "jackknife"]
+        yield "## Coverage of 95% intervals of distinct\n\n" + markdown(head, lines)
+    if "size" in only:
+        yield "## Differences found at 5% where there are none\n\n" + of_hits(simulations.hits(size, SIZED), TESTS)
+    if "power" in only:
+        yield "## Detectable differences that are found\n\n" + of_hits(simulations.hits(power, POWERED), TESTS)
+
+
+def main() -> None:
+    """Print what was asked for."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--sets", type=int, default=1000, help="data sets of every case")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--only", default="coverage,kinds,size,power", help="some of the tables, by commas")
+    given = parser.parse_args()
+    for table in tables(Simulations(given.sets, given.seed, given.processes), given.only.split(",")):
+        print(table, flush=True)
+
+
+if __name__ == "__main__":
+    main()
