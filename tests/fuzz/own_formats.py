@@ -24,6 +24,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from dialeval.core.errors import DataError, Fault
 from fuzz.harness import Files, target
 from fuzz.mutation import Unfit, mutated
 from tiny_encoder import write_encoder
@@ -369,10 +370,18 @@ def pack(folder: Path) -> None:
     """The data packs in a cache folder."""
     from dialeval.resources import packs
 
-    with cache_at(folder):
-        for each in packs.list_packs():
-            assert each.digest
-            packs.verify_pack(each.name)
+    with copied(folder) as copy, cache_at(copy):
+        for file in copy.rglob("manifest.json"):
+            manifest = parsed(file)
+            if isinstance(manifest, dict) and isinstance(manifest.get("files"), dict):
+                for name, facts in manifest["files"].items():
+                    if isinstance(facts, dict) and "\0" not in name and (file.parent / name).is_file():
+                        content = (file.parent / name).read_bytes()
+                        facts.update(sha256=hashlib.sha256(content).hexdigest(), size=len(content))
+                file.write_text(json.dumps(manifest))
+        assert packs.installed_pack("lsdscc").digest
+        if faults := packs.verify_pack("lsdscc"):
+            raise DataError(faults)
 
 
 @contextmanager
@@ -466,8 +475,11 @@ def vector_cache(folder: Path) -> None:
                 entry.write_text(json.dumps(facts))
         source = copy / "vectors.txt"
         source.write_bytes(_TEXT)
+        before = {entry: entry.stat().st_ino for entry in copy.rglob("entry.json")}
         vectors, known = _loaded(copy, source)
         assert vectors.shape[0] == len(known) == 3
+        if before != {entry: entry.stat().st_ino for entry in copy.rglob("entry.json")}:
+            raise _made_anew(folder)
 
 
 def _sentence_caches() -> list[Files]:
@@ -489,3 +501,10 @@ def sentence_cache(folder: Path) -> None:
         missing = Store(copy, 3).fill(np.array([b"k%015d" % number for number in range(2)], "S16"), vectors)
         for number in {0, 1} - set(missing.tolist()):
             assert (vectors[number] == number).all()
+        if len(missing):
+            raise _made_anew(folder)
+
+
+def _made_anew(folder: Path) -> DataError:
+    """A cache refuses nothing; what it makes anew counts as refused here."""
+    return DataError(Fault(str(folder), None, "is damaged", "it is made anew"))
