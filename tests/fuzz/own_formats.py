@@ -24,6 +24,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from dialeval.core.errors import DataError, Fault
 from fuzz.harness import Files, target
 from fuzz.mutation import Unfit, mutated
 from tiny_encoder import write_encoder
@@ -369,10 +370,18 @@ def pack(folder: Path) -> None:
     """The data packs in a cache folder."""
     from dialeval.resources import packs
 
-    with cache_at(folder):
-        for each in packs.list_packs():
-            assert each.digest
-            packs.verify_pack(each.name)
+    with copied(folder) as copy, cache_at(copy):
+        for file in copy.rglob("manifest.json"):
+            manifest = parsed(file)
+            if isinstance(manifest, dict) and isinstance(manifest.get("files"), dict):
+                for name, facts in manifest["files"].items():
+                    if isinstance(facts, dict) and "\0" not in name and (file.parent / name).is_file():
+                        content = (file.parent / name).read_bytes()
+                        facts.update(sha256=hashlib.sha256(content).hexdigest(), size=len(content))
+                file.write_text(json.dumps(manifest))
+        assert packs.installed_pack("lsdscc").digest
+        if faults := packs.verify_pack("lsdscc"):
+            raise DataError(faults)
 
 
 @contextmanager
@@ -428,3 +437,74 @@ def npy(folder: Path) -> None:
     with tempfile.TemporaryDirectory() as cache, cache_at(Path(cache)):
         vectors, known = load_embeddings(folder / "vectors.npy").vectors_for(["one", "four"])
         assert vectors.shape[0] == len(known) == 2
+
+
+# Caches of vectors.
+
+_TEXT = b"one 1 2\ntwo 3 4\nthree 5 6\n"
+
+
+def _loaded(cache: Path, source: Path) -> Any:
+    from dialeval.resources.embeddings import load_embeddings
+
+    with cache_at(cache):
+        return load_embeddings(source).vectors_for(["one", "three", "four"])
+
+
+def _vector_caches() -> list[Files]:
+    with tempfile.TemporaryDirectory() as place:
+        source = Path(place, "vectors.txt")
+        source.write_bytes(_TEXT)
+        _loaded(Path(place, "cache"), source)
+        return [files_of(Path(place, "cache"))]
+
+
+@target("vector-cache", seeds=_vector_caches, mutators={".npy": [changed_header]}, seconds=10)
+def vector_cache(folder: Path) -> None:
+    """A cache of word vectors: what is in it is right, or made anew."""
+    from dialeval.resources.row_checks import file_check
+
+    with copied(folder) as copy:
+        for entry in copy.rglob("entry.json"):
+            facts = parsed(entry)
+            if isinstance(facts, dict) and isinstance(facts.get("files"), dict):
+                there = [name for name in facts["files"] if (entry.parent / name).is_file()]
+                facts["files"].update({name: file_check(entry.parent / name) for name in there})
+                facts.pop("sha256", None)
+                facts["sha256"] = hashlib.sha256(json.dumps(facts).encode()).hexdigest()
+                entry.write_text(json.dumps(facts))
+        source = copy / "vectors.txt"
+        source.write_bytes(_TEXT)
+        before = {entry: entry.stat().st_ino for entry in copy.rglob("entry.json")}
+        vectors, known = _loaded(copy, source)
+        assert vectors.shape[0] == len(known) == 3
+        if before != {entry: entry.stat().st_ino for entry in copy.rglob("entry.json")}:
+            raise _made_anew(folder)
+
+
+def _sentence_caches() -> list[Files]:
+    from dialeval.resources.sentence_vectors import Store
+
+    with tempfile.TemporaryDirectory() as place:
+        for number in range(2):
+            Store(Path(place), 3).add(np.array([b"k%015d" % number], "S16"), np.full((1, 3), number, np.float32))
+        return [files_of(Path(place))]
+
+
+@target("sentence-cache", seeds=_sentence_caches, mutators={".npy": [changed_header]})
+def sentence_cache(folder: Path) -> None:
+    """A cache of sentence vectors: what it says that it knows is right."""
+    from dialeval.resources.sentence_vectors import Store
+
+    with copied(folder) as copy:
+        vectors = np.full((2, 3), -1.0, np.float32)
+        missing = Store(copy, 3).fill(np.array([b"k%015d" % number for number in range(2)], "S16"), vectors)
+        for number in {0, 1} - set(missing.tolist()):
+            assert (vectors[number] == number).all()
+        if len(missing):
+            raise _made_anew(folder)
+
+
+def _made_anew(folder: Path) -> DataError:
+    """A cache refuses nothing; what it makes anew counts as refused here."""
+    return DataError(Fault(str(folder), None, "is damaged", "it is made anew"))

@@ -80,7 +80,7 @@ class Partial(Generic[State]):
 class Resampling:
     """How an interval was found: by resampling clusters, dialogues or single rows."""
 
-    method: str
+    method: Literal["studentised", "jackknife", "percentile", "bca"]
     level: float
     resamples: int
     seed: int

@@ -25,7 +25,8 @@ BETTER, WORSE, DIFFERENT = "▲", "▼", "◆"
 SMALLEST, LARGEST = 5e-4, 1e7
 """Outside of these, four decimals would hide the figure or drown it."""
 
-_METHODS = {"student": "Student", "wilson": "Wilson", "percentile": "percentile", "bca": "BCa"}
+_METHODS = {"student": "Student", "wilson": "Wilson", "bca": "BCa"}
+"""Methods that have another name in words."""
 
 NAME_WIDTH = 36
 """A longer name is shortened in its middle, because the names of one experiment differ at their ends."""
@@ -64,13 +65,13 @@ def interval_words(estimates: Iterable[Estimate]) -> str:
 def _in_words(how: Analytic | Resampling) -> tuple[str, str]:
     """What an interval is over, and by which method."""
     level = "" if how.level is None else f"{100 * how.level:g}% "
+    method = _METHODS.get(how.method, how.method)
     if not isinstance(how, Analytic):
-        over = f"{level}by {how.resamples:,} resamples of dialogues, or of rows that stand alone"
-        return over, _METHODS.get(how.method, how.method)
+        return f"{level}by {how.resamples:,} resamples of dialogues, or of rows that stand alone", method
     if how.method == "rows":
         factor = f"{how.t:g}" if how.level is None and how.t is not None else "t"
         return f"{level}over rows", f"mean ± {factor} · std / √n"
-    return f"{level}over {how.over}", _METHODS[how.method]
+    return f"{level}over {how.over}", method
 
 
 def show_interval(interval: tuple[float, float], decimals: int = DECIMALS) -> str:

@@ -139,12 +139,13 @@ class VectorEntry(Struct):
     digest: Digits
     header: bool
     warning: str | None
+    files: dict[str, Digest]
 
 
 class VectorNote(Struct):
     """What is kept of a source of word vectors: its stamp when it was read, and its digest."""
 
-    stamp: list[tuple[Count, int]]
+    stamp: list[list[int]]
     settled: bool
     sha256: Digest
 

@@ -24,7 +24,8 @@ from uuid import uuid4
 import numpy as np
 import numpy.typing as npt
 
-from dialeval.core.errors import DialevalError
+from dialeval.core import gate
+from dialeval.core.errors import DataError, DialevalError
 from dialeval.core.files import replacing
 from dialeval.resources.cache import cache_folder
 from dialeval.resources.encoder import SentenceEncoder
@@ -137,9 +138,9 @@ class Store:
 
     def _open(self, file: Path) -> None:
         # A segment that another run has just removed, or that a full disk has broken, is computed again.
-        with suppress(OSError, ValueError, EOFError, OverflowError):
-            entries = np.load(file, mmap_mode="r", allow_pickle=False)
-            if entries.dtype == self.dtype and entries.ndim == 1 and len(entries):
+        with suppress(DataError):
+            entries = gate.read_array(file, self.dtype, "")
+            if len(entries):
                 self._remember(entries)
 
     def _remember(self, entries: Any) -> None:

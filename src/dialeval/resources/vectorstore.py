@@ -36,19 +36,24 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from dialeval.core import gate
 from dialeval.core.arrays import Floats
 from dialeval.core.columns import DIGEST_LENGTH
 from dialeval.core.errors import DataError, Fault, SettingError
 from dialeval.core.files import check_writable, write_bytes
+from dialeval.core.gate import UnfitError
 from dialeval.resources.cache import building, cache_folder, discard, sha256_of
 from dialeval.resources.row_checks import Checks, file_check, row_checks
 from dialeval.resources.vector_oddities import Findings
 from dialeval.resources.wordtable import WordTable
+
+if TYPE_CHECKING:
+    from dialeval.resources.schemas import VectorEntry
 
 Matrix: TypeAlias = npt.NDArray[np.floating[Any]]
 WordRows: TypeAlias = tuple[list[bytes], Matrix]
@@ -64,7 +69,8 @@ _FRESH_SECONDS = 2.0
 _SHA_LENGTH = 40
 _ARRAYS = ("offsets", "hashes", "rows", "checks")
 _CHECKED = ("words.bin", *(f"{array}.npy" for array in _ARRAYS))
-_DAMAGE = (OSError, ValueError, KeyError, TypeError, AttributeError, EOFError, OverflowError)
+_DAMAGE = (DataError, OSError, UnfitError)
+_ANEW = "remove it: it is made anew"
 _LOG = logging.getLogger("dialeval")
 
 
@@ -112,15 +118,19 @@ def _sha256_of(facts: dict[str, Any]) -> str:
     return hashlib.sha256(json.dumps(facts).encode()).hexdigest()
 
 
-def _facts_of(folder: Path) -> dict[str, Any]:
+def _facts_of(folder: Path) -> VectorEntry:
     """What `entry.json` says, once everything that it says a digest of has been checked."""
-    facts: dict[str, Any] = json.loads((folder / "entry.json").read_text("utf-8"))
-    if facts.pop("sha256") != _sha256_of(facts):
-        raise ValueError("entry.json is damaged")
-    for name, check in facts["files"].items():
-        if file_check(folder / name) != check:
-            raise ValueError(f"{name} is damaged")
-    return facts
+    from dialeval.resources.schemas import VectorEntry
+
+    facts = gate.read_json(folder / "entry.json", dict[str, Any], _ANEW)
+    if facts.pop("sha256", None) != _sha256_of(facts):
+        raise UnfitError("entry.json is damaged")
+    entry = gate.fitting(facts, VectorEntry, str(folder / "entry.json"), _ANEW)
+    for name in _CHECKED:
+        gate.size_of(folder / name, _ANEW)
+        if file_check(folder / name) != entry.files.get(name):
+            raise UnfitError(f"{name} is damaged")
+    return entry
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -145,15 +155,18 @@ class Embeddings:
     def open(cls, name: str, folder: Path, remake: Remake | None = None) -> Embeddings:
         """Map the files of an entry; one of `_DAMAGE` where they are not whole."""
         facts = _facts_of(folder)
-        # Plain views of the maps: taking a slice of a `memmap` object itself is many times slower.
-        offsets, hashes, rows, checks = (
-            np.asarray(np.load(folder / f"{array}.npy", mmap_mode="r", allow_pickle=False)) for array in _ARRAYS
-        )
-        blob = np.asarray(np.memmap(folder / "words.bin", np.uint8, "r", shape=(int(offsets[-1]),)))
-        matrix: Matrix = np.asarray(np.memmap(folder / "matrix.bin", facts["dtype"], "r", shape=tuple(facts["shape"])))
-        table, warning = WordTable(blob, offsets, hashes, rows), facts["warning"]
-        warnings = () if warning is None else (f"{name}: {warning}",)
-        return cls(name, folder, str(facts["digest"]), table, matrix, bool(facts["header"]), warnings, checks, remake)
+        words, _ = facts.shape
+        offsets = gate.read_array(folder / "offsets.npy", np.int64, _ANEW, (words + 1,))
+        hashes = gate.read_array(folder / "hashes.npy", np.uint64, _ANEW)
+        rows = gate.read_array(folder / "rows.npy", np.int64, _ANEW, hashes.shape)
+        checks = gate.read_array(folder / "checks.npy", np.uint64, _ANEW, (words,))
+        if offsets[0] or (np.diff(offsets) < 0).any() or (len(rows) and not 0 <= rows.min() <= rows.max() < words):
+            raise UnfitError("words are not where they should be")
+        blob = gate.mapped_array(folder / "words.bin", np.uint8, (int(offsets[-1]),), _ANEW)
+        matrix: Matrix = gate.mapped_array(folder / "matrix.bin", facts.dtype, facts.shape, _ANEW)
+        warnings = () if facts.warning is None else (f"{name}: {facts.warning}",)
+        table = WordTable(blob, offsets, hashes, rows)
+        return cls(name, folder, facts.digest, table, matrix, facts.header, warnings, checks, remake)
 
     def __reduce__(self) -> tuple[Callable[..., Embeddings], tuple[Any, ...]]:
         return _reopened, (self.name, self.folder, self.digest, self.remake)
@@ -338,11 +351,14 @@ def _stamp(sources: Sequence[Path]) -> list[list[int]]:
 
 
 def _read_note(note: Path) -> dict[str, Any] | None:
+    from dialeval.resources.schemas import VectorNote
+
     try:
-        known = json.loads(note.read_text("utf-8"))
-    except (OSError, ValueError):
+        known = gate.read_json(note, dict[str, Any], _ANEW)
+        gate.fitting(known, VectorNote, str(note), _ANEW)
+    except DataError:
         return None
-    return known if isinstance(known, dict) and known.keys() >= {"stamp", "settled", "sha256"} else None
+    return known
 
 
 def _write_note(note: Path, source: Path, stamp: list[list[int]], sha256: str, started: float) -> None:
