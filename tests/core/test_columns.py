@@ -126,7 +126,7 @@ def test_a_batch_hands_out_what_was_declared_and_nothing_else() -> None:
     assert list(narrow.texts(Need.RESPONSE)) == ["a"]
     with pytest.raises(NeedError, match=r"declares reference, response; add Need\.CONTEXT"):
         narrow.column(Need.CONTEXT)
-    with pytest.raises(NeedError, match="pass references="):
+    with pytest.raises(NeedError, match="needs references: -r on"):
         narrow.column(Need.REFERENCE)
 
 

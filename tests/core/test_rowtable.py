@@ -91,7 +91,7 @@ def test_parts_below_each_other() -> None:
     bare = RowTable(np.array([0, 3]))
     both = RowTable.joined([part, bare, part])
     assert both.offsets.tolist() == [0, 2, 3, 6, 8, 9]
-    assert both.dialogues == ["d1", "d2", None, "d1", "d2"]
+    assert both.dialogues == ["d1", "d2", "", "d1", "d2"]
     assert both.turns is not None
     assert both.turns.tolist() == [1, NO_TURN, 1, NO_TURN, NO_TURN, NO_TURN, 1, NO_TURN, 1]
     assert RowTable.joined([bare, bare]) == RowTable(np.array([0, 3, 6]))

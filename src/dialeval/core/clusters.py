@@ -52,13 +52,17 @@ def merged(left: BySize, right: BySize) -> BySize:
     return both
 
 
-def check_by_size(sums: BySize, width: int) -> None:
-    """UnfitError for what is not the sums of clusters with `width` numbers each."""
+def check_clusters(clusters: object, width: int, scored: int) -> None:
+    """UnfitError for what is not the sums of clusters (`width` numbers each, `scored` rows in all), or of none."""
     length = 1 + width + width * (width + 1) // 2
-    for size, each in sums.items():
-        whole = all(type(number) is int for number in (size, *each))
-        if not whole or len(each) != length or size < 1 or each[0] < 1:
-            raise UnfitError("the sums of dialogues are not as they are written")
+    if not isinstance(clusters, dict):
+        raise UnfitError("sums of clusters are not by size")
+    for size, sums in clusters.items():
+        whole = type(size) is int and type(sums) is tuple and all(type(each) is int for each in sums)
+        if not whole or len(sums) != length or size < 1 or sums[0] < 1:
+            raise UnfitError("sums of clusters are not of that form")
+    if clusters and sum(size * sums[0] for size, sums in clusters.items()) != scored:
+        raise UnfitError("clusters do not have as many rows as are scored")
 
 
 def by_size(sums: Ints, sizes: Ints) -> BySize:

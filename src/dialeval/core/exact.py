@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dialeval.core.clusters import BySize, check_by_size, grouped, merged
+from dialeval.core.clusters import BySize, check_clusters, grouped, merged
 from dialeval.core.errors import DialevalError
 from dialeval.core.gate import UnfitError
 from dialeval.core.ragged import row_numbers
@@ -150,11 +150,10 @@ class Moments:
     @classmethod
     def from_plain(cls, rows: int, scored: int, total: int, squares: int, clusters: BySize) -> Moments:
         """Moments out of a file; UnfitError where no column has them."""
-        if not 0 <= scored <= rows or squares * scored < total**2 or (not scored and squares):
+        check_clusters(clusters, 1, scored)
+        sums = [(scored, total, squares), *clusters.values()]
+        if not 0 <= scored <= rows or any(each[2] * each[0] < each[1] ** 2 for each in sums):
             raise UnfitError("no values have these sums")
-        check_by_size(clusters, 1)
-        if sum(size * sums[0] for size, sums in clusters.items()) != scored:
-            raise UnfitError("the dialogues have another number of scored rows")
         return cls(rows, scored, total, squares, clusters)
 
     def __add__(self, other: Moments) -> Moments:

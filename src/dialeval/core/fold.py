@@ -87,14 +87,11 @@ class Resampling:
     clusters: int
 
 
-AnalyticMethod: TypeAlias = Literal["student", "wilson", "rows"]
-
-
 @dataclass(frozen=True, slots=True)
 class Analytic:
     """How an interval was found: by a formula (see `intervals`), over clusters that are dialogues or single rows."""
 
-    method: AnalyticMethod
+    method: Literal["student", "wilson", "rows"]
     level: float | None
     """None where the factor was given and not the level."""
     over: Literal["dialogues", "rows"]

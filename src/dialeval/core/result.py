@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
@@ -342,6 +342,7 @@ def _estimate_to_dict(estimate: Estimate) -> dict[str, Any]:
 
 def _estimate_of(saved: SavedEstimate, items: Floats | None) -> Estimate:
     """An estimate; columns without a single row are every system's, and count where it has no rows."""
+    how = saved.found_by()
     return Estimate(
         mean=_float(saved.mean),
         std=_float(saved.std),
@@ -353,18 +354,9 @@ def _estimate_of(saved: SavedEstimate, items: Floats | None) -> Estimate:
         items=None if items is not None and not len(items) and saved.rows else items,
         level=saved.level,
         signature=None if saved.signature is None else Signature.parse(saved.signature),
-        **_interval_by(saved),
+        resampling=how if isinstance(how, Resampling) else None,
+        analytic=how if isinstance(how, Analytic) else None,
     )
-
-
-def _interval_by(saved: SavedEstimate) -> dict[str, Any]:
-    """How an interval was found; a run saved before that was always said has mean -+ confidence over rows."""
-    by = saved.interval_by
-    if by is None:
-        return {} if saved.interval is None else {"analytic": Analytic("rows", None, "rows", saved.scored, None)}
-    kind = Analytic if by.resamples is None else Resampling
-    found = kind(**{each.name: getattr(by, each.name) for each in fields(kind)})
-    return {"analytic" if by.resamples is None else "resampling": found}
 
 
 def _same_estimate(left: Estimate, right: Estimate) -> bool:

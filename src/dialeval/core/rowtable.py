@@ -17,7 +17,7 @@ import numpy as np
 
 from dialeval.core.arrays import Ints
 from dialeval.core.columns import RaggedColumn, SharedColumn, TextColumn
-from dialeval.core.gate import UnfitError
+from dialeval.core.gate import UnfitError, check_array
 from dialeval.core.ragged import offsets_of, row_numbers
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class RowTable:
 
     offsets: Ints
     dialogues: Sequence[str | None] | None = None
-    """The id of each dialogue, where dialogues have one."""
+    """The id of each dialogue, where dialogues have one; empty for one that has none among others that do."""
     turns: Ints | None = None
     """The turn of each row, `NO_TURN` where it does not say."""
     texts: Mapping[str, Texts] = field(default_factory=dict)
@@ -91,6 +91,24 @@ class RowTable:
             np.concatenate(turns) if any(part.turns is not None for part in parts) else None,
         )
 
+    @classmethod
+    def from_plain(
+        cls, offsets: Ints, dialogues: list[str | None] | None, turns: Ints | None, texts: object
+    ) -> RowTable:
+        """The rows of a part of a system out of a journal, without texts; UnfitError where that is no such table."""
+        check_array(offsets, np.int64, (None,))
+        if not len(offsets) or offsets[0] or (np.diff(offsets) < 0).any() or texts != {}:
+            raise UnfitError("dialogues do not follow each other")
+        if dialogues is not None and (not isinstance(dialogues, list) or len(dialogues) != len(offsets) - 1):
+            raise UnfitError("there are not as many ids as dialogues")
+        if any(not isinstance(name, str) for name in dialogues or ()):
+            raise UnfitError("the id of a dialogue is no text")
+        if turns is not None:
+            check_array(turns, np.int64, (int(offsets[-1]),))
+            if turns.min(initial=0) < NO_TURN:
+                raise UnfitError("a turn has a number below 0")
+        return cls(offsets, dialogues, turns)
+
     def to_arrow(self, system: str, dialogues_before: int = 0) -> pa.Table:
         """The table as it is saved, one line per row."""
         import pyarrow as pa
@@ -113,8 +131,6 @@ class RowTable:
         columns = {name: column for name, column in whole.items() if column.null_count < len(column)}
         clusters: Ints = whole["dialogue"].to_numpy()
         turns: Ints | None = columns["turn"].fill_null(NO_TURN).to_numpy() if "turn" in columns else None
-        if "dialog_id" in columns and columns["dialog_id"].null_count:
-            raise UnfitError("some dialogues of a system have an id and some have none")
         if clusters.min(initial=0) < 0 or (turns is not None and turns.min() < NO_TURN):
             raise UnfitError("a dialogue or turn has a number below 0")
         firsts = np.flatnonzero(np.diff(clusters, prepend=-1))
@@ -122,7 +138,7 @@ class RowTable:
         texts = {name: _text_column(columns[name], columns.get(name + _CONTINUES)) for name in names}
         return cls(
             np.append(firsts, len(clusters)).astype(np.int64),
-            columns["dialog_id"].take(firsts).to_pylist() if "dialog_id" in columns else None,
+            columns["dialog_id"].fill_null("").take(firsts).to_pylist() if "dialog_id" in columns else None,
             turns,
             texts,
         )

@@ -6,12 +6,12 @@ they stand in the file. A detail that is not listed may be anything.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal
 
-from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec import UNSET, Meta, Struct, UnsetType, convert
 
 from dialeval.core.errors import SettingError
-from dialeval.core.fold import AnalyticMethod, Level
+from dialeval.core.fold import Analytic, Level, Resampling
 from dialeval.core.gate import FILE_NAME, SHA256
 from dialeval.core.signature import Signature
 
@@ -27,26 +27,6 @@ class SavedFile(Struct):
     sha256: Annotated[str, Meta(pattern=SHA256)]
 
 
-class SavedInterval(Struct, omit_defaults=True):
-    """How an interval was found: see `core.fold.Resampling`, which has `resamples`, and `core.fold.Analytic`."""
-
-    method: str
-    clusters: Count
-    level: Annotated[float, Meta(gt=0, lt=1)] | None = None
-    resamples: Count | None = None
-    seed: int | None = None
-    centred: bool = False
-    over: Literal["dialogues", "rows"] | None = None
-    t: Spread | None = None
-    freedom: Spread | None = None
-    error: Spread | None = None
-
-    def __post_init__(self) -> None:
-        resampled = self.resamples is not None and self.seed is not None and self.level is not None
-        if not resampled and (self.over is None or self.method not in get_args(AnalyticMethod)):
-            raise ValueError("an interval is neither by resampling nor by a formula")
-
-
 class SavedEstimate(Struct):
     """A figure; null stands for NaN."""
 
@@ -59,16 +39,24 @@ class SavedEstimate(Struct):
     of: Literal["corpus", "rows"]
     level: Level
     signature: str | None
-    interval_by: SavedInterval | None = None
+    interval_by: dict[str, Any] | None = None
 
     def __post_init__(self) -> None:
         if self.scored > self.rows:
             raise ValueError(f"{self.scored} of {self.rows} rows are scored")
+        self.found_by()
         if self.signature is not None:
             try:
                 Signature.parse(self.signature)
             except SettingError as error:
                 raise ValueError(str(error)) from None
+
+    def found_by(self) -> Resampling | Analytic | None:
+        """How the interval was found; a run saved before that was always said has mean -+ confidence over rows."""
+        how = self.interval_by
+        if how is not None:
+            return convert(how, Resampling) if "resamples" in how else convert(how, Analytic)
+        return None if self.interval is None else Analytic("rows", None, "rows", self.scored, None)
 
 
 class SavedResult(Struct):

@@ -30,6 +30,7 @@ from dialeval.core.files import is_unfinished, replacing, sweep, write_bytes
 from dialeval.core.fingerprint import Fingerprint
 from dialeval.core.fold import Level
 from dialeval.core.gate import UnfitError
+from dialeval.core.rowtable import RowTable
 from dialeval.core.states import check_like, from_bytes, to_bytes
 from dialeval.core.version import __version__
 from dialeval.data.formats.streams import changed_at, size_of, stored, touched_at
@@ -189,6 +190,8 @@ def _check_items(items: Any) -> None:
     _check_systems(items, SystemItems)
     for system in items.values():
         check_like(system, SystemItems({}))
+        if not isinstance(system.places, RowTable | None):
+            raise UnfitError("places are no table of rows")
         for level, columns in system.values.items():
             check_like(columns, {})
             for key, column in columns.items():

@@ -65,7 +65,8 @@ def _in_words(how: Analytic | Resampling) -> tuple[str, str]:
     """What an interval is over, and by which method."""
     level = "" if how.level is None else f"{100 * how.level:g}% "
     if not isinstance(how, Analytic):
-        return f"{level}by {how.resamples:,} resamples of dialogues, or of rows that stand alone", _METHODS[how.method]
+        over = f"{level}by {how.resamples:,} resamples of dialogues, or of rows that stand alone"
+        return over, _METHODS.get(how.method, how.method)
     if how.method == "rows":
         factor = f"{how.t:g}" if how.level is None and how.t is not None else "t"
         return f"{level}over rows", f"mean ± {factor} · std / √n"
