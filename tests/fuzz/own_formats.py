@@ -24,6 +24,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from dialeval.core.errors import DataError
 from fuzz.harness import Files, target
 from fuzz.mutation import Unfit, mutated
 from tiny_encoder import write_encoder
@@ -372,7 +373,8 @@ def pack(folder: Path) -> None:
     with cache_at(folder):
         for each in packs.list_packs():
             assert each.digest
-            packs.verify_pack(each.name)
+        if faults := packs.verify_pack("lsdscc"):
+            raise DataError(faults)
 
 
 @contextmanager
