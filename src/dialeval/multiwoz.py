@@ -16,8 +16,9 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from dialeval.core.arguments import checked
 from dialeval.core.errors import SettingError
-from dialeval.data.task.predictions import Predictions, read_predictions
+from dialeval.data.task.predictions import Predictions, checked_document, read_predictions
 from dialeval.engine.folding import Options
 from dialeval.engine.task_dialogues import (
     Choices,
@@ -47,6 +48,7 @@ class Evaluator:
     holds what is to be said about the predictions that were evaluated last.
     """
 
+    @checked
     def __init__(
         self,
         bleu: bool = True,
@@ -82,6 +84,7 @@ class Evaluator:
             raise SettingError(f"evaluate takes one system, and there are {len(run)}; use run for several")
         return original_output(next(iter(run.values())), self.choices)
 
+    @checked
     def explain(self, predictions: Any, dialogue: str) -> dict[str, list[Explanation]]:
         """Why a dialogue lost Inform or Success, by system; an empty list where a system does not give it."""
         return explanations(predictions, self.task, self.choices, dialogue)
@@ -101,6 +104,7 @@ def evaluate(predictions: Any, data: str | os.PathLike[str] | TaskData | None = 
     return Evaluator(data=data, **options).run(predictions)
 
 
+@checked
 def add_slot_domains(
     predictions: Mapping[str, Any], ontology: str | os.PathLike[str] = MULTIWOZ
 ) -> dict[str, list[dict[str, Any]]]:
@@ -108,5 +112,5 @@ def add_slot_domains(
     domains = load_ontology(ontology).domains
     return {
         dialogue: [{**turn, "active_domains": slot_domains(turn["response"], domains)} for turn in turns]
-        for dialogue, turns in predictions.items()
+        for dialogue, turns in checked_document(predictions, "predictions").items()
     }

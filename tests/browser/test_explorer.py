@@ -57,12 +57,36 @@ def run_of(rows: int, metrics: int = 2) -> Run:
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return report(run_of(200), tmp_path_factory.mktemp("explorer") / "report.html", interactive=False)
+    return report(run_of(200), tmp_path_factory.mktemp("explorer") / "report.html")
 
 
 @pytest.fixture
 def opened(page: Page, path: Path) -> Opened:
-    return Opened(page, path)
+    """The rows of the first system in the order of the file."""
+    return Opened(page, path, "#explorer?system=0&minus=&sort=file")
+
+
+def test_the_first_rows_are_those_in_which_the_second_system_differs_most(page: Page, path: Path) -> None:
+    opened = Opened(page, path)
+    away = items(20, 200)[1:] - items(10, 200)[1:]
+    wanted = away[np.argsort(-np.abs(away), kind="stable")]
+    assert values(page)[:5] == [f"{value:+.4f}" for value in wanted[:5]]
+    assert page.evaluate("location.hash") == "", "the address says what was chosen, and nothing was"
+    opened.assert_quiet()
+
+
+def test_the_chosen_score_stands_first_and_words_of_the_reference_are_underlined(page: Page, path: Path) -> None:
+    Opened(page, path, "#explorer?key=1")
+    pane = page.locator(".pane")
+    assert pane.locator("tbody tr").nth(1).locator("th").inner_text() == "k1"
+    assert pane.locator("tbody tr th").all_inner_texts().count("k1") == 1
+    run = run_of(8)
+    rows = run["warm"].rows
+    assert rows is not None
+    said = TextColumn.from_strings(["a reference, Number <b>7</b>", *["x"] * 7])
+    rows.texts["response"] = said  # type: ignore[index]
+    Opened(page, report(run, path.with_name("shared.html")), "#explorer?row=0")
+    assert pane.locator(".shared").all_inner_texts() == ["reference", "Number"]
 
 
 def values(page: Page) -> list[str]:
@@ -222,7 +246,7 @@ def test_the_page_does_not_scroll_sideways(page: Page, path: Path, width: int) -
 
 
 def test_one_system_has_nothing_to_differ_from(page: Page, tmp_path: Path) -> None:
-    opened = Opened(page, report(Run({"one": system(1, 8)}, "0"), tmp_path / "report.html", interactive=False))
+    opened = Opened(page, report(Run({"one": system(1, 8)}, "0"), tmp_path / "report.html"))
     assert not page.get_by_label("minus").is_visible()
     assert not page.get_by_label("Systems disagree").is_visible()
     assert not page.get_by_label("Rows of").is_visible()
@@ -231,7 +255,7 @@ def test_one_system_has_nothing_to_differ_from(page: Page, tmp_path: Path) -> No
 
 def test_groups_of_other_rows_can_be_chosen(page: Page, tmp_path: Path) -> None:
     run = Run({"one": system(1, 8), "two": system(2, 12)}, "0")
-    opened = Opened(page, report(run, tmp_path / "report.html", interactive=False))
+    opened = Opened(page, report(run, tmp_path / "report.html"))
     assert count(page) == "8 of 8 rows"
     page.get_by_label("Rows of").select_option("two")
     assert count(page) == "12 of 12 rows"
@@ -239,7 +263,7 @@ def test_groups_of_other_rows_can_be_chosen(page: Page, tmp_path: Path) -> None:
 
 
 def test_ten_thousand_rows_do_not_lag(page: Page, tmp_path: Path) -> None:
-    path = report(run_of(10_000, metrics=6), tmp_path / "report.html", interactive=False)
+    path = report(run_of(10_000, metrics=6), tmp_path / "report.html")
     opened = Opened(page, path)
     took = "parseFloat(document.querySelector('.count').dataset.took)"
     assert count(page) == "10,000 of 10,000 rows"

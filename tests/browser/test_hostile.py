@@ -14,7 +14,6 @@ from dialeval.core.result import Result, Run, load
 from dialeval.core.rowtable import RowTable
 from dialeval.core.signature import Signature
 from dialeval.reports.html import report
-from dialeval.reports.plots import can_plot
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -94,16 +93,13 @@ def details(text: str) -> dict[str, Any]:
 @pytest.mark.parametrize("texts", [list(SHORT.values()), [HOSTILE["long"]]], ids=["short", "long"])
 def test_hostile_text_in_every_field_does_nothing(page: Page, tmp_path: Path, texts: list[str]) -> None:
     runs = [load(hostile_run(text).save(tmp_path / str(at))) for at, text in enumerate(texts)]
-    interactive = can_plot() and len(texts) > 1
     title = "".join(texts)[:5000]
-    opened = Opened(page, report(runs, tmp_path / "report.html", title, title=title, interactive=interactive))
+    opened = Opened(page, report(runs, tmp_path / "report.html", title, title=title))
     page.evaluate("document.querySelectorAll('details').forEach(each => { each.open = true })")
     for section in page.locator("main > section, .metric").all():
         section.evaluate("each => each.scrollIntoView({ behavior: 'instant' })")
-    if interactive:
-        page.locator("#metric-0.drawn").wait_for(state="attached")
-    assert page.evaluate("[...document.scripts].filter(each => !each.type).length") == 2 + interactive
-    foreign = "img, iframe, object, base, link, textarea, form:not(.vega-bindings), [onerror], [onload], [style*=fixed]"
+    assert page.evaluate("[...document.scripts].filter(each => !each.type).length") == 2
+    foreign = "img, iframe, object, base, link, textarea, form, [onerror], [onload], [style*=fixed]"
     assert page.locator(foreign).count() == 0
     assert page.locator("a:not([href^='#'])").count() == 0
     assert page.evaluate("document.styleSheets.length") == 1
@@ -114,7 +110,7 @@ def test_hostile_text_in_every_field_does_nothing(page: Page, tmp_path: Path, te
 @pytest.mark.parametrize("kind", SHORT)
 def test_hostile_text_is_shown_as_it_is(page: Page, tmp_path: Path, kind: str) -> None:
     text = SHORT[kind]
-    opened = Opened(page, report(hostile_run(text), tmp_path / "report.html", text, title=text, interactive=False))
+    opened = Opened(page, report(hostile_run(text), tmp_path / "report.html", text, title=text))
     wanted = shown(text)
     assert page.title() == " ".join(wanted.split())
     content = "elements => elements.map(each => each.textContent)"
@@ -135,7 +131,7 @@ def test_hostile_text_is_shown_as_it_is(page: Page, tmp_path: Path, kind: str) -
 
 
 def test_searching_for_hostile_text_finds_it(page: Page, tmp_path: Path) -> None:
-    opened = Opened(page, report(hostile_run(HOSTILE["image"]), tmp_path / "report.html", interactive=False))
+    opened = Opened(page, report(hostile_run(HOSTILE["image"]), tmp_path / "report.html"))
     page.get_by_label("Search").fill("onerror='window.hacked")
     page.wait_for_timeout(200)
     assert page.locator(".count").inner_text() == "3 of 3 rows"
@@ -144,7 +140,7 @@ def test_searching_for_hostile_text_finds_it(page: Page, tmp_path: Path) -> None
 
 
 def test_the_address_cannot_bring_markup_in(page: Page, tmp_path: Path) -> None:
-    path = report(hostile_run("plain"), tmp_path / "report.html", interactive=False)
+    path = report(hostile_run("plain"), tmp_path / "report.html")
     opened = Opened(
         page, path, "#explorer?search=%3Cimg%20src%3Dx%20onerror%3D%22window.hacked%3D1%22%3E&dialogue=%3Cb%3E"
     )
@@ -154,7 +150,7 @@ def test_the_address_cannot_bring_markup_in(page: Page, tmp_path: Path) -> None:
 
 def test_text_of_the_other_direction_stays_in_its_place(page: Page, tmp_path: Path) -> None:
     hebrew = "שלום עולם 123"
-    Opened(page, report(hostile_run(hebrew), tmp_path / "report.html", interactive=False))
+    Opened(page, report(hostile_run(hebrew), tmp_path / "report.html"))
     said = page.locator(".said bdi").first
     assert said.get_attribute("dir") == "auto"
     assert said.evaluate("each => getComputedStyle(each).direction") == "rtl"
@@ -163,7 +159,7 @@ def test_text_of_the_other_direction_stays_in_its_place(page: Page, tmp_path: Pa
 
 
 def test_a_long_line_is_cut_until_one_asks_for_it(page: Page, tmp_path: Path) -> None:
-    opened = Opened(page, report(hostile_run(HOSTILE["long"]), tmp_path / "report.html", interactive=False))
+    opened = Opened(page, report(hostile_run(HOSTILE["long"]), tmp_path / "report.html"))
     said = page.locator(".said .text").first
     assert len(said.inner_text()) < 2_000
     said.get_by_role("button", name="Show all, 98,500 more characters").click()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -13,7 +15,10 @@ import pytest
 
 import dialeval as package
 from cli.conftest import Dialeval
-from dialeval.cli.main import _COMMANDS
+from dialeval.cli.main import _COMMANDS, DEBUG, STATUSES
+from dialeval.core.plain_text import plain
+
+HARMLESS = re.compile("[\n\t -~\u00a0-\u2027\u202f-\u2065\u206a-\ud7ff\ue000-\U0010ffff]*")
 
 
 @pytest.mark.parametrize("command", list(_COMMANDS))
@@ -61,3 +66,108 @@ def test_control_c_ends_with_130(tmp_path: Path) -> None:
     _, errors = process.communicate(timeout=20)
     assert process.returncode == 130
     assert errors.strip() == "dialeval: interrupted"
+
+
+def broken(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
+    """Make `dialeval metrics` raise something."""
+
+    def fail() -> None:
+        raise error
+
+    monkeypatch.setattr("dialeval.cli.metrics._list", fail)
+
+
+@pytest.mark.parametrize(
+    "error", [KeyError("x\x1b[2J"), AssertionError(), RecursionError(), OSError("x"), SyntaxError()]
+)
+def test_an_internal_error_is_no_failed_gate(
+    dialeval: Dialeval, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    monkeypatch.delenv("DIALEVAL_DEBUG", raising=False)
+    broken(monkeypatch, error)
+    done = dialeval("metrics")
+    assert done.returncode == 70
+    assert done.stdout == ""
+    assert f"dialeval: internal error: {type(error).__name__}" in done.stderr
+    assert "Please report it" in done.stderr
+    assert f"dialeval {package.__version__}, Python " in done.stderr
+    assert "  dialeval metrics\n" in done.stderr
+    assert "DIALEVAL_DEBUG=1 shows the traceback" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert "\x1b" not in done.stderr
+
+
+def test_the_traceback_of_an_internal_error_can_be_seen(dialeval: Dialeval, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DIALEVAL_DEBUG", "1")
+    broken(monkeypatch, ZeroDivisionError("x"))
+    done = dialeval("metrics")
+    assert done.returncode == 70
+    assert done.stderr.startswith("Traceback (most recent call last):\n")
+    assert "in fail" in done.stderr
+
+
+@pytest.mark.parametrize("error", [MemoryError(), OSError(errno.ENOSPC, "No space left on device")])
+def test_a_machine_that_is_full_is_no_internal_error(
+    dialeval: Dialeval, monkeypatch: pytest.MonkeyPatch, error: BaseException
+) -> None:
+    broken(monkeypatch, error)
+    assert dialeval("metrics").returncode == 2
+
+
+def test_a_full_disk_under_the_output(tmp_path: Path) -> None:
+    program = [sys.executable, "-c", "from dialeval.cli.main import main; main()", "metrics"]
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(program, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr.startswith("dialeval: the output cannot be written (No space left on device)")
+    assert "Traceback" not in done.stderr
+
+
+def test_the_statuses_are_documented() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "command-line.md").read_text()
+    table = dict(re.findall(r"^\| (\d+) \| (.*) \|$", page, re.MULTILINE))
+    assert {int(status): meaning.replace("`", "") for status, meaning in table.items()} == {
+        status: meaning.replace("`", "") for status, meaning in STATUSES.items()
+    }
+    assert DEBUG in page
+
+
+def test_help_lists_the_statuses(dialeval: Dialeval) -> None:
+    lines = dialeval("--help").stdout.splitlines()
+    assert [line.split(None, 1) for line in lines[lines.index("  Exit status:") + 1 :]] == [
+        [str(status), meaning] for status, meaning in STATUSES.items()
+    ]
+
+
+NAMES = ["a\x1b[31m\x1b]8;;mailto:x\x1b\\.txt", "b\r\x9b2J\u202e.jsonl", os.fsdecode(b"c\xff.txt")]
+
+
+@pytest.mark.parametrize("name", NAMES, ids=["escapes", "controls", "not UTF-8"])
+def test_names_of_files_are_shown_harmlessly(dialeval: Dialeval, tmp_path: Path, name: str) -> None:
+    for content, status in ((b'"one two"\n"three"\n', 0), (b"{\xff\n", 2)):
+        (tmp_path / name).write_bytes(content)
+        for command in (("score", name, "-m", "length"), ("validate", name), ("score", name, "--" + name)):
+            done = dialeval(*command)
+            assert done.returncode == (2 if command[2:] == ("--" + name,) else status)
+            assert HARMLESS.fullmatch(done.stdout + done.stderr)
+            assert plain(name.partition(".")[0]) in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("name", NAMES, ids=["escapes", "controls", "not UTF-8"])
+def test_runs_of_files_with_hostile_names(dialeval: Dialeval, tmp_path: Path, name: str) -> None:
+    """In every format, saved and loaded."""
+    (tmp_path / name).write_bytes(b'"one two"\n"three"\n')
+    for format_ in ("json", "csv", "md", "latex", "metrics-txt"):
+        assert dialeval("score", name, "-m", "length", "-f", format_).returncode == 0
+    assert dialeval("score", name, "-m", "length", "-o", "run").returncode == 0
+    (system,) = package.load(tmp_path / "run")
+    assert system.encode().decode() == system
+    assert dialeval("report", "run", "-o", "report.html").returncode == 0
+
+
+def test_an_output_that_knows_ascii_only(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("one two\nthree\n")
+    program = [sys.executable, "-c", "from dialeval.cli.main import main; main()", "score", "a.txt", "-m", "length"]
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    done = subprocess.run(program, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import click
 import pytest
@@ -35,6 +37,43 @@ def test_intervals_of_every_command_that_scores(dialeval: Dialeval, tmp_path: Pa
     wrong = dialeval("score", str(here / "responses"), "--seed", "3")
     assert wrong.returncode == 2
     assert "--intervals" in wrong.stderr
+
+
+def test_intervals_without_resampling(dialeval: Dialeval) -> None:
+    here = sample.folder()
+    talks = here / "breakdown"
+    town = ["multiwoz", "-i", str(here / "town" / "predictions" / "patient.json"), "--data", "town"]
+    commands = {
+        ("length", "student", "rows"): ["score", str(here / "responses"), "-m", "length"],
+        ("mds", "student", "rows"): [
+            "lsdscc",
+            str(here / "lsdscc" / "safe.txt"),
+            "-r",
+            str(here / "lsdscc" / "groups.json"),
+        ],
+        ("inform", "wilson", "dialogues"): town,
+        ("bleu/town", "wilson", "dialogues"): town,
+        ("f1-x", "wilson", "dialogues"): ["breakdown", "-p", str(talks / "data"), "-o", str(talks / "keywords")],
+    }
+    for (key, method, over), command in commands.items():
+
+        def found(*more: str, key: str = key, command: list[str] = command) -> dict[str, Any]:
+            done = dialeval(*command, "-f", "json", *more)
+            assert done.returncode == 0, done.stderr
+            metric: dict[str, Any] = next(iter(json.loads(done.stdout)["systems"].values()))["metrics"][key]
+            return metric
+
+        default, rows, none = found(), found("--intervals", "rows"), found("--intervals", "none")
+        assert default == found("--intervals", "clustered")
+        assert (default["interval_by"]["method"], default["interval_by"]["over"]) == (method, over)
+        assert default["interval_by"]["level"] == 0.95
+        assert default["interval"][0] <= default["mean"] <= default["interval"][1]
+        assert (none["interval"], none["interval_by"], none["confidence"]) == (None, None, None)
+        if rows["of"] == "rows":
+            assert rows["interval_by"]["method"] == "rows"
+            assert rows["confidence"] == 1.97 * rows["std"] / math.sqrt(rows["scored"])
+        else:
+            assert (rows["interval"], rows["confidence"]) == (None, 0.0)
 
 
 def test_the_level_of_resampled_intervals_is_the_confidence(dialeval: Dialeval) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
@@ -11,8 +12,12 @@ from click.testing import CliRunner
 from rich.text import Text
 
 import dialeval
+from cli.conftest import Dialeval
 from dialeval.cli import output
 from dialeval.core.errors import DataError, Fault
+from dialeval.core.plain_text import plain
+
+HARMLESS = re.compile("[\n\t -~\u00a0-\u2027\u202f-\u2065\u206a-\ud7ff\ue000-\U0010ffff]*")
 
 
 @pytest.mark.parametrize("content", ["[bold] and more\n", Text("[bold] and more")])
@@ -25,6 +30,40 @@ def test_texts_and_tables_are_printed_or_written(
     output.show(content, target, 80)
     assert target.read_text() == "[bold] and more\n"
     assert capsys.readouterr() == ("", f"written to {target}\n")
+
+
+HOSTILE = "a\x1b[2J\x1b]8;;http://x/\x1b\\\x9b31m\r\a\u202eb"
+
+
+def test_nothing_that_is_printed_is_obeyed_by_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    shown = plain(HOSTILE)
+    assert "\x1b" not in shown
+    output.say(f"{HOSTILE}\nnext")
+    output.tell(HOSTILE)
+    assert capsys.readouterr() == (f"{shown}\n", f"{shown}\nnext\n")
+    output.show(Text(HOSTILE), width=200)
+    output.print_tables([(HOSTILE, [["[red]", HOSTILE], [HOSTILE, "1"]])])
+    out = capsys.readouterr().out
+    assert HARMLESS.fullmatch(out)
+    assert "[red]" in out
+
+
+def test_data_is_exact_in_a_pipe_and_harmless_on_a_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output.show(f"{HOSTILE},1\n")
+    assert capsys.readouterr().out == f"{HOSTILE},1\n"
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    output.show(f"{HOSTILE},1\n")
+    assert capsys.readouterr().out == f"{plain(HOSTILE)},1\n"
+
+
+def test_commands_print_through_this_module_alone() -> None:
+    """One place of output: whatever prints past it would print names as they are."""
+    folder = Path(output.__file__).parent
+    allowed = {"output.py": 3, "progress.py": 1}
+    calls = {path.name: path.read_text().count("click.echo(") for path in folder.glob("*.py")}
+    assert {name: number for name, number in calls.items() if number} == allowed
 
 
 def test_a_run_is_saved_with_its_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -56,3 +95,32 @@ def test_all_faults_are_printed_up_to_a_limit(number: int, lines: int, last: str
     assert done.exit_code == 2
     assert len(done.stderr.splitlines()) == lines
     assert done.stderr.splitlines()[-1] == f"dialeval: {last}"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "multiwoz -i {} -o {}",
+        "multiwoz -i {} --dialogues {}",
+        "multiwoz -i . -o {}",
+        "breakdown -p {} -o labels.jsonl --turns {}",
+        "breakdown -p data.jsonl -o mine={} --turns {}",
+        "lsdscc {} -r groups.json --report {}",
+        "lsdscc answers.txt -r {} --report {}",
+        "meta {} --human overall -o {}",
+        "from mwzeval --bleu -i {} -o {}",
+        "adem train --ratings judge.json -o .",
+        "adem score run.json -o .",
+        "from dialog-eval -r metrics.txt",
+        "from dialog-eval -r . -ttt metrics.txt",
+    ],
+)
+def test_no_command_overwrites_what_it_reads(dialeval: Dialeval, tmp_path: Path, command: str) -> None:
+    """The inputs hold nothing that could be read: they are compared before anything is."""
+    before = dict.fromkeys(("in.json", "judge.json", "run.json", "metrics.txt"), b"{")
+    for name, content in before.items():
+        (tmp_path / name).write_bytes(content)
+    done = dialeval(*command.replace("{}", "in.json").split())
+    assert done.returncode == 2
+    assert "would be overwritten, but it is an input" in done.stderr
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before

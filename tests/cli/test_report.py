@@ -24,7 +24,7 @@ def test_saved_runs_become_one_page(dialeval: Dialeval, tmp_path: Path) -> None:
 def test_the_page_says_how_runs_were_made(dialeval: Dialeval, tmp_path: Path) -> None:
     (tmp_path / "my file.txt").write_text("one two\nthree\n")
     assert dialeval("score", "my file.txt", "-m", "length", "-o", "run").returncode == 0
-    done = dialeval("report", "run", "--title", "Monday & co", "--static", "--no-compare")
+    done = dialeval("report", "run", "--title", "Monday & co", "--no-compare")
     assert done.returncode == 0, done.stderr
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert "dialeval score &#x27;my file.txt&#x27; -m length -o run" in page

@@ -30,8 +30,8 @@ def inputs(tmp_path: Path) -> None:
 def test_prints_a_table(dialeval: Dialeval) -> None:
     done = dialeval("score", "a.txt", "b.txt", "-m", "length,distinct-1")
     assert done.returncode == 0
-    assert "length" in done.stdout
-    assert "2.0000" in done.stdout
+    assert "Cannot tell b from a" in done.stdout
+    assert "2.0   [0.0, 14.7]   1.5   [0.0, 20.6]" in " ".join(done.stdout.splitlines())
     assert done.stderr == ""
 
 
@@ -78,7 +78,7 @@ def test_csv_reads_back(dialeval: Dialeval) -> None:
 def test_saves_a_run_that_loads(dialeval: Dialeval, tmp_path: Path) -> None:
     done = dialeval("score", "a.txt", "-o", "out/run")
     assert done.returncode == 0
-    assert done.stderr.splitlines()[0] == f"saved in {Path('out/run')}"
+    assert done.stderr.splitlines()[0] == "saved in out/run; see it row by row: dialeval report out/run"
     assert package.load(tmp_path / "out" / "run")["a"]["length"].mean == 2.0
 
 
@@ -159,8 +159,11 @@ def test_what_is_missing_is_one_line_each(dialeval: Dialeval) -> None:
     done = dialeval("score", "a.txt")
     assert done.returncode == 0
     lines = done.stderr.splitlines()
-    assert "skipped bleu-4: needs references: pass references=... (-r on the command line)" in lines
-    assert len([line for line in lines if line.startswith("skipped coherence: ")]) == 1
+    lacking = "needs references: -r on the command line, references=... in Python"
+    (references,) = (line for line in lines if line.endswith(lacking))
+    assert references.startswith("skipped ")
+    assert " more: needs references" in references
+    assert len([line for line in lines if "--train on the command line" in line]) == 1
 
 
 def test_a_smoothing_method_keeps_the_names(dialeval: Dialeval) -> None:
@@ -279,6 +282,8 @@ def test_approximate_counts_stand_in_the_signature(dialeval: Dialeval, shards: P
         (["whole.jsonl", "--address", "auto"], "--address and --gpus-per-task go with --engine ray"),
         (["logs/*.jsonl", "-r", "whole.jsonl"], "rows carry their own references"),
         (["logs/*.jsonl", "-m", "coherence"], "coherence needs embeddings"),
+        (["logs/*.jsonl", "--intervals", "bca"], "--intervals percentile or bca need all rows at hand"),
+        (["whole.jsonl", "--intervals", "clustered", "-t", "2"], "t is the factor of intervals over rows"),
         (["nothing.jsonl", "-o", "whole.jsonl/results"], "whole.jsonl/results: cannot be written"),
         (["s3q://bucket/*.jsonl"], "s3q://bucket/*.jsonl cannot be opened"),
     ],
@@ -297,3 +302,49 @@ def test_a_fault_in_a_worker_names_its_line(dialeval: Dialeval, shards: Path) ->
     assert done.returncode == 2
     assert "part-01.jsonl:51: response is a number; make it a string" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("more", [[], ["--jobs", "1"]])
+def test_inputs_are_never_overwritten(dialeval: Dialeval, tmp_path: Path, more: list[str]) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    pq.write_table(pa.table({"response": ["one two", "three"]}), tmp_path / "rows.parquet")
+    before = (tmp_path / "rows.parquet").read_bytes()
+    for given in (["rows.parquet"], ["x=rows.parquet"], ["*.parquet"], ["."], ["a.txt", "-r", "rows.parquet"]):
+        done = dialeval("score", *given, "-m", "length", "-o", ".", *more, "--progress", "json")
+        assert (done.returncode, done.stdout) == (2, "")
+        assert "rows.parquet: would be overwritten, but it is an input" in done.stderr
+        assert len(done.stderr.splitlines()) == 1, "before any work"
+    done = dialeval("score", "a.txt", "-m", "length", "-o", ".", *more)
+    assert "rows.parquet: would be overwritten, but dialeval did not write it" in done.stderr
+    assert (tmp_path / "rows.parquet").read_bytes() == before
+    assert not (tmp_path / "run.json").exists()
+
+
+def test_a_run_is_saved_over_itself_and_beside_other_files(dialeval: Dialeval, tmp_path: Path) -> None:
+    for _ in range(2):
+        assert dialeval("score", "a.txt", "-m", "length", "-o", ".").returncode == 0
+    assert (tmp_path / "refs.txt").read_text() == "one two\nfour five\n"
+    for file in ("run.json", "items.parquet", "rows.parquet"):
+        done = dialeval("report", ".", "-o", file)
+        assert f"{file}: would be overwritten, but it is an input" in done.stderr
+        done = dialeval("compare", ".", "-o", file)
+        assert f"{file}: would be overwritten, but it is an input" in done.stderr
+    assert dialeval("report", "run.json", "-o", "report.html").returncode == 0
+    assert dialeval("report", ".", "-o", "report.html").returncode == 0
+
+
+def test_the_table_of_dialog_eval_has_its_confidence(dialeval: Dialeval) -> None:
+    same = ["score", "a.txt", "-m", "length", "-f", "metrics-txt"]
+    assert dialeval(*same).stdout == dialeval(*same, "--intervals", "rows").stdout
+    assert dialeval(*same).stdout.splitlines()[1] == f"a.txt 2.0,1.0,{1.97 / 2**0.5!r} "
+    assert dialeval(*same, "--intervals", "clustered").stdout != dialeval(*same).stdout
+
+
+def test_intervals_of_shards_are_over_dialogues(dialeval: Dialeval, shards: Path) -> None:
+    done = dialeval("score", "logs/*.jsonl", "-m", "length", "-f", "json", "--jobs", "1")
+    how = next(iter(json.loads(done.stdout)["systems"].values()))["metrics"]["length"]["interval_by"]
+    assert (how["over"], how["method"]) == ("dialogues", "student")
+    none = dialeval("score", "logs/*.jsonl", "-m", "length", "-f", "json", "--intervals", "none")
+    assert next(iter(json.loads(none.stdout)["systems"].values()))["metrics"]["length"]["interval"] is None

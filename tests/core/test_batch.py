@@ -42,8 +42,9 @@ def test_each_kind_of_column_has_its_reader() -> None:
         ("texts", Need.REFERENCE, "does not hold one text per row"),
         ("lists", Need.STATES, "holds objects and not texts"),
         ("objects", Need.RESPONSE, "holds texts"),
+        ("lists", Need.CONTEXT, "needs contexts: -c on"),
         ("numbers", Need.STATES, "does not hold numbers"),
-        ("texts", Need.CONTEXT, "needs contexts: pass contexts="),
+        ("texts", Need.CONTEXT, "needs contexts: -c on"),
         ("resource", Need.EMBEDDINGS, "needs embeddings"),
     ],
 )

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dialeval.core.batch import Batch
-from dialeval.core.columns import Column, RaggedColumn, TextColumn
+from dialeval.core.columns import Column, RaggedColumn, SharedColumn, TextColumn
 from dialeval.core.errors import DataError, NeedError
 from dialeval.core.needs import Need
 from dialeval.text.vocabulary import Vocabulary
@@ -68,6 +68,54 @@ def test_ragged_rows_slice_and_take(rows: list[list[str]], data: st.DataObject) 
         assert list(column.take(np.array(chosen, np.int64))) == [rows[index] for index in chosen]
 
 
+@st.composite
+def shared_rows(draw: st.DrawFn) -> SharedColumn:
+    """Rows of which some begin with the texts of the row before, as those of a chat do."""
+    steps = RaggedColumn.from_lists(draw(st.lists(st.lists(st.text(max_size=9), max_size=3), max_size=8)))
+    size = len(steps)
+    continues = np.array(draw(st.lists(st.booleans(), min_size=size, max_size=size)), np.bool_)
+    column = SharedColumn.from_steps(steps, continues)
+    rows: list[list[str]] = []
+    for step, goes_on in zip(steps, continues.tolist(), strict=True):
+        rows.append([*(rows[-1] if goes_on and rows else []), *step])
+    assert list(column) == rows
+    return column
+
+
+@given(shared_rows(), st.data())
+def test_shared_rows_are_those_of_a_ragged_column(column: SharedColumn, data: st.DataObject) -> None:
+    rows = list(column)
+    twin = RaggedColumn.from_lists(rows)
+    assert column.fingerprint == twin.fingerprint
+    assert column.digest == twin.digest
+    start, stop = sorted(data.draw(st.tuples(st.integers(0, len(rows)), st.integers(0, len(rows)))))
+    chosen = data.draw(st.lists(st.integers(0, len(rows) - 1), max_size=5)) if rows else []
+    count = data.draw(st.integers(1, 3))
+    parts = {
+        "slice": (column.slice(start, stop), rows[start:stop]),
+        "take": (column.take(np.array(chosen, np.int64)), [rows[row] for row in chosen]),
+        "last": (column.last(count), [row[-count:] for row in rows]),
+        "steps": (SharedColumn.from_steps(*column.steps()), rows),
+    }
+    for name, (part, expected) in parts.items():
+        assert list(part) == expected, name
+        assert part.digest == RaggedColumn.from_lists(expected).digest, name
+        used = {place for low, high in zip(part.starts, part.ends, strict=True) for place in range(low, high)}
+        assert used == set(range(len(part.values))), f"{name}: texts that no row has"
+
+
+def test_contexts_are_read_by_their_ends() -> None:
+    column = SharedColumn.from_steps(RaggedColumn.from_lists([["a"], ["b"]]), np.array([False, True]))
+    for given_ in (column, RaggedColumn.from_lists([["a"], ["a", "b"]])):
+        batch = Batch(2, {Need.CONTEXT: given_}, Vocabulary(), np.array([0, 2]))
+        assert list(batch.contexts()) == [["a"], ["a", "b"]]
+        assert list(batch.values(Need.CONTEXT)) == list(given_.values)
+        with pytest.raises(NeedError, match=r"rows may share texts of context; read it with Batch\.contexts"):
+            batch.lists(Need.CONTEXT)
+    with pytest.raises(NeedError, match="any number of texts"):
+        Batch(1, {Need.CONTEXT: column.values}, Vocabulary(), np.array([0, 1])).contexts()
+
+
 def test_a_batch_hands_out_what_was_declared_and_nothing_else() -> None:
     columns: dict[Need, Column] = {
         Need.RESPONSE: TextColumn.from_strings(["a"]),
@@ -78,7 +126,7 @@ def test_a_batch_hands_out_what_was_declared_and_nothing_else() -> None:
     assert list(narrow.texts(Need.RESPONSE)) == ["a"]
     with pytest.raises(NeedError, match=r"declares reference, response; add Need\.CONTEXT"):
         narrow.column(Need.CONTEXT)
-    with pytest.raises(NeedError, match="pass references="):
+    with pytest.raises(NeedError, match="needs references: -r on"):
         narrow.column(Need.REFERENCE)
 
 

@@ -12,6 +12,11 @@ def test_one_fault_reads_as_a_line() -> None:
     assert str(error) == "a.txt:7: not UTF-8; save it as UTF-8"
 
 
+def test_a_fault_is_one_line_that_a_terminal_does_not_obey() -> None:
+    fault = Fault("a\nb.txt", 7, "the row is \x1b[2J\x1b]0;x\a", "mend \u202eit")
+    assert str(fault) == r"a\nb.txt:7: the row is \x1b[2J\x1b]0;x\x07; mend \u202eit"
+
+
 def test_many_faults_are_counted() -> None:
     error = DataError(Fault("a.txt", line, "bad", "mend it") for line in range(1, 9))
     assert str(error).splitlines()[-1] == "and 3 more; of rows and lines `dialeval validate` lists all"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import random
 from fractions import Fraction
 
 import numpy as np
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 from dialeval.core.errors import DialevalError
 from dialeval.core.exact import UNIT_EXPONENT, Moments, exact_sums
+from dialeval.core.ragged import offsets_of
 
 floats = st.floats(min_value=-1e100, max_value=1e100, allow_nan=False)
 columns = st.lists(st.one_of(floats, st.just(math.nan)), max_size=50)
@@ -46,6 +48,37 @@ def test_merging_is_associative_and_commutative(a: list[float], b: list[float], 
     x, y, z = (Moments.of(np.array(part, np.float64)) for part in (a, b, c))
     whole = Moments.of(np.array([*a, *b, *c], np.float64))
     assert (x + y) + z == x + (y + z) == z + (y + x) == whole
+
+
+@given(st.lists(st.lists(st.one_of(floats, st.just(math.nan)), min_size=1, max_size=6), max_size=12))
+def test_sums_of_dialogues_equal_fractions(dialogues: list[list[float]]) -> None:
+    expected: dict[int, list[Fraction]] = {}
+    for values in dialogues:
+        known = [Fraction(value) for value in values if not math.isnan(value)]
+        if known:
+            held = expected.setdefault(len(known), [Fraction(0)] * 3)
+            expected[len(known)] = [a + b for a, b in zip(held, (1, sum(known), sum(known) ** 2), strict=True)]
+    items = np.array([value for values in dialogues for value in values], np.float64)
+    found = Moments.of(items, offsets_of(map(len, dialogues))).clusters
+    assert {
+        size: [count, Fraction(total, 1 << UNIT_EXPONENT), Fraction(squares, 1 << (2 * UNIT_EXPONENT))]
+        for size, (count, total, squares) in found.items()
+    } == expected
+
+
+def test_a_long_dialogue_spans_chunks() -> None:
+    values = np.random.default_rng(2).normal(-3.0, 1.0, 40_000)
+    ((size, (count, total, squares)),) = Moments.of(values, np.array([0, 40_000])).clusters.items()
+    assert (size, count) == (40_000, 1)
+    assert Fraction(total, 1 << UNIT_EXPONENT) == sum(map(Fraction, values.tolist()))
+    assert squares == total**2
+
+
+@given(st.lists(floats, min_size=2, max_size=20), st.randoms())
+def test_the_order_within_a_dialogue_changes_nothing(values: list[float], dice: random.Random) -> None:
+    mixed = dice.sample(values, len(values))
+    whole = np.array([0, len(values)])
+    assert Moments.of(np.array(values), whole) == Moments.of(np.array(mixed), whole)
 
 
 def test_equal_values_have_no_spread() -> None:

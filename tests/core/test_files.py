@@ -1,14 +1,46 @@
-"""A file is replaced whole or not at all."""
+"""A file, a folder, or files that belong together are replaced whole or not at all."""
 
 from __future__ import annotations
 
+import hashlib
+import os
+import signal
 import stat
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from threading import Barrier, Thread
 
 import pytest
 
+from dialeval.core import files
 from dialeval.core.errors import DataError
-from dialeval.core.files import check_writable, replacing, write_bytes
+from dialeval.core.files import (
+    building,
+    check_file,
+    check_files,
+    check_writable,
+    discard,
+    is_unfinished,
+    place_of,
+    reading_together,
+    refuse_inputs,
+    replacing,
+    replacing_together,
+    sweep,
+    write_bytes,
+)
+
+RENAME = Path.replace
+LEFT = ".items.parquet.0123456789ab.unfinished"
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is forced to the disk, for tests that save often."""
+    monkeypatch.setattr(os, "fsync", lambda _handle: None)
 
 
 def test_the_old_file_stays_when_writing_fails(tmp_path: Path) -> None:
@@ -29,6 +61,34 @@ def test_the_new_file_has_ordinary_permissions(tmp_path: Path) -> None:
     assert stat.S_IMODE((tmp_path / "sub" / "file").stat().st_mode) == stat.S_IMODE(plain.stat().st_mode)
 
 
+def test_what_is_written_is_forced_to_the_disk_before_it_is_renamed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    forced: list[tuple[int, bool]] = []
+
+    def fsync(handle: int) -> None:
+        forced.append((os.fstat(handle).st_ino, (tmp_path / "file").exists()))
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    write_bytes(tmp_path / "file", b"new")
+    assert forced == [((tmp_path / "file").stat().st_ino, False), (tmp_path.stat().st_ino, True)]
+
+
+def test_a_link_is_followed_and_a_device_is_left_in_its_place(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "real" / "file")
+    for content in (b"old", b"new"):
+        write_bytes(tmp_path / "link", content)
+        assert (tmp_path / "link").is_symlink()
+        assert (tmp_path / "real" / "file").read_bytes() == content
+    os.mkfifo(tmp_path / "pipe")
+    reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    write_bytes(tmp_path / "pipe", b"sent")
+    assert os.read(reader, 10) == b"sent"
+    os.close(reader)
+    assert stat.S_ISFIFO((tmp_path / "pipe").stat().st_mode)
+
+
 def test_a_folder_is_tried_without_a_trace(tmp_path: Path) -> None:
     check_writable(tmp_path / "new" / "folder")
     check_writable(tmp_path)
@@ -37,3 +97,232 @@ def test_a_folder_is_tried_without_a_trace(tmp_path: Path) -> None:
     for wrong in (tmp_path / "file", tmp_path / "file" / "folder"):
         with pytest.raises(DataError, match="cannot be written"):
             check_writable(wrong)
+    with pytest.raises(DataError, match="cannot be written"):
+        check_file(tmp_path / "file" / "new")
+    check_file(None)
+    check_file(Path(os.devnull))
+
+
+@pytest.mark.parametrize("as_folder", [False, True])
+def test_what_a_killed_process_left_is_removed_and_what_a_living_one_writes_stays(
+    tmp_path: Path, as_folder: bool
+) -> None:
+    program = (
+        "import sys\nfrom pathlib import Path\nfrom dialeval.core.files import building, replacing\n"
+        f"with {'building' if as_folder else 'replacing'}(Path(sys.argv[1])) as beside:\n"
+        "    print('ready', flush=True)\n    sys.stdin.read()"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", program, str(tmp_path / "items.parquet")], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as writer:
+        assert writer.stdout is not None
+        assert writer.stdout.readline() == b"ready\n"
+        sweep(tmp_path)
+        (left,) = tmp_path.iterdir()
+        assert is_unfinished(left.name)
+        writer.send_signal(signal.SIGKILL)
+    assert left.exists()
+    (tmp_path / ".items.parquet.mine").write_text("of the user")
+    sweep(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == [".items.parquet.mine"]
+
+
+def test_single_files_sweep_their_folder_too(tmp_path: Path) -> None:
+    (tmp_path / ".report.html.0123456789ab.unfinished").write_text("half")
+    write_bytes(tmp_path / "report.html", b"whole")
+    assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
+
+
+def test_without_locks_what_is_a_day_old_was_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "_lock", lambda _handle: None)
+    old, new = tmp_path / ".x.0123456789ab.unfinished", tmp_path / ".x.0123456789ac.unfinished"
+    old.mkdir()
+    new.write_text("")
+    os.utime(old, (0, 0))
+    with building(tmp_path / "y"):
+        pass
+    assert {path.name for path in tmp_path.iterdir()} == {new.name, "y"}
+
+
+def save(folder: Path, content: str) -> None:
+    """Save a manifest with two files, all of which say the same."""
+    with replacing_together(folder, "manifest") as together:
+        digests = [together.add_bytes(name, f"{content} {name}".encode()) for name in ("a", "b")]
+        together.add_bytes("manifest", "\n".join([content, *digests]).encode())
+
+
+def saved(folder: Path) -> str:
+    """What the files of a folder say; DataError where they do not belong together."""
+
+    def read() -> str:
+        content, *digests = (folder / "manifest").read_text().split()
+        for name, sha256 in zip("ab", digests, strict=True):
+            try:
+                found = place_of(folder / name, sha256).read_bytes()
+            except FileNotFoundError:
+                found = b""
+            if found != f"{content} {name}".encode() or hashlib.sha256(found).hexdigest() != sha256:
+                raise DataError([])
+        return content
+
+    return reading_together(folder / "manifest", read)
+
+
+def test_files_together_replace_the_old_ones_and_leave_others_alone(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("of the user")
+    (tmp_path / LEFT).write_text("half")
+    for content in ("one", "two"):
+        save(tmp_path / ".", content)
+        assert saved(tmp_path) == content
+        assert {path.name for path in tmp_path.iterdir()} == {"notes.txt", "manifest", "a", "b"}
+    with replacing_together(tmp_path, "manifest") as together:
+        together.removed |= {"b", "manifest", "never"}
+        together.add_bytes("manifest", b"three")
+    assert {path.name for path in tmp_path.iterdir()} == {"notes.txt", "manifest", "a"}
+
+
+def test_saves_at_the_same_time_give_one_or_the_other(tmp_path: Path, quick: None) -> None:
+    rounds, seen = 40, set()
+    start = Barrier(3)
+
+    def saver(content: str) -> None:
+        for number in range(rounds):
+            start.wait(60)
+            save(tmp_path, f"{content}{number}")
+
+    threads = [Thread(target=saver, args=(content,), daemon=True) for content in ("left", "right")]
+    for thread in threads:
+        thread.start()
+    for number in range(rounds):
+        start.wait(60)
+        if number:  # while both write
+            saved(tmp_path)
+        if number == rounds - 1:
+            for thread in threads:
+                thread.join(60)
+            seen.add(saved(tmp_path))
+    assert seen <= {f"left{rounds - 1}", f"right{rounds - 1}"}
+    assert {path.name for path in tmp_path.iterdir()} == {"manifest", "a", "b"}
+
+
+class Killed(BaseException):
+    """Stands for the end of the process."""
+
+
+@contextmanager
+def killed_at(step: int) -> Iterator[None]:
+    """End the process, as it were, at one of its renames: what would be cleaned up stays."""
+    done = 0
+
+    def replace(path: Path, target: Path) -> Path:
+        nonlocal done
+        done += 1
+        if done == step:
+            raise Killed
+        return RENAME(path, target)
+
+    with pytest.MonkeyPatch.context() as patch, suppress(Killed):
+        patch.setattr(Path, "replace", replace)
+        patch.setattr(Path, "unlink", lambda _path, missing_ok=False: None)
+        yield
+
+
+def test_a_save_that_is_killed_leaves_the_old_files_or_the_new_ones(tmp_path: Path, quick: None) -> None:
+    found = []
+    for step in range(1, 7):
+        folder = tmp_path / str(step)
+        save(folder, "old")
+        with killed_at(step):
+            save(folder, "new")
+        found.append(saved(folder))
+        save(folder, "next")
+        assert saved(folder) == "next"
+        assert {path.name for path in folder.iterdir()} == {"manifest", "a", "b"}
+    assert found == ["old", "old", "old", "new", "new", "new"], "the third rename is that of the manifest"
+
+
+def test_a_killed_save_is_finished_by_the_next_even_if_that_fails(tmp_path: Path, quick: None) -> None:
+    save(tmp_path, "old")
+    with killed_at(4):
+        save(tmp_path, "new")
+    with killed_at(4):  # two renames for what waited, one for a file of its own
+        save(tmp_path, "next")
+    assert saved(tmp_path) == "new"
+
+
+def test_a_save_that_fails_leaves_the_old_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, quick: None) -> None:
+    save(tmp_path, "old")
+
+    def refused(path: Path, target: Path) -> Path:
+        if Path(target).name == "manifest":
+            raise OSError(28, "No space left on device")
+        return RENAME(path, target)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "replace", refused)
+        with pytest.raises(DataError, match="No space left"):
+            save(tmp_path, "new")
+    assert saved(tmp_path) == "old"
+    assert {path.name for path in tmp_path.iterdir()} == {"manifest", "a", "b"}
+    (tmp_path / "b").unlink()
+    (tmp_path / "b").mkdir()
+    with pytest.raises(DataError, match="b is a folder"):
+        save(tmp_path, "new")
+    assert (tmp_path / "manifest").read_text().startswith("old")
+
+
+def test_who_waits_too_long_for_another_save_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "_WAIT_SECONDS", 0.05)
+    with files._locked(tmp_path), pytest.raises(DataError, match="another process is saving there"):
+        save(tmp_path, "new")
+    assert list(tmp_path.iterdir()) == []
+    save(tmp_path, "new")
+
+
+def test_a_manifest_that_lies_leads_nowhere(tmp_path: Path) -> None:
+    for sha256 in ("", "../../x", "A" * 64, "0" * 64):
+        assert place_of(tmp_path / "a", sha256) == tmp_path / "a"
+
+
+def test_inputs_are_not_overwritten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("rows.jsonl", "a b.txt", "other"):
+        Path(name).write_text("x")
+    Path("link").symlink_to("rows.jsonl")
+    os.link("rows.jsonl", "hard")
+    Path("folder").mkdir()
+    Path("folder", "x").write_text("x")
+    target = tmp_path / "rows.jsonl"
+    for given in ("rows.jsonl", "*.jsonl", "./**/rows.*", "link", "hard", {"a": "other", "b": Path("rows.jsonl")}):
+        with pytest.raises(DataError, match=r"rows\.jsonl: would be overwritten, but it is an input"):
+            refuse_inputs([target], None, given)
+        with pytest.raises(DataError, match="is an input"):
+            check_file(target, ("other", given))
+    with pytest.raises(DataError, match="is an input"):
+        refuse_inputs([Path("a b.txt")], f"file://{tmp_path}/a%20b.txt")
+    with pytest.raises(DataError, match=r"is an input \(folder\)"):
+        refuse_inputs([Path("folder/x")], "folder")
+    for other in ("other", "s3://bucket/rows.jsonl", "glove-6b", ["rows.jsonl"], "x" * 5000, "a\0b", 3, "folder"):
+        refuse_inputs([target, tmp_path / "new", Path("folder", "deep", "x")], other)
+
+
+def test_files_of_others_are_not_overwritten(tmp_path: Path) -> None:
+    (tmp_path / "mine").write_text("x")
+    (tmp_path / "yours").write_text("x")
+    check_files(tmp_path, ["mine", "new"], lambda _folder: {"mine"})
+    with pytest.raises(DataError) as error:
+        check_files(tmp_path, ["mine", "yours", "new"], lambda _folder: {"mine"})
+    assert [fault.where for fault in error.value.faults] == [str(tmp_path / "yours")]
+    with pytest.raises(DataError, match="is an input"):
+        check_files(tmp_path, ["mine"], lambda _folder: {"mine"}, tmp_path / "mine")
+
+
+def test_a_built_folder_appears_whole_and_goes_at_once(tmp_path: Path) -> None:
+    with building(tmp_path / "x" / "y") as folder:
+        (folder / "deep").mkdir()
+        (folder / "deep" / "a").write_text("1")
+        assert not (tmp_path / "x" / "y").exists()
+    assert (tmp_path / "x" / "y" / "deep" / "a").read_text() == "1"
+    discard(tmp_path / "x" / "y")
+    discard(tmp_path / "x" / "y")
+    assert list((tmp_path / "x").iterdir()) == []

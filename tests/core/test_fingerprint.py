@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dialeval.core import fingerprint_kernel as kernel
-from dialeval.core.columns import RaggedColumn, TextColumn
+from dialeval.core.columns import RaggedColumn, SharedColumn, TextColumn
 from dialeval.core.fingerprint import Fingerprint
 
 texts = st.lists(st.text(max_size=20), max_size=12)
@@ -46,6 +46,15 @@ def test_parts_add_up(rows: list[list[str]], data: st.DataObject) -> None:
     cuts = sorted(data.draw(st.lists(st.integers(0, len(rows)), max_size=3)))
     parts = [column.slice(start, stop).fingerprint for start, stop in pairwise([0, *cuts, len(rows)])]
     assert sum(parts, Fingerprint()) == column.fingerprint
+
+
+def test_shared_texts_against_whole_numbers() -> None:
+    messages = [f"message {'x' * number}" for number in range(40)]
+    column = SharedColumn.from_steps(RaggedColumn.single(TextColumn.from_strings(messages)), np.arange(40) % 13 > 0)
+    rows = list(column)
+    assert column.fingerprint.first == polynomial(rows, kernel.FIRST_BASE, ragged=True)
+    assert column.fingerprint.second == polynomial(rows, kernel.SECOND_BASE, ragged=True)
+    assert column.fingerprint.texts == sum(map(len, rows))
 
 
 @given(lists, lists)

@@ -15,4 +15,4 @@ def test_every_need_says_how_it_is_given(need: Need) -> None:
 
 
 def test_the_remedy_names_both_ways() -> None:
-    assert Need.TRAIN.remedy == "needs train: pass train=... (--train on the command line)"
+    assert Need.TRAIN.remedy == "needs train: --train on the command line, train=... in Python"

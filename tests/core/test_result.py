@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
+import resource
 import shutil
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from threading import Barrier
 
 import numpy as np
 import pytest
@@ -17,17 +23,18 @@ import dialeval
 from dialeval.core.arrays import Floats
 from dialeval.core.errors import DataError
 from dialeval.core.fold import Estimate, Level
-from dialeval.core.result import Result, Run, load
+from dialeval.core.result import Result, Run, check_folder, files_of, load
 from dialeval.core.signature import Signature
 
 
 def make_run(items: Floats, system: str = "a") -> Run:
     signature = Signature.of("length", tokeniser="words.1")
-    turn = Estimate(1.5, 0.25, len(items), 2, items=items, signature=signature).with_confidence(1.97)
-    corpus = Estimate(0.5, 0.0, len(items), 2, corpus=True, signature=signature)
+    scored = min(2, len(items))
+    turn = Estimate(1.5, 0.25, len(items), scored, items=items, signature=signature).with_confidence(1.97)
+    corpus = Estimate(0.5, 0.0, len(items), scored, corpus=True, signature=signature)
     dialogue = Estimate(float("nan"), float("nan"), 1, 0, items=np.array([np.nan]), level=Level.DIALOGUE)
     estimates = {"length": turn, "distinct-2": corpus, "inform/hotel": dialogue}
-    other = Result({"length": replace(turn, items=np.array([7.0]), rows=1)}, {"bleu-4": "needs references"})
+    other = Result({"length": replace(turn, items=np.array([7.0]), rows=1, scored=1)}, {"bleu-4": "needs references"})
     return Run({system: Result(estimates), f"{system} 2": other}, "0.1.0", ("a warning",))
 
 
@@ -63,8 +70,8 @@ def test_items_of_another_run_are_refused(tmp_path: Path) -> None:
     ("content", "message"),
     [
         (b"{", "not JSON"),
-        (b"[]", "not a saved run"),
-        (b'{"format": 1}', "not a saved run"),
+        (b"[]", "expected object, got array"),
+        (b'{"format": 1}', "missing required field dialeval"),
         (b'{"format": 99}', "newer than this dialeval"),
     ],
 )
@@ -84,7 +91,7 @@ def test_what_was_skipped_is_known_to_the_run() -> None:
 
 
 def test_a_mean_has_an_interval_and_a_corpus_value_has_none() -> None:
-    result = make_run(np.array([1.0]))["a"]
+    result = make_run(np.array([1.0, 2.0]))["a"]
     assert result["length"].interval == pytest.approx((1.5 - 1.97 * 0.25 / 2**0.5, 1.5 + 1.97 * 0.25 / 2**0.5))
     assert result["distinct-2"].interval is None
     assert result["distinct-2"].confidence == 0.0
@@ -125,3 +132,77 @@ def test_a_run_saved_without_roles_has_those_of_its_anchors(
     (folder / "run.json").write_text(json.dumps(document))
     roles = {name: result.role for name, result in load(folder).items()}
     assert expected.items() <= roles.items()
+
+
+@contextmanager
+def full_disk(bytes_: int) -> Iterator[None]:
+    """No file can grow beyond some bytes."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (bytes_, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+@pytest.mark.parametrize("bytes_", [0, 100, 20_000])
+def test_a_save_that_fails_leaves_the_old_run(tmp_path: Path, bytes_: int) -> None:
+    old, small = make_run(np.array([1.0])), make_run(np.array([2.0]))
+    folder = old.save(tmp_path / "old")
+    before = sorted(path.name for path in folder.iterdir())
+    many_items, large_manifest = make_run(np.random.default_rng(0).random(10_000)), {"text": "x" * 100_000}
+    for new in (many_items, replace(small, details=large_manifest)):
+        with full_disk(bytes_), pytest.raises(DataError, match="cannot be written"):
+            new.save(folder)
+        assert load(folder) == old
+        assert sorted(path.name for path in folder.iterdir()) == before
+        with full_disk(bytes_), pytest.raises(DataError, match="cannot be written"):
+            new.save(tmp_path / "new")
+        assert list((tmp_path / "new").iterdir()) == []
+
+
+def test_a_run_replaces_all_files_of_the_old_one_and_no_others(tmp_path: Path) -> None:
+    import dialeval
+
+    with_rows = dialeval.evaluate(["one two", "three"], metrics="distinct-1")
+    assert {path.name for path in with_rows.save(tmp_path).iterdir()} == {path.name for path in files_of(tmp_path)}
+    (tmp_path / "notes.txt").write_text("mine")
+    (tmp_path / ".items.parquet.0123456789ab.unfinished").write_text("left by a run that was killed")
+    plain = make_run(np.array([1.0]))
+    assert load(plain.save(tmp_path)) == plain
+    assert {path.name for path in tmp_path.iterdir()} == {"run.json", "items.parquet", "notes.txt"}
+
+
+@pytest.mark.parametrize("name", ["run.json", "items.parquet", "rows.parquet", "contributions.parquet"])
+def test_files_that_are_no_run_are_left_alone(tmp_path: Path, name: str) -> None:
+    for content in (b"[]", b'{"run": 3}', b"", b"PAR1"):
+        (tmp_path / name).write_bytes(content)
+        for refused in (lambda: check_folder(tmp_path), lambda: make_run(np.array([1.0])).save(tmp_path)):
+            with pytest.raises(DataError, match=f"{name}: would be overwritten, but dialeval did not write it"):
+                refused()
+        assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [(name, content)]
+
+
+def test_a_run_does_not_replace_what_it_was_made_of(tmp_path: Path) -> None:
+    run = make_run(np.array([1.0]))
+    run.save(tmp_path)
+    os.link(tmp_path / "items.parquet", tmp_path / "responses.parquet")
+    again = Run({"a": replace(run["a"], source=str(tmp_path / "responses.parquet"))}, "0")
+    with pytest.raises(DataError, match=r"items\.parquet: would be overwritten, but it is an input"):
+        again.save(tmp_path)
+    assert load(tmp_path) == run
+
+
+def test_two_saves_at_a_time_leave_one_whole_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "fsync", lambda _handle: None)  # or it takes long
+    runs = [make_run(np.array([number])) for number in (1.0, 2.0)]
+    for number in range(20):
+        start = Barrier(2)
+
+        def save(run: Run, folder: Path = tmp_path / str(number), start: Barrier = start) -> None:
+            start.wait(60)
+            run.save(folder)
+
+        with ThreadPoolExecutor(2) as pool:
+            list(pool.map(save, runs))
+        assert load(tmp_path / str(number)) in runs

@@ -1,12 +1,15 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from dialeval.core import rowtable
-from dialeval.core.columns import RaggedColumn, TextColumn
-from dialeval.core.rowtable import NO_TURN, RowTable
+from dialeval.core.columns import RaggedColumn, SharedColumn, TextColumn
+from dialeval.core.rowtable import NO_TURN, RowTable, write_places
 
 
 def table(**changes: object) -> RowTable:
@@ -46,6 +49,20 @@ def test_a_system_without_a_column_of_another_does_not_get_it() -> None:
     assert RowTable.from_arrow(both.slice(3)) == table(texts={}, turns=None)
 
 
+def test_shared_texts_come_back_shared() -> None:
+    steps = RaggedColumn.from_lists([["hello"], [], ["yes", "and you ?"]])
+    shared = SharedColumn.from_steps(steps, np.array([False, True, True]))
+    before = table(texts={"context": shared})
+    saved = before.to_arrow("damd")
+    assert saved["context"].to_pylist() == [["hello"], [], ["yes", "and you ?"]]
+    after = RowTable.from_arrow(saved)
+    assert after == before
+    assert list(after.texts["context"]) == [["hello"], ["hello"], ["hello", "yes", "and you ?"]]
+    assert isinstance(after.texts["context"], SharedColumn)
+    both = pa.concat_tables([saved, table().to_arrow("b")], promote_options="default")
+    assert RowTable.from_arrow(both.slice(3)) == table(), "a column of another system"
+
+
 @pytest.mark.parametrize(
     "changes",
     [
@@ -67,3 +84,24 @@ def test_rows_know_their_dialogue() -> None:
 def test_the_texts_of_very_many_rows_are_not_saved(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rowtable, "SAVED_TEXT_ROWS", 2)
     assert RowTable.from_arrow(table().to_arrow("damd")) == table(texts={})
+
+
+def test_parts_below_each_other() -> None:
+    part = table(texts={})
+    bare = RowTable(np.array([0, 3]))
+    both = RowTable.joined([part, bare, part])
+    assert both.offsets.tolist() == [0, 2, 3, 6, 8, 9]
+    assert both.dialogues == ["d1", "d2", "", "d1", "d2"]
+    assert both.turns is not None
+    assert both.turns.tolist() == [1, NO_TURN, 1, NO_TURN, NO_TURN, NO_TURN, 1, NO_TURN, 1]
+    assert RowTable.joined([bare, bare]) == RowTable(np.array([0, 3, 6]))
+    assert RowTable.joined([part]) is part
+
+
+def test_places_are_written_part_by_part(tmp_path: Path) -> None:
+    part, bare = table(texts={}), RowTable(np.array([0, 3]))
+    write_places(tmp_path / "rows.parquet", [("a", part), ("a", bare), ("a", part), ("b", bare), ("b", bare)])
+    saved = pq.read_table(tmp_path / "rows.parquet").to_pylist()
+    for system, parts in {"a": [part, bare, part], "b": [bare, bare]}.items():
+        own = pa.Table.from_pylist([row for row in saved if row["system"] == system])
+        assert RowTable.from_arrow(own) == RowTable.joined(parts)

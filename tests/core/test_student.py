@@ -7,7 +7,7 @@ import math
 import pytest
 import scipy.stats
 
-from dialeval.core.student import two_sided_p, two_sided_t
+from dialeval.core.student import t_factor, two_sided_p, two_sided_t
 
 
 @pytest.mark.parametrize(
@@ -38,6 +38,12 @@ def test_the_density_between_the_bounds_is_the_level(level: float, freedom: int)
     middles = (-t + (step + 0.5) * width for step in range(steps))
     inside = math.fsum(front * (1 + x * x / freedom) ** (-(freedom + 1) / 2) * width for x in middles)
     assert inside == pytest.approx(level, abs=1e-7)
+
+
+@pytest.mark.parametrize("freedom", [1, 1.3, 2, 5.86, 19, 99, 999, 14_695, 10**5])
+@pytest.mark.parametrize("level", [0.5, 0.9, 0.95, 0.999, 0.99999])
+def test_factors_as_scipys(level: float, freedom: float) -> None:
+    assert t_factor(level, freedom) == pytest.approx(float(scipy.stats.t.ppf((1 + level) / 2, freedom)), rel=1e-8)
 
 
 def test_many_rows_are_normal_and_one_row_says_nothing() -> None:

@@ -22,7 +22,7 @@ from dialeval.core.errors import DataError, SettingError
 from dialeval.core.fold import RowMetric
 from dialeval.core.needs import Need
 from dialeval.engine.cluster import Cluster
-from engine.chats import Delicate, bare, estimates, in_chunks, write_shards
+from engine.chats import CHANGES, Delicate, bare, changed_in_between, estimates, in_chunks, write_shards
 
 pytest.importorskip("ray")
 pytestmark = pytest.mark.filterwarnings(
@@ -116,6 +116,11 @@ def test_an_error_in_the_data_comes_through_once(nodes: Any, tmp_path: Path) -> 
     with pytest.raises(DataError, match=r"part-01.jsonl:21: a metric cannot score this row") as caught:
         in_chunks(f"{tmp_path}/shards/*", metrics=[Delicate()], engine=Cluster())
     assert len(caught.value.faults) == 1
+
+
+def test_a_shard_that_changes_in_between_is_refused(nodes: Any, tmp_path: Path) -> None:
+    # Results that are kept come chunk by chunk, so that there is something in between.
+    changed_in_between(tmp_path, Cluster(), CHANGES["rewritten"], resume=tmp_path / "work")
 
 
 def test_metrics_that_want_a_device_get_one(nodes: Any, tmp_path: Path) -> None:

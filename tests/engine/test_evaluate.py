@@ -6,9 +6,12 @@ import gzip
 import json
 import subprocess
 import sys
+import tracemalloc
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -20,7 +23,9 @@ from dialeval.engine import worker
 from dialeval.engine.folding import Done
 from dialeval.engine.processes import Processes
 from dialeval.engine.threads import Threads
+from dialeval.reports.explorer import explorer
 from engine.chats import Delicate, bare, estimates, in_chunks, rows, texts, write_shards
+from metrics.evaluated import VECTORS
 
 
 @pytest.fixture
@@ -81,6 +86,82 @@ def test_shards_of_rows_are_one_system(tmp_path: Path, kind: str) -> None:
     folder = in_chunks(tmp_path / "shards", shards=True, metrics="length")
     assert list(folder) == ["shards"]
     assert folder["shards"]["length"].rows == len(everything)
+
+
+def unequal_dialogues(seed: int) -> list[dict[str, object]]:
+    """Rows of forty dialogues of one to twelve turns, which are alike within a dialogue."""
+    random = np.random.default_rng(seed)
+    return [
+        {"dialog_id": f"d{number}", "turn": turn, "response": "w " * (own + turn % 2)}
+        for number, own in enumerate(random.integers(1, 30, 40).tolist())
+        for turn in range(1 + number * 7 % 12)
+    ]
+
+
+@pytest.mark.parametrize("how", ["threads", "resumed", "processes"])
+def test_a_streamed_run_is_compared_and_resampled_as_a_plain_one(tmp_path: Path, how: str) -> None:
+    """Its rows were taken for independent: pairs without a difference came out significant."""
+    options: dict[str, Any] = {"metrics": "length", "chunk_bytes": 400, "batch_rows": 7}
+    if how == "processes":
+        options["engine"] = Processes(2)
+    plain, streamed = {}, {}
+    for seed, name in enumerate(("one", "other")):
+        path = tmp_path / f"{name}.jsonl"
+        path.write_text("".join(json.dumps(row) + "\n" for row in unequal_dialogues(seed)))
+        plain[name] = dialeval.evaluate({name: path}, metrics="length")
+        for _ in range(2 if how == "resumed" else 1):
+            journal = {"resume": tmp_path / f"work-{name}"} if how == "resumed" else {}
+            in_chunks({name: path}, **options, **journal, output=tmp_path / name)
+        streamed[name] = dialeval.load(tmp_path / name)
+    assert bare(streamed["one"]) == bare(plain["one"])
+    found, expected = (dialeval.compare(runs, resamples=200, trials=200) for runs in (streamed, plain))
+    assert found.to_dict() == expected.to_dict()
+    assert (found.unit, found.clusters) == ("dialogues", 40)
+    one, other = (dialeval.with_intervals(runs["one"], "bca", resamples=200) for runs in (streamed, plain))
+    assert one["one"]["length"].interval == other["one"]["length"].interval
+    assert one["one"]["length"].interval != plain["one"]["one"]["length"].interval
+
+
+def test_a_saved_run_without_dialogues_says_so_and_is_refused(tmp_path: Path) -> None:
+    """As earlier versions saved streamed runs."""
+    path = tmp_path / "rows.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in unequal_dialogues(1)))
+    run = dialeval.evaluate({"a": path, "b": path}, metrics="length")
+    old = replace(run, systems={name: replace(result, rows=None) for name, result in run.items()})
+    old = dialeval.load(old.save(tmp_path / "old"))
+    with pytest.raises(SettingError, match="does not say which rows belong to one dialogue"):
+        dialeval.compare(old)
+    resampled = dialeval.with_intervals(old)
+    assert resampled.warnings == (
+        "length has no resampled interval: the run does not say which rows belong to one dialogue",
+    )
+    assert resampled["a"]["length"].interval == run["a"]["length"].interval
+    page = dialeval.report(old, tmp_path / "report.html").read_text()
+    assert "b cannot be compared with a: the run does not say which rows belong to one dialogue" in page
+    forced = dialeval.compare(old, force=True, resamples=50, trials=50)
+    assert forced.unit == "rows"
+    assert len(forced.forced) == 2
+
+
+def test_dialogues_that_are_torn_in_shards_are_warned_of(tmp_path: Path) -> None:
+    torn = [{"response": "a", "dialog_id": name} for name in "aabba"]
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in torn))
+    run = in_chunks(tmp_path / "rows.jsonl", metrics="length", output=tmp_path / "out", batch_rows=1)
+    (warning,) = run.warnings
+    assert "rows of 1 dialogues of rows do not stand together, such as those of 'a'" in warning
+    assert dialeval.load(tmp_path / "out").warnings == run.warnings
+
+
+def test_names_that_only_say_a_place_are_not_kept(tmp_path: Path) -> None:
+    """In a chunk `line 1` is another line; the turns of a chat stay together all the same."""
+    chat = {"messages": [{"role": role, "content": "a b"} for role in ("user", "assistant") * 2]}
+    (tmp_path / "chats.jsonl").write_text((json.dumps(chat) + "\n") * 5)
+    run = in_chunks(tmp_path / "chats.jsonl", metrics="length", output=tmp_path / "out", batch_rows=2)
+    assert run.warnings == ()
+    table = dialeval.load(tmp_path / "out")["chats"].rows
+    assert table is not None
+    assert table.offsets.tolist() == [0, 2, 4, 6, 8, 10]
+    assert table.dialogues is None
 
 
 def test_rows_of_several_systems(tmp_path: Path) -> None:
@@ -210,6 +291,83 @@ import dialeval
 dialeval.evaluate(sys.argv[1], metrics="length,distinct-2", batch_rows=4096, chunk_bytes=1 << 20, output=sys.argv[2])
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 """
+
+
+def test_memory_of_a_chat_grows_with_its_messages(tmp_path: Path) -> None:
+    def route(turns: int) -> None:
+        file, folder = tmp_path / f"{turns}.jsonl", tmp_path / f"run{turns}"
+        said = [{"role": ("user", "assistant")[turn % 2], "content": f"a said {turn} " * 8} for turn in range(turns)]
+        file.write_text(json.dumps({"messages": said}))
+        run = dialeval.evaluate(file, metrics=["coherence(turns=all)"], train=["a"], embeddings=VECTORS)
+        run.save(folder)
+        back = dialeval.load(folder)
+        assert back[str(turns)].rows == run[str(turns)].rows
+        assert explorer(back) is not None
+
+    def peak(turns: int) -> int:
+        tracemalloc.start()
+        try:
+            route(turns)
+            return tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    route(10)  # what is imported and compiled is no memory of the chat
+    few, many = peak(500), peak(2000)
+    assert many < 5 * few
+    assert many < 20_000_000
+
+
+def packed_rows(file: Path, size: int) -> Path:
+    with gzip.open(file, "wt", compresslevel=1) as stream:
+        stream.write(
+            "".join(f'{{"response": "the {row % 97} cats", "dialog_id": {row // 3}}}\n' for row in range(size))
+        )
+    return file
+
+
+@pytest.mark.parametrize("saved", [False, True])
+def test_memory_does_not_grow_with_the_rows_of_a_packed_file(
+    saved: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker, "HELD_BYTES", 1 << 16)
+
+    def peak(size: int) -> int:
+        with gzip.open(tmp_path / f"{size}.txt.gz", "wt", compresslevel=1) as stream:
+            stream.write("the cats sat\n" * size)
+        output = tmp_path / f"run{size}" if saved else None
+        tracemalloc.start()
+        try:
+            dialeval.evaluate(f"{tmp_path}/{size}*.gz", metrics="length", batch_rows=2048, output=output)
+            return tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    peak(2_000)
+    few, many = peak(100_000), peak(300_000)  # both have more bytes than are read at once
+    assert many - few < 8 * 200_000 / 2, "less than half of the items of the rows that are more"
+
+
+def test_items_of_a_packed_file_come_back_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    packed_rows(tmp_path / "s.jsonl.gz", 5_000)
+    asked: dict[str, Any] = {"metrics": "length,distinct-1", "batch_rows": 100}
+    expected = dialeval.evaluate({"s": tmp_path / "s.jsonl.gz"}, metrics="length,distinct-1")
+    monkeypatch.setattr(worker, "HELD_BYTES", 10_000)
+    dialeval.evaluate(f"{tmp_path}/s*.gz", output=tmp_path / "run", **asked)
+    journal: dict[str, Any] = {**asked, "resume": tmp_path / "journal"}
+    for number in range(2):  # the second time out of the journal
+        dialeval.evaluate(f"{tmp_path}/s*.gz", output=tmp_path / f"resumed{number}", **journal)
+    parts = sorted((tmp_path / "journal").glob("metrics-0.*.chunk"))
+    assert len(parts) > 3
+    parts[1].write_bytes(parts[1].read_bytes()[:-1])
+    dialeval.evaluate(f"{tmp_path}/s*.gz", output=tmp_path / "mended", **journal)
+    parts[2].unlink()
+    dialeval.evaluate(f"{tmp_path}/s*.gz", output=tmp_path / "again", **journal)
+    for folder in ("run", "resumed0", "resumed1", "mended", "again"):
+        run = dialeval.load(tmp_path / folder)
+        assert estimates(run) == estimates(expected), folder
+        for key in ("length", "distinct-1"):
+            np.testing.assert_array_equal(run["s"][key].items, expected["s"][key].items, folder)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="peak memory is counted in other units elsewhere")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
 import random
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
@@ -15,13 +17,15 @@ from hypothesis import strategies as st
 import dialeval
 from dialeval.core.batch import Batch
 from dialeval.core.columns import TextColumn
-from dialeval.core.errors import DataError
+from dialeval.core.errors import DataError, SettingError
 from dialeval.core.fold import Estimate, Level, Metric, Partial, Reduction
 from dialeval.core.needs import Need
 from dialeval.data.rows.system import Rows
 from dialeval.data.shards.sources import memory_sources
 from dialeval.engine.folding import Done, Options, run_sources
 from dialeval.engine.plan import Plan
+from dialeval.engine.threads import Threads
+from engine.chats import CHANGES, changed_in_between, in_chunks
 
 
 def responses(rows: int) -> list[str]:
@@ -113,3 +117,44 @@ def test_an_error_in_a_thread_reaches_the_caller() -> None:
     with pytest.raises(DataError, match=r"responses:1: a metric cannot score this row .*on purpose") as caught:
         dialeval.evaluate(responses(100), metrics=[Broken()], batch_rows=3, threads=3)
     assert isinstance(caught.value.__cause__, ZeroDivisionError)
+
+
+def _packed(path: Path) -> None:
+    path.with_suffix(".jsonl.gz").write_bytes(gzip.compress(path.read_bytes(), mtime=0))
+    path.unlink()
+
+
+def _as_parquet(path: Path) -> None:
+    import pyarrow.json
+    import pyarrow.parquet as pq
+
+    pq.write_table(pyarrow.json.read_json(path), path.with_suffix(".parquet"), row_group_size=8)
+    path.unlink()
+
+
+@pytest.mark.parametrize("form", [None, _packed, _as_parquet], ids=["plain", "packed", "parquet"])
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_a_shard_that_changes_in_between_is_refused(
+    tmp_path: Path, change: Callable[[Path], None], form: Callable[[Path], None] | None
+) -> None:
+    changed_in_between(tmp_path, Threads(2), change, form)
+
+
+def test_so_it_is_where_results_are_kept(tmp_path: Path) -> None:
+    changed_in_between(tmp_path, Threads(), CHANGES["rewritten"], resume=tmp_path / "work")
+    with pytest.raises(SettingError, match=r"part-02.jsonl of sample was"):
+        in_chunks({"s": f"{tmp_path}/shards/*"}, metrics="length,kl-div", resume=tmp_path / "work", chunk_bytes=1_500)
+
+
+def test_references_that_change_in_between_are_refused(tmp_path: Path) -> None:
+    for name in ("responses", "references"):
+        (tmp_path / f"{name}.txt").write_text("".join(f"{text}\n" for text in responses(400)))
+    change = CHANGES["rewritten"]
+    with pytest.raises(DataError, match=r"references.txt: changed while it was read"):
+        in_chunks(
+            {"s": tmp_path / "responses.txt"},
+            tmp_path / "references.txt",
+            metrics="bleu-4",
+            chunk_bytes=1_500,
+            progress=lambda done: change(tmp_path / "references.txt") if done.share < 0.3 else None,
+        )

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
+import io
+import json
 import os
 import random
 import shutil
@@ -9,15 +12,17 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
-from dialeval.core.errors import DataError, SettingError
+from dialeval.core.errors import DataError, DialevalError, SettingError
 from dialeval.core.result import Run
+from dialeval.engine import journal
 from dialeval.engine.job import ChunkResult, Engine, FactValues, Job, Stage
 from dialeval.engine.journal import stamps
 from dialeval.engine.threads import Threads
@@ -98,6 +103,70 @@ def test_a_damaged_chunk_is_folded_again(shards: Path) -> None:
     assert files(shards / "out") == whole
 
 
+COUNT = journal._COUNT_BYTES
+
+
+def forge(chunk: Path, states: Callable[[Any], Any], items: Callable[[Any], Any]) -> None:
+    """Write other contents into a chunk, with a digest that fits."""
+    parts, content = (chunk.read_bytes()[part] for part in (slice(32, 32 + COUNT), slice(32 + COUNT, None)))
+    tree = np.load(io.BytesIO(content))
+    arrays = {name: tree[name] for name in tree.files}
+    ((_, (old_states, old_items)),) = json.loads(arrays.pop("tree").tobytes()).items()
+    document = {"tuple": [states(old_states), items(old_items)]}
+    target = io.BytesIO()
+    np.savez(target, **arrays, tree=np.frombuffer(json.dumps(document).encode(), np.uint8))
+    forged = parts + target.getvalue()
+    chunk.write_bytes(hashlib.sha256(forged).digest() + forged)
+
+
+def replaced(tree: Any, old: str, new: Any) -> Any:
+    """A tree with another value at the first place where a text or class of that name stands."""
+    text = json.dumps(tree)
+    assert old in text
+    return json.loads(text.replace(old, json.dumps(new) if not isinstance(new, str) else new, 1))
+
+
+@pytest.mark.parametrize(
+    ("states", "items"),
+    [
+        (lambda _: {"dict": []}, lambda old: replaced(old, '"turn"', '"row"')),
+        (lambda old: replaced(old, '[{"tuple": [0, "s"]}', '[{"tuple": [7, "s"]}'), lambda old: old),
+        (lambda old: replaced(old, '{"tuple": [0, "s"]}', '"s"'), lambda old: old),
+        (lambda old: replaced(old, '{"array": "a0"}', "3"), lambda old: old),
+        (lambda old: replaced(old, '{"array": "a0"}', {"array": "a1"}), lambda old: old),
+        (lambda _: 7, lambda old: old),
+        (lambda old: old, lambda _: {"list": [1]}),
+        (lambda old: old, lambda old: replaced(old, '{"array": ', '{"bytes": ')),
+    ],
+)
+def test_a_forged_chunk_is_named(shards: Path, states: Callable[[Any], Any], items: Callable[[Any], Any]) -> None:
+    scored(shards)
+    chunk = min((shards / "work").glob("metrics-*.chunk"))
+    forge(chunk, states, items)
+    with pytest.raises(DataError, match=rf"{chunk.name}: is damaged \(.*remove it, and run"):
+        scored(shards)
+
+
+def test_what_is_no_plain_file_in_a_journal_is_never_opened(shards: Path) -> None:
+    scored(shards)
+    whole = files(shards / "out")
+    work = shards / "work"
+    (work / "metrics-0.chunk").unlink()
+    os.mkfifo(work / "metrics-0.chunk")
+    os.mkfifo(work / "metrics-².chunk")
+    (work / "metrics-1.chunk").unlink()
+    (work / "metrics-1.chunk").symlink_to("/dev/zero")
+    scored(shards)
+    assert files(shards / "out") == whole
+    (work / "manifest.json").unlink()
+    os.mkfifo(work / "manifest.json")
+    with pytest.raises(DataError, match="is no plain file"):
+        scored(shards)
+    (shards / "locked" / "lock").mkdir(parents=True)
+    with pytest.raises(SettingError, match="lock cannot be locked"):
+        scored(shards, resume=shards / "locked")
+
+
 def changed_file(folder: Path) -> dict[str, Any]:
     path = folder / "shards" / "part-01.jsonl"
     path.write_text(path.read_text().replace("w1 ", "w2 ", 1))
@@ -154,13 +223,17 @@ def test_what_tells_contents_apart(tmp_path: Path) -> None:
         return stamps([str(path)])[str(path)]
 
     plain = stamp(bytes(3_000_000), 5)
-    assert stamp(bytes(3_000_000), 5) == plain
-    assert stamp(bytes(3_000_000), 6) != plain
-    assert stamp(bytes(3_000_001), 5) != plain
+    assert stamps([str(path)])[str(path)] == plain
+    assert stamp(bytes(3_000_000), 6)["changed"] != plain["changed"]
+    assert stamp(bytes(3_000_001), 5)["bytes"] != plain["bytes"]
     for place in (0, 65_535, 2_999_999):
-        assert stamp(bytes(place) + b"x" + bytes(2_999_999 - place), 5) != plain
-    small = stamp(bytes(1 << 20), 5)
-    assert stamp(bytes(1 << 19) + b"x" + bytes((1 << 19) - 1), 5) != small
+        assert stamp(bytes(place) + b"x" + bytes(2_999_999 - place), 5)["sample"] != plain["sample"]
+    between = stamp(bytes(100_000) + b"x" + bytes(2_899_999), 5)
+    assert between["touched"] != plain["touched"]
+    assert {**between, "touched": ""} == {**plain, "touched": ""}  # nothing else could tell
+    small = stamp(bytes((1 << 20) - 1), 5)
+    assert stamp(bytes((1 << 20) - 1), 5) == small  # all of it is in the sample
+    assert stamp(bytes(1 << 19) + b"x" + bytes((1 << 19) - 2), 5) != small
 
 
 def test_folders_that_will_not_do(shards: Path) -> None:
@@ -171,7 +244,7 @@ def test_folders_that_will_not_do(shards: Path) -> None:
         scored(shards, resume=shards / "shards")
     (shards / "strange").mkdir()
     (shards / "strange" / "manifest.json").write_text("[]")
-    with pytest.raises(SettingError, match="is no manifest"):
+    with pytest.raises(DataError, match=r"manifest\.json: .* got array; remove the folder"):
         scored(shards, resume=shards / "strange")
 
 
@@ -183,16 +256,16 @@ def test_files_of_others_stay_as_they_are(shards: Path) -> None:
     (shards / "project" / "lock").write_text("mine")
     for name in ("home", "project"):
         before = {entry.name: entry.is_file() and entry.read_text() for entry in (shards / name).iterdir()}
-        with pytest.raises(SettingError, match=r"holds other files|is no manifest"):
+        with pytest.raises(DialevalError, match=r"holds other files|got array"):
             scored(shards, resume=shards / name)
         assert {entry.name: entry.is_file() and entry.read_text() for entry in (shards / name).iterdir()} == before
     scored(shards, resume=shards / "work")
     (shards / "work" / ".nfs0001").write_text("of the file system")
-    (shards / "work" / ".metrics-0.chunk.x_1a").write_text("half")
+    (shards / "work" / ".metrics-0.chunk.0123456789ab.unfinished").write_text("half")
     scored(shards, resume=shards / "work")
     assert {entry.name for entry in (shards / "work").glob(".*")} == {".nfs0001"}
     (shards / "early").mkdir()
-    (shards / "early" / ".manifest.json.abc").write_text("{")  # killed before the manifest was whole
+    (shards / "early" / ".manifest.json.0123456789ab.unfinished").write_text("{")  # by a run that was killed
     scored(shards, resume=shards / "early")
 
 

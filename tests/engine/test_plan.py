@@ -29,7 +29,7 @@ class Echo(RowMetric):
     needs = frozenset({Need.RESPONSE, Need.CONTEXT})
 
     def score(self, batch: Batch) -> Floats:
-        pairs = zip(batch.texts(Need.RESPONSE), batch.lists(Need.CONTEXT), strict=True)
+        pairs = zip(batch.texts(Need.RESPONSE), batch.contexts(), strict=True)
         return np.array([float(response in context) if context else np.nan for response, context in pairs])
 
 
@@ -43,12 +43,12 @@ def echo() -> Iterator[None]:
 def test_everything_that_can_run_does_and_the_rest_says_why() -> None:
     plan = make_plan(None, RESPONSES)
     assert "length" in plan.metrics
-    assert plan.skipped["echo-context"] == "needs contexts: pass contexts=... (-c on the command line)"
+    assert plan.skipped["echo-context"] == "needs contexts: -c on the command line, contexts=... in Python"
     assert "echo-context" in make_plan(None, frozenset(Need)).metrics
 
 
 def test_a_metric_asked_for_by_name_is_refused_without_its_needs() -> None:
-    with pytest.raises(NeedError, match="echo-context needs contexts: pass contexts="):
+    with pytest.raises(NeedError, match="echo-context needs contexts: -c on"):
         make_plan(["length", "echo-context"], RESPONSES)
 
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import re
+import signal
 import subprocess
 import sys
 import time
@@ -14,11 +17,15 @@ import pytest
 
 import dialeval
 from dialeval.core.errors import DataError, DialevalError
+from dialeval.engine import processes
 from dialeval.engine.processes import Processes
 from dialeval.metrics.learned.judge import LazyJudge
-from engine.chats import Delicate, bare, estimates, in_chunks, texts, write_shards
+from engine.chats import CHANGES, Delicate, bare, changed_in_between, estimates, figures, in_chunks, texts, write_shards
 from metrics.learned.judges import tiny_weights
 from tiny_encoder import write_encoder
+
+ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[1]), *sys.path])}
+"""For programs that import what tests share."""
 
 
 def test_the_same_to_the_last_digit(tmp_path: Path) -> None:
@@ -79,12 +86,116 @@ def test_a_chunk_that_kills_again_and_again_is_named(deadly: Path) -> None:
     assert len(list((deadly / "marks").iterdir())) <= 4
 
 
+def test_a_worker_that_dies_without_work_is_no_death_of_a_chunk() -> None:
+    job: Any = None
+    with processes._Workers(1, job, {}) as workers:
+        first = workers._free()
+        assert first.lives()
+        workers._idle.append(first)
+        os.kill(first._process.pid, signal.SIGKILL)
+        while first.lives():
+            time.sleep(0.01)
+        second = workers._free()
+        assert second is not first
+        assert second.lives()
+        assert second.end() == -signal.SIGKILL
+        assert second.end() is None
+
+
+def test_the_cause_of_a_death() -> None:
+    assert "memory ran out" in processes._cause(-signal.SIGKILL)
+    assert "memory ran out" in processes._cause(255)  # of a fork server that is dead itself
+    assert "SIGSEGV" in processes._cause(-signal.SIGSEGV)
+
+
 def test_an_error_in_the_data_comes_through(tmp_path: Path) -> None:
     write_shards(tmp_path / "shards", 20, 4)
     with (tmp_path / "shards" / "part-02.jsonl").open("a") as file:
         file.write('{"response": "poison"}\n')
     with pytest.raises(DataError, match=r"part-02.jsonl:21: a metric cannot score this row"):
         in_chunks(f"{tmp_path}/shards/*", metrics=[Delicate()], engine=Processes(2))
+
+
+def test_a_shard_that_changes_in_between_is_refused(tmp_path: Path) -> None:
+    changed_in_between(tmp_path, Processes(2), CHANGES["rewritten"])
+
+
+KILLING = """
+import json, os, random, signal, sys, threading
+from multiprocessing import forkserver, process, resource_tracker
+
+from dialeval.core.errors import DialevalError
+from dialeval.engine.processes import Processes
+from engine.chats import Delicate, figures, in_chunks
+
+def kill(dice, most, killed, over):
+    while len(killed) < most and not over.wait(dice.uniform(0, 0.4)):
+        workers = [worker.pid for worker in list(process._children)]
+        others = [forkserver._forkserver._forkserver_pid, resource_tracker._resource_tracker._pid]
+        victim = dice.choice([*workers, *workers, *others]) if workers else None
+        if victim is not None:
+            os.kill(victim, signal.SIGKILL)
+            killed.append(victim in workers)
+
+if __name__ == "__main__":
+    shards, marks, sending, others, seed = sys.argv[1:]
+    killed, over = [], threading.Event()
+    threading.Thread(target=kill, args=(random.Random(seed), int(others), killed, over), daemon=True).start()
+    try:
+        metric = Delicate(marks, int(sending), sending=True)
+        run = in_chunks({"s": shards}, metrics=[metric, "distinct-2"], engine=Processes(2), chunk_bytes=1_500)
+        said = figures(run)
+    except DialevalError as error:
+        said = str(error)
+    over.set()
+    print(json.dumps({"said": said, "workers": sum(killed), "others": len(killed) - sum(killed)}))
+"""
+
+
+def killed_in_rounds(folder: Path, rounds: int, sending: int, others: int) -> tuple[int, int, int]:
+    """Runs whose workers are killed, some while they send, and their servers too: how many workers died while they
+    sent, how many at random moments, and how many servers. A run ends soon, with the exact result or a clear error.
+    """
+    program = folder / "program.py"
+    program.write_text(KILLING)
+    shards = f"{folder}/shards/*"
+    write_shards(folder / "shards", 120, 3)
+    for shard in (folder / "shards").iterdir():
+        shard.write_text(shard.read_text() + '{"response": "death"}\n')
+    expected = figures(in_chunks({"s": shards}, metrics=[Delicate(), "distinct-2"]))
+    counts, exact = [0, 0, 0], 0
+    for number in range(rounds):
+        marks = folder / f"marks{number}"
+        marks.mkdir()
+        command = [sys.executable, str(program), shards, str(marks), str(sending), str(others), str(number)]
+        done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, timeout=60, check=True)
+        said = json.loads(done.stdout)
+        if isinstance(said["said"], list):
+            exact += 1
+            assert said["said"] == expected
+        else:
+            assert re.search("a worker died 3 times on this chunk|die before they are ready", said["said"])
+        died = len(list(marks.iterdir()))
+        counts = [sum(pair) for pair in zip(counts, [died, said["workers"], said["others"]], strict=True)]
+    assert exact
+    sys.stdout.write(f"killed while sending, at random, servers: {counts}; {exact} of {rounds} runs exact\n")
+    return counts[0], counts[1], counts[2]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
+def test_killed_while_they_send_and_at_random(tmp_path: Path) -> None:
+    while_sending, at_random, servers = killed_in_rounds(tmp_path, rounds=1, sending=2, others=4)
+    assert while_sending
+    assert at_random + servers
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
+def test_three_hundred_killed_workers(tmp_path: Path) -> None:
+    while_sending, at_random, servers = killed_in_rounds(tmp_path, rounds=75, sending=2, others=5)
+    assert while_sending > 100
+    assert while_sending + at_random >= 300
+    assert servers > 50
 
 
 KILLED = """
@@ -112,7 +223,84 @@ def test_workers_leave_with_a_run_that_is_killed(tmp_path: Path) -> None:
         workers = [int(number) for number in run.stdout.readline().split()]
     assert run.returncode == -9
     assert workers
+    assert gone(workers)
+
+
+def gone(workers: list[int]) -> bool:
+    """Whether processes are no more, or will be in a moment."""
     until = time.monotonic() + 20
     while any(Path(f"/proc/{worker}").exists() for worker in workers) and time.monotonic() < until:
         time.sleep(0.1)
-    assert not [worker for worker in workers if Path(f"/proc/{worker}").exists()]
+    return not any(Path(f"/proc/{worker}").exists() for worker in workers)
+
+
+INTERRUPTED = """
+import sys
+from multiprocessing import process
+
+from dialeval.engine.processes import Processes
+from engine.chats import Delicate, in_chunks
+
+def tell(done):
+    print(*[worker.pid for worker in list(process._children)], flush=True)
+
+if __name__ == "__main__":
+    try:
+        in_chunks({"s": sys.argv[1]}, metrics=[Delicate()], engine=Processes(2), progress=tell)
+    except KeyboardInterrupt:
+        print("interrupted")
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks processes up in /proc")
+def test_an_interrupt_does_not_wait_for_workers(tmp_path: Path) -> None:
+    for number, text in enumerate(["hello", "lullaby", "lullaby"]):
+        (tmp_path / f"{number}.txt").write_text(f"{text}\n")
+    program = tmp_path / "program.py"
+    program.write_text(INTERRUPTED)
+    command = [sys.executable, str(program), f"{tmp_path}/*.txt"]
+    with subprocess.Popen(
+        command, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    ) as run:
+        assert run.stdout is not None
+        workers = [int(number) for number in run.stdout.readline().split()]
+        time.sleep(0.5)
+        os.killpg(run.pid, signal.SIGINT)  # as a terminal does
+        said, complained = run.communicate(timeout=30)
+    assert (said, complained, run.returncode) == ("interrupted\n", "", 0)
+    assert len(workers) == 2
+    assert gone(workers)
+
+
+UNGUARDED = """
+import sys
+from dialeval.engine.processes import Processes
+from engine.chats import in_chunks
+
+in_chunks(sys.argv[1], metrics="length", engine=Processes(2))
+"""
+
+
+def test_workers_that_cannot_start(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("hello\n")
+    program = tmp_path / "program.py"
+    program.write_text(UNGUARDED)
+    command = [sys.executable, str(program), str(tmp_path / "a.txt")]
+    done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, timeout=60, check=False)
+    assert "DialevalError: worker processes die before they are ready" in done.stderr
+    assert "if __name__ == '__main__'" in done.stderr
+
+
+def test_an_error_of_any_kind_comes_through() -> None:
+    class UnsendableError(Exception):
+        def __init__(self, one: str, two: str) -> None:
+            super().__init__(one + two)
+
+    for error in (ZeroDivisionError("by zero"), UnsendableError("by", " zero")):
+        try:
+            raise error
+        except Exception as raised:
+            answer = processes._failure(raised)
+        with pytest.raises(Exception, match="by zero") as caught:
+            processes._result_of(answer)
+        assert "test_an_error_of_any_kind" in str(caught.value.__cause__)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import subprocess
 import sys
 import time
@@ -62,3 +63,44 @@ def test_a_line_of_five_megabytes() -> None:
     assert time.process_time() - start < 20
     assert run["length"].mean == 500_000.5
     assert run["bleu-4"].items == pytest.approx([1.0, 0.0])
+
+
+ONE_LINE = """
+import random, resource, sys
+import dialeval
+text = "".join(random.Random(1).choices("etaoinshrdlu", k=int(sys.argv[1])))
+words = " ".join(text[start : start + 5] for start in range(0, len(text), 5))
+dialeval.evaluate([words[:99]], [words[:99]], metrics="chrf")
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+dialeval.evaluate([words], [words[::-1]], metrics="chrf")
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="peak memory is counted in other units elsewhere")
+def test_chrf_of_a_long_line_takes_memory_for_what_is_different_in_it() -> None:
+    size = 3_000_000
+    done = subprocess.run([sys.executable, "-c", ONE_LINE, str(size)], capture_output=True, text=True, check=True)
+    assert 1024 * int(done.stdout) < 60 * size
+
+
+PACKED = """
+import resource, sys
+from dialeval.core.arrays import return_freed_arrays
+return_freed_arrays()
+import dialeval
+dialeval.evaluate(sys.argv[1], metrics="length", output=sys.argv[2])
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="peak memory is counted in other units elsewhere")
+def test_a_packed_file_of_any_length_is_scored_in_bounded_memory(tmp_path: Path) -> None:
+    rows = 6_000_000
+    with gzip.open(tmp_path / "part.txt.gz", "wb", compresslevel=1) as stream:
+        for _ in range(60):
+            stream.write(b"the cats sat\n" * (rows // 60))
+    command = [sys.executable, "-c", PACKED, f"{tmp_path}/part*.gz", str(tmp_path / "run")]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert 1024 * int(done.stdout) < 330_000_000
+    assert dialeval.load(tmp_path / "run")["part"]["length"].rows == rows

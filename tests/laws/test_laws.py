@@ -17,11 +17,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dialeval.core.arrays import Floats, Ints
-from dialeval.core.columns import ObjectColumn, RaggedColumn
+from dialeval.core.columns import ObjectColumn, RaggedColumn, SharedColumn
 from dialeval.core.contributions import ClusteredRows, Resamples, gathered
 from dialeval.core.errors import NeedError, SettingError
 from dialeval.core.fold import Estimate, Level, Metric
 from dialeval.core.needs import Need
+from dialeval.core.ragged import offsets_of
 from dialeval.core.signature import Signature
 from dialeval.metrics.registry import registry
 from laws import breakdown, coverage, responses, task
@@ -80,6 +81,40 @@ def test_cutting_rows_into_batches_changes_nothing(metric: AnyMetric, data: st.D
     assert finished(metric, state) == finished(metric, whole.state)
     for key, column in whole.items.items():
         np.testing.assert_array_equal(np.concatenate([part[key] for part in parts]), column)
+
+
+@every_metric
+@given(data=st.data())
+@few
+def test_cutting_between_dialogues_changes_no_error(metric: AnyMetric, data: st.DataObject) -> None:
+    """Dialogues of any length, cut into batches of whole ones: the estimates are equal, and so are their errors."""
+    if metric.level is Level.DIALOGUE or Need.GOALS in metric.needs:
+        return  # their rows say themselves which dialogue they are of
+    dialogues = [one for one in data.draw(st.lists(world_of(metric).worlds, max_size=4)) if one]
+    cut = data.draw(st.integers(0, len(dialogues)))
+    place = Place(world_of(metric), [row for one in dialogues for row in one])
+
+    def state(some: Sequence[Sequence[Any]]) -> Any:
+        ready = place.ready(metric, [row for one in some for row in one])
+        return metric.partial(replace(ready, dialogues=offsets_of(map(len, some)))).state
+
+    parts = metric.merge(state(dialogues[cut:]), state(dialogues[:cut]))
+    assert finished(metric, parts) == finished(metric, state(dialogues))
+
+
+@every_metric
+@given(data=st.data())
+@few
+def test_values_lie_within_the_bounds(metric: AnyMetric, data: st.DataObject) -> None:
+    rows = drawn(data, metric)
+    scored = Place(world_of(metric), rows).scored(metric, rows)
+    least, largest = metric.bounds
+    assert least < largest
+    values = [np.array([estimate.mean for estimate in metric.finish(scored.state).values()])]
+    for column in (*scored.items.values(), *values):
+        known = column[~np.isnan(column)]
+        assert (known >= least - 1e-9).all()
+        assert (known <= largest + 1e-9).all()
 
 
 @every_metric
@@ -155,7 +190,7 @@ def test_inputs_and_states_are_left_as_they_were(metric: AnyMetric, data: st.Dat
     ready = place.ready(metric, a)
     digests = {need: column.digest for need, column in ready.columns.items()}
     for column in ready.columns.values():
-        text = column.values if isinstance(column, RaggedColumn) else column
+        text = column.values if isinstance(column, RaggedColumn | SharedColumn) else column
         if not isinstance(text, ObjectColumn):
             for array in (text.data, text.starts, text.ends):
                 array.flags.writeable = False

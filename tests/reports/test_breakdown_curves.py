@@ -84,7 +84,7 @@ def test_texts_from_outside_stay_texts() -> None:
     name = HOSTILE.replace("\udc80", "")
     page = section_of(name, curve(dialogue=name, turns=[name, name], label=[name, name], reference=[name, name]))
     assert {tag for tag, _ in page.tags} & {"script", "img"} == set()
-    render(Run({}, "0", details={"curves": {name: [curve(dialogue=name)]}}), interactive=False)
+    render(Run({}, "0", details={"curves": {name: [curve(dialogue=name)]}}))
 
 
 def test_runs_without_curves_have_no_such_section() -> None:

@@ -46,7 +46,7 @@ def test_latex_has_the_best_in_bold_and_marks() -> None:
 def test_names_stay_text(name: str) -> None:
     comparison = made(name)
     markdown = comparisons.to_markdown(comparison)
-    assert all(line.replace(r"\|", "").count("|") == 10 for line in markdown.splitlines() if line.startswith("|"))
+    assert all(line.replace(r"\|", "").count("|") == 9 for line in markdown.splitlines() if line.startswith("|"))
     assert "\x1b" not in markdown + comparisons.to_latex(comparison) + printed(comparison, 120)
     if name == "[bold]x":
         assert name in printed(comparison, 160)

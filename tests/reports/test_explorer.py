@@ -69,7 +69,7 @@ def test_values_of_a_dialogue_belong_to_all_its_turns() -> None:
     rows = RowTable(np.array([0, 2, 3]), ["d1", "d2"], np.array([0, 1, NO_TURN]))
     (group,) = data_of(Run({"a": result({"inform": [1.0, 0.0]}, rows, Level.DIALOGUE)}, "0"))["groups"]
     assert group["scores"] == [[[1, 0]]]
-    assert group["keys"] == [{"name": "inform", "level": "dialogue"}]
+    assert group["keys"] == [{"name": "inform", "level": "dialogue", "better": None}]
     assert (group["dialogues"], group["dialogue"], group["turns"]) == (["d1", "d2"], [0, 0, 1], [0, 1, None])
     assert group["responses"] == [None]
 
@@ -87,7 +87,7 @@ def test_of_many_rows_the_most_different_and_a_sample_are_shown(monkeypatch: pyt
     assert shown == sorted(set(shown))
     assert {row + 1 for row in far} <= set(shown)
     assert data_of(run)["groups"][0]["rows"] == shown
-    assert "Of the 100 rows of" in Page(render(run, interactive=False)).text
+    assert "Of the 100 rows of" in Page(render(run)).text
 
 
 def test_long_texts_make_fewer_rows_and_very_long_ones_are_cut(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -101,7 +101,7 @@ def test_long_texts_make_fewer_rows_and_very_long_ones_are_cut(monkeypatch: pyte
 def test_the_data_in_the_page_cannot_end_its_element() -> None:
     hostile = "</script><script>alert(1)</script><!-- & \u2028\u2029"
     run = dialeval.evaluate({hostile: [hostile]}, contexts=[hostile], references=[hostile], metrics="length")
-    page = Page(render(run, interactive=False))
+    page = Page(render(run))
     types = [attrs.get("type") for attrs in page.of("script")]
     data = page.scripts[types.index("application/json")]
     assert not set("<>&\u2028\u2029") & set(data)
@@ -115,3 +115,16 @@ def test_saved_runs_have_their_rows(tmp_path: Any) -> None:
 
 def test_a_run_without_rows_has_no_such_section() -> None:
     assert explorer(Run({"a": result({"k": [1.0]}, None)}, "0")) is None
+
+
+def test_of_a_long_context_the_last_turns_are_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MOST_TURNS", 2)
+    messages = [{"role": ("user", "assistant")[turn % 2], "content": str(turn)} for turn in range(6)]
+    data = data_of(dialeval.evaluate([{"messages": messages}], metrics="length"))
+    (group,) = data["groups"]
+    shown = [[data["texts"][at] for at in row] for row in group["context"]]
+    assert shown == [
+        ["0"],
+        ["… (1 before these are left out)", "1", "2"],
+        ["… (3 before these are left out)", "3", "4"],
+    ]

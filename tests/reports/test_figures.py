@@ -7,15 +7,19 @@ from dataclasses import replace
 
 import pytest
 
+from dialeval.core.fold import Analytic, Estimate, Resampling
 from dialeval.reports.figures import (
+    interval_words,
     plain,
     shorten,
     show,
     show_fixed,
     show_interval,
+    show_rounded,
     show_scored,
     show_signed,
     show_spread,
+    supported_decimals,
 )
 from reports.test_tables import NOTHING, corpus_estimate, rows_estimate
 
@@ -38,10 +42,25 @@ def test_show(number: float, shown: str) -> None:
 
 
 def test_spread_follows_the_interval_and_not_the_confidence() -> None:
-    assert show_spread(rows_estimate(0.0, 1.0)) == "±0.6965"
+    assert show_spread(rows_estimate(0.0, 1.0)) == "[-0.1965, 1.1965]"
     assert show_spread(replace(corpus_estimate(0.5), interval=(0.4, 0.7))) == "[0.4000, 0.7000]"
-    assert show_spread(replace(corpus_estimate(0.5), interval=(0.5, 0.5))) == "±0.0000"
+    assert show_spread(replace(corpus_estimate(0.5), interval=(0.5, 0.5))) == "[0.5000, 0.5000]"
     assert show_spread(corpus_estimate(0.5)) == show_spread(NOTHING) == ""
+
+
+def test_intervals_in_words() -> None:
+    made = Estimate(0.5, 0.1, 9, 9, interval=(0.4, 0.6))
+    student = replace(made, analytic=Analytic("student", 0.95, "dialogues", 4, 3.18, 3.0, 0.03))
+    shares = replace(made, analytic=Analytic("wilson", 0.95, "dialogues", 4, 3.18, 3.0, 0.03))
+    alone = replace(made, analytic=Analytic("student", 0.9, "rows", 9, 1.86, 8.0, 0.03))
+    original = replace(made, analytic=Analytic("rows", None, "rows", 9, 1.97))
+    before = replace(made, analytic=Analytic("rows", None, "rows", 9, None))
+    drawn = replace(made, resampling=Resampling("bca", 0.95, 1000, 1, 4))
+    assert interval_words([student, shares, alone]) == "95% over dialogues (Student, Wilson); 90% over rows (Student)"
+    assert interval_words([original]) == "over rows (mean ± 1.97 · std / √n)"
+    assert interval_words([before]) == "over rows (mean ± t · std / √n)"
+    assert interval_words([drawn]) == "95% by 1,000 resamples of dialogues, or of rows that stand alone (BCa)"
+    assert interval_words([replace(student, interval=None), made]) == ""
 
 
 def test_names_stay_inside_their_place() -> None:
@@ -50,9 +69,20 @@ def test_names_stay_inside_their_place() -> None:
     assert shorten("x" * 17 + "middle" + "y" * 18) == "x" * 17 + "…" + "y" * 18
 
 
-def test_a_tiny_half_width_beside_an_ordinary_mean_is_no_exponent() -> None:
-    assert show_spread(replace(corpus_estimate(0.5), interval=(0.49999, 0.50001))) == "±0.0000"
-    assert show_spread(replace(corpus_estimate(1e-5), interval=(0.9e-5, 1.1e-5))) == "±1.00e-06"
+@pytest.mark.parametrize(
+    ("interval", "decimals"),
+    [((0.205, 0.283), 3), ((0.0045, 0.0055), 4), ((8.5, 10.8), 1), ((12.0, 63.0), 0), ((0.5, 0.5), None), (None, None)],
+)
+def test_an_interval_supports_two_digits_of_its_half_width(
+    interval: tuple[float, float] | None, decimals: int | None
+) -> None:
+    assert supported_decimals(interval) == decimals
+
+
+def test_figures_are_rounded_to_what_their_interval_supports() -> None:
+    assert show_rounded(0.24213, (0.205, 0.2834)) == "0.242 [0.205, 0.283]"
+    assert show_rounded(9.6167, (8.55, 10.767), signed=True) == "+9.6 [8.6, 10.8]"
+    assert show_rounded(-9.6167, None, signed=True) == "-9.6167"
 
 
 def test_intervals_signs_and_fixed_decimals() -> None:

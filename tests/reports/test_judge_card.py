@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dialeval.analysis.judge_validation import Agreed, Validation
 from dialeval.metrics.learned.attack import ATTACKS, Attack
+from dialeval.reports import judge_card
 from dialeval.reports.judge_card import attack_rows, pearson_rows, validation_rows, weaknesses
 
 NAN = float("nan")
@@ -26,6 +27,15 @@ def test_tables() -> None:
         ["mean of sets with references", ".50", ""],
     ]
     assert attack_rows([Attack("dull", 7, 3.0, 2.5, 0.254, NAN)])[1:] == [["dull", "7", "3.00", "2.50", "25%", "-"]]
+
+
+def test_no_name_in_a_card_is_markup() -> None:
+    hostile = "a|b <img src=x>\n# c"
+    table = judge_card._markdown([["data set", hostile], [hostile, ".46 [-.05, .96]"]])
+    escaped = r"a\|b &lt;img src=x&gt;\\n# c"
+    assert table == f"| data set | {escaped} |\n| --- | --- |\n| {escaped} | .46 [-.05, .96] |"
+    assert judge_card._code("train x") == "`train x`"
+    assert judge_card._code("train `` <b>\n") == "``` train `` <b>\\n ```"
 
 
 def test_weaknesses_in_plain_words() -> None:

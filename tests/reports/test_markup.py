@@ -51,10 +51,9 @@ def test_details_open_only_if_asked() -> None:
     assert Page(markup.details("s", "c")).of("details") == [{}]
 
 
-def test_a_figure_says_how_many_rows_were_scored() -> None:
-    assert Page(markup.figure(None)).text == "–"
-    assert "scored 1 of 2" in Page(markup.figure(estimate("k", 1.0, float("nan")))).text
-    assert "scored" not in markup.figure(estimate("k", 1.0, 2.0))
+def test_a_figure_has_the_decimals_of_its_row() -> None:
+    assert Page(markup.figure(None, 2)).text == "–"
+    assert Page(markup.figure(estimate("k", 1.0, 3.0), 1)).text == "2.0[0.6, 3.4]"
 
 
 def test_entries_of_systems_are_put_together_by_dialogue() -> None:

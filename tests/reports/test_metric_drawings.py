@@ -17,8 +17,8 @@ from reports.test_html import Page, estimate
 CORPUS = Estimate(0.25, 0.0, 3, 3, corpus=True)
 
 
-def page_of(run: Run, interactive: bool = False) -> Page:
-    section = drawings(run, interactive)
+def page_of(run: Run) -> Page:
+    section = drawings(run)
     assert section is not None
     return Page(section.content)
 
@@ -26,29 +26,33 @@ def page_of(run: Run, interactive: bool = False) -> Page:
 def test_means_and_items_are_drawn_beside_each_other() -> None:
     page = page_of(Run({"a": Result({"k": estimate("k", 1.0, 3.0)}), "b": Result({"k": CORPUS})}, "0"))
     assert [attrs["aria-label"] for attrs in page.of("svg") if "aria-label" in attrs] == [
-        "a: 2.0000 ±1.3930",
+        "a: 2.0 [0.6, 3.4]",
         "a: spread over 2 turns",
         "b: 0.2500",
     ]
     assert "Mean and interval" in page.text
     assert "Spread over turns" in page.text
-    assert len(page.of("td")) == 2 * 3 + 4
+    assert len(page.of("td")) == 2 * 2 + 3
 
 
 def test_a_value_of_the_corpus_has_no_spread() -> None:
-    page = page_of(Run({"a": Result({"k": CORPUS})}, "0"), interactive=True)
+    page = page_of(Run({"a": Result({"k": CORPUS})}, "0"))
     assert "Value of the corpus" in page.text
     assert "Spread" not in page.text
-    assert [attrs["data-plot"] for attrs in page.of("div") if "data-plot" in attrs] == ["interval-0"]
 
 
-def test_each_plot_has_a_place() -> None:
+def test_each_metric_has_a_place_that_links_lead_to() -> None:
     items = estimate("k", 1.0, 0.0, level=Level.DIALOGUE)
-    page = page_of(Run({"a": Result({"k": items, "m": items})}, "0"), interactive=True)
-    places = [attrs["data-plot"] for attrs in page.of("div") if "data-plot" in attrs]
-    assert places == ["interval-0", "spread-0", "interval-1", "spread-1"]
+    page = page_of(Run({"a": Result({"k": items, "m": items})}, "0"))
     assert [attrs["id"] for attrs in page.of("section")] == ["metric-0", "metric-1"]
     assert "Spread over dialogues" in page.text
+
+
+def test_systems_have_colours_of_their_own_and_anchors_one() -> None:
+    results = {name: Result({"k": CORPUS}) for name in ("a", "b")}
+    floors = {f"floor/{n}": Result({"k": CORPUS}, role="floor") for n in range(2)}
+    classes = [attrs["class"] for attrs in page_of(Run({**results, **floors}, "0")).of("tr") if "class" in attrs]
+    assert classes == ["own-0", "own-1", "anchor", "anchor"]
 
 
 def test_no_metrics_have_no_section() -> None:
@@ -103,7 +107,7 @@ def test_the_tallest_bar_has_the_full_height_and_a_rare_value_is_seen() -> None:
     heights = [float(attrs["height"] or 0) for attrs in Page(module._histogram(spread, "a", "<a>")).of("rect")]
     assert heights == [module.HEIGHT - 2, module.MIN_BAR]
     heights = [float(attrs["height"] or 0) for attrs in Page(module._histogram(spread, "b", "b")).of("rect")]
-    assert np.allclose(heights, 24 * 0.5 / 0.999, atol=0.05)
+    assert np.allclose(heights, (module.HEIGHT - 2) * 0.5 / 0.999, atol=0.05)
 
 
 def test_an_interval_is_drawn_where_there_is_one() -> None:

@@ -1,4 +1,4 @@
-"""Plots by Altair: one file per metric, in the page without an expression that holds a name."""
+"""Plots by Altair: one file per metric, without an expression that holds a name."""
 
 from __future__ import annotations
 
@@ -13,9 +13,8 @@ from dialeval.core.errors import NeedError, SettingError
 from dialeval.core.fold import Estimate
 from dialeval.core.result import Result, Run
 from dialeval.reports import plots
-from dialeval.reports.html import render
-from dialeval.reports.plots import PlotFormat, page_plots, write_plots
-from reports.test_html import HOSTILE, Page, estimate, result
+from dialeval.reports.plots import PlotFormat, write_plots
+from reports.test_html import HOSTILE, estimate, result
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -52,14 +51,14 @@ def test_names_of_metrics_become_names_of_files(tmp_path: Path) -> None:
 def test_metrics_without_a_figure_have_no_plot(tmp_path: Path) -> None:
     nothing = Estimate(math.nan, math.nan, 3, 0)
     assert write_plots(Run({"a": Result({"k": nothing})}, "0"), tmp_path) == []
-    assert page_plots(Run({"a": Result({"k": nothing})}, "0"))["filled"] == {}
 
 
 def test_names_are_values_and_never_part_of_an_expression() -> None:
-    drawn = page_plots(Run({"', alert(1), '": result("datum.x")}, "0"))
-    assert "alert" not in json.dumps(drawn["charts"])
-    for filling in drawn["filled"].values():
-        assert filling["params"][0] == {"name": "names", "value": ["', alert(1), '"]}
+    name = "', alert(1), '"
+    spec = plots._paper_spec("datum.x", {name: estimate("k", 0.1, 0.2)})
+    assert spec is not None
+    assert "alert" not in json.dumps(spec["hconcat"])
+    assert {"name": "names", "value": [name]} in spec["params"]
 
 
 def test_other_forms_are_refused(tmp_path: Path) -> None:
@@ -68,17 +67,7 @@ def test_other_forms_are_refused(tmp_path: Path) -> None:
     assert get_args(PlotFormat) == PLOT_FORMATS
 
 
-def test_without_the_extra_there_are_drawings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_without_the_extra_there_is_a_remedy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(plots, "can_plot", lambda: False)
-    run = Run({"a": result()}, "0")
-    assert render(run) == render(run, interactive=False)
     with pytest.raises(NeedError, match=r"dialeval\[report\]"):
-        render(run, interactive=True)
-    with pytest.raises(NeedError, match=r"dialeval\[report\]"):
-        write_plots(run, tmp_path)
-
-
-def test_the_page_has_a_place_for_each_plot() -> None:
-    page = Page(render(Run({"a": result()}, "0"), interactive=True))
-    places = {attrs["data-plot"] for attrs in page.of("div") if "data-plot" in attrs}
-    assert places == set(page_plots(Run({"a": result()}, "0"))["filled"])
+        write_plots(Run({"a": result()}, "0"), tmp_path)

@@ -30,8 +30,8 @@ def result(items: Floats, key: str = "bleu-4", signature: str | None = None) -> 
 
 
 def cells(run: Run, **options: Any) -> list[tuple[str, str]]:
-    """Class and text of the figures of the first table."""
-    table = summary(run, **options).content.partition("</table>")[0]
+    """Class and text of the figures of the first table of values."""
+    table = summary(run, **options).content.partition('<table class="summary">')[2].partition("</table>")[0]
     found = re.findall(r'<td class="(figure[^"]*)">(.*?)</td>', table)
     return [(kind, re.sub("<[^>]*>", "", text)) for kind, text in found]
 
@@ -45,6 +45,11 @@ def test_the_best_is_bold_and_a_difference_has_a_mark() -> None:
     assert "differs, p = 0.0" in more[1]
 
 
+def test_the_caption_says_which_intervals_there_are() -> None:
+    run = Run({"base": result(LOW), "more": result(LOW + 0.4)}, "0")
+    assert "Intervals: over rows (mean ± 1.97 · std / √n)." in Page(summary(run).content).text
+
+
 def test_where_lower_is_better_the_lowest_is_bold() -> None:
     run = Run({"base": result(LOW, "jsd-o-t-x"), "more": result(LOW + 0.4, "jsd-o-t-x")}, "0")
     assert [kind for kind, _ in cells(run)] == ["figure best", "figure"]
@@ -55,7 +60,9 @@ def test_where_no_direction_is_known_nothing_is_best() -> None:
     for key in ("length", "unheard-of"):
         run = Run({"base": result(LOW, key), "more": result(LOW + 0.4, key)}, "0")
         assert [kind for kind, _ in cells(run)] == ["figure", "figure"]
-        assert "is better" not in Page(summary(run).content).text
+        text = Page(summary(run).content).text
+        assert "higher is better" not in text
+        assert "lower is better" not in text
 
 
 def test_floors_and_ceilings_are_marked_and_take_no_part() -> None:
@@ -88,4 +95,4 @@ def test_what_was_scored_otherwise_is_not_compared_and_the_page_says_why() -> No
 def test_without_comparison_there_are_no_marks() -> None:
     run = Run({"base": result(LOW), "more": result(LOW + 0.4)}, "0")
     assert not [text for _, text in cells(run, compared=False) if "*" in text]
-    assert "Differences" not in Page(render(run, interactive=False, compared=False)).text
+    assert "Differences" not in Page(render(run, compared=False)).text

@@ -50,16 +50,17 @@ def printed(run: Run, width: int = 100) -> str:
 def test_terminal_table_shows_means_intervals_scored_and_gaps(run: Run) -> None:
     lines = {line.split()[0]: line for line in printed(run).splitlines()}
     assert lines["metric"].split() == ["metric", "a", "b"]
-    assert lines["bleu-4"].split() == ["bleu-4", "0.2333", "±0.1419", "3/4", "0.3500", "±0.2257"]
-    assert lines["distinct-2"].split() == ["distinct-2", "0.3333", "–"]
-    assert lines["adem"].split() == ["adem", "–", "0/4", "–"]
-    assert lines["length"].split() == ["length", "–", "100.0000", "±13.9474"]
+    assert lines["bleu-4"].split() == ["bleu-4", "↑", "0.23", "[0.09,", "0.38]", "0.35", "[0.12,", "0.58]"]
+    assert lines["distinct-2"].split() == ["distinct-2", "↑", "0.3333", "–"]
+    assert lines["adem"].split() == ["adem", "–", "–"]
+    assert lines["length"].split() == ["length", "↑", "–", "100", "[86,", "114]"], "by its signature"
+    assert lines["Scored"] == "Scored in part: bleu-4 3 to 4 of 4, adem 0 of 4."
 
 
 def test_terminal_table_lines_points_up(run: Run) -> None:
     lines = printed(run).splitlines()
     bleu, length = (next(line for line in lines if line.startswith(key)) for key in ("bleu-4", "length"))
-    assert bleu.index("0.3500") + 1 == length.index("100.0000") + 3
+    assert bleu.index("0.35") + 1 == length.index("100") + 3
 
 
 def test_the_longer_side_runs_downwards() -> None:
@@ -69,11 +70,12 @@ def test_the_longer_side_runs_downwards() -> None:
 
 def test_a_narrow_terminal_gets_more_tables_and_loses_no_figure(run: Run) -> None:
     many = Run({f"{name}{n}": run[name] for n in range(4) for name in run}, "0")
-    narrow = printed(many, 50)
+    narrow = printed(many, 40)
     assert narrow.count("system") > 1
     assert "…" not in narrow
-    assert max(map(len, narrow.splitlines())) <= 50
-    assert narrow.count("0.3500") == 4
+    assert max(map(len, narrow.splitlines())) <= 40
+    assert narrow.count("0.35") == 4
+    assert "[" not in narrow, "intervals only where one table holds them"
 
 
 def test_names_are_not_markup(run: Run) -> None:
@@ -115,7 +117,7 @@ def test_markdown_escapes_what_would_break_the_table(run: Run) -> None:
     head, rule, bleu, *_ = to_markdown(Run({"a|b": run["a"], "<i>\n": run["b"]}, "0")).splitlines()
     assert head == r"| metric | a\|b | &lt;i&gt;\\n |"
     assert rule == "| --- | ---: | ---: |"
-    assert bleu == "| bleu-4 | 0.2333 ±0.1419 (3/4) | 0.3500 ±0.2257 |"
+    assert bleu == "| bleu-4 | 0.2333 [0.0915, 0.3752] (3/4) | 0.3500 [0.1243, 0.5757] |"
 
 
 def test_latex_is_a_booktabs_tabular(run: Run) -> None:
@@ -123,10 +125,24 @@ def test_latex_is_a_booktabs_tabular(run: Run) -> None:
     lines = text.splitlines()
     assert lines[:2] == [r"\begin{tabular}{lrr}", r"\toprule"]
     assert lines[2] == r"metric & 50\%\_\textbackslash{}\& & b \\"
-    assert r"bleu-4 & $0.2333 \pm 0.1419$ (3/4) & $0.3500 \pm 0.2257$ \\" in lines
-    assert r"length & -- & $100.0 \pm 13.9$ \\" in lines
+    assert r"bleu-4 & $0.2333\ [0.0915, 0.3752]$ (3/4) & $0.3500\ [0.1243, 0.5757]$ \\" in lines
+    assert r"length & -- & $100.0\ [86.1, 113.9]$ \\" in lines
     assert lines[-3:-1] == [r"\bottomrule", r"\end{tabular}"]
     assert lines[-1] == "% Intervals: over rows (mean +- 1.97 * std / sqrt n)."
+
+
+def test_tables_say_which_intervals_they_have(run: Run) -> None:
+    words = "Intervals: over rows (mean ± 1.97 · std / √n)."
+    assert to_markdown(run).splitlines()[-1] == words
+    assert words in printed(run)
+    assert "Intervals" not in to_markdown(Run({"a": Result({"distinct-2": corpus_estimate(0.5)})}, "0"))
+    rows = list(csv.DictReader(io.StringIO(to_csv(run))))
+    assert {(row["metric"], row["interval_by"]) for row in rows} == {
+        ("bleu-4", "over rows (mean ± 1.97 · std / √n)"),
+        ("length", "over rows (mean ± 1.97 · std / √n)"),
+        ("distinct-2", ""),
+        ("adem", ""),
+    }
 
 
 def test_latex_writes_exponents_as_powers() -> None:

@@ -56,7 +56,7 @@ def test_lost_dialogues_come_first_where_there_is_no_room_for_all() -> None:
 
 
 def test_the_page_shows_goal_turns_offers_and_causes(run: Run, tmp_path: Path) -> None:
-    page = Page(render(together([dialeval.load(run.save(tmp_path))]), interactive=False))
+    page = Page(render(together([dialeval.load(run.save(tmp_path))])))
     for part in (
         "Task dialogues",
         "dish = fish",

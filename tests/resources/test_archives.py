@@ -151,3 +151,17 @@ def test_encrypted_zip(tmp_path: Path, out: Path) -> None:
     path.write_bytes(content)
     with pytest.raises(DataError, match="cannot be unpacked"):
         unpack(path, ["a.txt"], out, GIB, "x")
+
+
+@pytest.mark.parametrize(("before", "after"), [(-30, -26), (-22, -18), (-10, -6)])
+def test_places_that_cannot_be_are_damage(tmp_path: Path, before: int, after: int) -> None:
+    """A directory of a zip whose numbers lead before its start, or nowhere."""
+    archive = tmp_path / "a.zip"
+    with zipfile.ZipFile(archive, "w") as packed:
+        packed.writestr("x.txt", b"text")
+    content = bytearray(archive.read_bytes())
+    content[before:after] = b"\xff\xff\xff\x7f"
+    archive.write_bytes(content)
+    (tmp_path / "out").mkdir()
+    with pytest.raises(DataError, match="the archive"):
+        unpack(archive, {"x.txt"}, tmp_path / "out", 1 << 20, "a.zip")

@@ -2,8 +2,6 @@ from __future__ import annotations
 
 import errno
 import hashlib
-import os
-import time
 from pathlib import Path
 
 import pytest
@@ -65,17 +63,6 @@ def test_full_disk_says_what_to_do(cache: Path) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
     with pytest.raises(PermissionError), building(cache / "y"):  # of some other file: not explained away
         raise PermissionError(errno.EACCES, "Permission denied")
-
-
-def test_leftovers_are_swept_after_a_day(cache: Path) -> None:
-    old, new = cache / ".unfinished-old", cache / ".unfinished-new"
-    old.mkdir()
-    new.mkdir()
-    os.utime(old, (time.time() - 90_000,) * 2)
-    with building(cache / "y"):
-        pass
-    assert not old.exists()
-    assert new.exists()
 
 
 def test_discard(cache: Path) -> None:

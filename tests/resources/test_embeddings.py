@@ -5,8 +5,9 @@ import multiprocessing
 import os
 import pickle
 import sys
+import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -30,11 +31,23 @@ def load(path: Path) -> Embeddings:
     return loaded
 
 
+@pytest.fixture
+def long_ago(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All files were last changed so long ago that their times can be trusted."""
+    monkeypatch.setattr(vectorstore, "_FRESH_SECONDS", -100.0)
+
+
 def settled(path: Path, content: str, age: float = 100.0) -> Path:
-    """Write a file that was last changed some time ago, so that its time can be trusted."""
+    """Write a file that was last modified some time ago."""
     path.write_text(content, "utf-8")
     os.utime(path, (time.time() - age,) * 2)
     return path
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is forced to the disk: there are many small entries here."""
+    monkeypatch.setattr(os, "fsync", lambda _handle: None)
 
 
 @pytest.fixture
@@ -110,19 +123,31 @@ def test_equals_a_dictionary(tmp_path: Path, rows: list[tuple[str, float, float]
     assert found.tolist() == [twin.get(word, [0, 0]) for word in asked]
 
 
-def test_second_load_reads_nothing(tmp_path: Path, parses: list[Path], hashed: list[Path]) -> None:
+def test_second_load_reads_nothing(tmp_path: Path, parses: list[Path], hashed: list[Path], long_ago: None) -> None:
     path = settled(tmp_path / "v.txt", TEXT)
     first = load(path)
-    path.write_bytes(b"x" * path.stat().st_size)  # whoever read it now would notice
-    os.utime(path, ns=(0, vectorstore._read_note(vectorstore._note_of(path))["stamp"][0][1]))  # type: ignore[index]
     second = load(path)
     assert len(parses) == len(hashed) == 1
     assert second.digest == first.digest
     assert second.matrix.tolist() == first.matrix.tolist()
 
 
+@pytest.mark.parametrize("moved", [False, True])
+def test_a_source_that_changed_is_noticed_whatever_its_size_and_time(
+    tmp_path: Path, long_ago: None, moved: bool
+) -> None:
+    path = settled(tmp_path / "v.txt", TEXT)
+    load(path)
+    times, other = path.stat(), path.with_name("other") if moved else path
+    other.write_text(TEXT.replace("0.6", "0.7"))
+    os.utime(other, ns=(times.st_atime_ns, times.st_mtime_ns))
+    other.replace(path)
+    assert (path.stat().st_size, path.stat().st_mtime_ns) == (times.st_size, times.st_mtime_ns)
+    assert load(path).vectors_for(["the"])[0].tolist() == [[0.5, 0.7]]
+
+
 def test_touched_file_is_hashed_and_changed_file_is_parsed(
-    tmp_path: Path, parses: list[Path], hashed: list[Path]
+    tmp_path: Path, parses: list[Path], hashed: list[Path], long_ago: None
 ) -> None:
     path = settled(tmp_path / "v.txt", TEXT)
     load(path)
@@ -165,14 +190,80 @@ def test_old_entries_go_and_shared_ones_stay(tmp_path: Path, cache: Path) -> Non
     assert len(load(second)) == 3
 
 
-@pytest.mark.parametrize("name", ["entry.json", "matrix.bin", "hashes.npy", "words.bin"])
-def test_damaged_entry_is_built_anew(tmp_path: Path, cache: Path, parses: list[Path], name: str) -> None:
+PARTS = ("entry.json", "matrix.bin", "words.bin", "offsets.npy", "hashes.npy", "rows.npy", "checks.npy")
+DAMAGES: dict[str, Callable[[Path], object]] = {
+    "gone": lambda part: part.unlink(),
+    "a folder": lambda part: [part.unlink(), part.mkdir()],  # type: ignore[func-returns-value]
+    "emptied": lambda part: part.write_bytes(b""),
+    "cut": lambda part: part.write_bytes(part.read_bytes()[:-5]),
+    "zeroed": lambda part: part.write_bytes(bytes(part.stat().st_size)),
+    "end zeroed": lambda part: part.write_bytes(part.read_bytes()[:-24] + bytes(24)),
+    "garbage": lambda part: part.write_bytes(b"\x93NUMPY\x01\x00v\x00{'descr': [(" + bytes(part.stat().st_size)),
+    "a bit": lambda part: part.write_bytes(part.read_bytes()[:-9] + b"7" + part.read_bytes()[-8:]),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.parametrize("name", PARTS)
+def test_a_damaged_entry_is_made_anew(
+    tmp_path: Path,
+    cache: Path,
+    parses: list[Path],
+    long_ago: None,
+    caplog: pytest.LogCaptureFixture,
+    name: str,
+    damage: str,
+) -> None:
     path = settled(tmp_path / "v.txt", TEXT)
-    load(path)
-    [damaged] = cache.glob(f"vectors/*/{name}")
-    damaged.write_bytes(damaged.read_bytes()[:-5])
-    assert load(path).vectors_for(["of"])[0].tolist() == [[3, 4]]
+    words = ["of", "zero", "the", "no"]
+    expected, _ = load(path).vectors_for(words)
+    [part] = cache.glob(f"vectors/*/{name}")
+    DAMAGES[damage](part)
+    found, _ = load(path).vectors_for(words)
+    assert found.tolist() == expected.tolist()
     assert len(parses) == 2
+    (line,) = caplog.messages
+    assert line.startswith("v.txt: its entry in the cache is damaged")
+    assert load(path).vectors_for(words)[0].tolist() == expected.tolist()
+    assert len(parses) == 2, "and now it is whole"
+
+
+def test_damage_that_is_found_when_words_are_asked_for(tmp_path: Path, cache: Path, parses: list[Path]) -> None:
+    path = settled(tmp_path / "v.txt", TEXT)
+    vectors = load(path)
+    travelled = pickle.loads(pickle.dumps(vectors))
+    [matrix] = cache.glob("vectors/*/matrix.bin")
+    with matrix.open("r+b") as file:
+        file.write(bytes(48))
+    assert vectors.vectors_for(["zero"])[0].tolist() == [[0, 0]], "a row that is whole"
+    assert len(parses) == 1
+    for each in (vectors, travelled, pickle.loads(pickle.dumps(vectors))):
+        assert each.vectors_for(["of", "the"])[0].tolist() == [[3, 4], [0.5, 0.6]]
+    assert len(parses) == 2, "whoever comes second takes what the first has made"
+    with matrix.open("r+b") as file:
+        file.write(bytes(48))
+    settled(path, TEXT.replace("3", "5"))
+    with pytest.raises(DataError, match="has changed since the run began"):
+        vectors.vectors_for(["of"])
+
+
+@pytest.mark.parametrize("there", [False, True])
+def test_without_a_place_to_write_vectors_last_as_long_as_the_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, parses: list[Path], there: bool
+) -> None:
+    """Files stand where folders would have to be made: not even the superuser can write there."""
+    path, vectors = settled(tmp_path / "v.txt", TEXT), tmp_path / "cache" / "vectors"
+    (vectors if there else vectors.parent).parent.mkdir(exist_ok=True)
+    (vectors if there else vectors.parent).write_text("")
+    monkeypatch.setenv("DIALEVAL_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
+    with pytest.raises(SettingError, match="set DIALEVAL_CACHE or TMPDIR"):
+        load(path)
+    (tmp_path / "temporary").mkdir()
+    for _ in range(2):
+        assert load(path).vectors_for(["of"])[0].tolist() == [[3, 4]]
+    assert len(parses) == 1
+    vectorstore._for_this_process.cache_clear()
 
 
 def test_a_cache_that_may_only_be_read(tmp_path: Path, parses: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -99,3 +99,11 @@ def test_tables_that_are_none(tmp_path: Path) -> None:
     path.write_text("a = ")
     with pytest.raises(DataError, match="not TOML"):
         load_ontology(path)
+
+
+@pytest.mark.parametrize("content", ["x = " + "1" * 5000, "x = " + "[" * 5000, "x = 0000-01-01"])
+def test_what_the_parser_cannot_hold_is_a_fault(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "ontology.toml"
+    path.write_text(content)
+    with pytest.raises(DataError, match="not TOML"):
+        load_ontology(path)

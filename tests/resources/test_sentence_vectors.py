@@ -53,6 +53,39 @@ def test_a_broken_segment_is_computed_again() -> None:
     assert again.asked == ["a"]
 
 
+@pytest.mark.parametrize("start", [0, 16, 24])
+def test_a_vector_that_is_damaged_is_computed_again(start: int, caplog: pytest.LogCaptureFixture) -> None:
+    texts = ["a", "bb", "ccc"]
+    expected = SentenceVectors(Counting()).of(texts)
+    store = SentenceVectors(Counting())._store
+    assert store is not None
+    (segment,) = store.folder.glob("*.npy")
+    content = segment.read_bytes()
+    entry = len(content) - 2 * store.dtype.itemsize  # the second of three
+    segment.write_bytes(content[: entry + start] + bytes(8) + content[entry + start + 8 :])
+    again = Counting()
+    np.testing.assert_array_equal(SentenceVectors(again).of(texts), expected)
+    assert again.asked == ["bb"]
+    assert [record.getMessage().split(": ")[1] for record in caplog.records] == (
+        ["1 vectors are damaged and computed again"] if start else []
+    ), "one whose key is damaged is not found at all"
+
+
+def test_damaged_vectors_are_not_merged(tmp_path: Path) -> None:
+    store, keys, vectors = Store(tmp_path, 2), np.array([b"k" * 16]), np.ones((1, 2), np.float32)
+    store.add(keys, vectors)
+    (first,) = tmp_path.glob("*.npy")
+    first.write_bytes(first.read_bytes()[:-8] + bytes(8))
+    for number in range(40):
+        store.add(np.array([b"x%015d" % number]), vectors)
+    found = np.empty_like(vectors)
+    assert len(Store(tmp_path, 2).fill(keys, found)) == 1
+    assert len(list(tmp_path.glob("*.npy"))) == 1
+    store.add(keys, vectors)
+    assert len(Store(tmp_path, 2).fill(keys, found)) == 0
+    assert found.tolist() == [[1, 1]]
+
+
 def test_segments_are_merged_and_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = Store(tmp_path, 2)
     keys = np.array([f"key{number:013d}".encode() for number in range(40)], "S16")

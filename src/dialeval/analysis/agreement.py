@@ -32,6 +32,7 @@ from dialeval.analysis.levels import LEVELS, NoPointsError, points_of
 from dialeval.analysis.matching import RatedRows, match_ratings, score_ratings
 from dialeval.analysis.metric_differences import CONTROL, MetricDifference, metric_differences, not_above_control
 from dialeval.analysis.pairing import keys_meant
+from dialeval.core.arguments import checked
 from dialeval.core.arrays import Floats
 from dialeval.core.errors import SettingError
 from dialeval.core.jsondata import null_for_nan
@@ -129,6 +130,7 @@ class Agreement:
         return plain
 
 
+@checked
 def agreement(
     subject: Any,
     ratings: Any = None,

@@ -9,17 +9,22 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import accumulate
 from typing import Any
 
 from dialeval.analysis import significance
 from dialeval.analysis.difference import DEFAULT_ALPHA, LEAST_TRIALS, Baseline, Difference, Settings, Test
 from dialeval.analysis.draws import DEFAULT_LEVEL, DEFAULT_RESAMPLES, DEFAULT_SEED
 from dialeval.analysis.pairing import Runs, chosen, keys_meant, mismatches, systems_of
+from dialeval.core.arguments import checked
 from dialeval.core.errors import SettingError
 from dialeval.core.result import Result
 
 MOST_TRIALS = 1_000_000
 """The most that are made where their number is not given."""
+
+STRONG = 0.2
+"""Below this share of alpha an adjusted p has two marks."""
 
 __all__ = ["Comparison", "Difference", "Settings", "compare", "enough_trials"]
 
@@ -39,6 +44,8 @@ class Comparison:
     """The results that were compared, by system, the baseline's among them."""
     forced: tuple[str, ...] = ()
     """What would have forbidden the comparison without `force`."""
+    untested: tuple[str, ...] = ()
+    """Systems that `most_tests` left out."""
 
     @property
     def keys(self) -> list[str]:
@@ -62,6 +69,7 @@ class Comparison:
         }
 
 
+@checked
 def compare(
     runs: Runs,
     *,
@@ -76,19 +84,25 @@ def compare(
     seed: int = DEFAULT_SEED,
     detect: float | None = None,
     force: bool = False,
+    most_tests: int | None = None,
 ) -> Comparison:
     """Compare the systems of a run, or of several, with a baseline: the first system unless another is named.
 
     `runs`: a run, a list of runs, or a mapping of names to runs. `systems`, `metrics`: only these (all, but floors and
     ceilings). `resamples` of the bootstrap; `trials` of the randomisation, `enough_trials` unless given. `detect`: a
     difference, in units of each metric, for which the number of dialogues needed is given.
-    `force` compares what was not scored alike; `Comparison.forced` then says what differs.
+    `force` compares what was not scored alike; `Comparison.forced` then says what differs. `most_tests`: leave out the
+    systems behind as many tests; `Comparison.untested` names them. The trials that each test takes grow with the number
+    of tests, so that all of them take time with its square.
     """
     settings = Settings(test, alpha, level, resamples, LEAST_TRIALS if trials is None else trials, seed, detect)
     known = systems_of(runs)
     first, others = chosen(known, baseline, None if systems is None else list(systems))
     asked = None if metrics is None else list(metrics)
     common = {name: _common(known[first], known[name], asked) for name in others}
+    untested = _behind(common, most_tests)
+    others = [name for name in others if name not in untested]
+    common = {name: common[name] for name in others}
     forced = [what for name in others for what in mismatches(first, name, known, common[name], force)]
     if trials is None:
         settings = replace(settings, trials=enough_trials(sum(map(len, common.values())), alpha))
@@ -99,15 +113,24 @@ def compare(
     alone = table is None or len(table) == compared.clusters
     unit = "rows" if alone and (table is None or table.dialogues is None) else "dialogues"
     results = {name: known[name] for name in (first, *others)}
-    return Comparison(first, others, _adjusted(rows, alpha), settings, compared.clusters, unit, results, tuple(forced))
+    adjusted = _adjusted(rows, alpha)
+    return Comparison(first, others, adjusted, settings, compared.clusters, unit, results, tuple(forced), untested)
+
+
+def _behind(common: Mapping[str, list[str]], most_tests: int | None) -> tuple[str, ...]:
+    """The systems that come when there are as many tests; never the first."""
+    before = list(accumulate(map(len, common.values())))
+    fitting = sum(tests <= most_tests for tests in before) if most_tests is not None else len(before)
+    return tuple(common)[max(fitting, 1) :]
 
 
 def enough_trials(tests: int, alpha: float) -> int:
-    """Trials with which some of many tests can be significant: after Holm's correction the least p is tests / trials.
+    """Trials with which some of many tests can be far below alpha.
 
-    Twice as many as that would take, in thousands.
+    After Holm's correction the least p is tests / trials. There are one and a half times as many trials as it takes for
+    a p of `STRONG` times alpha, in thousands.
     """
-    enough = max(LEAST_TRIALS, math.ceil(2 * tests / alpha / 1000) * 1000)
+    enough = max(LEAST_TRIALS, math.ceil(1.5 * tests / (STRONG * alpha) / 1000) * 1000)
     if enough > MOST_TRIALS:
         raise SettingError(
             f"an alpha of {alpha:g} for {tests} tests takes {enough:,} trials, more than the {MOST_TRIALS:,} that are "

@@ -12,7 +12,8 @@ column.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from dialeval.core.cached_kernel import njit
 
 
 @njit(nogil=True)

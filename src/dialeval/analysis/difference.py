@@ -88,6 +88,8 @@ class Difference:
     better: Better | None
     interval: tuple[float, float] | None = None
     interval_by: str | None = None
+    error: float = math.nan
+    """The standard error of the difference."""
     p: float = math.nan
     adjusted_p: float = math.nan
     significant: bool = False
@@ -220,6 +222,7 @@ class Baseline:
             interval_by=by if known else None,
             p=p,
             effect=effect,
+            error=error,
             detectable=significance.least_difference(error, self.clusters, critical),
             needed=None
             if detect is None

@@ -33,6 +33,8 @@ def check_resampling(level: float, resamples: int) -> None:
 
 def draws(clusters: int, resamples: int = DEFAULT_RESAMPLES, seed: int = DEFAULT_SEED) -> Iterator[Ints]:
     """How often each cluster is drawn, a matrix of resamples by clusters, in chunks of rows; the same for a seed."""
+    if seed < 0:
+        raise SettingError(f"a seed is 0 or more, not {seed}")
     generator = np.random.default_rng(seed)
     for rows in _chunks(resamples, clusters):
         taken = generator.integers(clusters, size=(rows, clusters))
@@ -46,6 +48,8 @@ def swaps(clusters: int, trials: int, seed: int = DEFAULT_SEED) -> Iterator[Ints
     Where there are no more than `trials` ways to exchange some (`all_swaps`), these are all of them, each once; else
     they are drawn.
     """
+    if seed < 0:
+        raise SettingError(f"a seed is 0 or more, not {seed}")
     if all_swaps(clusters, trials):
         first = 1  # in trial 0 nobody would exchange anything
         for rows in _chunks(2**clusters - 1, clusters):

@@ -48,6 +48,7 @@ import numpy as np
 from dialeval.analysis.draws import DEFAULT_LEVEL, DEFAULT_RESAMPLES, DEFAULT_SEED, check_resampling, draws
 from dialeval.analysis.influence import Influence, leaving_out, studentised
 from dialeval.analysis.values import Values, metric_of
+from dialeval.core.arguments import checked
 from dialeval.core.arrays import Floats
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Estimate, Resampling
@@ -60,6 +61,7 @@ AnyRun = TypeVar("AnyRun", bound=Run)
 _normal = NormalDist()
 
 
+@checked
 def with_intervals(
     run: AnyRun,
     method: Method = "studentised",

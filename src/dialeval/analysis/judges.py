@@ -44,14 +44,14 @@ class MadeJudge:
     command: str
     title: str
 
-    def save(self, folder: str | os.PathLike[str]) -> Path:
-        """Write `judge.safetensors` and `judge.json`, the latter with data, settings and results."""
+    def save(self, folder: str | os.PathLike[str], card: str | None = None) -> Path:
+        """Write `judge.safetensors`, `judge.json` (with data, settings and results), and a model card if given."""
         facts: dict[str, Any] = {"data": [dict(each) for each in self.data], "settings": dict(self.settings)}
         if self.validation is not None:
             agreement = asdict(self.validation)
             facts["validation"] = _plain({name: agreement[name] for name in ("sets", "mean", "resamples")})
         facts["attacks"] = _plain([asdict(each) for each in self.attacks])
-        return replace(self.weights, facts=facts).save(folder)
+        return replace(self.weights, facts=facts).save(folder, card)
 
 
 def make_judge(

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dialeval.core.arrays import Floats, Ints
-from dialeval.core.columns import RaggedColumn, TextColumn
+from dialeval.core.columns import RaggedColumn, SharedColumn, TextColumn
 from dialeval.core.errors import DataError, Fault
 from dialeval.core.fold import Estimate, Level
 from dialeval.core.needs import Need
@@ -184,7 +184,7 @@ def _matched_turns(table: RowTable, ratings: Ratings, places: Ints) -> Ints:
         there = [(_own_name(ratings, place), text) for place, text in zip(places.tolist(), wanted, strict=True)]
     elif texts == wanted:
         return np.arange(len(places))
-    elif isinstance(contexts, RaggedColumn):
+    elif isinstance(contexts, RaggedColumn | SharedColumn):
         here = [(*turns, text) for turns, text in zip(contexts, texts, strict=True)]
         there = [(*ratings.contexts[place], text) for place, text in zip(places.tolist(), wanted, strict=True)]
     return _in_order(here, there, alike=table.dialogues is not None)

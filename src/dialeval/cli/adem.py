@@ -8,7 +8,17 @@ from typing import Any
 import click
 
 from dialeval.cli import options
-from dialeval.cli.output import command_line, json_bytes, print_run, print_tables, print_warnings, save_run, say
+from dialeval.cli.output import (
+    check_places,
+    command_line,
+    json_bytes,
+    print_run,
+    print_tables,
+    print_warnings,
+    save_run,
+    say,
+    show,
+)
 from dialeval.cli.progress import metered
 
 _DEVICE = options.choice(
@@ -51,6 +61,7 @@ def score(
     from dialeval.engine.evaluate import evaluate
     from dialeval.metrics.learned.judge import LazyJudge
 
+    check_places(output, inputs["responses"], inputs["references"], inputs["contexts"])
     lazy = LazyJudge(judge, encoder, device) if judge or encoder or device != "cpu" else None
     with metered() as meter:
         run = evaluate(**inputs, metrics="adem", judge=lazy, progress=meter.run)
@@ -95,10 +106,10 @@ def train(
     and `context`, `reference` or both. The table that is printed stands in the card as well.
     """
     from dialeval.analysis.judges import make_judge
-    from dialeval.core.files import check_writable
+    from dialeval.metrics.learned.weights import check_folder
     from dialeval.reports.judge_card import NOT_VALIDATED, JudgeCard, weaknesses
 
-    check_writable(output)
+    check_folder(output, ratings, more, tests)
     command = command_line(short_paths=True)  # cards travel
     with metered() as meter:
         made = make_judge([*ratings, *more], tests, progress=meter.steps, command=command, **settings)
@@ -129,7 +140,7 @@ def attack(responses: tuple[str, ...], format_: str, **inputs: Any) -> None:
 
     attacks = attack_files(responses or None, **inputs)
     if format_ == "json":
-        click.echo(json_bytes({"attacks": [asdict(each) for each in attacks]}), nl=False)
+        show(json_bytes({"attacks": [asdict(each) for each in attacks]}).decode())
         return
     print_tables([("Attacks", judge_card.attack_rows(attacks))])
     for line in judge_card.weaknesses(attacks):

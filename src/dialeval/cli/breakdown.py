@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dialeval.cli import options
-from dialeval.cli.output import exit_status, print_run, print_warnings, printing_all_faults, save_run, show, write
+from dialeval.cli.output import (
+    check_places,
+    exit_status,
+    print_run,
+    print_warnings,
+    printing_all_faults,
+    save_run,
+    show,
+    write,
+)
 
 if TYPE_CHECKING:
     from dialeval.engine.breakdown import BreakdownRun
@@ -88,6 +97,7 @@ def breakdown(
     format_ = format_ or ("original" if single else "table")
     if format_ == "original" and not single:
         raise click.UsageError("-f original prints one detector at one threshold")
+    check_places(save, labels, inputs["data"], inputs["development"], files=(turns_file,))
     anchors = not no_anchors and (format_ != "original" or save is not None)
     inputs["intervals"] = intervals.kind
     run = evaluate_breakdown(labels=labels, threshold=threshold, anchors=anchors, **inputs)

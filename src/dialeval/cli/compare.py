@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dialeval.cli import options
-from dialeval.cli.output import exit_status, print_as
+from dialeval.cli.output import check_places, exit_status, print_as
 
 if TYPE_CHECKING:
     from dialeval.core.result import Run
@@ -79,6 +79,7 @@ def compare(
     from dialeval.analysis.comparison import compare as compare_runs
     from dialeval.analysis.gates import below_limit, worse_than_baseline
     from dialeval.analysis.pairing import load_runs
+    from dialeval.core.result import files_of
     from dialeval.metrics.registry import split_names
     from dialeval.reports import comparisons
 
@@ -86,6 +87,7 @@ def compare(
         raise click.UsageError("--margin is that of --no-worse-than BASELINE")
     if bar is not None and baseline is not None:
         raise click.UsageError("--no-worse-than names the baseline; leave --baseline out")
+    check_places(None, files_of(*runs, *([] if bar is None else [bar])), files=(output,))
     loaded, baseline = (load_runs(runs), baseline) if bar is None else _with_bar(runs, bar)
     found = compare_runs(
         loaded,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from dialeval.cli import options
-from dialeval.cli.output import say
+from dialeval.cli.output import say, show, tell
 from dialeval.cli.progress import download_bar
 
 
@@ -36,7 +36,7 @@ def add(name: str, from_folder: str | None, address: str | None) -> None:
 
     with download_bar(name) as progress:
         pack = add_pack(name, address=address, from_folder=from_folder, progress=progress)
-    click.echo(str(pack.path))
+    show(f"{pack.path}\n")
 
 
 @data.command(name="list", epilog="Example: dialeval data list")
@@ -48,7 +48,7 @@ def list_() -> None:
     for name, source in PACK_SOURCES.items():
         pack = installed.get(name)
         state = "not installed" if pack is None else f"installed, {pack.size / 1e6:,.0f} MB, {pack.digest}"
-        click.echo(f"{name:<14}{state:<48}{source.title}")
+        tell(f"{name:<14}{state:<48}{source.title}")
 
 
 @data.command(epilog="Example: dialeval data verify glove-6b")
@@ -59,9 +59,9 @@ def verify(name: str) -> int:
 
     faults = verify_pack(name)
     for fault in faults:
-        click.echo(str(fault))
+        tell(str(fault))
     if not faults:
-        click.echo(f"{name}: every file is as it was when the pack was added")
+        tell(f"{name}: every file is as it was when the pack was added")
     return 2 if faults else 0
 
 

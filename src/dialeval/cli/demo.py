@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from dialeval.cli import options
-from dialeval.cli.output import print_as, print_run
+from dialeval.cli.output import print_as, print_run, show, tell
 from dialeval.cli.progress import metered
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def demo(output: Path) -> None:
     detected = with_curves(evaluate_breakdown(talks / "data", [talks / "keywords", talks / "cautious"]))
     detected = _shown("Breakdown detection", detected, output / "breakdown")
     path = report([run, sampled, town, detected], output / "report.html", command="dialeval demo")
-    click.echo(str(path.resolve()))
+    show(f"{path.resolve()}\n")
 
 
 def _shown(title: str, run: Run, folder: Path) -> Run:
@@ -67,7 +67,7 @@ def _shown(title: str, run: Run, folder: Path) -> Run:
     # `with_intervals` warns of values that cannot have one; the demo's tables show that well enough.
     run = replace(with_intervals(run), warnings=run.warnings)
     run.save(folder)
-    click.echo(f"\n{title}\n")
+    tell(f"\n{title}\n")
     print_run(run, "table")
     return run
 
@@ -78,5 +78,5 @@ def _compare(run: Run) -> None:
     from dialeval.reports import comparisons
 
     keys = [key for key in ("bleu-4", "distinct-2", "adem") if key in run.keys_in_order]
-    click.echo("\nCompared with the first system\n")
+    tell("\nCompared with the first system\n")
     print_as("table", comparisons, compare(run, metrics=keys))

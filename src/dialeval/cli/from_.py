@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from dialeval.cli import options
-from dialeval.cli.output import json_bytes, print_warnings, printing_all_faults, say, show, write
+from dialeval.cli.output import check_places, json_bytes, print_warnings, printing_all_faults, say, show, write
 
 FLAGS = {"train": "-tns", "contexts": "-tts", "references": "-ttt", "embeddings": "-vv"}
 """The inputs without which dialog-eval leaves metrics out."""
@@ -53,9 +53,12 @@ def dialog_eval(responses: str, smoothing: int, **inputs: Any) -> None:
     from dialeval.engine.evaluate import evaluate
     from dialeval.reports.tables import METRICS_TXT, to_metrics_txt
 
+    table = (Path(responses) if Path(responses).is_dir() else Path(responses).parent) / "metrics.txt"
+    # Of a folder of responses metrics.txt is not read.
+    read = (None if Path(responses).is_dir() else responses, *(inputs[name] for name in (*FLAGS, "vocabulary")))
+    check_places(None, read, files=(table,))
     run = evaluate(responses, settings={"bleu": {"smooth": smoothing}}, intervals="rows", **inputs)
-    place = Path(responses)
-    write((place if place.is_dir() else place.parent) / "metrics.txt", to_metrics_txt(run).encode())
+    write(table, to_metrics_txt(run).encode())
     if skipped := [key for key in METRICS_TXT if key in run.skipped]:
         missing = ", ".join(flag for name, flag in FLAGS.items() if inputs[name] is None)
         say(f"not computed without {missing}: {', '.join(skipped)}")
@@ -86,6 +89,7 @@ def mwzeval(
 
     if not (bleu or success or richness or dst):
         raise click.UsageError("say what to evaluate: --bleu, --success, --richness, --dst")
+    check_places(None, predictions, files=(output,))
     evaluator = Evaluator(bleu, success, richness, dst, data=data)
     scores = evaluator.evaluate(predictions)
     write(output, json_bytes(scores))

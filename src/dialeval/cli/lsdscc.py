@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from dialeval.cli import options
-from dialeval.cli.output import command_line, print_run, save_run, say
+from dialeval.cli.output import check_places, command_line, print_run, save_run, say
 from dialeval.cli.progress import metered
 
 ALIGNERS = ("bleu", "nltk-bleu", "nltk-nist", "sacre", "embedding")
@@ -87,6 +87,8 @@ def lsdscc(
         from dialeval.resources import lsdscc_pack
 
         inputs["reference_groups"] = lsdscc_pack.reference_groups()
+    read = (hypotheses, *(inputs[name] for name in ("reference_groups", "embeddings", "train")))
+    check_places(output, read, files=(report,))
     settings = {"aligner": aligner, "n": n, "smooth": smoothing or 0, "threshold": auto_groups or 0.0}
     with metered() as meter:
         run = evaluate(

@@ -1,18 +1,21 @@
 """The command `dialeval`.
 
-Results go to stdout, everything else to stderr. Exit status: 0 done, 1 a gate failed, 2 bad input or usage, 130
-interrupted. Commands are imported when they are called, so that `--help` is fast.
+Results go to stdout, everything else to stderr. Every process ends with one of `STATUSES`. Commands are imported when
+they are called, so that `--help` is fast.
 """
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from importlib import import_module
+from io import StringIO, TextIOWrapper
 from keyword import iskeyword
 
 import click
 
+from dialeval.cli.output import command_line, say
 from dialeval.core.errors import DialevalError
 from dialeval.core.version import __version__
 
@@ -32,6 +35,20 @@ _COMMANDS = {
     "from": "Take the flags of an original program: dialog-eval, mwzeval, lsdscc, dbdc.",
 }
 """The one-line help of each command, which is the function of its name in the module of its name; `from` is `from_`."""
+
+STATUSES = {
+    0: "done",
+    1: "a gate failed: --fail-under, --no-worse-than",
+    2: "bad input or usage, or a place that cannot be read or written",
+    70: "an internal error: a fault of dialeval, to be reported",
+    130: "interrupted by Ctrl-C",
+    141: "the reader of the output has gone, as after `| head`",
+}
+"""What the exit status of a process says."""
+INTERNAL_ERROR = 70
+DEBUG = "DIALEVAL_DEBUG"
+"""The variable that shows the traceback of an internal error."""
+_UNWRITABLE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG})
 
 
 class LazyGroup(click.Group):
@@ -55,7 +72,8 @@ class LazyGroup(click.Group):
 @click.command(
     cls=LazyGroup,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110, "show_default": True},
-    epilog="`dialeval COMMAND --help` explains a command with an example.",
+    epilog="`dialeval COMMAND --help` explains a command with an example.\n\n\b\nExit status:\n"
+    + "".join(f"  {status:<5}{meaning}\n" for status, meaning in STATUSES.items()),
 )
 @click.version_option(__version__, prog_name="dialeval")
 def dialeval_command() -> None:
@@ -69,26 +87,62 @@ def dialeval_command() -> None:
 
 def main() -> None:
     """Run the command line and end the process with its exit status."""
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # as stderr has it: an output may know no more than ASCII
     try:
         status = dialeval_command.main(prog_name="dialeval", standalone_mode=False)
         sys.stdout.flush()
     except click.exceptions.Exit as end:
         status = end.exit_code
     except click.ClickException as error:
-        error.show()
+        shown = StringIO()
+        error.show(shown)
+        say(shown.getvalue().removesuffix("\n"))
         status = error.exit_code
     except DialevalError as error:
-        click.echo(f"dialeval: {error}", err=True)
+        say(f"dialeval: {error}")
         status = 2
     except MemoryError:
-        click.echo("dialeval: out of memory; score fewer metrics at once, or fewer rows", err=True)
+        say("dialeval: out of memory; score fewer metrics at once, or fewer rows")
         status = 2
     except (KeyboardInterrupt, click.exceptions.Abort):
-        click.echo("dialeval: interrupted", err=True)
+        say("dialeval: interrupted")
         status = 130
     except (BrokenPipeError, SystemExit):
         # The reader of our output has gone (`dialeval score ... | head`); nothing is left to be said to it. click sees
         # most of these first and would end the process with 1; but 1 is for gates.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
         status = 141
+    except OSError as error:
+        if error.errno not in _UNWRITABLE:
+            status = _internal_error(error)
+        else:
+            say(f"dialeval: the output cannot be written ({error.strerror}); make room, or write it elsewhere")
+            _drop_output()
+            status = 2
+    except Exception as error:
+        status = _internal_error(error)
     sys.exit(status)
+
+
+def _drop_output() -> None:
+    """Let go of what is still to be printed: Python would try once more at its end, and give a status of its own."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _internal_error(error: Exception) -> int:
+    """Say that something went wrong which no input may cause, and what a report should hold."""
+    import platform
+    import traceback
+
+    if os.environ.get(DEBUG):
+        say("".join(traceback.format_exception(error)).removesuffix("\n"))
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    what = f"{type(error).__name__}: {error}".partition("\n")[0]
+    say(f"dialeval: internal error: {what} ({last.filename.rpartition('/')[2]}:{last.lineno})")
+    say("This is a fault of dialeval, not of your input. Please report it: these lines, and the traceback.")
+    say(f"  dialeval {__version__}, Python {platform.python_version()}, {platform.platform()}")
+    say(f"  {command_line()}")
+    if not os.environ.get(DEBUG):
+        say(f"{DEBUG}=1 shows the traceback.")
+    return INTERNAL_ERROR

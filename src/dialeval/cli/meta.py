@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from dialeval.cli import options
-from dialeval.cli.output import print_as, print_skipped, print_warnings, say
+from dialeval.cli.output import check_places, print_as, print_skipped, print_warnings, say
 
 LEVELS = ("turn", "dialogue", "system")
 """As in `analysis.levels`, which is not imported to print help."""
@@ -52,7 +52,7 @@ def meta(
     control, and the agreement of the annotators as the ceiling.
     """
     from dialeval.analysis.agreement import agreement
-    from dialeval.core.result import RUN_FILE
+    from dialeval.core.result import RUN_FILE, files_of
     from dialeval.reports import agreement as tables
 
     saved = Path(subject).is_dir() or Path(subject).name == RUN_FILE
@@ -62,6 +62,12 @@ def meta(
         )
     if not saved and quality is not None:
         raise click.UsageError(f"--quality goes with a run; {subject} holds rated rows: --human {quality} names it")
+    read = (
+        files_of(subject) if saved else subject,
+        human,
+        *(settings[name] for name in ("train", "vocabulary", "embeddings")),
+    )
+    check_places(None, read, files=(output,))
     found = agreement(
         subject,
         human if saved else None,

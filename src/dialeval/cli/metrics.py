@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dialeval.cli import options
+from dialeval.cli.output import tell
 
 if TYPE_CHECKING:
     from dialeval.core.fold import Metric
@@ -23,13 +24,13 @@ def metrics(name: str | None) -> None:
     from dialeval.metrics.registry import registry
 
     if not name:
-        click.echo(_list())
+        tell(_list())
         return
     try:
         metric = registry().parse(name)
     except SettingError as error:
         raise click.UsageError(str(error)) from None
-    click.echo(_explanation(metric))
+    tell(_explanation(metric))
 
 
 def _list() -> str:

@@ -10,7 +10,18 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dialeval.cli import options
-from dialeval.cli.output import exit_status, json_bytes, print_run, printing_all_faults, save_run, say, show, write
+from dialeval.cli.output import (
+    check_places,
+    exit_status,
+    json_bytes,
+    print_run,
+    printing_all_faults,
+    save_run,
+    say,
+    show,
+    tell,
+    write,
+)
 from dialeval.cli.progress import metered
 
 if TYPE_CHECKING:
@@ -96,6 +107,7 @@ def multiwoz(
 
     if not any(settings[name] for name in ("bleu", "success", "richness", "dst")):
         settings |= {"bleu": True, "success": True, "richness": True}
+    check_places(save, predictions, files=(output, dialogues))
     evaluator = _evaluator(predictions, settings)
     if failures:
         _print_failures(evaluator, predictions, format_)
@@ -148,9 +160,9 @@ def explain(dialogue: str, predictions: Any, **settings: Any) -> int:
     by_system = _evaluator(predictions, settings).explain(predictions, dialogue)
     for system, explanations in by_system.items():
         if len(by_system) > 1:
-            click.echo(f"{system}\n")
+            tell(f"{system}\n")
         for explanation in explanations:
-            click.echo(str(explanation))
+            tell(str(explanation))
         if not explanations:
             say(f"{system} does not give {dialogue}")
     return 0 if any(by_system.values()) else 2

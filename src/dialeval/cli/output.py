@@ -1,11 +1,16 @@
-"""What commands print, write and save. Results go to stdout; everything else goes to stderr."""
+"""What commands print, write and save. Results go to stdout; everything else goes to stderr.
+
+All that is printed goes through `say`, `tell` and `show`. Names, file names and rows come from outside: what a terminal
+would obey in them is written out (`\\x1b`). Only data for other programs (JSON, CSV and the like) that goes into a file
+or a pipe stays as it is.
+"""
 
 from __future__ import annotations
 
 import shlex
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import wraps
 from io import StringIO
 from pathlib import Path
@@ -13,8 +18,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from dialeval.core.plain_text import plain_lines
+
 if TYPE_CHECKING:
-    from rich.console import RenderableType
+    from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 
     from dialeval.core.result import Run
 
@@ -22,18 +29,30 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 MOST_FAULTS = 200
 """A command whose faults `dialeval validate` does not list prints so many of them at most."""
+_MOST_SKIPPED = 3
+"""Metrics that lack one thing are named up to this number."""
 
 
 def say(line: str) -> None:
     """Print a line on stderr."""
-    click.echo(line, err=True)
+    click.echo(plain_lines(line), err=True)
+
+
+def tell(line: str) -> None:
+    """Print a line for people on stdout."""
+    click.echo(plain_lines(line))
 
 
 def print_run(run: Run, format_: str) -> None:
-    """Print a run, what was skipped, and its warnings."""
+    """Print a run, what was skipped, and its warnings; before a table of several systems, which one is better."""
     from dialeval.reports import anchors, tables
 
-    print_as(format_, tables, run)
+    if format_ == "table":
+        from dialeval.reports.verdict import compared
+
+        show(tables.table(run, compared(run)))
+    else:
+        print_as(format_, tables, run)
     if format_ in ("table", *anchors.FORMATS) and anchors.lines_of(run):
         print_as(format_, anchors, run)
     if format_ == "metrics-txt" and (other := [key for key in run.keys_in_order if key not in tables.METRICS_TXT]):
@@ -43,9 +62,14 @@ def print_run(run: Run, format_: str) -> None:
 
 
 def print_skipped(skipped: Mapping[str, str]) -> None:
-    """Say which metrics were skipped, and why."""
-    for key, reason in skipped.items():
-        say(f"skipped {key}: {reason}")
+    """Say which metrics were skipped: a line for each thing that they lack."""
+    lacking: dict[str, list[str]] = {}
+    for key, reasons in skipped.items():
+        for reason in reasons.split("; "):
+            lacking.setdefault(reason, []).append(key)
+    for reason, keys in lacking.items():
+        more = f" and {len(keys) - _MOST_SKIPPED} more" if len(keys) > _MOST_SKIPPED else ""
+        say(f"skipped {', '.join(keys[:_MOST_SKIPPED])}{more}: {reason}")
 
 
 def print_warnings(warnings: Iterable[str]) -> None:
@@ -57,13 +81,15 @@ def print_warnings(warnings: Iterable[str]) -> None:
 def print_tables(tables: Iterable[tuple[str, Sequence[Sequence[str]]]]) -> None:
     """Print tables, each a title and lines of cells, the first of which is the head."""
     from rich.table import Table
+    from rich.text import Text
 
     for title, (head, *lines) in tables:
-        table = Table(title=title, title_justify="left")
+        # Text, not str: a name such as [bold] is a name, not markup.
+        table = Table(title=Text(title), title_justify="left")
         for number, name in enumerate(head):
-            table.add_column(name, justify="left" if number == 0 else "right")
+            table.add_column(Text(name), justify="left" if number == 0 else "right")
         for line in lines:
-            table.add_row(*line)
+            table.add_row(*map(Text, line))
         show(table)
 
 
@@ -78,15 +104,29 @@ def show(content: RenderableType, output: Path | None = None, width: int | None 
         from rich.console import Console
 
         if output is None:
-            Console().print(content)
+            Console().print(_Plain(content))
             return
         file = StringIO()
-        Console(file=file, width=width).print(content)
+        Console(file=file, width=width).print(_Plain(content))
         content = file.getvalue()
     if output is None:
-        click.echo(content, nl=False)
+        # With `color`, click leaves a text as it is; else it would take escapes out of what goes into a pipe.
+        click.echo(plain_lines(content) if sys.stdout.isatty() else content, nl=False, color=True)
     else:
         write(output, content.encode())
+
+
+@dataclass(frozen=True)
+class _Plain:
+    """Something for a rich console whose texts hold nothing that a terminal obeys; rich's own styles stay."""
+
+    content: RenderableType
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        from rich.segment import Segment
+
+        for text, style, control in console.render(self.content, options):
+            yield Segment(text if control else plain_lines(text), style, control)
 
 
 def write(path: Path, content: bytes, what: str = "written to") -> None:
@@ -95,6 +135,18 @@ def write(path: Path, content: bytes, what: str = "written to") -> None:
 
     write_bytes(path, content)
     say(f"{what} {path}")
+
+
+def check_places(folder: Path | None, *inputs: Any, files: Iterable[Path | None] = ()) -> None:
+    """DataError where a run or files that a command will write would replace its inputs; called before any work."""
+    from dialeval.core.files import check_file
+
+    if folder is not None:
+        from dialeval.core.result import check_folder
+
+        check_folder(folder, *inputs)
+    for file in files:
+        check_file(file, *inputs)
 
 
 def json_bytes(document: Any) -> bytes:
@@ -107,7 +159,12 @@ def json_bytes(document: Any) -> bytes:
 def save_run(run: Run, folder: Path) -> None:
     """Save a run in a folder with the command that made it, and say so."""
     replace(run, details={**run.details, "command": command_line()}).save(folder)
-    say(f"saved in {folder}")
+    say_saved(folder)
+
+
+def say_saved(folder: Path) -> None:
+    """Say where a run was saved, and what to do with it."""
+    say(f"saved in {folder}; see it row by row: dialeval report {shlex.quote(str(folder))}")
 
 
 def command_line(short_paths: bool = False) -> str:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dialeval.cli import options
-from dialeval.cli.output import command_line, say
+from dialeval.cli import output as printed
+from dialeval.cli.output import check_places, command_line, say
 
 if TYPE_CHECKING:
     from dialeval.reports.plots import PlotFormat
@@ -25,12 +26,7 @@ PLOT_FORMATS = ("svg", "png", "pdf")
 @click.command()
 @click.argument("runs", nargs=-1, required=True, type=click.Path())
 @click.option("-o", "--output", type=options.FILE, default=Path("report.html"), help="The file to write.")
-@click.option("--title", help="Heading of the page.  [default: Evaluation report]")
-@click.option(
-    "--interactive/--static",
-    default=None,
-    help="Plots that answer to the mouse, or drawings.  [default: interactive if the extra `report` is installed]",
-)
+@click.option("--title", help="Heading of the page.  [default: the systems]")
 @click.option(
     "--plots", type=click.Choice(PLOT_FORMATS), help="Also write a plot per metric, for papers (extra `report`)."
 )
@@ -44,19 +40,22 @@ def report(
 
     The first system is the baseline that the others are compared with. Prints the path of the file.
     """
-    from dialeval.core.result import load
+    from time import strftime
+
+    from dialeval.core.result import files_of, load
     from dialeval.reports.html import report as write_report
     from dialeval.reports.html import together
     from dialeval.reports.plots import write_plots
 
     if plots_dir is not None and plots is None:
         raise click.UsageError("--plots-dir is for --plots: say png, svg or pdf")
+    check_places(None, files_of(*runs), files=(output,))
     loaded = [load(run) for run in runs]
     if plots is not None:
         folder = plots_dir or output.with_name(f"{output.stem}-plots")
         written = write_plots(together(loaded), folder, plots)
         say(f"{len(written)} {'plot' if len(written) == 1 else 'plots'} in {folder}")
-    path = write_report(loaded, output, command_line(), **page).resolve()
-    click.echo(str(path))
+    path = write_report(loaded, output, command_line(), date=strftime("%Y-%m-%d"), **page).resolve()
+    printed.show(f"{path}\n")
     if show:
         click.launch(path.as_uri())

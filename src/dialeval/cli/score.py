@@ -10,12 +10,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dialeval.cli import options
-from dialeval.cli.output import command_line, exit_status, print_run, save_run, say
+from dialeval.cli.output import check_places, command_line, exit_status, print_run, save_run, say_saved
 from dialeval.cli.progress import MODES, Meter, metered
 
 if TYPE_CHECKING:
     from dialeval.core.result import Run
     from dialeval.engine.job import Engine
+
+
+_FILES = ("responses", "contexts", "train", "vocabulary", "embeddings")
+"""The arguments that name files to read."""
 
 
 @dataclass(frozen=True)
@@ -113,11 +117,9 @@ def score(
     """
     from dialeval.analysis.gates import below_limit
     from dialeval.core.arrays import return_freed_arrays
-    from dialeval.core.files import check_writable
 
     return_freed_arrays()
-    if output is not None:
-        check_writable(output)
+    check_places(output, references, *(given[name] for name in _FILES))
     settings: dict[str, dict[str, object]] = {} if bleu_smoothing is None else {"bleu": {"smooth": bleu_smoothing}}
     if approx:
         settings["distinct"] = {"count": "approx"}
@@ -175,7 +177,7 @@ def _evaluated(
         progress=meter.run,
     )
     if output is not None:
-        say(f"saved in {output}")
+        say_saved(output)
     return run
 
 

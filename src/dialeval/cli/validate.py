@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import click
 
 from dialeval.cli import options
+from dialeval.cli.output import tell
 
 
 @options.examples("dialeval validate outputs/*.txt rows.jsonl")
@@ -21,8 +22,8 @@ def validate(files: tuple[str, ...], fields: Mapping[str, str]) -> int:
     for file in files:
         faults = check([file], fields or None)
         for fault in faults:
-            click.echo(str(fault))
+            tell(str(fault))
         if not faults:
-            click.echo(str(summary(file, fields or None)))
+            tell(str(summary(file, fields or None)))
         faulty = faulty or bool(faults)
     return 2 if faulty else 0

@@ -1,4 +1,4 @@
-"""Arrays: names for their types, and arrays over mapped files that need little memory.
+"""Arrays: names for their types, and arrays over temporary files that need little memory.
 
 The pages of a mapped file stay in memory after they are read, and count as used, until the system reclaims them.
 `release` gives them back at once; they are read again from the file if they are needed.
@@ -6,6 +6,7 @@ The pages of a mapped file stay in memory after they are read, and count as used
 
 from __future__ import annotations
 
+import errno
 import math
 import mmap
 import os
@@ -15,33 +16,59 @@ from typing import TypeAlias, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from dialeval.core.errors import SettingError
+
 Floats: TypeAlias = npt.NDArray[np.float64]
 Ints: TypeAlias = npt.NDArray[np.int64]
 Ids: TypeAlias = npt.NDArray[np.int32]
 Bytes: TypeAlias = npt.NDArray[np.uint8]
+Mask: TypeAlias = npt.NDArray[np.bool_]
 
 Number = TypeVar("Number", bound=np.generic)
 
 _MALLOPT_MMAP_THRESHOLD = -3
 _RETURNED_BYTES = 1 << 23
+_WRITTEN_BYTES = 1 << 20
+_CANNOT_RESERVE = frozenset({errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP})
 
 SPILLED_BYTES = 1 << 26
 """A column of numbers from this size on is kept in a temporary file rather than in memory."""
 
 
-def mapped(file: int) -> Bytes:
-    """The bytes of an open, not empty file, by its descriptor."""
-    return np.frombuffer(mmap.mmap(file, 0, access=mmap.ACCESS_READ), np.uint8)
+def empty_array(shape: tuple[int, ...], dtype: type[Number], most: int | None = None) -> npt.NDArray[Number]:
+    """An array to be filled in; a large one lies in a temporary file (in `TMPDIR`) that vanishes with the array.
 
-
-def empty_array(shape: tuple[int, ...], dtype: type[Number]) -> npt.NDArray[Number]:
-    """An array to be filled in; a large one lies in a temporary file (in `TMPDIR`) that vanishes with the array."""
+    `most`: from how many bytes on it is large, `SPILLED_BYTES` unless given.
+    """
     size = math.prod(shape) * np.dtype(dtype).itemsize
-    if size < SPILLED_BYTES:
+    if size < (SPILLED_BYTES if most is None else most):
         return np.empty(shape, dtype)
-    with tempfile.TemporaryFile(prefix="dialeval-") as file:
-        os.truncate(file.fileno(), size)
-        return np.frombuffer(mmap.mmap(file.fileno(), size), dtype).reshape(shape)
+    try:
+        with tempfile.TemporaryFile(prefix="dialeval-") as file:
+            _allocate(file.fileno(), size)
+            return np.frombuffer(mmap.mmap(file.fileno(), size), dtype).reshape(shape)
+    except OSError as error:
+        what = f"there is no room for {size} bytes of temporary data ({error.strerror})"
+        raise SettingError(f"{what}; make room, or set TMPDIR to another folder") from error
+
+
+def _allocate(file: int, size: int) -> None:
+    """Give a file its size and its place on the disk.
+
+    A file that is only made long has no place yet: writing to its map would end the process (SIGBUS) where the disk is
+    full. Where the system cannot reserve a place, zeros are written.
+    """
+    if hasattr(os, "posix_fallocate"):
+        try:
+            os.posix_fallocate(file, 0, size)
+        except OSError as error:
+            if error.errno not in _CANNOT_RESERVE:
+                raise
+        else:
+            return
+    zeros, written = bytes(_WRITTEN_BYTES), 0
+    while written < size:
+        written += os.write(file, zeros[: size - written])
 
 
 def unscored(size: int) -> Floats:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar, cast
 
 from dialeval.core.arrays import Floats, Ints
-from dialeval.core.columns import Column, NumberColumn, ObjectColumn, RaggedColumn, TextColumn, Words
+from dialeval.core.columns import Column, NumberColumn, ObjectColumn, RaggedColumn, SharedColumn, TextColumn, Words
 from dialeval.core.errors import NeedError
 from dialeval.core.needs import Need
 
@@ -81,9 +81,24 @@ class Batch:
     def lists(self, need: Need) -> RaggedColumn:
         """The column of a need with any number of texts per row."""
         column = self.column(need)
+        if need is Need.CONTEXT or isinstance(column, SharedColumn):
+            raise NeedError(f"rows may share texts of {need}; read it with Batch.contexts")
         if isinstance(column, ObjectColumn):
             raise NeedError(f"{need} holds objects and not texts; read it with Batch.objects")
         return RaggedColumn.single(column) if isinstance(column, TextColumn) else column
+
+    def contexts(self) -> SharedColumn:
+        """The turns of the context of each row; rows of a chat share them."""
+        column = self.column(Need.CONTEXT)
+        if isinstance(column, RaggedColumn):
+            return SharedColumn(column.values, column.starts, column.ends)
+        if not isinstance(column, SharedColumn):
+            raise NeedError(f"{Need.CONTEXT} does not hold any number of texts per row")
+        return column
+
+    def values(self, need: Need) -> TextColumn:
+        """All texts of a need, one after the other; `texts`, `lists` and `contexts` say whose they are."""
+        return self.contexts().values if need is Need.CONTEXT else self.lists(need).values
 
     def objects(self, need: Need) -> ObjectColumn:
         """The column of a need with one object per row."""

@@ -30,6 +30,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from dialeval.core.gate import UnfitError
+
 if TYPE_CHECKING:
     from dialeval.core.arrays import Floats, Ints
 
@@ -48,6 +50,19 @@ def merged(left: BySize, right: BySize) -> BySize:
         own = both.get(size)
         both[size] = sums if own is None else tuple(map(int.__add__, own, sums))
     return both
+
+
+def check_clusters(clusters: object, width: int, scored: int) -> None:
+    """UnfitError for what is not the sums of clusters (`width` numbers each, `scored` rows in all), or of none."""
+    length = 1 + width + width * (width + 1) // 2
+    if not isinstance(clusters, dict):
+        raise UnfitError("sums of clusters are not by size")
+    for size, sums in clusters.items():
+        whole = type(size) is int and type(sums) is tuple and all(type(each) is int for each in sums)
+        if not whole or len(sums) != length or size < 1 or sums[0] < 1:
+            raise UnfitError("sums of clusters are not of that form")
+    if clusters and sum(size * sums[0] for size, sums in clusters.items()) != scored:
+        raise UnfitError("clusters do not have as many rows as are scored")
 
 
 def by_size(sums: Ints, sizes: Ints) -> BySize:

@@ -1,8 +1,9 @@
 """Columns: texts, tokens and numbers of many rows as flat arrays.
 
-- `TextColumn`: UTF-8 bytes with a start and an end per row. A memory-mapped file of lines and the buffers of an Arrow
+- `TextColumn`: UTF-8 bytes with a start and an end per row. The bytes of a file of lines and the buffers of an Arrow
   string array are both such a column without being copied.
 - `RaggedColumn`: any number of texts per row (references, turns of a context).
+- `SharedColumn`: the same where rows share texts (a turn of a chat is in the context of every response after it).
 - `GroupedColumn`: the same with the texts of a row in groups (references by their meaning).
 - `TokenColumn`: int32 word ids with row offsets, over one vocabulary.
 - `ObjectColumn`: one plain Python object per row, for what is neither.
@@ -21,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
 
 import numpy as np
 
-from dialeval.core.arrays import Bytes, Floats, Ids, Ints, release
+from dialeval.core.arrays import Bytes, Floats, Ids, Ints, Mask, release
 from dialeval.core.errors import DataError, Fault
 from dialeval.core.fingerprint import DIGEST_LENGTH, Fingerprint
 from dialeval.core.ragged import offsets_of, ranges
@@ -36,6 +37,7 @@ __all__ = [
     "NumberColumn",
     "ObjectColumn",
     "RaggedColumn",
+    "SharedColumn",
     "TextColumn",
     "TokenColumn",
     "Words",
@@ -161,6 +163,16 @@ class RaggedColumn:
         """One text per row."""
         return cls(column, np.arange(len(column) + 1, dtype=np.int64))
 
+    @property
+    def starts(self) -> Ints:
+        """Where the texts of each row begin."""
+        return self.offsets[:-1]
+
+    @property
+    def ends(self) -> Ints:
+        """Where the texts of each row end."""
+        return self.offsets[1:]
+
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
@@ -200,6 +212,83 @@ class RaggedColumn:
             total += Fingerprint.of(part.data, part.starts, part.ends, offsets)
             part.release()
         return total
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class SharedColumn:
+    """Several texts per row, which rows may share: row `i` holds `values[starts[i]:ends[i]]`.
+
+    Every text is in some row. The contexts of a chat have as many texts as the chat has messages, and not the square.
+    """
+
+    values: TextColumn
+    starts: Ints
+    ends: Ints
+
+    @classmethod
+    def from_steps(cls, steps: RaggedColumn, continues: Mask) -> SharedColumn:
+        """Rows that add texts to those of the row before where they continue it, and have no others elsewhere."""
+        firsts = np.where(continues, 0, np.arange(len(steps)))
+        return cls(steps.values, steps.starts[np.maximum.accumulate(firsts)], steps.ends)
+
+    def steps(self) -> tuple[RaggedColumn, Mask]:
+        """What each row adds to the row before, and whether it continues that row; see `from_steps`."""
+        continues = np.zeros(len(self), np.bool_)
+        continues[1:] = (self.starts[1:] == self.starts[:-1]) & (self.ends[1:] >= self.ends[:-1])
+        firsts = self.starts.copy()
+        firsts[1:][continues[1:]] = self.ends[:-1][continues[1:]]
+        counts = self.ends - firsts
+        return RaggedColumn(self.values.take(ranges(firsts, counts)), offsets_of(counts)), continues
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    def __getitem__(self, row: int) -> list[str]:
+        return [self.values[index] for index in range(self.starts[row], self.ends[row])]
+
+    def __iter__(self) -> Iterator[list[str]]:
+        return (self[row] for row in range(len(self)))
+
+    def slice(self, start: int, stop: int) -> SharedColumn:
+        """Rows `start` to `stop`, over the same bytes."""
+        return self._cut(self.starts[start:stop], self.ends[start:stop])
+
+    def take(self, rows: Ints) -> SharedColumn:
+        """The given rows in the given order, over the same bytes."""
+        return self._cut(self.starts[rows], self.ends[rows])
+
+    def last(self, count: int) -> SharedColumn:
+        """The last texts of each row, at most so many."""
+        return self._cut(np.maximum(self.starts, self.ends - count), self.ends)
+
+    def _cut(self, starts: Ints, ends: Ints) -> SharedColumn:
+        """Rows of the column or parts of them, without the texts that none of them has."""
+        order = np.argsort(starts, kind="stable")
+        begins, reach = starts[order], np.maximum.accumulate(ends[order])
+        first = np.ones(len(order), np.bool_)
+        first[1:] = begins[1:] > reach[:-1]
+        lows = begins[first]
+        lengths = reach[np.append(np.flatnonzero(first)[1:] - 1, len(order) - 1)] - lows if len(order) else lows
+        piece = np.searchsorted(lows, starts, "right") - 1  # the texts in use are the pieces `lows` to `lows + lengths`
+        shifts = (offsets_of(lengths)[:-1] - lows)[piece]
+        whole = len(lows) == 1
+        values = self.values.slice(int(lows[0]), int(reach[-1])) if whole else self.values.take(ranges(lows, lengths))
+        return SharedColumn(values, starts + shifts, ends + shifts)
+
+    def release(self) -> None:
+        """Release the pages of texts in a mapped file; they are read again when needed."""
+        self.values.release()
+
+    @property
+    def digest(self) -> str:
+        """A digest of the texts of every row: that of a `RaggedColumn` with the same rows."""
+        return self.fingerprint.digest
+
+    @property
+    def fingerprint(self) -> Fingerprint:
+        """What the digest is made of: the fingerprints of parts add up to that of the whole."""
+        texts = self.values
+        return Fingerprint.of_shared(texts.data, texts.starts, texts.ends, self.starts, self.ends)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -346,4 +435,4 @@ class NumberColumn(ObjectColumn):
         return sha.hexdigest()[:DIGEST_LENGTH]
 
 
-Column: TypeAlias = TextColumn | RaggedColumn | ObjectColumn
+Column: TypeAlias = TextColumn | RaggedColumn | SharedColumn | ObjectColumn

@@ -21,6 +21,7 @@ import numpy as np
 from dialeval.core.arrays import Floats, Ids, Ints
 from dialeval.core.columns import TokenColumn
 from dialeval.core.errors import NeedError
+from dialeval.core.gate import UnfitError
 from dialeval.core.ragged import row_numbers
 
 if TYPE_CHECKING:
@@ -226,8 +227,27 @@ def from_arrow(table: pa.Table) -> dict[str, Contributions]:
     for name in table.column_names:
         column = table[name].combine_chunks()
         if name != "system" and column.null_count < len(column):
+            if column.null_count or column.flatten().null_count:
+                raise UnfitError(f"{name} has gaps")
             found[name] = _of_lists(column)
+            sums = found[name]
+            if isinstance(sums, RowSums) and not np.isfinite(sums.values).all():
+                raise UnfitError(f"{name} has numbers that are not finite")
     return found
+
+
+def contributions_schema() -> dict[str, pa.DataType]:
+    """The columns of `contributions.parquet` beside the contributions themselves."""
+    import pyarrow as pa
+
+    return {"system": pa.string()}
+
+
+def is_lists(kind: pa.DataType) -> bool:
+    """Whether a column holds contributions: numbers or words of each row."""
+    import pyarrow as pa
+
+    return bool(kind == pa.list_(pa.float64()) or kind == pa.list_(pa.string()))
 
 
 def _to_lists(contributions: Contributions) -> pa.Array:
@@ -249,6 +269,8 @@ def _of_lists(column: pa.Array) -> Contributions:
     values = column.values.slice(offsets[0], offsets[-1] - offsets[0])
     offsets = offsets - offsets[0]
     if not pa.types.is_string(values.type):
+        if len(set(np.diff(offsets).tolist())) > 1:
+            raise UnfitError("rows have different numbers of values")
         return RowSums(values.to_numpy().reshape(len(column), -1).astype(np.float64))
     encoded = values.dictionary_encode()  # numbers words in the order of their first use
     return RowWords(encoded.indices.to_numpy().astype(np.int32), offsets, encoded.dictionary.to_pylist())

@@ -6,7 +6,7 @@ with those that share the resamples.
 
 from __future__ import annotations
 
-from numba import njit
+from dialeval.core.cached_kernel import njit
 
 
 @njit(nogil=True, cache=True)

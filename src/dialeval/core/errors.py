@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from dialeval.core.plain_text import plain
+
 SHOWN_FAULTS = 5
 """A message lists this many faults and counts the rest; `dialeval validate` lists all."""
 
@@ -18,7 +20,7 @@ class DialevalError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One thing that is wrong with an input: where it stands, what it is, what would mend it."""
+    """One thing that is wrong with an input: where it stands, what it is, what would mend it; printed as one line."""
 
     where: str
     line: int | None
@@ -27,7 +29,7 @@ class Fault:
 
     def __str__(self) -> str:
         place = self.where if self.line is None else f"{self.where}:{self.line}"
-        return f"{place}: {self.what}; {self.remedy}"
+        return plain(f"{place}: {self.what}; {self.remedy}")
 
 
 class DataError(DialevalError):

@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dialeval.core.clusters import BySize, grouped, merged
+from dialeval.core.clusters import BySize, check_clusters, grouped, merged
 from dialeval.core.errors import DialevalError
+from dialeval.core.gate import UnfitError
 from dialeval.core.ragged import row_numbers
 
 if TYPE_CHECKING:
@@ -145,6 +146,15 @@ class Moments:
             sizes = np.bincount(numbers, minlength=len(dialogues) - 1)
             clusters = exact_sums_by_cluster(scored, numbers, sizes)
         return cls(len(items), len(scored), total, squares, clusters)
+
+    @classmethod
+    def from_plain(cls, rows: int, scored: int, total: int, squares: int, clusters: BySize) -> Moments:
+        """Moments out of a file; UnfitError where no column has them."""
+        check_clusters(clusters, 1, scored)
+        sums = [(scored, total, squares), *clusters.values()]
+        if not 0 <= scored <= rows or any(each[2] * each[0] < each[1] ** 2 for each in sums):
+            raise UnfitError("no values have these sums")
+        return cls(rows, scored, total, squares, clusters)
 
     def __add__(self, other: Moments) -> Moments:
         return Moments(

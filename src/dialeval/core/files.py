@@ -1,37 +1,78 @@
-"""Writing files so that no reader ever sees half of one: write beside the target, then rename."""
+"""Writing: what is written is there whole, or what was there before stays.
+
+Everything is made beside its place, on the same file system, forced to the disk and renamed in the end:
+
+- `replacing`, `write_bytes`: one file.
+- `building`: a folder that nobody else writes to (an entry of the cache, a data pack).
+- `replacing_together`: files that belong together (a run, a judge) in a folder that may hold other files as well.
+
+Why files that belong together are not written as a folder and renamed: a folder that is there cannot be replaced in one
+step, it may be the current one (`-o .`), and what else lies in it is the user's. One of the files is the *manifest*: it
+holds the SHA-256 of the others. They are written first and wait under hidden names with their digests; then, under a
+lock, the manifest is renamed, and from that moment on the new files count; then each of the others takes its place. A
+process that is killed before the manifest was renamed leaves the old files, one that is killed after it the new ones:
+`place_of` finds those that still wait, and the next save moves them. So two saves at a time give one or the other.
+
+What a killed process left behind is removed by the next one that writes there. It is known by its name and by a lock,
+which ends with its process; where a file system has no locks, by an age of a day, and saves there exclude no others.
+"""
 
 from __future__ import annotations
 
+import glob
+import hashlib
 import os
+import re
+import shutil
+import stat
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from functools import cache
 from pathlib import Path
+from typing import Any, TypeVar
+from urllib.parse import unquote
 
 from dialeval.core.errors import DataError, Fault
+
+T = TypeVar("T")
+
+_UNFINISHED = re.compile(r"\..*\.[0-9a-f]{12}\.unfinished")
+_WAITING = re.compile(r"\.(.+)\.([0-9a-f]{64})\.waiting")
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+_LOCK = ".dialeval.lock"
+_READS = 100
+"""Of files that are replaced all the while, before one gives up."""
+_LONGEST_NAME = 100
+"""Characters of a name that a hidden name repeats; file systems limit the whole of it."""
+_HASHED_BYTES = 1 << 20
+_LEFT_BEHIND_SECONDS = 24 * 3600
+_WAIT_SECONDS = 30.0
+"""For another save into the same folder, which has only to rename its files."""
+_POLL_SECONDS = 0.01
 
 
 @contextmanager
 def replacing(target: str | os.PathLike[str]) -> Iterator[Path]:
     """A path beside `target` to write to; it takes the target's place when the block ends well, else it vanishes.
 
-    DataError where that cannot be done: no permission, no space, a folder in the way.
+    A device or a pipe (`/dev/null`) is written to as it is, and a link is followed. DataError where that cannot be
+    done: no permission, no space, a folder in the way.
     """
     target = Path(target)
-    beside = None
-    try:
+    with _refusals_explained(target):
+        if target.exists() and not (target.is_file() or target.is_dir()):
+            yield target
+            return
+        target = target.resolve()
         target.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-        os.close(handle)
-        beside = Path(name)
-        yield beside
-        beside.chmod(0o666 & ~_umask())
-        beside.replace(target)
-    except OSError as error:
-        raise _cannot_write(target, error) from error
-    finally:
-        if beside is not None:
-            beside.unlink(missing_ok=True)
+        _swept_once(target.parent)
+        with _unfinished(target) as beside:
+            yield beside
+            _force(beside)
+            beside.replace(target)
+        _force(target.parent)
 
 
 def write_bytes(target: str | os.PathLike[str], content: bytes) -> None:
@@ -40,22 +81,338 @@ def write_bytes(target: str | os.PathLike[str], content: bytes) -> None:
         beside.write_bytes(content)
 
 
+@contextmanager
+def building(target: Path) -> Iterator[Path]:
+    """A new folder to fill; it becomes `target` when the block ends well, else it is removed. OSError as it comes.
+
+    A target that is there already stays: whoever built it built the same thing.
+    """
+    target.parent.mkdir(parents=True, exist_ok=True)
+    sweep(target.parent)
+    with _unfinished(target, folder=True) as beside:
+        yield beside
+        for place in (*beside.rglob("*"), beside):
+            _force(place)
+        try:
+            beside.rename(target)
+        except OSError:
+            if not target.is_dir():
+                raise
+        _force(target.parent)
+
+
+def discard(folder: Path) -> None:
+    """Remove a folder, so that it is gone at once even where deleting takes long; OSError as it comes."""
+    with _unfinished(folder, folder=True) as doomed, suppress(FileNotFoundError):
+        folder.rename(doomed / folder.name)
+
+
+class Together:
+    """Files of a folder that are being written, see `replacing_together`."""
+
+    def __init__(self, folder: Path, stack: ExitStack) -> None:
+        self._folder, self._stack = folder, stack
+        self.written: dict[str, tuple[Path, str]] = {}
+        """Where each file waits, and its SHA-256, by its name."""
+        self.removed: set[str] = set()
+        """Names of files that the new ones make obsolete."""
+
+    def add(self, name: str, write: Callable[[Path], object]) -> str:
+        """Write a file by a function that is given the path; its SHA-256."""
+        beside = self._stack.enter_context(_unfinished(self._folder / name))
+        write(beside)
+        _force(beside)
+        self.written[name] = beside, sha256_of(beside)
+        return self.written[name][1]
+
+    def add_bytes(self, name: str, content: bytes) -> str:
+        """Write a file; its SHA-256."""
+        return self.add(name, lambda path: path.write_bytes(content))
+
+
+@contextmanager
+def replacing_together(folder: str | os.PathLike[str], manifest: str) -> Iterator[Together]:
+    """Write files that belong together; they replace those of their names when the block ends well.
+
+    The manifest, one of them, holds the SHA-256 of all others. DataError where that cannot be done.
+    """
+    folder = Path(folder)
+    with _refusals_explained(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        sweep(folder)
+        with ExitStack() as stack:
+            files = Together(folder, stack)
+            yield files
+            with _locked(folder):
+                _commit(folder, manifest, files)
+
+
+def _commit(folder: Path, manifest: str, files: Together) -> None:
+    """Let written files take their places; the folder's lock is held."""
+    for name in files.written:
+        if (folder / name).is_dir():
+            raise IsADirectoryError(0, f"{name} is a folder")
+    _settle(folder, manifest)
+    others = {name: _waiting(folder / name, sha256) for name, (_, sha256) in files.written.items() if name != manifest}
+    try:
+        for name, waiting in others.items():
+            files.written[name][0].replace(waiting)
+        _force(folder)
+        files.written[manifest][0].replace(folder / manifest)
+    except BaseException:
+        for waiting in others.values():
+            waiting.unlink(missing_ok=True)
+        raise
+    _force(folder)
+    for name, waiting in others.items():
+        waiting.replace(folder / name)
+    for name in files.removed - files.written.keys():
+        (folder / name).unlink(missing_ok=True)
+    _force(folder)
+
+
+def _settle(folder: Path, manifest: str) -> None:
+    """Finish what a killed save began: files that the manifest names take their places, others go."""
+    content = None
+    for entry in folder.iterdir():
+        if waits := _WAITING.fullmatch(entry.name):
+            if content is None:
+                content = (folder / manifest).read_bytes() if (folder / manifest).is_file() else b""
+            if waits[2].encode() in content:
+                entry.replace(folder / waits[1])
+            else:
+                entry.unlink()
+
+
+def _waiting(file: Path, sha256: str) -> Path:
+    return file.with_name(f".{file.name}.{sha256}.waiting")
+
+
+def place_of(file: Path, sha256: str) -> Path:
+    """Where a file that `replacing_together` wrote is: in its place, unless it still waits under a hidden name.
+
+    It may get to its place before it is read; `reading_together` then reads again.
+    """
+    if not _SHA256.fullmatch(sha256):  # the manifest may say anything
+        return file
+    waiting = _waiting(file, sha256)
+    return waiting if waiting.is_file() else file
+
+
+def reading_together(manifest: Path, read: Callable[[], T]) -> T:
+    """Read files that `replacing_together` wrote, and once more where a save changed the folder meanwhile."""
+    for _ in range(_READS):
+        before = _version(manifest)
+        try:
+            return read()
+        except DataError:
+            if _version(manifest) == before:
+                raise
+    return read()
+
+
+def _version(manifest: Path) -> tuple[int, int] | None:
+    """What changes when files beside a manifest, or it, are replaced."""
+    try:
+        return manifest.stat().st_ino, manifest.parent.stat().st_mtime_ns
+    except (OSError, ValueError):  # a name with a NUL is no path
+        return None
+
+
 def check_writable(folder: str | os.PathLike[str]) -> None:
     """DataError unless a folder is there, or can be made, and may be written to; ask it before long work."""
     folder = Path(folder)
-    try:
-        there = next(path for path in (folder, *folder.parents) if path.exists())
+    with _refusals_explained(folder):
+        there = next(path for path in (folder, *folder.absolute().parents) if path.exists())
         tempfile.TemporaryFile(dir=there).close()
+
+
+def check_file(target: Path | None, *inputs: Any) -> None:
+    """DataError unless a file may be written (None: it is not): it is no input, and its folder can be written to."""
+    if target is None:
+        return
+    refuse_inputs([target], *inputs)
+    if not target.exists() or target.is_file():  # else a device, a pipe
+        check_writable(target.parent)
+
+
+def check_files(
+    folder: str | os.PathLike[str], names: Iterable[str], own: Callable[[Path], Collection[str]], *inputs: Any
+) -> None:
+    """DataError unless files of these names may be written to a folder; ask it before long work.
+
+    Refused are folders that cannot be written to, files that are `inputs` (see `refuse_inputs`), and files of the same
+    names that are somebody else's: all but those that `own` gives for the folder.
+    """
+    folder = Path(folder)
+    check_writable(folder)
+    there = [name for name in names if os.path.lexists(folder / name)]
+    refuse_inputs([folder / name for name in there], *inputs)
+    mine = own(folder) if there else ()
+    what, remedy = "would be overwritten, but dialeval did not write it", "choose another folder, or move it away"
+    strange = [folder / name for name in there if name not in mine or (folder / name).is_dir()]
+    if strange:
+        raise DataError(Fault(str(file), None, what, remedy) for file in strange)
+
+
+def refuse_inputs(targets: Iterable[Path], *inputs: Any) -> None:
+    """DataError where a file that would be written is an input; ask it before long work.
+
+    An input is a path, a pattern, a folder of which all files count, or several of these in a mapping or a tuple;
+    anything else (texts, tables) is no file.
+    """
+    for target in targets:
+        if not target.exists():
+            continue
+        for place in _places(inputs):
+            if place.samefile(target) or (place.is_dir() and place.samefile(target.absolute().parent)):
+                what = f"would be overwritten, but it is an input ({place})"
+                raise DataError(Fault(str(target), None, what, "write to another place"))
+
+
+def _places(given: Any) -> Iterator[Path]:
+    """The local files and folders among inputs."""
+    if isinstance(given, Mapping):
+        given = tuple(given.values())
+    if isinstance(given, tuple):
+        for each in given:
+            yield from _places(each)
+    elif isinstance(given, str | os.PathLike):
+        path = os.fspath(given)
+        path = unquote(path.removeprefix("file://")) if path.startswith("file://") else path
+        with suppress(OSError, ValueError):  # a name too long, or with a null byte, is no file
+            yield from map(Path, [path] if Path(path).exists() else glob.glob(path, recursive=True))  # noqa: PTH207
+
+
+def is_unfinished(name: str) -> bool:
+    """Whether this is what a file or folder is called until it is whole."""
+    return bool(_UNFINISHED.fullmatch(name) or _WAITING.fullmatch(name))
+
+
+def sweep(folder: Path) -> None:
+    """Remove what killed processes had not finished in a folder."""
+    with suppress(OSError):
+        for name in filter(_UNFINISHED.fullmatch, os.listdir(folder)):  # noqa: PTH208  (a large folder, often)
+            _remove_if_left(folder / name)
+
+
+_swept_once = cache(sweep)
+"""Single files may be written by the thousand; what was left behind was there before the first."""
+
+
+def _remove_if_left(place: Path) -> None:
+    with suppress(OSError):  # another process sweeps too
+        is_folder = place.is_dir()
+        handle = os.open(place, os.O_RDONLY if is_folder else os.O_RDWR)
+        try:
+            ours = _lock(handle)
+            if ours is None:
+                ours = time.time() - os.fstat(handle).st_mtime > _LEFT_BEHIND_SECONDS
+            if ours:
+                shutil.rmtree(place) if is_folder else place.unlink()
+        finally:
+            os.close(handle)
+
+
+@contextmanager
+def _unfinished(target: Path, folder: bool = False) -> Iterator[Path]:
+    """A new file or folder beside the target, locked; removed in the end if it is still there."""
+    while True:
+        beside = target.with_name(f".{target.name[:_LONGEST_NAME]}.{os.urandom(6).hex()}.unfinished")
+        if folder:
+            beside.mkdir()
+            handle = os.open(beside, os.O_RDONLY) if os.name == "posix" else None
+        else:
+            handle = os.open(beside, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o666)
+        held = None if handle is None else _lock(handle)
+        if handle is None or held is None or (held and os.fstat(handle).st_nlink):
+            break
+        os.close(handle)  # another process swept it before it was locked
+    try:
+        if handle is not None and os.name != "posix":  # what is open cannot be renamed there
+            os.close(handle)
+            handle = None
+        yield beside
+    finally:
+        with suppress(FileNotFoundError):
+            shutil.rmtree(beside, ignore_errors=True) if folder else beside.unlink()
+        if handle is not None:
+            os.close(handle)
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Hold the folder's lock; the system releases it when the process ends, however it ends."""
+    lock, end = folder / _LOCK, time.monotonic() + _WAIT_SECONDS
+    while True:
+        handle = os.open(lock, os.O_CREAT | os.O_RDWR, 0o666)
+        held = _lock(handle)
+        if held is None or (held and _is_at(handle, lock)):
+            break
+        os.close(handle)
+        if time.monotonic() > end:
+            what, remedy = "another process is saving there", "run again when it has ended, or choose another folder"
+            raise DataError(Fault(str(folder), None, what, remedy))
+        time.sleep(_POLL_SECONDS)
+    try:
+        yield
+    finally:
+        with suppress(OSError):
+            lock.unlink()  # while it is held: who waits for it sees that it is gone, and makes another
+        os.close(handle)
+
+
+def _is_at(handle: int, place: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(handle), place.stat())
+    except FileNotFoundError:
+        return False
+
+
+def _lock(handle: int) -> bool | None:
+    """Take the lock of an open file; False if another holds it, None where there are no locks."""
+    try:
+        import fcntl
+    except ImportError:
+        return None
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return None
+    return True
+
+
+def _force(place: Path) -> None:
+    """Have the system write a file, or the names in a folder, to the disk."""
+    is_folder = stat.S_ISDIR(place.lstat().st_mode)
+    if is_folder and os.name != "posix":
+        return
+    handle = os.open(place, os.O_RDONLY if is_folder else os.O_RDWR)
+    try:
+        os.fsync(handle)
+    except OSError:
+        if not is_folder:  # not every file system can do it for a folder
+            raise
+    finally:
+        os.close(handle)
+
+
+def sha256_of(file: Path) -> str:
+    """SHA-256 of a file in hexadecimal."""
+    sha = hashlib.sha256()
+    with file.open("rb") as stream:
+        while chunk := stream.read(_HASHED_BYTES):
+            sha.update(chunk)
+    return sha.hexdigest()
+
+
+@contextmanager
+def _refusals_explained(target: Path) -> Iterator[None]:
+    try:
+        yield
     except OSError as error:
-        raise _cannot_write(folder, error) from error
-
-
-def _cannot_write(target: Path, error: OSError) -> DataError:
-    remedy = "choose a folder that may be written to and has space left"
-    return DataError(Fault(str(target), None, f"cannot be written ({error.strerror})", remedy))
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+        remedy = "choose a folder that may be written to and has space left"
+        what = f"cannot be written ({error.strerror or error})"
+        raise DataError(Fault(str(target), None, what, remedy)) from error

@@ -40,6 +40,17 @@ class Fingerprint:
         first, second, symbols = totals.tolist()
         return cls(first, second, symbols, len(starts))
 
+    @classmethod
+    def of_shared(cls, data: Bytes, starts: Ints, ends: Ints, firsts: Ints, lasts: Ints) -> Fingerprint:
+        """That of rows of several texts, row `i` being the texts `firsts[i]` to `lasts[i]`, each read once."""
+        from dialeval.core import fingerprint_kernel as kernel
+
+        totals, before = np.zeros(3, np.uint64), np.zeros((len(starts) + 1, 3), np.uint64)
+        texts = (_sealed(data), _sealed(starts), _sealed(ends))
+        kernel.add_shared_texts(*texts, _sealed(firsts), _sealed(lasts), before, totals)
+        first, second, symbols = totals.tolist()
+        return cls(first, second, symbols, int((lasts - firsts).sum()))
+
     def __add__(self, other: Fingerprint) -> Fingerprint:
         from dialeval.core import fingerprint_kernel as kernel
 

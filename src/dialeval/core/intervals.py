@@ -126,4 +126,5 @@ def _worth(value: float, error: ClusterError, bounds: Bounds) -> tuple[float, fl
     if not spread or (error.yes_no and not error.over_dialogues):
         return error.clusters, math.inf  # nothing about the spread is estimated
     most = float(error.scored) if error.yes_no else math.inf
-    return min(spread / (error.error / (bounds[1] - bounds[0])) ** 2, most) if error.error else most, error.freedom
+    squared = (error.error / (bounds[1] - bounds[0])) ** 2
+    return min(spread / squared, most) if squared else most, error.freedom

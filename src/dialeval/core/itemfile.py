@@ -14,6 +14,7 @@ import numpy as np
 
 from dialeval.core.arrays import Floats
 from dialeval.core.fold import Level
+from dialeval.core.gate import UnfitError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -34,8 +35,7 @@ def write_items(target: Path, keys: Iterable[str], blocks: Iterable[Blocks]) -> 
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    places = zip(_PLACES, (pa.string(), pa.string(), pa.int64()), strict=True)
-    schema = pa.schema([*places, *((key, pa.float64()) for key in keys)])
+    schema = pa.schema([*items_schema().items(), *((key, pa.float64()) for key in keys)])
     with pq.ParquetWriter(target, schema, compression="zstd", use_dictionary=["system", "level"]) as writer:
         for system, level, parts in blocks:
             for table in _tables(system, level, parts, schema):
@@ -85,10 +85,23 @@ def _rows(block: Block) -> int:
     return len(next(iter(block.values())))
 
 
+def items_schema() -> dict[str, pa.DataType]:
+    """The columns that the table has beside those of the keys."""
+    import pyarrow as pa
+
+    return dict(zip(_PLACES, (pa.string(), pa.string(), pa.int64()), strict=True))
+
+
 def items_of(table: pa.Table, system: str, level: Level) -> dict[str, Floats]:
     """The items of one system and level by key, out of the table that was written."""
     import pyarrow.compute as pc
 
     own = table.filter(pc.and_(pc.equal(table["system"], system), pc.equal(table["level"], level.value)))
+    if not np.array_equal(own["row"].to_numpy(), np.arange(len(own))):
+        raise UnfitError(f"the rows of {system} are not numbered from 0 on")
     keys = [name for name in own.column_names if name not in _PLACES]
-    return {key: own[key].to_numpy() for key in keys if not len(own) or own[key].null_count < len(own)}
+    items = {key: own[key].to_numpy() for key in keys if not len(own) or own[key].null_count < len(own)}
+    for key, values in items.items():
+        if np.isinf(values).any():
+            raise UnfitError(f"{key} of {system} has infinite values")
+    return items

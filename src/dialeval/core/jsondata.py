@@ -6,6 +6,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from dialeval.core.plain_text import whole_characters
+
 
 def null_for_nan(value: Any) -> Any:
     """Plain data with None for every float that is not finite, and lists for tuples."""
@@ -20,4 +22,16 @@ def dump(document: Any) -> bytes:
     """A document as indented JSON with a line feed at its end."""
     import orjson
 
-    return orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+    option = orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE
+    try:
+        return orjson.dumps(document, option=option)
+    except TypeError:  # half a character, as in the name of a file that is not UTF-8; anything else is raised again
+        return orjson.dumps(_writable(document), option=option)
+
+
+def _writable(value: Any) -> Any:
+    if isinstance(value, str):
+        return whole_characters(value)
+    if isinstance(value, Mapping):
+        return {_writable(key): _writable(inner) for key, inner in value.items()}
+    return [_writable(inner) for inner in value] if isinstance(value, list | tuple) else value

@@ -55,7 +55,7 @@ class Need(str, Enum):
     @property
     def remedy(self) -> str:
         """One line for a metric that lacks it."""
-        return f"needs {self.argument}: pass {self.argument}=... ({self.flag} on the command line)"
+        return f"needs {self.argument}: {self.flag} on the command line, {self.argument}=... in Python"
 
 
 _ARGUMENTS = {

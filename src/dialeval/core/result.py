@@ -4,41 +4,51 @@
 folder: `run.json` (every figure, signature, skipped metric and warning; what `-f json` prints), `items.parquet` (one
 row per turn or dialogue of each system, one column per key), `rows.parquet` (what those rows are: dialogue, turn,
 texts) and `contributions.parquet` (what each row adds to corpus values, for resampling). Loading gives an equal run
-back. `run.json` holds the digests of the other files, so that files of two different runs are not taken for one.
+back. `run.json` holds the digests of the other files, so that files of two different runs are not taken for one; they
+are written by `core.files.replacing_together`. Other files in the folder are left alone, and `check_folder` says before
+a long evaluation whether one of them is in the way.
 """
 
 from __future__ import annotations
 
-import hashlib
 import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 import numpy as np
 
+from dialeval.core import gate
+from dialeval.core.arguments import checked
 from dialeval.core.arrays import Floats
-from dialeval.core.contributions import Contributions, from_arrow, to_arrow
+from dialeval.core.contributions import Contributions, contributions_schema, from_arrow, is_lists, to_arrow
 from dialeval.core.errors import DataError, Fault
-from dialeval.core.files import replacing, write_bytes
+from dialeval.core.files import check_files, place_of, reading_together, replacing_together
 from dialeval.core.fold import Analytic, Estimate, Level, Resampling
-from dialeval.core.itemfile import Blocks, items_of, write_items
+from dialeval.core.itemfile import Blocks, items_of, items_schema, write_items
 from dialeval.core.jsondata import dump, null_for_nan
-from dialeval.core.rowtable import RowTable, write_places
+from dialeval.core.rowtable import RowTable, is_texts, rows_schema, write_places
 from dialeval.core.signature import Signature
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from msgspec import UnsetType
+
+    from dialeval.core.run_schema import SavedEstimate, SavedFile, SavedResult, SavedRun
+
+T = TypeVar("T")
 
 RUN_FILE = "run.json"
 ITEMS_FILE = "items.parquet"
 ROWS_FILE = "rows.parquet"
 CONTRIBUTIONS_FILE = "contributions.parquet"
+_FILES = (RUN_FILE, ITEMS_FILE, ROWS_FILE, CONTRIBUTIONS_FILE)
 _OWN_FIELDS = frozenset({"dialeval", "systems", "warnings", "format", "items", "rows", "contributions", "statistics"})
-_HASHED_BYTES = 1 << 20
+_FILE_FIELDS = ("items", "rows", "contributions", "statistics")
+_REMEDY = "pass the folder of a run that Run.save or `dialeval score -o` wrote, or save it again"
 FORMAT = 1
 """Version of the saved layout; a run of a later layout is refused with a clear message."""
 
@@ -134,6 +144,7 @@ class Run(Mapping[str, Result]):
         }
         return {"dialeval": self.version, "systems": systems, "warnings": list(self.warnings), **self.details}
 
+    @checked
     def save(
         self,
         folder: str | os.PathLike[str],
@@ -142,68 +153,140 @@ class Run(Mapping[str, Result]):
     ) -> Path:
         """Write the run into a folder (made if it is not there) and return the folder.
 
-        `blocks`: the items of a streamed run, which are not in its estimates, by system and level. `places`: what its
-        rows are, part by part.
+        A run that was saved there before is replaced; it stays if this one cannot be saved. `blocks`: the items of a
+        streamed run, which are not in its estimates, by system and level. `places`: what its rows are, part by part.
         """
         folder = Path(folder)
+        check_folder(folder, tuple(result.source for result in self.values()))
         keys = _keys_with_items(self) if blocks is None else self.keys_in_order
-        files = {"items": _write(folder / ITEMS_FILE, partial(write_items, keys=keys, blocks=blocks or _blocks(self)))}
         rows = [result.rows.to_arrow(name) for name, result in self.items() if result.rows is not None]
-        if rows:
-            files["rows"] = _write(folder / ROWS_FILE, partial(_write_tables, rows))
-        elif places is not None:
-            files["rows"] = _write(folder / ROWS_FILE, partial(write_places, parts=places))
         contributions = [to_arrow(result.contributions, name) for name, result in self.items() if result.contributions]
+        writers: dict[str, tuple[str, Callable[[Path], None]]] = {
+            "items": (ITEMS_FILE, partial(write_items, keys=keys, blocks=blocks or _blocks(self)))
+        }
+        if rows:
+            writers["rows"] = ROWS_FILE, partial(_write_tables, rows)
+        elif places is not None:
+            writers["rows"] = ROWS_FILE, partial(write_places, parts=places)
         if contributions:
-            files["contributions"] = _write(folder / CONTRIBUTIONS_FILE, partial(_write_tables, contributions))
-        write_bytes(folder / RUN_FILE, dump({**self.to_dict(), "format": FORMAT, **files}))
+            writers["contributions"] = CONTRIBUTIONS_FILE, partial(_write_tables, contributions)
+        with replacing_together(folder, RUN_FILE) as files:
+            files.removed |= _own_files(folder)
+            written = {
+                what: {"file": name, "sha256": files.add(name, write)} for what, (name, write) in writers.items()
+            }
+            files.add_bytes(RUN_FILE, dump({**self.to_dict(), "format": FORMAT, **written}))
         return folder
 
 
-def load(path: str | os.PathLike[str]) -> Run:
-    """The run saved in a folder (or beside the given run.json)."""
-    import orjson
+def check_folder(folder: str | os.PathLike[str], *inputs: Any) -> None:
+    """DataError unless a run may be saved in a folder; ask it before a long evaluation.
 
+    `inputs`: what the run is made of, see `core.files.refuse_inputs`. A saved run may be replaced, other files not.
+    """
+    check_files(folder, _FILES, _own_files, *inputs)
+
+
+def files_of(*runs: str | os.PathLike[str]) -> tuple[Path, ...]:
+    """The files that saved runs may consist of, by their folders or `run.json` files."""
+    folders = [path if path.is_dir() else path.parent for path in map(Path, runs)]
+    return tuple(folder / name for folder in folders for name in _FILES)
+
+
+def _own_files(folder: Path) -> set[str]:
+    """The files of the run that is saved in a folder; none if there is no run."""
+    try:
+        document = gate.read_json(folder / RUN_FILE, dict[str, Any], _REMEDY)
+    except DataError:
+        return set()
+    entries = [document[what] for what in _FILE_FIELDS if isinstance(document.get(what), dict)]
+    named = {RUN_FILE, *(str(entry.get("file")) for entry in entries)}
+    return named & set(_FILES) if isinstance(document.get("dialeval"), str) else set()
+
+
+@checked
+def load(path: str | os.PathLike[str]) -> Run:
+    """The run saved in a folder (or beside the given run.json); DataError for what is none, or not a whole one."""
     path = Path(path)
     file = path / RUN_FILE if path.is_dir() else path
-    try:
-        document = orjson.loads(file.read_bytes())
-        return _run_of_document(document, file)
-    except OSError as error:
-        remedy = "pass the folder that Run.save or `dialeval score -o` wrote"
-        where = str(error.filename or file)  # run.json, or a file beside it that is gone
-        raise DataError(Fault(where, None, f"cannot be read ({error.strerror})", remedy)) from None
-    except orjson.JSONDecodeError as error:
-        raise DataError(Fault(str(file), error.lineno, f"not JSON ({error.msg})", "save the run again")) from None
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        what = f"not a saved run ({type(error).__name__}: {error})"
-        raise DataError(Fault(str(file), None, what, "save the run again")) from None
+    return reading_together(file, lambda: _load(file))
 
 
-def _run_of_document(document: Mapping[str, Any], file: Path) -> Run:
-    if document["format"] > FORMAT:
-        what = f"layout {document['format']} is newer than this dialeval reads ({FORMAT})"
+def _load(file: Path) -> Run:
+    from dialeval.core.run_schema import SavedRun
+
+    document = gate.read_json(file, dict[str, Any], _REMEDY)
+    if isinstance(layout := document.get("format"), int) and layout > FORMAT:
+        what = f"layout {layout} is newer than this dialeval reads ({FORMAT})"
         raise DataError(Fault(str(file), None, what, "upgrade dialeval"))
-    items = _read_table(document["items"], file)
-    rows = _read_table(document["rows"], file) if "rows" in document else None
-    # Runs saved before contributions had this name call them statistics.
-    written = document.get("contributions", document.get("statistics"))
-    contributions = None if written is None else _read_table(written, file)
-    systems = {}
-    for name, result in document["systems"].items():
-        estimates = {key: _estimate_of_dict(entry) for key, entry in result["metrics"].items()}
-        own_items = {level: items_of(items, name, level) for level in Level}
-        own_rows = None if rows is None else _of_system(rows, name)
-        systems[name] = Result(
-            {key: replace(est, items=own_items[est.level].get(key)) for key, est in estimates.items()},
-            result["skipped"],
-            result["source"],
-            RowTable.from_arrow(own_rows) if own_rows is not None and len(own_rows) else None,
-            {} if contributions is None else from_arrow(_of_system(contributions, name)),
-            result.get("role") or _role_by_name(name, document),
-        )
     details = {name: value for name, value in document.items() if name not in _OWN_FIELDS}
-    return Run(systems, document["dialeval"], tuple(document["warnings"]), details)
+    with gate.explained(file, _REMEDY):
+        gate.check_depth(details)
+    return _Files(file, gate.fitting(document, SavedRun, str(file), _REMEDY)).run(details)
+
+
+class _Files:
+    """The tables beside a `run.json`, and the run that they make with it."""
+
+    def __init__(self, file: Path, saved: SavedRun) -> None:
+        import pyarrow as pa
+
+        self._file, self._saved = file, saved
+        self._items = self._table(saved.items, items_schema(), pa.types.is_float64)
+        self._rows = self._table(saved.rows, rows_schema(), is_texts)
+        self._contributions = self._table(saved.contributions or saved.statistics, contributions_schema(), is_lists)
+
+    def _table(
+        self, written: SavedFile | UnsetType, columns: Mapping[str, pa.DataType], others: Callable[[pa.DataType], bool]
+    ) -> tuple[Path, pa.Table] | None:
+        if not written:  # UNSET is false
+            return None
+        path = place_of(self._file.with_name(written.file), written.sha256)
+        return path, gate.read_table(path, columns, others, _REMEDY, written.sha256, self._file.name)
+
+    def run(self, details: dict[str, Any]) -> Run:
+        """The run; DataError where its files do not fit together."""
+        saved = self._saved
+        systems = {name: self._result(name, result, details) for name, result in saved.systems.items()}
+        return Run(systems, saved.dialeval, tuple(saved.warnings), details)
+
+    def _result(self, name: str, saved: SavedResult, details: Mapping[str, Any]) -> Result:
+        items = self._made(self._items, lambda table: {level: items_of(table, name, level) for level in Level}) or {}
+        rows = self._made(self._rows, lambda table: RowTable.from_arrow(_of_system(table, name)))
+        contributions = self._made(self._contributions, lambda table: from_arrow(_of_system(table, name)))
+        result = Result(
+            {key: _estimate_of(each, items[each.level].get(key)) for key, each in saved.metrics.items()},
+            saved.skipped,
+            saved.source,
+            rows or None,  # a system that the table does not have has no rows there
+            contributions or {},
+            saved.role or _role_by_name(name, details),
+        )
+        with gate.explained(self._file, _REMEDY):
+            _check_sizes(name, result)
+        return result
+
+    @staticmethod
+    def _made(file: tuple[Path, pa.Table] | None, make: Callable[[pa.Table], T]) -> T | None:
+        """What is made of a table; None where there is no such file."""
+        if file is None:
+            return None
+        with gate.explained(file[0], _REMEDY):
+            return make(file[1])
+
+
+def _check_sizes(name: str, result: Result) -> None:
+    """UnfitError where items, rows and contributions of a system are not of the same rows."""
+    rows = result.rows
+    for key, estimate in result.items():
+        if estimate.items is not None and len(estimate.items) != estimate.rows:
+            raise gate.UnfitError(f"{name}: {len(estimate.items)} values of {key} are saved for {estimate.rows} rows")
+        known = None if rows is None else len(rows) if estimate.level is Level.TURN else len(rows.offsets) - 1
+        if estimate.items is not None and known not in (None, estimate.rows):
+            raise gate.UnfitError(f"{name}: {known} rows are saved, and {key} has {estimate.rows}")
+    counts = {len(each) for each in result.contributions.values()} | ({len(rows)} if rows is not None else set())
+    if result.contributions and len(counts) > 1:
+        raise gate.UnfitError(f"{name}: contributions are saved for another number of rows")
 
 
 def _role_by_name(system: str, document: Mapping[str, Any]) -> Role:
@@ -228,34 +311,12 @@ def _blocks(run: Run) -> Iterator[tuple[str, Level, list[dict[str, Floats]]]]:
                 yield system, level, [here]
 
 
-def _write(target: Path, write: Callable[[Path], None]) -> dict[str, str]:
-    """Write a file by a function; its name and digest, as `run.json` holds them."""
-    sha = hashlib.sha256()
-    with replacing(target) as beside:
-        write(beside)
-        with beside.open("rb") as file:
-            while chunk := file.read(_HASHED_BYTES):
-                sha.update(chunk)
-    return {"file": target.name, "sha256": sha.hexdigest()}
-
-
 def _write_tables(tables: list[pa.Table], target: Path) -> None:
     """Write tables one below the other, with null where one lacks a column of another."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     pq.write_table(pa.concat_tables(tables, promote_options="default"), target, compression="zstd")
-
-
-def _read_table(written: Mapping[str, str], run_file: Path) -> pa.Table:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    file = run_file.parent / written["file"]
-    content = file.read_bytes()
-    if hashlib.sha256(content).hexdigest() != written["sha256"]:
-        raise DataError(Fault(str(file), None, f"does not belong to {run_file.name}", "save the run again"))
-    return pq.ParquetFile(pa.BufferReader(content)).read()  # read_table would import pandas where it is installed
 
 
 def _of_system(table: pa.Table, system: str) -> pa.Table:
@@ -279,27 +340,23 @@ def _estimate_to_dict(estimate: Estimate) -> dict[str, Any]:
     }
 
 
-def _estimate_of_dict(entry: Mapping[str, Any]) -> Estimate:
+def _estimate_of(saved: SavedEstimate, items: Floats | None) -> Estimate:
+    """An estimate; columns without a single row are every system's, and count where it has no rows."""
+    how = saved.found_by()
     return Estimate(
-        mean=_float(entry["mean"]),
-        std=_float(entry["std"]),
-        rows=entry["rows"],
-        scored=entry["scored"],
-        corpus=entry["of"] == "corpus",
-        confidence=_float(entry["confidence"]),
-        interval=None if entry["interval"] is None else (_float(entry["interval"][0]), _float(entry["interval"][1])),
-        level=Level(entry["level"]),
-        signature=None if entry["signature"] is None else Signature.parse(entry["signature"]),
-        **_interval_by(entry),
+        mean=_float(saved.mean),
+        std=_float(saved.std),
+        rows=saved.rows,
+        scored=saved.scored,
+        corpus=saved.of == "corpus",
+        confidence=_float(saved.confidence),
+        interval=None if saved.interval is None else (_float(saved.interval[0]), _float(saved.interval[1])),
+        items=None if items is not None and not len(items) and saved.rows else items,
+        level=saved.level,
+        signature=None if saved.signature is None else Signature.parse(saved.signature),
+        resampling=how if isinstance(how, Resampling) else None,
+        analytic=how if isinstance(how, Analytic) else None,
     )
-
-
-def _interval_by(entry: Mapping[str, Any]) -> dict[str, Any]:
-    """How an interval was found; a run saved before that was always said has mean -+ confidence over rows."""
-    how = entry.get("interval_by")
-    if how is not None:
-        return {"resampling": Resampling(**how)} if "resamples" in how else {"analytic": Analytic(**how)}
-    return {} if entry["interval"] is None else {"analytic": Analytic("rows", None, "rows", entry["scored"], None)}
 
 
 def _same_estimate(left: Estimate, right: Estimate) -> bool:

@@ -11,12 +11,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from dialeval.core.arrays import Ints
-from dialeval.core.columns import RaggedColumn, TextColumn
+from dialeval.core.columns import RaggedColumn, SharedColumn, TextColumn
+from dialeval.core.gate import UnfitError, check_array
 from dialeval.core.ragged import offsets_of, row_numbers
 
 if TYPE_CHECKING:
@@ -28,7 +29,14 @@ NO_TURN = -1
 SAVED_TEXT_ROWS = 100_000
 """Texts of systems with more rows than that are not saved: a report shows fewer, and the files would be large."""
 
+_NAME_BYTES = 70
+"""Of a short string."""
+
 _PLACES = ("system", "dialogue", "dialog_id", "turn")
+_CONTINUES = "_continues"
+"""After the name of a column of lists: whether a row has the texts of the row before, and then its own."""
+
+Texts: TypeAlias = TextColumn | RaggedColumn | SharedColumn
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -37,10 +45,10 @@ class RowTable:
 
     offsets: Ints
     dialogues: Sequence[str | None] | None = None
-    """The id of each dialogue, where dialogues have one."""
+    """The id of each dialogue, where dialogues have one; empty for one that has none among others that do."""
     turns: Ints | None = None
     """The turn of each row, `NO_TURN` where it does not say."""
-    texts: Mapping[str, TextColumn | RaggedColumn] = field(default_factory=dict)
+    texts: Mapping[str, Texts] = field(default_factory=dict)
     """Columns of texts by name: `response`, `context`, `reference`, whatever the rows have."""
 
     def __len__(self) -> int:
@@ -60,6 +68,12 @@ class RowTable:
     __hash__ = None  # type: ignore[assignment]
 
     @property
+    def nbytes(self) -> int:
+        """About how much memory the rows take without their texts."""
+        turns = 0 if self.turns is None else self.turns.nbytes
+        return self.offsets.nbytes + turns + _NAME_BYTES * len(self.dialogues or ())
+
+    @property
     def clusters(self) -> Ints:
         """The number of the dialogue that each row belongs to."""
         return row_numbers(self.offsets)
@@ -69,13 +83,31 @@ class RowTable:
         """Rows without texts one below the other; no dialogue goes on from one part to the next."""
         if len(parts) == 1:
             return parts[0]
-        names = [part.dialogues or [None] * (len(part.offsets) - 1) for part in parts]
+        names = [part.dialogues or [""] * (len(part.offsets) - 1) for part in parts]
         turns = [np.full(len(part), NO_TURN) if part.turns is None else part.turns for part in parts]
         return cls(
             offsets_of(np.concatenate([np.diff(part.offsets) for part in parts])),
             [name for each in names for name in each] if any(part.dialogues is not None for part in parts) else None,
             np.concatenate(turns) if any(part.turns is not None for part in parts) else None,
         )
+
+    @classmethod
+    def from_plain(
+        cls, offsets: Ints, dialogues: list[str | None] | None, turns: Ints | None, texts: object
+    ) -> RowTable:
+        """The rows of a part of a system out of a journal, without texts; UnfitError where that is no such table."""
+        check_array(offsets, np.int64, (None,))
+        if not len(offsets) or offsets[0] or (np.diff(offsets) < 0).any() or texts != {}:
+            raise UnfitError("dialogues do not follow each other")
+        if dialogues is not None and (not isinstance(dialogues, list) or len(dialogues) != len(offsets) - 1):
+            raise UnfitError("there are not as many ids as dialogues")
+        if any(not isinstance(name, str) for name in dialogues or ()):
+            raise UnfitError("the id of a dialogue is no text")
+        if turns is not None:
+            check_array(turns, np.int64, (int(offsets[-1]),))
+            if turns.min(initial=0) < NO_TURN:
+                raise UnfitError("a turn has a number below 0")
+        return cls(offsets, dialogues, turns)
 
     def to_arrow(self, system: str, dialogues_before: int = 0) -> pa.Table:
         """The table as it is saved, one line per row."""
@@ -88,7 +120,8 @@ class RowTable:
         if self.turns is not None:
             columns["turn"] = pa.array(self.turns, mask=self.turns == NO_TURN)
         if rows <= SAVED_TEXT_ROWS:
-            columns |= {name: _text_array(column) for name, column in self.texts.items()}
+            for name, column in self.texts.items():
+                columns |= _text_arrays(name, column)
         return pa.table(columns)
 
     @classmethod
@@ -96,15 +129,33 @@ class RowTable:
         """The rows of one system out of what was saved: a column without a single value is another system's."""
         whole = {name: table[name].combine_chunks() for name in table.column_names}
         columns = {name: column for name, column in whole.items() if column.null_count < len(column)}
-        clusters: Ints = columns["dialogue"].to_numpy()
+        clusters: Ints = whole["dialogue"].to_numpy()
+        turns: Ints | None = columns["turn"].fill_null(NO_TURN).to_numpy() if "turn" in columns else None
+        if clusters.min(initial=0) < 0 or (turns is not None and turns.min() < NO_TURN):
+            raise UnfitError("a dialogue or turn has a number below 0")
         firsts = np.flatnonzero(np.diff(clusters, prepend=-1))
-        texts = {name: _text_column(column) for name, column in columns.items() if name not in _PLACES}
+        names = [name for name in columns if name not in _PLACES and not name.endswith(_CONTINUES)]
+        texts = {name: _text_column(columns[name], columns.get(name + _CONTINUES)) for name in names}
         return cls(
             np.append(firsts, len(clusters)).astype(np.int64),
-            columns["dialog_id"].take(firsts).to_pylist() if "dialog_id" in columns else None,
-            columns["turn"].fill_null(NO_TURN).to_numpy() if "turn" in columns else None,
+            columns["dialog_id"].fill_null("").take(firsts).to_pylist() if "dialog_id" in columns else None,
+            turns,
             texts,
         )
+
+
+def rows_schema() -> dict[str, pa.DataType]:
+    """The columns of `rows.parquet` beside those of texts, as `gate.read_table` takes them."""
+    import pyarrow as pa
+
+    return {"system": pa.string(), "dialogue": pa.int64(), "dialog_id?": pa.string(), "turn?": pa.int64()}
+
+
+def is_texts(kind: pa.DataType) -> bool:
+    """Whether a column of `rows.parquet` holds a text, or texts, of each row, or whether these go on from the last."""
+    import pyarrow as pa
+
+    return kind in (pa.string(), pa.list_(pa.string()), pa.bool_())
 
 
 def write_places(target: Path, parts: Iterable[tuple[str, RowTable]]) -> None:
@@ -130,20 +181,30 @@ def write_places(target: Path, parts: Iterable[tuple[str, RowTable]]) -> None:
             last, before = system, before + len(part.offsets) - 1
 
 
-def _text_array(column: TextColumn | RaggedColumn) -> pa.Array:
+def _text_arrays(name: str, column: Texts) -> dict[str, pa.Array]:
     import pyarrow as pa
 
     if isinstance(column, TextColumn):
-        return pa.array(list(column), pa.string())
-    return pa.ListArray.from_arrays(pa.array(column.offsets, pa.int32()), pa.array(list(column.values), pa.string()))
+        return {name: pa.array(list(column), pa.string())}
+    if isinstance(column, SharedColumn):
+        steps, continues = column.steps()
+        return {**_text_arrays(name, steps), name + _CONTINUES: pa.array(continues)}
+    offsets, texts = pa.array(column.offsets, pa.int32()), pa.array(list(column.values), pa.string())
+    return {name: pa.ListArray.from_arrays(offsets, texts)}
 
 
-def _text_column(array: pa.Array) -> TextColumn | RaggedColumn:
+def _text_column(array: pa.Array, continues: pa.Array | None) -> Texts:
     import pyarrow as pa
 
     if pa.types.is_string(array.type):
         return TextColumn.from_arrow(array.fill_null(""))
-    return RaggedColumn.from_lists([texts or [] for texts in array.to_pylist()])
+    lists = [texts or [] for texts in array.to_pylist()]
+    if any(text is None for texts in lists for text in texts):
+        raise UnfitError("a list of texts has gaps")
+    column = RaggedColumn.from_lists(lists)
+    if continues is None:
+        return column
+    return SharedColumn.from_steps(column, continues.fill_null(False).to_numpy(zero_copy_only=False).astype(np.bool_))
 
 
 def _same(left: Any, right: Any) -> bool:

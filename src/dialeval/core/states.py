@@ -4,7 +4,9 @@ A state is a tree of numbers, texts, arrays, lists, tuples, dicts and dataclasse
 field by field (one that refers to a vocabulary) has `to_plain` and `from_plain`.
 
 `to_bytes` writes such a tree as JSON with its arrays beside it, in NumPy's own archive. Nothing in it is executed:
-`from_bytes` makes only objects of the classes that a state of no rows contains, and refuses everything else.
+`from_bytes` makes only objects of the classes that a state of no rows contains, and refuses everything else. A class
+whose parts must fit together has a `from_plain` that raises UnfitError where they do not; `check_like` compares with a
+state of no rows.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ import numpy.typing as npt
 
 from dialeval.core.columns import Words
 from dialeval.core.errors import SettingError
+from dialeval.core.gate import UnfitError, check_array
 
 T = TypeVar("T")
 
@@ -58,18 +61,38 @@ def to_bytes(state: object) -> bytes:
 
 def from_bytes(content: bytes, like: object) -> Any:
     """The state that was written; `like` holds an object of every class that may occur in it."""
-    import zipfile  # what only a journal needs is not imported at every start
-    import zlib
-
     import orjson
 
-    damage = (ValueError, KeyError, TypeError, AttributeError, OSError, EOFError, zipfile.BadZipFile, zlib.error)
     try:
         with np.load(io.BytesIO(content), allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in archive.files}
         return _from_tree(orjson.loads(arrays.pop(_TREE_NAME).tobytes()), arrays, _classes(like))
-    except damage as error:
+    except Exception as error:  # an archive, a header, a tree or a state may be broken in any way
         raise DamagedStateError(f"{type(error).__name__}: {error}") from error
+
+
+def check_like(value: Any, example: Any, where: str = "state") -> None:
+    """UnfitError where a value has another form than an example of no rows: other types, sizes or array types.
+
+    An empty list, dict or array in the example stands for one of any size, None for anything.
+    """
+    if example is None:
+        return
+    if isinstance(value, np.ndarray) and isinstance(example, np.ndarray):
+        sizes = example.shape if example.size else (None, *example.shape[1:])
+        if value.dtype.kind != example.dtype.kind:
+            raise UnfitError(f"{where} holds {value.dtype}, not {example.dtype}")
+        check_array(value, value.dtype, sizes)
+    elif type(value) is not type(example):
+        raise UnfitError(f"{where} is a {type(value).__name__}, not a {type(example).__name__}")
+    elif isinstance(example, list | tuple) and example:
+        if len(value) != len(example):
+            raise UnfitError(f"{where} has {len(value)} parts, not {len(example)}")
+        for number, (part, one) in enumerate(zip(value, example, strict=True)):
+            check_like(part, one, f"{where}[{number}]")
+    elif is_dataclass(example):
+        for each in fields(example):
+            check_like(getattr(value, each.name), getattr(example, each.name), f"{where}.{each.name}")
 
 
 def _name(kind: type) -> str:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from dialeval.core.arguments import checked
 from dialeval.core.columns import NumberColumn
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Estimate
@@ -71,6 +72,7 @@ class BreakdownRun(Run):
             yield from _turns(rows, at, self[rows.system])
 
 
+@checked
 def evaluate_breakdown(
     data: Any,
     labels: Any,

@@ -35,6 +35,7 @@ from dialeval.engine.job import (
     Job,
     Stage,
     StateSums,
+    System,
     SystemItems,
     SystemState,
     SystemStates,
@@ -255,13 +256,13 @@ def _joined_items(several: Sequence[ChunkItems]) -> ChunkItems:
     """The items of some metrics and of others as one."""
     if len(several) == 1:
         return several[0]
-    joined: ChunkItems = {}
+    joined: dict[System, SystemItems] = {}
     for items in several:
-        for system, each in items.items():
+        for system, each in items.systems.items():
             own = joined.setdefault(system, SystemItems({}, places=each.places))
             for level, columns in each.values.items():
                 own.values.setdefault(level, {}).update(columns)
-    return joined
+    return ChunkItems(joined)
 
 
 def _joined_states(job: Job, lanes: Sequence[_Lane], several: Sequence[SystemStates]) -> SystemStates:

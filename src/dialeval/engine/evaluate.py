@@ -7,10 +7,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from dialeval.core.arguments import checked
 from dialeval.core.errors import SettingError
 from dialeval.core.intervals import Kind
 from dialeval.core.needs import Need
-from dialeval.core.result import Run
+from dialeval.core.result import Run, check_folder
 from dialeval.data.formats.streams import is_pattern, is_remote
 from dialeval.data.lsdscc.hypotheses import EOS, holds_hypotheses, read_hypotheses
 from dialeval.data.lsdscc.reference_groups import Groups, attach_groups, read_groups
@@ -61,6 +62,7 @@ class Inputs:
         return systems, groups
 
 
+@checked
 def evaluate(
     responses: Any,
     references: Any = None,
@@ -122,6 +124,8 @@ def evaluate(
 
     `output`: a folder to save the run in, with `details`. `threads`: how many to use, one per core unless given.
     """
+    if output is not None:
+        check_folder(output, responses, references, contexts, reference_groups, train, vocabulary, embeddings)
     inputs = Inputs(responses, references, contexts, reference_groups, fields, eos)
     resources = Resources(train, vocabulary, embeddings, judge, known_words)
     plans = planner(metrics, settings)

@@ -132,8 +132,8 @@ def item_blocks(finished: Mapping[str, FinishedSystem], chunks: Sequence[Chunk],
 
     def blocks(end: FinishedSystem, level: Level) -> Iterator[Block]:
         for number, chunk in enumerate(chunks):
-            if chunk.source == end.system[0] and (items := store.items(number).get(end.system)) is not None:
-                values = items.values.get(level.value, {})
+            for part in store.items(number) if chunk.source == end.system[0] else ():
+                values = part[end.system].values.get(level.value, {}) if end.system in part else {}
                 yield {end.keys[key]: column for key, column in values.items() if key in end.keys}
 
     for name, end in finished.items():
@@ -151,9 +151,10 @@ def row_places(
             yield name, end.rows
             continue
         for number, chunk in enumerate(chunks):
-            items = store.items(number).get(end.system) if chunk.source == end.system[0] else None
-            if items is not None and items.places is not None:
-                yield name, items.places
+            for part in store.items(number) if chunk.source == end.system[0] else ():
+                items = part.get(end.system)
+                if items is not None and items.places is not None:
+                    yield name, items.places
 
 
 def torn_dialogues(places: Iterable[tuple[str, RowTable]]) -> Iterator[str]:

@@ -12,7 +12,7 @@ rows are cut nor on who folds them.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -26,6 +26,7 @@ from dialeval.data.rows.fields import FieldNames
 from dialeval.data.shards.blocks import row_blocks
 from dialeval.data.shards.chunks import Chunk, cut_sources
 from dialeval.data.shards.sources import Source
+from dialeval.data.shards.versions import Versions
 from dialeval.engine.finishing import FinishedSystem, finish_systems, item_blocks, row_places, signed, torn_dialogues
 from dialeval.engine.items import DiskItems, ItemStore, MemoryItems
 from dialeval.engine.job import ChunkResult, Engine, FactValues, Job, Stage, StateSums, System, SystemState
@@ -117,13 +118,16 @@ def run_sources(
     job = _job(sources, plans, replace(resources, digests=_digests(plans, opened)), names, options.batch_rows)
     if engine.in_process:
         job = replace(job, opened=(vocabulary, opened))
-    chunks = cut_sources(sources, job.batch_rows, options.chunk_bytes)
-    _refuse_missing_columns(planner, sources, chunks, names, frozenset(opened))
+    versions = Versions.of(sources)
+    with versions.behind_errors():
+        chunks = cut_sources(sources, job.batch_rows, options.chunk_bytes)
+        _refuse_missing_columns(planner, sources, chunks, names, frozenset(opened))
     with ExitStack() as stack:
         store = stack.enter_context(
             nullcontext(MemoryItems(chunks)) if in_memory else _store(options, job, sources, chunks)
         )
-        fold = _Fold(job, stack.enter_context(engine), sources, chunks, store, options.progress)
+        job = replace(job, keeps_items=store.keeps_items, spool=store.spool if engine.same_disk else None)
+        fold = _Fold(job, stack.enter_context(engine), sources, chunks, versions, store, options.progress)
         systems = finish_systems(planner, job, sources, fold.run(), store, frozenset(opened))
         results = {name: system.result(intervals) for name, system in systems.items()}
         torn = torn_dialogues(row_places(systems, chunks, store))
@@ -184,6 +188,7 @@ class _Fold:
     engine: Engine
     sources: Sequence[Source]
     chunks: Sequence[Chunk]
+    versions: Versions
     store: ItemStore
     progress: Progress | None
     _work: int = 0
@@ -216,13 +221,20 @@ class _Fold:
         missing = {number: chunk for number, chunk in enumerate(self.chunks) if number not in kept}
         new = self.engine.fold(self.job, facts, stage, missing, self.store.keeps_states) if missing else ()
         following = 0
-        for result in new:
+        for result in self._of_one_version(new):
             yield from self._kept(stage, following, result.chunks[0])
             for number, items in zip(result.chunks, result.items, strict=True):
                 self.store.put(stage, number, result.states, items)
             yield result
             following = result.chunks[-1] + 1
         yield from self._kept(stage, following, len(self.chunks))
+
+    def _of_one_version(self, results: Iterable[ChunkResult]) -> Iterator[ChunkResult]:
+        """The same results; DataError if a file is no longer what it was before any of it was read."""
+        with self.versions.behind_errors():
+            for result in results:
+                self.versions.refuse_changed(path for number in result.chunks for path in self.chunks[number].paths)
+                yield result
 
     def _kept(self, stage: Stage, start: int, stop: int) -> Iterator[ChunkResult]:
         return (ChunkResult((number,), self.store.states(stage, number), ()) for number in range(start, stop))

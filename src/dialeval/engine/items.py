@@ -18,6 +18,7 @@ import numpy as np
 
 from dialeval.core.arrays import Floats, release, unscored
 from dialeval.core.contributions import ContributionCollector, Contributions
+from dialeval.core.files import write_bytes
 from dialeval.core.fold import Level
 from dialeval.core.rowtable import RowTable
 from dialeval.core.states import from_bytes, to_bytes
@@ -32,6 +33,9 @@ class ItemStore:
     """Keeps nothing."""
 
     keeps_states = False
+    keeps_items = False
+    spool: str | None = None
+    """A folder for items that workers leave in files; it goes when the store does."""
 
     def finished(self, stage: Stage) -> set[int]:
         """The numbers of the chunks that need not be folded again."""
@@ -44,9 +48,9 @@ class ItemStore:
         """The states of a finished chunk."""
         raise KeyError(number)
 
-    def items(self, number: int) -> ChunkItems:
-        """The items of a chunk."""
-        return {}
+    def items(self, number: int) -> Iterator[Mapping[System, SystemItems]]:
+        """The items of a chunk by system, those of some rows after those of others."""
+        return iter(())
 
     def columns(self, system: System) -> Mapping[str, Floats]:
         """The items of all rows of a system by key, where they are in memory."""
@@ -59,6 +63,8 @@ class ItemStore:
 
 class MemoryItems(ItemStore):
     """Keeps items in memory, a column per system and key."""
+
+    keeps_items = True
 
     def __init__(self, chunks: Sequence[Chunk]) -> None:
         self._chunks = [chunk for chunk in chunks if isinstance(chunk, MemoryChunk)]
@@ -73,7 +79,7 @@ class MemoryItems(ItemStore):
     def put(self, stage: Stage, number: int, states: SystemStates, items: ChunkItems) -> None:
         chunk = self._chunks[number]
         if stage == "metrics":
-            for system, each in items.items():
+            for system, each in items.systems.items():
                 for level, columns in each.values.items():
                     first = chunk.first_row if level == Level.TURN.value else chunk.first_dialogue
                     for key, values in columns.items():
@@ -98,22 +104,27 @@ class MemoryItems(ItemStore):
 
 
 class DiskItems(ItemStore):
-    """Keeps the items of each chunk in a file of its own."""
+    """Keeps the items of each chunk in a file of its own, after those that its worker left in files."""
 
-    def __init__(self, folder: Path) -> None:
+    keeps_items = True
+
+    def __init__(self, folder: Path, spool: Path) -> None:
         self._folder = folder
+        self._parts: dict[int, tuple[str, ...]] = {}
+        self.spool = str(spool)
 
     @classmethod
     @contextmanager
     def temporary(cls) -> Iterator[DiskItems]:
         """A store that is deleted with the run."""
         with tempfile.TemporaryDirectory(prefix="dialeval-") as folder:
-            yield cls(Path(folder))
+            yield cls(Path(folder), Path(folder))
 
     def put(self, stage: Stage, number: int, states: SystemStates, items: ChunkItems) -> None:
         if stage == "metrics":
-            (self._folder / f"{number}").write_bytes(to_bytes(items))
+            write_bytes(self._folder / f"{number}", to_bytes(items.systems))
+            self._parts[number] = items.parts
 
-    def items(self, number: int) -> ChunkItems:
-        items: ChunkItems = from_bytes((self._folder / f"{number}").read_bytes(), ITEM_CLASSES)
-        return items
+    def items(self, number: int) -> Iterator[Mapping[System, SystemItems]]:
+        for file in (*map(Path, self._parts[number]), self._folder / f"{number}"):
+            yield from_bytes(file.read_bytes(), ITEM_CLASSES)

@@ -52,8 +52,16 @@ class SystemItems:
     """What the rows are; only of rows in files, which are let go."""
 
 
+@dataclass(frozen=True, slots=True)
+class ChunkItems:
+    """The items of a chunk: those in files (`Job.spool`), in order, and then those that are here."""
+
+    systems: dict[System, SystemItems] = field(default_factory=dict)
+    parts: tuple[str, ...] = ()
+    """Files with the items of the rows before, each a dict like `systems` in the form of `core.states`."""
+
+
 SystemStates: TypeAlias = dict[System, SystemState]
-ChunkItems: TypeAlias = dict[System, SystemItems]
 FactValues: TypeAlias = Mapping[System, Mapping[Hashable, Any]]
 
 
@@ -68,6 +76,10 @@ class Job:
     resources: Resources
     names: FieldNames
     batch_rows: int
+    keeps_items: bool = True
+    """Whether somebody asks for the items of rows in files."""
+    spool: str | None = None
+    """A folder where workers leave items of a chunk that has very many; None: they stay in memory."""
     opened: tuple[Vocabulary, Mapping[Need, Any]] | None = None
     """A vocabulary and the resources over it, if the job stays in this process, where they are open already."""
 
@@ -144,6 +156,8 @@ class Engine(ABC):
 
     in_process = False
     """Whether chunks are folded in this process, so that what is open here need not be opened again."""
+    same_disk = False
+    """Whether what a worker writes to a local folder can be read here."""
 
     def __enter__(self) -> Engine:
         return self

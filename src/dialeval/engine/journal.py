@@ -1,11 +1,13 @@
 """The journal: the results of finished chunks on disk, so that a run that was killed goes on where it stopped.
 
 A folder holds `manifest.json` (what the run is about: inputs, settings, version) and a file per finished chunk with its
-states and items behind their SHA-256. Files are written beside their place, forced to the disk and renamed, so that
+states and items behind their SHA-256. A chunk with very many items has files with a part of them each, which are there
+before its own. Files are written beside their place, forced to the disk and renamed, so that
 there is never half of one; one that is damaged all the same counts as not finished.
 
 A run takes up a journal only if its manifest says the same. Inputs are identified by path, size, time of change and a
-digest of samples; whatever differs is named, and the run refused. One run at a time uses a journal.
+digest of samples, large ones also by when the system last noted any change to them, which nobody can set back; whatever
+differs is named, and the run refused. One run at a time uses a journal.
 """
 
 from __future__ import annotations
@@ -13,32 +15,40 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from dialeval.core import gate
 from dialeval.core.errors import DataError, Fault, SettingError
-from dialeval.core.files import replacing, write_bytes
+from dialeval.core.files import is_unfinished, replacing, sweep, write_bytes
 from dialeval.core.fingerprint import Fingerprint
-from dialeval.core.states import DamagedStateError, from_bytes, to_bytes
+from dialeval.core.fold import Level
+from dialeval.core.gate import UnfitError
+from dialeval.core.rowtable import RowTable
+from dialeval.core.states import check_like, from_bytes, to_bytes
 from dialeval.core.version import __version__
-from dialeval.data.formats.streams import changed_at, size_of, stored
+from dialeval.data.formats.streams import changed_at, size_of, stored, touched_at
 from dialeval.data.shards.chunks import Chunk, FileChunk
 from dialeval.data.shards.sources import Source
 from dialeval.engine.items import ITEM_CLASSES, DiskItems
-from dialeval.engine.job import ChunkItems, Job, Stage, SystemItems, SystemState, SystemStates
+from dialeval.engine.job import ChunkItems, Job, Stage, System, SystemItems, SystemState, SystemStates
 
 MANIFEST = "manifest.json"
 LOCK = "lock"
-_HALF_WRITTEN = re.compile(r"\.(manifest\.json|[a-z]+-\d+\.chunk)\.\w+")
-"""What `core.files.replacing` calls a file of ours until it is whole."""
 
+_CHUNK = re.compile(r"-([0-9]{1,18})\.chunk")
 _STAGES: tuple[Stage, Stage] = ("facts", "metrics")
 _SAMPLES = 16
 _SAMPLE_BYTES = 1 << 16
 _DIGEST_BYTES = 32
+_COUNT_BYTES = 4
+"""Of the number of parts, at the start of the file of a chunk."""
 
 
 class Journal(DiskItems):
@@ -46,8 +56,9 @@ class Journal(DiskItems):
 
     keeps_states = True
 
-    def __init__(self, folder: Path, job: Job) -> None:
-        super().__init__(folder)
+    def __init__(self, folder: Path, job: Job, spool: Path) -> None:
+        super().__init__(folder, spool)
+        self._job = job
         self._like = {stage: _one_of_each_class(job, stage) for stage in _STAGES}
 
     @classmethod
@@ -62,61 +73,131 @@ class Journal(DiskItems):
         _make(path)
         file = path / MANIFEST
         _refuse_strangers(path, file)
-        with _locked(path):
+        with _locked(path), tempfile.TemporaryDirectory(prefix="dialeval-") as spool:
             if file.exists():
                 _refuse_changes(_read_manifest(file), orjson.loads(orjson.dumps(manifest)), path)
             else:
                 write_bytes(file, orjson.dumps(manifest, option=orjson.OPT_INDENT_2))
-            for entry in path.iterdir():
-                if _HALF_WRITTEN.fullmatch(entry.name):  # by a run that was killed
-                    entry.unlink()
-            yield cls(path, job)
+            sweep(path)
+            yield cls(path, job, Path(spool))
 
     def finished(self, stage: Stage) -> set[int]:
         names = (entry.name for entry in self._folder.glob(f"{stage}-*.chunk"))
-        numbers = [int(number) for name in names if (number := name[len(stage) + 1 : -len(".chunk")]).isdigit()]
-        return {number for number in numbers if self._content(stage, number) is not None}
+        numbers = [int(number[1]) for name in names if (number := _CHUNK.fullmatch(name, len(stage)))]
+        return {number for number in numbers if self._is_whole(stage, number)}
 
     def put(self, stage: Stage, number: int, states: SystemStates, items: ChunkItems) -> None:
-        content = to_bytes((states, items))
-        with replacing(self._file(stage, number)) as beside, beside.open("wb") as file:
-            file.write(hashlib.sha256(content).digest())
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
+        for at, part in enumerate(items.parts):
+            _write(self._file(stage, f"{number}.{at}"), Path(part).read_bytes())
+            Path(part).unlink()
+        parts = len(items.parts).to_bytes(_COUNT_BYTES, "big")
+        _write(self._file(stage, number), parts + to_bytes((states, items.systems)))
 
     def states(self, stage: Stage, number: int) -> SystemStates:
-        return self._read(stage, number)[0]
+        return self._result(stage, number)[0]
 
-    def items(self, number: int) -> ChunkItems:
-        return self._read("metrics", number)[1]
+    def items(self, number: int) -> Iterator[Mapping[System, SystemItems]]:
+        for part in self._parts_of("metrics", number) or ():
+            with _damage_explained(part):
+                items = from_bytes(_content(part) or b"", self._like["metrics"])
+                _check_items(items)
+            yield items
+        yield self._result("metrics", number)[1]
 
-    def _read(self, stage: Stage, number: int) -> tuple[SystemStates, ChunkItems]:
-        content = self._content(stage, number)
-        try:
-            result: tuple[SystemStates, ChunkItems] = from_bytes(content or b"", self._like[stage])
-        except DamagedStateError:
-            file = self._file(stage, number)
-            raise DataError(Fault(str(file), None, "is damaged", "remove it, and run the same command again")) from None
-        return result
+    def _result(self, stage: Stage, number: int) -> tuple[SystemStates, Mapping[System, SystemItems]]:
+        """What the file of a chunk holds: states, and the items that are in no part."""
+        file = self._file(stage, number)
+        with _damage_explained(file):
+            states, items = from_bytes((_content(file) or b"")[_COUNT_BYTES:], self._like[stage])
+            _check_states(states, self._job, stage)
+            _check_items(items)
+        return states, items
 
-    def _content(self, stage: Stage, number: int) -> bytes | None:
-        """What was written for a chunk; None if it is not whole."""
-        try:
-            content = self._file(stage, number).read_bytes()
-        except OSError:
+    def _is_whole(self, stage: Stage, number: int) -> bool:
+        """Whether the file of a chunk and those of its parts are there and as they were written."""
+        parts = self._parts_of(stage, number)
+        return parts is not None and all(_content(part) is not None for part in parts)
+
+    def _parts_of(self, stage: Stage, number: int) -> list[Path] | None:
+        """The files with parts of the items of a chunk; None if the chunk's own file is not whole."""
+        content = _content(self._file(stage, number))
+        if content is None:
             return None
-        digest, rest = content[:_DIGEST_BYTES], content[_DIGEST_BYTES:]
-        return rest if hashlib.sha256(rest).digest() == digest else None
+        count = int.from_bytes(content[:_COUNT_BYTES], "big")
+        return [self._file(stage, f"{number}.{at}") for at in range(count)]
 
-    def _file(self, stage: Stage, number: int) -> Path:
+    def _file(self, stage: Stage, number: int | str) -> Path:
         return self._folder / f"{stage}-{number}.chunk"
+
+
+def _write(target: Path, content: bytes) -> None:
+    """Write a file behind its digest, so that it is there as a whole or not at all; a pipe or a link is removed."""
+    if target.is_symlink() or (target.exists() and not target.is_file()):
+        target.unlink()
+    with replacing(target) as beside, beside.open("wb") as file:
+        file.write(hashlib.sha256(content).digest())
+        file.write(content)
+
+
+@contextmanager
+def _damage_explained(file: Path) -> Iterator[None]:
+    """What is damaged, forged or no pair is a DataError that names the file."""
+    try:
+        yield
+    except ValueError as error:
+        what = f"is damaged ({error})"[:300]
+        raise DataError(Fault(str(file), None, what, "remove it, and run the same command again")) from None
+
+
+def _content(file: Path) -> bytes | None:
+    """What was written to a file; None if it is not whole."""
+    try:
+        content = gate.read_bytes(file, "")
+    except DataError:
+        return None
+    digest, rest = content[:_DIGEST_BYTES], content[_DIGEST_BYTES:]
+    return rest if hashlib.sha256(rest).digest() == digest else None
 
 
 def _one_of_each_class(job: Job, stage: Stage) -> tuple[SystemState, SystemItems, Fingerprint]:
     """Objects of all classes that may occur in the result of a chunk."""
     folds = [fold for source in range(len(job.plans)) for fold in job.folds(stage, source)]
     return SystemState(0, tuple(fold.empty() for fold in folds)), ITEM_CLASSES, Fingerprint()
+
+
+def _check_systems(by_system: Any, kind: type) -> None:
+    if not isinstance(by_system, dict) or not all(isinstance(each, kind) for each in by_system.values()):
+        raise UnfitError(f"there is no {kind.__name__} by system")
+    for system in by_system:
+        check_like(system, (0, ""), "system")
+
+
+def _check_states(states: Any, job: Job, stage: Stage) -> None:
+    """UnfitError for what is not the states of systems, each with a part for every fold of its source."""
+    _check_systems(states, SystemState)
+    for (source, _), state in states.items():
+        if not 0 <= source < len(job.plans) or type(state.rows) is not int or state.rows < 0:
+            raise UnfitError("a state is of no source, or of no rows")
+        check_like(state.states, tuple(fold.empty() for fold in job.folds(stage, source)))
+        if not isinstance(state.fingerprints, dict):
+            raise UnfitError("fingerprints are not by column")
+        for need, fingerprint in state.fingerprints.items():
+            check_like((need, fingerprint), ("", Fingerprint()))
+
+
+def _check_items(items: Any) -> None:
+    """UnfitError for what is not the values of systems: by level and key columns of one length."""
+    _check_systems(items, SystemItems)
+    for system in items.values():
+        check_like(system, SystemItems({}))
+        if not isinstance(system.places, RowTable | None):
+            raise UnfitError("places are no table of rows")
+        for level, columns in system.values.items():
+            check_like(columns, {})
+            for key, column in columns.items():
+                check_like((level, key, column), ("", "", np.empty(0)))
+            if level not in set(Level) or len(set(map(len, columns.values()))) > 1:
+                raise UnfitError(f"columns of {level} have different lengths")
 
 
 def _manifest(job: Job, sources: Sequence[Source], chunks: Sequence[Chunk]) -> dict[str, Any]:
@@ -138,7 +219,13 @@ def _manifest(job: Job, sources: Sequence[Source], chunks: Sequence[Chunk]) -> d
 
 def stamps(paths: Iterable[str]) -> dict[str, dict[str, Any]]:
     """What distinguishes two contents of a file without reading all of it."""
-    return {path: {"bytes": size_of(path), "changed": changed_at(path), "sample": _sample(path)} for path in paths}
+    return {path: _stamp(path) for path in paths}
+
+
+def _stamp(path: str) -> dict[str, Any]:
+    size = size_of(path)
+    stamp = {"bytes": size, "changed": changed_at(path), "sample": _sample(path)}
+    return stamp if size < _SAMPLES * _SAMPLE_BYTES else {**stamp, "touched": touched_at(path)}
 
 
 def _sample(path: str) -> str:
@@ -163,15 +250,7 @@ def _make(folder: Path) -> None:
 
 
 def _read_manifest(file: Path) -> dict[str, Any]:
-    import orjson
-
-    try:
-        manifest = orjson.loads(file.read_bytes())
-    except (OSError, orjson.JSONDecodeError) as error:
-        raise SettingError(f"{file} cannot be read ({error}); remove the folder to start anew") from None
-    if not isinstance(manifest, dict):
-        raise SettingError(f"{file} is no manifest; remove the folder to start anew")
-    return manifest
+    return gate.read_json(file, dict[str, Any], "remove the folder to start anew")
 
 
 def _refuse_changes(before: Mapping[str, Any], now: Mapping[str, Any], folder: Path) -> None:
@@ -206,7 +285,7 @@ def _refuse_strangers(folder: Path, manifest: Path) -> None:
     """SettingError where a folder is somebody else's; nothing has been written to it by then."""
     if manifest.exists():
         _read_manifest(manifest)
-    elif any(entry.name != LOCK and not _HALF_WRITTEN.fullmatch(entry.name) for entry in folder.iterdir()):
+    elif any(entry.name != LOCK and not is_unfinished(entry.name) for entry in folder.iterdir()):
         raise SettingError(f"{folder} holds other files; give --resume a folder of its own")
 
 
@@ -220,3 +299,7 @@ def _locked(folder: Path) -> Iterator[None]:
             yield
     except Timeout:
         raise SettingError(f"{folder} is in use by another run") from None
+    except OSError as error:
+        if error.filename is None or Path(error.filename).name != LOCK:
+            raise
+        raise SettingError(f"{folder / LOCK} cannot be locked ({error.strerror}); remove it") from None

@@ -1,34 +1,35 @@
 """Processes of this machine that fold chunks, each with a vocabulary and resources of its own.
 
-A worker that dies (most often killed because memory ran out) takes its pool with it. A new pool then takes the chunks
-that were being worked on, one at a time, so that the one that kills its worker is known: after `TRIES` deaths on the
-same chunk the run ends and names it. An error in the data is no death: it ends the run at once, with file and line.
+A worker has one process and one pipe, and a thread of this process that waits at the pipe. Workers share nothing: no
+queue, no lock. One that dies (most often killed because memory ran out) ends its pipe, at whatever byte of a message,
+and its chunk is given to a new one. After `TRIES` deaths on the same chunk, the last while no other is worked on, the
+run ends and names it. An error in the data is no death: it ends the run at once, with file and line.
 """
 
 from __future__ import annotations
 
 import multiprocessing
 import os
+import pickle
 import signal
 import threading
-from collections import deque
+import traceback
 from collections.abc import Iterator, Mapping
-from concurrent.futures import Future, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
-from functools import cache
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager, nullcontext, suppress
+from functools import partial
 from multiprocessing import connection
+from multiprocessing.connection import Connection
 from typing import Any
 
 from dialeval.core.errors import DialevalError
 from dialeval.data.shards.chunks import Chunk
 from dialeval.engine.job import ChunkItems, ChunkResult, Engine, FactValues, Job, Stage, SystemStates
+from dialeval.engine.threads import in_order
 from dialeval.engine.worker import Worker
 
 TRIES = 3
-"""How often a chunk may kill its worker."""
-
-_AHEAD = 2
-"""Chunks that wait for each worker."""
+"""How often a chunk may kill its worker, and how often a worker may die before it is ready."""
 
 _PRELOADED = [
     "dialeval.core.fingerprint_kernel",
@@ -37,19 +38,228 @@ _PRELOADED = [
 ]
 """Imported once for all workers: most of their start-up is importing the compiler."""
 
-_given: tuple[Job, FactValues] | None = None
+_LOST = (EOFError, OSError)
+"""What reading from a pipe, writing to it or starting its process raises when the other end is gone."""
+
+_SECONDS_TO_END = 5.0
 
 
-def _begin(job: Job, facts: FactValues) -> None:
-    """Give a new process its job; it opens resources with the first chunk, where an error is not taken for a death."""
-    global _given  # noqa: PLW0603  (a worker is a process of its own)
+class Processes(Engine):
+    """Folds chunks in a number of processes."""
+
+    same_disk = True
+
+    def __init__(self, jobs: int) -> None:
+        self._jobs = jobs
+
+    def fold(
+        self, job: Job, facts: FactValues, stage: Stage, chunks: Mapping[int, Chunk], alone: bool
+    ) -> Iterator[ChunkResult]:
+        # Workers end first: a thread that waits for one goes on when it is gone.
+        with (
+            ThreadPoolExecutor(self._jobs) as threads,
+            _Workers(self._jobs, job, facts) as workers,
+            closing(in_order(threads, self._jobs, partial(workers.fold, stage), chunks)) as answers,
+        ):
+            for number, answer in answers:
+                states, items = _result_of(answer)
+                yield ChunkResult((number,), states, (items,))
+
+
+class _Workers:
+    """The processes of a stage: as many as are asked for at once, and new ones for those that die."""
+
+    def __init__(self, most: int, job: Job, facts: FactValues) -> None:
+        self._given = pickle.dumps((job, facts))
+        self._most = most
+        self._places = threading.Semaphore(most)
+        self._one_alone = threading.Lock()
+        self._lock = threading.Lock()
+        self._all: set[_WorkerProcess] = set()
+        self._idle: list[_WorkerProcess] = []
+        self._ended = False
+
+    def __enter__(self) -> _Workers:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        with self._lock:
+            self._ended = True
+            for worker in self._all:
+                worker.end()
+
+    def fold(self, stage: Stage, chunk: Chunk) -> bytes:
+        """What a worker answers; DialevalError where it dies of the chunk."""
+        asked = pickle.dumps((stage, chunk))
+        cause = ""
+        for tried in range(TRIES):
+            # Others may take the memory that this one lacks.
+            with self._place(alone=tried == TRIES - 1):
+                worker = self._free()
+                try:
+                    answer = worker.answer(asked)
+                except _LOST:
+                    cause = _cause(self._bury(worker))
+                    continue
+                self._idle.append(worker)
+                return answer
+        raise DialevalError(f"{chunk}: a worker died {TRIES} times on this chunk, {cause}")
+
+    @contextmanager
+    def _place(self, alone: bool) -> Iterator[None]:
+        """A place among the workers, or all of them."""
+        places = self._most if alone else 1
+        with self._one_alone if alone else nullcontext():
+            for _ in range(places):
+                self._places.acquire()
+        try:
+            yield
+        finally:
+            self._places.release(places)
+
+    def _free(self) -> _WorkerProcess:
+        """A worker that is ready, a new one if there is none."""
+        with suppress(IndexError):
+            while True:
+                worker = self._idle.pop()
+                if worker.lives():
+                    return worker
+                self._bury(worker)
+        cause: BaseException | None = None
+        # The fork server may be what dies; the last one is started without it.
+        for method in (*[_start_method()] * TRIES, "spawn"):
+            worker = _WorkerProcess(method)
+            try:
+                self._start(worker)
+                worker.begin(self._given)
+            except _LOST as error:
+                self._bury(worker)
+                cause = error
+            else:
+                return worker
+        raise DialevalError(
+            f"worker processes die before they are ready ({cause or type(cause).__name__}); use fewer --jobs. "
+            "A program that uses several has to begin under: if __name__ == '__main__'"
+        ) from cause
+
+    def _start(self, worker: _WorkerProcess) -> None:
+        with self._lock:  # multiprocessing's own notes on processes are not made for several threads
+            if self._ended:
+                raise RuntimeError("the run has ended")
+            self._all.add(worker)
+            worker.start()
+
+    def _bury(self, worker: _WorkerProcess) -> int | None:
+        with self._lock:
+            self._all.discard(worker)
+            return worker.end()
+
+
+class _WorkerProcess:
+    """A worker in a process of its own, and the pipe to it."""
+
+    def __init__(self, method: str) -> None:
+        self._context: Any = multiprocessing.get_context(method)
+        if method == "forkserver":
+            self._context.set_forkserver_preload([__name__, *_PRELOADED])
+        self._process: Any = None
+
+    def start(self) -> None:
+        """Start the process. It alone holds its end of the pipe, so that the pipe ends with it."""
+        pipes: tuple[Connection, Connection] = self._context.Pipe()
+        self._pipe, others_end = pipes
+        process = self._context.Process(target=_serve, args=(others_end,), daemon=True)
+        with others_end:
+            process.start()
+        self._process = process
+
+    def begin(self, given: bytes) -> None:
+        """Give it its job, and wait until it has it."""
+        self._pipe.send_bytes(given)
+        self._pipe.recv_bytes()
+
+    def answer(self, asked: bytes) -> bytes:
+        """What it has to say about a chunk."""
+        self._pipe.send_bytes(asked)
+        return self._pipe.recv_bytes()
+
+    def lives(self) -> bool:
+        """Whether it still waits for a chunk: it says nothing unasked, so what can be read is the end of the pipe."""
+        return not self._pipe.poll()
+
+    def end(self) -> int | None:
+        """End the process, whatever it does; who waits for its answer goes on. What it ended with, if that is known."""
+        process, self._process = self._process, None
+        if process is None:
+            return None
+        process.kill()
+        process.join(_SECONDS_TO_END)
+        code: int | None = process.exitcode
+        with suppress(ValueError):  # it lives on, as one does that waits for a disk that is lost
+            # With a fork server that is dead, nobody can tell whether the worker lives. This ends it all the same: it
+            # sees the pipe go by which it knows this process.
+            process.close()
+        return code
+
+
+def _cause(code: int | None) -> str:
+    """Why a process died, by what it ended with, and what to do."""
+    if code is not None and code < 0 and -code != signal.SIGKILL:
+        return f"by {signal.Signals(-code).name}; please report it, or leave out the metric that does it"
+    return "most likely because memory ran out; use fewer --jobs, or split the shard"
+
+
+def _start_method() -> str:
+    # Never plain fork: a copy of a process with threads may wait for a lock that is never released.
+    return "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
+
+
+def _serve(pipe: Connection) -> None:
+    """Answer until the pipe ends: what the process of a worker does."""
     from dialeval.core.arrays import return_freed_arrays
 
     return_freed_arrays()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the first process gets it too, and ends its workers
     threading.Thread(target=_leave_with_parent, daemon=True).start()
-    _given = (job, facts)
-    _worker.cache_clear()
+    worker: Worker | None = None
+    with suppress(*_LOST):
+        given = pipe.recv_bytes()
+        pipe.send_bytes(b"ready")
+        while True:
+            asked = pipe.recv_bytes()
+            try:
+                # Opened with the first chunk, where an error is not taken for a death.
+                worker = worker or Worker(*_received(given))
+                answer = pickle.dumps((worker.fold(*_received(asked)), None, ""))
+            except Exception as error:
+                answer = _failure(error)
+            pipe.send_bytes(answer)
+
+
+def _received(content: bytes) -> Any:
+    """What one of our own processes has sent."""
+    return pickle.loads(content)  # noqa: S301
+
+
+def _failure(error: Exception) -> bytes:
+    trace = traceback.format_exc()
+    try:
+        content = pickle.dumps((None, error, trace))
+        _received(content)  # some can be sent and not received
+    except Exception:
+        return pickle.dumps((None, RuntimeError(f"{type(error).__name__}: {error}"), trace))
+    return content
+
+
+def _result_of(answer: bytes) -> tuple[SystemStates, ChunkItems]:
+    """The states and items in an answer; or the error in it is raised."""
+    result, error, trace = _received(answer)
+    if isinstance(error, DialevalError):
+        raise error
+    if error is not None:
+        raise error from RuntimeError(f"in a worker:\n{trace}")
+    states, items = result
+    return states, items
 
 
 def _leave_with_parent() -> None:
@@ -58,68 +268,3 @@ def _leave_with_parent() -> None:
     if parent is not None:
         connection.wait([parent.sentinel])
         os._exit(1)
-
-
-@cache
-def _worker() -> Worker:
-    if _given is None:
-        raise RuntimeError("a worker without a job")
-    return Worker(*_given)
-
-
-def _fold(stage: Stage, chunk: Chunk) -> tuple[SystemStates, ChunkItems]:
-    return _worker().fold(stage, chunk)
-
-
-class Processes(Engine):
-    """Folds chunks in a number of processes."""
-
-    def __init__(self, jobs: int) -> None:
-        self._jobs = jobs
-
-    def fold(
-        self, job: Job, facts: FactValues, stage: Stage, chunks: Mapping[int, Chunk], alone: bool
-    ) -> Iterator[ChunkResult]:
-        waiting = deque(chunks.items())
-        suspects: deque[tuple[int, Chunk]] = deque()
-        deaths: dict[int, int] = {}
-        while waiting or suspects:
-            pool = self._pool(job, facts)
-            ahead: deque[tuple[int, Chunk, Future[tuple[SystemStates, ChunkItems]]]] = deque()
-            try:
-                while waiting or suspects or ahead:
-                    # Suspects go alone: one that breaks the pool then is the cause.
-                    most = 1 if suspects else self._jobs * (1 + _AHEAD)
-                    while len(ahead) < most and (suspects or waiting):
-                        queue = suspects or waiting
-                        number, chunk = queue[0]
-                        ahead.append((number, chunk, pool.submit(_fold, stage, chunk)))
-                        queue.popleft()
-                    number, chunk, future = ahead[0]
-                    states, items = future.result()
-                    ahead.popleft()
-                    yield ChunkResult((number,), states, (items,))
-            except BrokenProcessPool:
-                caught = [(number, chunk) for number, chunk, _ in ahead]
-                if len(caught) == 1:
-                    _count_death(deaths, *caught[0])
-                suspects.extendleft(reversed(caught))
-            finally:
-                pool.shutdown(wait=True, cancel_futures=True)
-
-    def _pool(self, job: Job, facts: FactValues) -> ProcessPoolExecutor:
-        methods = multiprocessing.get_all_start_methods()
-        # Never plain fork: a copy of a process with threads may wait for a lock that is never released.
-        context: Any = multiprocessing.get_context("forkserver" if "forkserver" in methods else "spawn")
-        if "forkserver" in methods:
-            context.set_forkserver_preload([__name__, *_PRELOADED])
-        return ProcessPoolExecutor(self._jobs, context, _begin, (job, facts))
-
-
-def _count_death(deaths: dict[int, int], number: int, chunk: Chunk) -> None:
-    deaths[number] = deaths.get(number, 0) + 1
-    if deaths[number] >= TRIES:
-        raise DialevalError(
-            f"{chunk}: a worker died {TRIES} times on this chunk, most likely because memory ran out; "
-            "use fewer --jobs, or split the shard"
-        )

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
+from functools import partial
+from typing import TypeVar
 
 from dialeval.data.shards.chunks import Chunk
-from dialeval.engine.job import ChunkItems, ChunkResult, Engine, FactValues, Job, Stage, SystemStates
+from dialeval.engine.job import ChunkResult, Engine, FactValues, Job, Stage
 from dialeval.engine.worker import Worker
+
+Folded = TypeVar("Folded")
 
 
 class Threads(Engine):
     """Folds chunks in this process."""
 
     in_process = True
+    same_disk = True
 
     def __init__(self, threads: int = 1) -> None:
         self._threads = threads
@@ -35,19 +41,29 @@ class Threads(Engine):
                 states, items = worker.fold(stage, chunk)
                 yield ChunkResult((number,), states, (items,))
             return
-        with ThreadPoolExecutor(self._threads) as pool:
-            ahead: deque[tuple[int, Future[tuple[SystemStates, ChunkItems]]]] = deque()
-            waiting = iter(chunks.items())
-            try:
-                while True:
-                    while len(ahead) <= 2 * self._threads and (following := next(waiting, None)) is not None:
-                        number, chunk = following
-                        ahead.append((number, pool.submit(worker.fold, stage, chunk)))
-                    if not ahead:
-                        return
-                    number, future = ahead.popleft()
-                    states, items = future.result()
-                    yield ChunkResult((number,), states, (items,))
-            finally:
-                for _, future in ahead:
-                    future.cancel()
+        with (
+            ThreadPoolExecutor(self._threads) as pool,
+            closing(in_order(pool, self._threads, partial(worker.fold, stage), chunks)) as folded,
+        ):
+            for number, (states, items) in folded:
+                yield ChunkResult((number,), states, (items,))
+
+
+def in_order(
+    pool: ThreadPoolExecutor, threads: int, fold: Callable[[Chunk], Folded], chunks: Mapping[int, Chunk]
+) -> Generator[tuple[int, Folded], None, None]:
+    """What threads make of numbered chunks, in the order of the chunks; a few are worked on ahead."""
+    ahead: deque[tuple[int, Future[Folded]]] = deque()
+    waiting = iter(chunks.items())
+    try:
+        while True:
+            while len(ahead) <= 2 * threads and (following := next(waiting, None)) is not None:
+                number, chunk = following
+                ahead.append((number, pool.submit(fold, chunk)))
+            if not ahead:
+                return
+            number, future = ahead.popleft()
+            yield number, future.result()
+    finally:
+        for _, future in ahead:
+            future.cancel()

@@ -5,20 +5,32 @@ An exception inside a metric is traced to the row that causes it, so that the er
 
 from __future__ import annotations
 
+import uuid
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dialeval.core.batch import Batch
-from dialeval.core.columns import Column, RaggedColumn, TextColumn
+from dialeval.core.columns import Column, RaggedColumn, SharedColumn, TextColumn
 from dialeval.core.errors import DataError, Fault, NeedError, SettingError
 from dialeval.core.itemfile import joined
 from dialeval.core.rowtable import RowTable
-from dialeval.core.states import translated
+from dialeval.core.states import to_bytes, translated
 from dialeval.data.shards.blocks import RowBlock, row_blocks
 from dialeval.data.shards.chunks import Chunk, FileChunk, MemoryChunk
-from dialeval.engine.job import ChunkItems, FactValues, Job, Stage, StateSums, SystemItems, SystemState, SystemStates
+from dialeval.engine.job import (
+    ChunkItems,
+    FactValues,
+    Job,
+    Stage,
+    StateSums,
+    System,
+    SystemItems,
+    SystemState,
+    SystemStates,
+)
 from dialeval.text.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -30,6 +42,10 @@ if TYPE_CHECKING:
 
 MOST_WORDS = 1 << 22
 """A worker that has met this many more words than those of its first chunk starts again with an empty vocabulary."""
+
+HELD_BYTES = 1 << 22
+"""Items of a chunk from this size on go to a file, where there is a folder for them: a packed file of any length is one
+chunk."""
 
 _NOT_A_ROWS_FAULT = (DataError, NeedError, SettingError, MemoryError)
 
@@ -108,8 +124,12 @@ class _Fold:
             job.facts(chunk.source),
         )
         self._in_memory = isinstance(chunk, MemoryChunk)
+        self._keeps_items = self._in_memory or job.keeps_items
+        self._spool = None if self._in_memory else job.spool
         self._sums = StateSums(job, stage)
         self._items: dict[str, list[SystemItems]] = {}
+        self._held = 0
+        self._parts: list[str] = []
 
     def batch(self, rows: Rows) -> Batch:
         """A batch that has all columns: where rows carry no reference at all, every row has none."""
@@ -128,18 +148,33 @@ class _Fold:
             raise
         except Exception as error:
             raise self._traced(block, error) from error
-        if not self._in_memory and self.stage == "metrics":
-            items = replace(items, places=rows.places(batch.dialogues))
+        if self._keeps_items and not self._in_memory and self.stage == "metrics":
+            places = rows.places(batch.dialogues)
+            items = replace(items, places=places)
+            self._held += places.nbytes
         self._sums.add({(self.chunk.source, system): state})
         self._items.setdefault(system, []).append(items)
+        self._held += sum(column.nbytes for columns in items.values.values() for column in columns.values())
+        if self._spool is not None and self._held >= HELD_BYTES:
+            self._lay_down(self._spool)
         if not (isinstance(self.chunk, MemoryChunk) and self.chunk.only):
             for column in batch.columns.values():
                 column.release()
 
     def result(self) -> tuple[SystemStates, ChunkItems]:
         """The states and items of all batches."""
-        items = {(self.chunk.source, system): _joined(batches) for system, batches in self._items.items()}
-        return self._sums.result(), items
+        return self._sums.result(), ChunkItems(self._joined_items(), tuple(self._parts))
+
+    def _joined_items(self) -> dict[System, SystemItems]:
+        return {(self.chunk.source, system): _joined(batches) for system, batches in self._items.items()}
+
+    def _lay_down(self, spool: str) -> None:
+        """Write the items held so far to a file."""
+        # A name of its own: after a death another worker may be writing the items of the same chunk.
+        file = Path(spool) / f"part-{uuid.uuid4().hex}"
+        file.write_bytes(to_bytes(self._joined_items()))
+        self._parts.append(str(file))
+        self._items, self._held = {}, 0
 
     def _scored(self, batch: Batch, system: str) -> tuple[SystemState, SystemItems]:
         if self.stage == "facts":
@@ -156,9 +191,10 @@ class _Fold:
         states += [detail.gather(batch) for detail in self._plan.details.values()]
         if self._in_memory:  # a column in memory has its digest as a whole
             return SystemState(len(batch), tuple(states)), SystemItems(values, tuple(contributions))
-        lists = {need: column for need, column in batch.columns.items() if isinstance(column, RaggedColumn)}
+        kinds = (RaggedColumn, SharedColumn)
+        lists = {need: column for need, column in batch.columns.items() if isinstance(column, kinds)}
         fingerprints = {need.value: column.fingerprint for need, column in lists.items()}
-        return SystemState(len(batch), tuple(states), fingerprints), SystemItems(values)
+        return SystemState(len(batch), tuple(states), fingerprints), SystemItems(values if self._keeps_items else {})
 
     def _traced(self, block: RowBlock, error: Exception) -> DataError:
         """The fault of the first row that cannot be scored, found by halving."""

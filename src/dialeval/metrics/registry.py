@@ -125,7 +125,7 @@ class Registry:
 
     def parse(self, text: str) -> Metric[Any]:
         """The metric that a name with or without settings stands for."""
-        match = re.fullmatch(r"\s*([^\s(),=]+)\s*(?:\(([^()]*)\))?\s*", text)
+        match = isinstance(text, str) and re.fullmatch(r"\s*([^\s(),=]+)\s*(?:\(([^()]*)\))?\s*", text)
         if not match:
             raise SettingError(f"{text!r} is not a metric; write a name, or a name with settings: distinct(n=3)")
         name, inside = match.groups()
@@ -145,7 +145,7 @@ class Registry:
             yield name
         elif name == "all":
             yield from (self.parse(preset) for preset in self.presets)
-        elif self._is_family(name) and (family := self._named(name)):
+        elif isinstance(name, str) and self._is_family(name) and (family := self._named(name)):
             yield from (self.parse(preset) for preset in family.presets)
         else:
             yield self.parse(name)

@@ -14,13 +14,14 @@ from dataclasses import fields
 from functools import partial
 from typing import TYPE_CHECKING
 
-from dialeval.analysis.comparison import Comparison, Difference
+from dialeval.analysis.comparison import STRONG, Comparison, Difference
 from dialeval.analysis.draws import all_swaps
 from dialeval.analysis.significance import POWER, least_p
 from dialeval.reports import formats
 from dialeval.reports.figures import MISSING, plain, shorten, show, show_fixed, show_interval, show_signed
 from dialeval.reports.formats import LaidOut, Table
 from dialeval.reports.tables import significant_decimals
+from dialeval.reports.verdict import mark_of, verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,9 +29,6 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from dialeval.core.fold import Better
-
-STRONG = 0.2
-"""Below this share of alpha an adjusted p has two marks."""
 
 
 def table(comparison: Comparison) -> LaidOut:
@@ -139,9 +137,10 @@ def best_of(means: Mapping[str, float], better: Better | None) -> list[str]:
 
 
 def _laid_out(comparison: Comparison, width: int) -> Iterator[RenderableType]:
-    """A table for each system, and what the columns mean."""
+    """The verdict, a table for each system, and what the columns mean."""
     from rich.text import Text
 
+    yield from formats.paragraphs(verdict(comparison))
     for system in comparison.systems:
         head, rows = _table(comparison, system)
         names, *columns = zip(head, *rows, strict=True)
@@ -153,7 +152,7 @@ def _laid_out(comparison: Comparison, width: int) -> Iterator[RenderableType]:
 
 def _table(comparison: Comparison, system: str) -> Table:
     names = [shorten(plain(name)) for name in (comparison.baseline, system)]
-    head = ["metric", *names, "difference", "p", "adjusted", "effect", "won/tied/lost", "detectable"]
+    head = ["metric", *names, "difference", "p adjusted", "effect", "won/tied/lost", "detectable"]
     needed = [] if comparison.settings.detect is None else ["needed"]
     return Table([*head, *needed], [_cells(row, comparison) for row in comparison.of(system)])
 
@@ -165,8 +164,7 @@ def _cells(row: Difference, comparison: Comparison) -> list[str]:
         shorten(plain(row.key)),
         show(row.baseline_mean),
         show(row.mean) + scored,
-        f"{show_signed(row.difference)}{mark(row, comparison.settings.alpha)}{interval}",
-        show_fixed(row.p, 4),
+        f"{show_signed(row.difference)}{mark(row, comparison.settings.alpha)}{interval} {mark_of(row)}".strip(),
         show_fixed(row.adjusted_p, 4),
         show(row.effect, 2) if abs(row.effect) >= 0.005 or math.isnan(row.effect) else "0.00",
         MISSING if row.wins is None else f"{row.wins}/{row.ties}/{row.losses}",

@@ -9,17 +9,19 @@ fixed seed.
 from __future__ import annotations
 
 import math
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dialeval.core.arrays import Floats, Ints
-from dialeval.core.columns import RaggedColumn
+from dialeval.core.columns import TextColumn
 from dialeval.core.fold import Level
 from dialeval.core.rowtable import NO_TURN, RowTable
 from dialeval.reports import markup
 from dialeval.reports.figures import plain
 from dialeval.reports.markup import Section
+from dialeval.reports.tables import better_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,6 +33,8 @@ MOST_ROWS = 10_000
 MOST_CHARACTERS = 20_000_000
 """Of all texts of a group; of longer ones fewer rows are shown."""
 MOST_OF_A_TEXT = 200_000
+MOST_TURNS = 100
+"""Of a row's context, from its end: the contexts of a long chat together have the square of its turns."""
 DIGITS = 5
 SEED = 12345
 
@@ -88,7 +92,9 @@ def _group(systems: Mapping[str, Result], texts: dict[str, int]) -> dict[str, An
         "context": _texts_of(rows, "context", shown, texts),
         "reference": _texts_of(rows, "reference", shown, texts),
         "responses": [_responses(result.rows, shown, texts) for result in systems.values()],
-        "keys": [{"name": plain(key), "level": level.value} for key, level in columns],
+        "keys": [
+            {"name": plain(key), "level": level.value, "better": better_of(systems, key)} for key, level in columns
+        ],
         "scores": [
             [_figures(by_system.get(name), places[level]) for name in systems]
             for (_, level), by_system in columns.items()
@@ -142,7 +148,7 @@ def _text_bytes(systems: Mapping[str, Result]) -> int:
     size = 0
     for result in systems.values():
         for column in result.rows.texts.values() if result.rows is not None else ():
-            values = column.values if isinstance(column, RaggedColumn) else column
+            values = column if isinstance(column, TextColumn) else column.values
             size += int((values.ends - values.starts).sum())
     return size
 
@@ -152,8 +158,19 @@ def _texts_of(rows: RowTable, name: str, shown: Ints, texts: dict[str, int]) -> 
     column = rows.texts.get(name)
     if column is None:
         return None
-    by_row = (column[row] for row in shown.tolist())
-    return [[_number(text, texts) for text in ([said] if isinstance(said, str) else said)] for said in by_row]
+    if isinstance(column, TextColumn):
+        return [[_number(column[row], texts)] for row in shown.tolist()]
+    number = cache(lambda place: _number(column.values[place], texts))  # rows share texts: each is looked at once
+    return [
+        [*_left_out(start, end, texts), *map(number, range(max(start, end - MOST_TURNS), end))]
+        for start, end in zip(column.starts[shown].tolist(), column.ends[shown].tolist(), strict=True)
+    ]
+
+
+def _left_out(start: int, end: int, texts: dict[str, int]) -> list[int]:
+    """The number of a text that stands for the texts of a row before the last ones, where it has more than those."""
+    more = end - start - MOST_TURNS
+    return [_number(f"… ({more:,} before these are left out)", texts)] if more > 0 else []
 
 
 def _responses(rows: RowTable | None, shown: Ints, texts: dict[str, int]) -> list[list[int]] | None:

@@ -7,9 +7,9 @@ written with an exponent. What was not computed or cannot be scored is a dash, n
 from __future__ import annotations
 
 import math
-import re
 from typing import TYPE_CHECKING
 
+from dialeval.core import plain_text
 from dialeval.core.fold import Analytic
 
 if TYPE_CHECKING:
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 DECIMALS = 4
 MISSING = "–"
+BETTER, WORSE, DIFFERENT = "▲", "▼", "◆"
+"""Marks of figures that differ significantly from the baseline's."""
 
 SMALLEST, LARGEST = 5e-4, 1e7
 """Outside of these, four decimals would hide the figure or drown it."""
@@ -28,8 +30,9 @@ _METHODS = {"student": "Student", "wilson": "Wilson", "percentile": "percentile"
 NAME_WIDTH = 36
 """A longer name is shortened in its middle, because the names of one experiment differ at their ends."""
 
-_UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
-"""Control characters, direction overrides and halves of characters: they would change the text around them."""
+
+plain = plain_text.plain
+"""A name from outside, with what is not text in it written out."""
 
 
 def show(number: float, decimals: int = DECIMALS) -> str:
@@ -42,16 +45,10 @@ def show(number: float, decimals: int = DECIMALS) -> str:
 
 
 def show_spread(estimate: Estimate, decimals: int = DECIMALS) -> str:
-    """The interval of an estimate: `±0.0102`, or `[0.11, 0.15]` where it is not centred; empty if there is none."""
+    """The interval of an estimate, `[0.1100, 0.1500]`; empty if there is none."""
     if estimate.interval is None or not math.isfinite(estimate.mean):
         return ""
-    low, high = estimate.interval
-    half = (high - low) / 2
-    if not math.isclose(low + half, estimate.mean, abs_tol=1e-9 * (1 + abs(estimate.mean))):
-        return show_interval(estimate.interval, decimals)
-    # Beside an ordinary mean a tiny half-width is rounding noise: an exponent would only draw the eye to it.
-    tiny = half < SMALLEST <= abs(estimate.mean)
-    return f"±{half:.{decimals}f}" if tiny else f"±{show(half, decimals)}"
+    return show_interval(estimate.interval, decimals)
 
 
 def interval_words(estimates: Iterable[Estimate]) -> str:
@@ -68,7 +65,8 @@ def _in_words(how: Analytic | Resampling) -> tuple[str, str]:
     """What an interval is over, and by which method."""
     level = "" if how.level is None else f"{100 * how.level:g}% "
     if not isinstance(how, Analytic):
-        return f"{level}by {how.resamples:,} resamples of dialogues, or of rows that stand alone", _METHODS[how.method]
+        over = f"{level}by {how.resamples:,} resamples of dialogues, or of rows that stand alone"
+        return over, _METHODS.get(how.method, how.method)
     if how.method == "rows":
         factor = f"{how.t:g}" if how.level is None and how.t is not None else "t"
         return f"{level}over rows", f"mean ± {factor} · std / √n"
@@ -79,6 +77,22 @@ def show_interval(interval: tuple[float, float], decimals: int = DECIMALS) -> st
     """`[0.1100, 0.1500]`."""
     low, high = interval
     return f"[{show(low, decimals)}, {show(high, decimals)}]"
+
+
+def supported_decimals(interval: tuple[float, float] | None) -> int | None:
+    """The decimals of the first two digits of an interval's half-width, at most four; None if it has no width."""
+    half = 0.0 if interval is None else (interval[1] - interval[0]) / 2
+    if not (math.isfinite(half) and half > 0):
+        return None
+    return min(DECIMALS, max(0, 1 - math.floor(math.log10(half))))
+
+
+def show_rounded(number: float, interval: tuple[float, float] | None, signed: bool = False) -> str:
+    """A figure with its interval, `0.242 [0.205, 0.283]`, to the decimals that the interval supports."""
+    supported = supported_decimals(interval)
+    decimals = DECIMALS if supported is None else supported
+    sign = "+" if signed and number > 0 else ""
+    return f"{sign}{show(number, decimals)}" + (f" {show_interval(interval, decimals)}" if interval else "")
 
 
 def show_signed(number: float) -> str:
@@ -94,11 +108,6 @@ def show_fixed(number: float, decimals: int) -> str:
 def show_scored(estimate: Estimate) -> str:
     """`490/501` where some rows could not be scored; empty where all were."""
     return "" if estimate.scored == estimate.rows else f"{estimate.scored}/{estimate.rows}"
-
-
-def plain(text: str) -> str:
-    """A name from outside with what is not text in it written out (`\\x1b`), so that it stays inside its place."""
-    return _UNSAFE.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
 
 
 def shorten(name: str) -> str:

@@ -7,15 +7,14 @@ says how to write them.
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dialeval.core import jsondata
-from dialeval.reports.figures import plain
+from dialeval.core.plain_text import plain
+from dialeval.reports.figures import BETTER, WORSE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -25,6 +24,8 @@ if TYPE_CHECKING:
 
 GAP = 3
 """Blanks between two columns in the terminal."""
+
+_COLOURS = {BETTER: "green", WORSE: "red"}
 
 
 class Table(NamedTuple):
@@ -39,19 +40,30 @@ def to_json(subject: Any) -> str:
     return jsondata.dump(subject.to_dict()).decode()
 
 
+_QUOTED = re.compile('[",\r\n]')
+
+
 def csv_text(fields: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
-    """A line of fields and a line per row, all digits; what is None or NaN is empty."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(fields)
-    writer.writerows([_csv_cell(value) for value in row] for row in rows)
-    return out.getvalue()
+    """A line of fields and a line per row, all digits; what is None or NaN is empty.
+
+    A text that begins like a formula has an apostrophe before it; numbers, the negative ones too, stay as they are.
+    """
+    return "".join(f"{','.join(map(_csv_cell, row))}\n" for row in (fields, *rows))
 
 
-def _csv_cell(value: object) -> object:
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
+"""What a spreadsheet may take for the start of a formula (OWASP, CSV injection)."""
+
+
+def _csv_cell(value: object) -> str:
+    """A number with all digits, or a text that no spreadsheet computes: it gets an apostrophe where it might be one."""
     if isinstance(value, float):
         return "" if math.isnan(value) else repr(float(value))
-    return "" if value is None else value
+    if not isinstance(value, str):
+        return "" if value is None else str(value)
+    cell = f"'{value}" if value.startswith(_FORMULA) else value
+    # The csv module of some Pythons leaves a lone carriage return bare, which ends a row for most readers.
+    return '"{}"'.format(cell.replace('"', '""')) if _QUOTED.search(cell) else cell
 
 
 def markdown(text: str) -> str:
@@ -101,10 +113,14 @@ def rich_table(columns: Iterable[Sequence[str]]) -> RichTable:
     # Text, not str: a name such as [bold] is a name, not markup.
     drawn = RichTable(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1))
     for head in heads:
-        drawn.add_column(Text(head), overflow="fold")
-    for cells in lines:
-        drawn.add_row(*map(Text, cells))
+        drawn.add_column(Text(plain(head)), overflow="fold")
+    for name, *figures in lines:
+        drawn.add_row(Text(plain(name)), *(Text(plain(cell), style=_colour(cell)) for cell in figures))
     return drawn
+
+
+def _colour(cell: str) -> str:
+    return next((colour for mark, colour in _COLOURS.items() if mark in cell), "")
 
 
 @dataclass(frozen=True)
@@ -115,6 +131,22 @@ class LaidOut:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         yield from self.parts(options.max_width)
+
+
+def paragraphs(sentences: Iterable[str]) -> Iterator[RenderableType]:
+    """Texts for a rich console, an empty line behind each."""
+    from rich.text import Text
+
+    for sentence in sentences:
+        yield Text(sentence)
+        yield Text()
+
+
+def needed_width(names: Sequence[str], columns: Sequence[Sequence[str]]) -> int:
+    """How wide a console must be for one table to hold all columns beside their names."""
+    from rich.cells import cell_len
+
+    return sum(max(map(cell_len, column)) + GAP for column in columns) + max(map(cell_len, names))
 
 
 def fitting_tables(names: Sequence[str], columns: Sequence[Sequence[str]], width: int) -> Iterator[RichTable]:

@@ -3,28 +3,30 @@
     report(run, "report.html")
     report([monday, tuesday], "report.html", command="dialeval score ...")
 
-The page holds the summary (metrics by systems), a drawing per metric, how metrics go together, every row with its texts
-and scores, what a family of metrics has to show beside numbers, and in the end what was not computed, the signatures
-and how to make the numbers again. Sections are made by modules of their own; this one puts them together.
+The page holds the verdict and the summary (metrics by systems), a drawing per metric, how metrics go together, every
+row with its texts and scores, what a family of metrics has to show beside numbers, and in the end what was not
+computed, the signatures and how to make the numbers again. Sections are made by modules of their own; this one puts
+them together.
 
-Equal runs give equal bytes: there is no date in the page.
+Equal runs give equal bytes: there is no date in the page unless `date` says one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dialeval.core.errors import DataError, Fault, NeedError, SettingError
+from dialeval.core.arguments import checked
+from dialeval.core.errors import SettingError
 from dialeval.core.files import write_bytes
 from dialeval.core.result import Run
-from dialeval.reports import markup, plots, provenance
+from dialeval.reports import markup, provenance
 from dialeval.reports.alignments import alignments
 from dialeval.reports.anchors import standing
 from dialeval.reports.breakdown_curves import curves
 from dialeval.reports.correlations import correlations
 from dialeval.reports.explorer import explorer
+from dialeval.reports.figures import shorten
 from dialeval.reports.metric_drawings import drawings
 from dialeval.reports.page import page, script
 from dialeval.reports.summary import summary
@@ -32,32 +34,33 @@ from dialeval.reports.transcripts import transcripts
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
-    from dialeval.reports.markup import Section
 
-TITLE = "Evaluation report"
+_MOST_NAMED = 3
+"""Systems that the title names before the rest is counted."""
 _BY_SYSTEM = ("standing", "alignments", "transcripts", "curves")
 """Details of a run by system that sections are made of."""
 
 
+@checked
 def report(
     runs: Run | Sequence[Run],
     path: str | os.PathLike[str],
     command: str | None = None,
     *,
     title: str | None = None,
-    interactive: bool | None = None,
+    date: str | None = None,
     compared: bool = True,
 ) -> Path:
     """Write the report of one or several runs to a file and give its path.
 
-    `command` is what made the page or the runs. `interactive` plots need the extra `report`; None: if it is there.
+    `command` is what made the page or the runs, `date` when that was. `title`: the systems unless given.
     `compared`: test the differences to the first system (`analysis.comparison`), which takes a while for many rows.
     """
     path = Path(path)
     run = together([runs] if isinstance(runs, Run) else runs)
-    shown = render(run, command, title=title, interactive=interactive, compared=compared)
+    shown = render(run, command, title=title, date=date, compared=compared)
     write_bytes(path, shown.encode())
     return path
 
@@ -67,21 +70,18 @@ def render(
     command: str | None = None,
     *,
     title: str | None = None,
-    interactive: bool | None = None,
+    date: str | None = None,
     compared: bool = True,
 ) -> str:
     """The page as text."""
-    if interactive and not plots.can_plot():
-        raise NeedError("interactive plots need Altair and vl-convert-python: pip install 'dialeval[report]'")
-    drawn = plots.can_plot() if interactive is None else interactive
     rows = explorer(run)
     found = [
         summary(run, compared),
         provenance.warnings(run),
-        drawings(run, drawn),
+        drawings(run),
         correlations(run),
         rows and rows[0],
-        *(_of_details(make, run) for make in (standing, alignments, transcripts, curves)),
+        *(make(run) for make in (standing, alignments, transcripts, curves)),
         provenance.skipped(run),
         provenance.signatures(run),
         provenance.again(run, command),
@@ -90,10 +90,7 @@ def render(
     if rows is not None:
         scripts.append(script("text.js", "rows.js", "list.js", "detail.js", "explorer.js"))
         data += markup.embedded("explorer-data", rows[1])
-    if drawn and run.keys_in_order:
-        scripts.append(plots.bundle())
-        data += markup.embedded("plots-data", plots.page_plots(run))
-    return page(title or TITLE, _lead(run), [each for each in found if each is not None], data, scripts)
+    return page(title or _title(run), _lead(run, date), [each for each in found if each is not None], data, scripts)
 
 
 def together(runs: Iterable[Run]) -> Run:
@@ -122,10 +119,8 @@ def together(runs: Iterable[Run]) -> Run:
 
 def _details_by_system(run: Run, kind: str) -> Mapping[str, Any]:
     """Details of a run by system; the shares between floor and ceiling are among those of its anchors."""
-    anchors = run.details.get("anchors", {})
-    holder = anchors if kind == "standing" and isinstance(anchors, Mapping) else run.details
-    if not isinstance(by_system := holder.get(kind, {}), Mapping):
-        raise DataError(Fault("run.json", None, f"its {kind} are not by system", "save the run again"))
+    holder = run.details.get("anchors", {}) if kind == "standing" else run.details
+    by_system: Mapping[str, Any] = holder.get(kind, {})
     return by_system
 
 
@@ -137,18 +132,24 @@ def _with_curves(run: Run) -> Run:
     return with_curves(run) if isinstance(run, BreakdownRun) and CURVES not in run.details else run
 
 
-def _of_details(make: Callable[[Run], Section | None], run: Run) -> Section | None:
-    """A section made from the plain data of a run, which somebody may have edited."""
-    try:
-        return make(run)
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
-        what = f"its {make.__name__} are not as dialeval writes them ({type(error).__name__}: {error})"
-        raise DataError(Fault("run.json", None, what, "save the run again")) from None
+def _title(run: Run) -> str:
+    """The systems of a run, the first few of them by name."""
+    names = [shorten(name) for name, result in run.items() if result.role == "system"] or list(run)
+    more = len(names) - _MOST_NAMED
+    if more > 0:
+        return f"{', '.join(names[:_MOST_NAMED])} and {more} more"
+    return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:]))) or "Evaluation report"
 
 
-def _lead(run: Run) -> str:
-    facts = [markup.count(len(run), "system"), markup.count(len(run.keys_in_order), "metric")]
-    lead = f'<p class="lead">{", ".join(facts)}. Made with dialeval {markup.text(run.version)}.</p>'
+def _lead(run: Run, date: str | None) -> str:
+    systems = markup.count(len(run) - len(run.anchors), "system")
+    anchors = f" and {markup.count(len(run.anchors), 'anchor')}" if run.anchors else ""
+    rows = {(est.level, est.rows) for result in run.values() for est in result.values()}
+    alike = len({level for level, _ in rows}) == len(rows)  # systems of several runs may have other rows
+    sizes = [markup.count(number, str(level)) for level, number in sorted(rows)] if alike else []
+    facts = [systems + anchors, *sizes, markup.count(len(run.keys_in_order), "metric")]
+    made = f"Made {f'on {markup.text(date)} ' if date else ''}with dialeval {markup.text(run.version)}."
+    lead = f'<p class="lead">{", ".join(facts)}. {made}</p>'
     if run.warnings:
         many = markup.count(len(run.warnings), "warning")
         lead += f'<p class="notice"><a href="#warnings">{many}</a> to read first.</p>'

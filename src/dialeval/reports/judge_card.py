@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import math
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from dialeval.analysis.judge_validation import Agreed, Validation
 from dialeval.analysis.judges import MadeJudge
-from dialeval.core.files import write_bytes
+from dialeval.core.plain_text import plain
 from dialeval.metrics.learned.attack import ATTACKS, Attack
-from dialeval.metrics.learned.weights import CARD_FILE
+from dialeval.reports.formats import markdown
 
 Rows = list[list[str]]
 
@@ -51,9 +52,7 @@ class JudgeCard:
 
     def save(self, folder: str | os.PathLike[str]) -> Path:
         """Write `judge.safetensors`, `judge.json` and the card."""
-        path = self.judge.save(folder)
-        write_bytes(path / CARD_FILE, self.text().encode())
-        return path
+        return self.judge.save(folder, self.text())
 
     def tables(self) -> list[tuple[str, Rows]]:
         """What the training command prints."""
@@ -66,16 +65,16 @@ class JudgeCard:
     def text(self) -> str:
         """The card, in Markdown."""
         judge, weights = self.judge, self.judge.weights
-        data = [[str(each[name]) for name in ("name", "rows", "licence")] for each in judge.data]
+        data = [[str(each["name"]), str(each["rows"]), markdown(str(each["licence"]))] for each in judge.data]
         parts = [
-            f"# {judge.title}",
+            f"# {markdown(judge.title)}",
             _PURPOSE,
             "## Data",
             _markdown([["data set", "rows", "licence"], *data]),
             "Only weights fitted to vectors of these texts are stored; no text is.",
             "## Settings",
-            "\n".join(f"- {name}: {value}" for name, value in judge.settings.items()),
-            f"Made by: `{judge.command}`",
+            "\n".join(f"- {name}: {plain(str(value))}" for name, value in judge.settings.items()),
+            f"Made by: {_code(judge.command)}",
             *_results(judge.validation),
             "## Weaknesses",
         ]
@@ -166,6 +165,15 @@ def _two(value: float) -> str:
 
 
 def _markdown(rows: Rows) -> str:
+    """A table; its head and the first column hold names, the other cells figures."""
     head, *rest = rows
-    lines = [head, ["---"] * len(head), *rest]
+    named = ([markdown(name), *cells] for name, *cells in rest)
+    lines = [list(map(markdown, head)), ["---"] * len(head), *named]
     return "\n".join(f"| {' | '.join(row)} |" for row in lines)
+
+
+def _code(text: str) -> str:
+    """A text as code, between more backticks than stand anywhere in it."""
+    most = max(map(len, re.findall("`+", text)), default=0)
+    fence, blank = "`" * (most + 1), " " if most else ""
+    return f"{fence}{blank}{plain(text)}{blank}{fence}"

@@ -9,13 +9,18 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from dialeval.reports.figures import MISSING, plain, shorten, show, show_scored, show_spread
+from dialeval.reports.figures import MISSING, plain, shorten, show, show_spread
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from dialeval.core.fold import Estimate
+    from dialeval.core.fold import Better, Estimate
     from dialeval.core.result import Run
+
+
+COLOURS = 8
+"""Colours that systems have in the page's style; the ninth system has the first one's again."""
+_ARROWS = {"higher": "↑", "lower": "↓"}
 
 
 class Section(NamedTuple):
@@ -87,14 +92,28 @@ def table(kind: str, caption: str, head: str, lines: Iterable[str], below: str =
     return f'<div class="wide" tabindex="0"><table class="{kind}">{inside}</table></div>'
 
 
-def figure(estimate: Estimate | None, kind: str = "", mark: str = "") -> str:
-    """The cell of an estimate: mean, interval, and how many rows could be scored; `mark` is markup."""
+def figure(estimate: Estimate | None, decimals: int, kind: str = "", mark: str = "") -> str:
+    """The cell of an estimate: mean and interval; `mark` is markup."""
     classes = f"figure {kind}".strip()
     if estimate is None:
         return cells(MISSING + span("spread", ""), kind=classes)
-    scored = show_scored(estimate).replace("/", " of ")
-    note = span("scored", f"scored {scored}") if scored else ""
-    return cells(f"{show(estimate.mean)}{mark}{span('spread', show_spread(estimate))}{note}", kind=classes)
+    spread = span("spread", show_spread(estimate, decimals))
+    return cells(f"{show(estimate.mean, decimals)}{mark}{spread}", kind=classes)
+
+
+def arrow(better: Better | None) -> str:
+    """Which values of a metric are better."""
+    if better is None:
+        return ""
+    aloud = span("hidden", f"{better} is better")
+    return f' <span class="way" aria-hidden="true">{_ARROWS[better]}</span>{aloud}'
+
+
+def colours(run: Run) -> dict[str, str]:
+    """The class of each system's colour; floors and ceilings have a common one."""
+    systems = [name for name, result in run.items() if result.role == "system"]
+    own = {name: f"own-{at % COLOURS}" for at, name in enumerate(systems)}
+    return {name: own.get(name, "anchor") for name in run}
 
 
 def by_dialogue(by_system: Mapping[str, Iterable[Mapping[str, Any]]]) -> dict[str, dict[str, Mapping[str, Any]]]:

@@ -1,9 +1,8 @@
-"""The section with a drawing per metric: means with intervals, and how the items are spread, a line per system.
+"""The section with a small drawing per metric: means with intervals, and how the items are spread, a line per system.
 
-What stands in the page is a table with small drawings as inline SVG: it prints, it is read aloud, and it needs no
-script. Where plots are interactive (`reports.plots`), a script draws them in its place on the screen. All systems of a
-metric share one `Scale` and one set of bins (`Spread`), so that the eye may compare them. Colours and strokes are the
-page's (classes, no style attributes), so that dark mode and print follow.
+A drawing is a table with inline SVG: it prints, it is read aloud, it needs no script, and the mouse shows its figures.
+All systems of a metric share one `Scale` and one set of bins (`Spread`), so that the eye may compare them. Colours and
+strokes are the page's (classes, no style attributes), so that dark mode and print follow.
 """
 
 from __future__ import annotations
@@ -18,18 +17,19 @@ import numpy as np
 
 from dialeval.core.fold import Level
 from dialeval.reports import markup
-from dialeval.reports.figures import plain, shorten, show, show_spread
+from dialeval.reports.figures import plain, shorten, show_rounded
 from dialeval.reports.markup import Section
+from dialeval.reports.tables import better_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from dialeval.core.arrays import Floats
     from dialeval.core.fold import Estimate
     from dialeval.core.result import Run
 
-INTERVAL_WIDTH, ITEMS_WIDTH = 330, 230
-HEIGHT = 26
+INTERVAL_WIDTH, ITEMS_WIDTH = 210, 150
+HEIGHT = 24
 MARGIN = 14
 """Space on both sides of a strip, for half of a tick's figure."""
 BINS = 24
@@ -110,61 +110,57 @@ class Spread:
         return max(share for shares in self.shares.values() for share in shares)
 
 
-def drawings(run: Run, interactive: bool = False) -> Section | None:
-    """The section; `interactive` adds empty elements for the plots that a script draws."""
-    drawn = [_metric(run, at, key, interactive) for at, key in enumerate(run.keys_in_order)]
+def drawings(run: Run) -> Section | None:
+    """The section."""
+    colours = markup.colours(run)
+    drawn = "".join(_metric(run, at, key, colours) for at, key in enumerate(run.keys_in_order))
     note = markup.note("All systems of a metric share one scale; the scale need not begin at zero.")
-    return Section("metrics", "Metric by metric", note + "".join(drawn)) if drawn else None
+    content = f'{note}<div class="metrics">{drawn}</div>'
+    return Section("metrics", "Metric by metric", content) if drawn else None
 
 
-def _metric(run: Run, at: int, key: str, interactive: bool) -> str:
+def _metric(run: Run, at: int, key: str, colours: Mapping[str, str]) -> str:
     estimates = estimates_of(run, key)
     spread = Spread.of(estimates, ITEMS_WIDTH)
     level = next((est.level for est in estimates.values()), Level.TURN)
-    titles = {
-        "interval": "Mean and interval" if any(est.interval for est in estimates.values()) else "Value of the corpus"
-    }
+    titles = ["Mean and interval" if any(est.interval for est in estimates.values()) else "Value of the corpus"]
     if spread is not None:
-        titles["spread"] = f"Spread over {level}s"
-    plots = _places(at, key, titles) if interactive else ""
-    drawing = f'<div class="drawing">{_table(key, estimates, spread, titles)}</div>'
-    return f'<section class="metric" id="metric-{at}"><h3>{markup.name(key)}</h3>{plots}{drawing}</section>'
+        titles.append(f"Spread over {level}s")
+    drawing = _table(key, estimates, spread, titles, colours)
+    head = f"<h3>{markup.name(key)}{markup.arrow(better_of(run, key))}</h3>"
+    return f'<section class="metric" id="metric-{at}">{head}{drawing}</section>'
 
 
-def _table(key: str, estimates: Mapping[str, Estimate], spread: Spread | None, titles: Mapping[str, str]) -> str:
+def _table(
+    key: str,
+    estimates: Mapping[str, Estimate],
+    spread: Spread | None,
+    titles: Sequence[str],
+    colours: Mapping[str, str],
+) -> str:
     """The drawings of a metric, a line per system, with the axes below."""
     means = scale_of_means(estimates.values(), INTERVAL_WIDTH)
-    axes = [_axis(means) if means else ""]
+    axes = [axis(means) if means else ""]
     lines = []
     for name, est in estimates.items():
         shown = shorten(plain(name))
-        label = f"{shown}: {show(est.mean)} {show_spread(est)}".strip()
-        drawn = [_interval(est, means, label) if means else ""]
+        drawn = [_interval(est, means, f"{shown}: {show_rounded(est.mean, est.interval)}") if means else ""]
         if spread is not None:
             about = f"{shown}: spread over {markup.count(est.scored, str(est.level))}"
             drawn.append(_histogram(spread, name, about) if name in spread.items else "")
-        lines.append(markup.row(markup.name(name), markup.figure(est) + markup.cells(*drawn, kind="chart")))
+        cells = markup.cells(*drawn, kind="chart")
+        lines.append(f'<tr class="{colours[name]}"><th scope="row">{markup.name(name)}</th>{cells}</tr>')
     if spread is not None:
-        axes.append(_axis(spread.scale))
-    below = f"<tr><td></td><td></td>{markup.cells(*axes, kind='chart')}</tr>"
-    head = markup.heads(markup.span("hidden", "System"), markup.span("hidden", "Figure"), *titles.values())
-    return markup.table("", markup.span("hidden", f"{markup.text(key)} by system"), head, lines, below)
-
-
-def _places(at: int, key: str, titles: Mapping[str, str]) -> str:
-    """The elements that a script draws its plots into; the table stays for those who see none."""
-    figures = "".join(
-        f'<figure><figcaption>{title}</figcaption><div data-plot="{kind}-{at}" role="group"'
-        f' aria-label="{escape(f"{shorten(plain(key))}: {title}")}"></div></figure>'
-        for kind, title in titles.items()
-    )
-    return f'<div class="plots" hidden>{figures}</div>'
+        axes.append(axis(spread.scale))
+    below = f"<tr><td></td>{markup.cells(*axes, kind='chart')}</tr>"
+    head = markup.heads(markup.span("hidden", "System"), *titles)
+    return markup.table("drawing", markup.span("hidden", f"{markup.text(key)} by system"), head, lines, below)
 
 
 def _interval(estimate: Estimate, scale: Scale, label: str) -> str:
     """A dot at the mean with a line over the interval."""
     middle = HEIGHT / 2
-    drawn = _grid(scale)
+    drawn = grid(scale)
     if estimate.interval is not None and all(map(math.isfinite, estimate.interval)):
         low, high = map(scale, estimate.interval)
         drawn += f'<line class="range" x1="{low}" x2="{high}" y1="{middle}" y2="{middle}"/>'
@@ -173,7 +169,7 @@ def _interval(estimate: Estimate, scale: Scale, label: str) -> str:
         )
     if math.isfinite(estimate.mean):
         drawn += f'<circle class="mean" cx="{scale(estimate.mean)}" cy="{middle}" r="4"/>'
-    return _svg(drawn, scale.width, label)
+    return svg(drawn, scale.width, label)
 
 
 def _histogram(spread: Spread, system: str, label: str) -> str:
@@ -187,19 +183,22 @@ def _histogram(spread: Spread, system: str, label: str) -> str:
         if share and (height := max(MIN_BAR, (HEIGHT - 2) * share / tallest))
     ]
     base = f'<line class="base" x1="{MARGIN}" x2="{scale.width - MARGIN}" y1="{HEIGHT}" y2="{HEIGHT}"/>'
-    return _svg("".join(bars) + base, scale.width, label)
+    return svg("".join(bars) + base, scale.width, label)
 
 
-def _axis(scale: Scale) -> str:
+def axis(scale: Scale) -> str:
     """The figures below a column of strips; they are for the eye, the table has all of them as text."""
     figures = "".join(f'<text class="tick" x="{scale(tick)}" y="11">{tick:.6g}</text>' for tick in scale.ticks)
     return f'<svg aria-hidden="true" width="{scale.width}" height="14" viewBox="0 0 {scale.width} 14">{figures}</svg>'
 
 
-def _grid(scale: Scale) -> str:
+def grid(scale: Scale) -> str:
+    """Lines through a strip at the ticks of its scale."""
     return "".join(f'<line class="grid" x1="{x}" x2="{x}" y1="0" y2="{HEIGHT}"/>' for x in map(scale, scale.ticks))
 
 
-def _svg(drawn: str, width: int, label: str) -> str:
+def svg(drawn: str, width: int, label: str) -> str:
+    """A strip of a drawing; its label is read aloud, and shown to the mouse."""
     size = f'width="{width}" height="{HEIGHT}" viewBox="0 0 {width} {HEIGHT}"'
-    return f'<svg role="img" aria-label="{escape(label)}" {size}>{drawn}</svg>'
+    shown = escape(label)
+    return f'<svg role="img" aria-label="{shown}" {size}><title>{shown}</title>{drawn}</svg>'

@@ -58,8 +58,8 @@ def page(title: str, lead: str, sections: Sequence[Section], data: str, scripts:
         '<meta name="referrer" content="no-referrer">\n'
         f"<title>{shown}</title>\n<style>{style}</style>\n{first}</head>\n<body>\n"
         f'<a class="skip" href="#main">Skip to the results</a>\n'
-        f'<header><div class="top"><h1><bdi dir="auto">{shown}</bdi></h1>{_THEME}</div>{lead}'
-        f'<nav aria-label="Contents"><ul>{contents}</ul></nav></header>\n'
+        f'<header><div class="top"><h1><bdi dir="auto">{shown}</bdi></h1>{_THEME}</div>{lead}</header>\n'
+        f'<nav aria-label="Contents"><ul>{contents}</ul></nav>\n'
         f'<main id="main" tabindex="-1">\n{body}</main>\n{data}{"".join(rest)}</body>\n</html>\n'
     )
 

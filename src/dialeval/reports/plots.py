@@ -1,12 +1,10 @@
-"""Plots by Altair: interactive in the page, and as files for papers.
+"""Plots by Altair as files for papers: SVG, PNG or PDF.
 
 Two charts per metric: the mean of each system with its interval, and how the items of each system are spread (bars,
 with a line over the middle half and a tick at the median). Items are put into bins here, so that a chart has the same
 size for ten rows and for ten million.
 
-In the page, Vega runs from JavaScript that `vl-convert-python` brings along; its expressions are interpreted and not
-evaluated, so that the page's policy stays as strict as it is. Colours are the page's variables there, so that dark mode
-follows. For files the same charts have fixed colours and sizes. Both need the extra `report`.
+Needs the extra `report`.
 """
 
 from __future__ import annotations
@@ -15,16 +13,15 @@ import re
 from functools import cache
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
 from dialeval.core.errors import NeedError, SettingError
 from dialeval.core.files import write_bytes
 from dialeval.core.jsondata import null_for_nan
-from dialeval.reports.figures import plain, shorten, show, show_spread
+from dialeval.reports.figures import plain, shorten
 from dialeval.reports.metric_drawings import BINS, Scale, Spread, estimates_of, scale_of_means
-from dialeval.reports.page import script
 
 if TYPE_CHECKING:
     import os
@@ -37,7 +34,7 @@ if TYPE_CHECKING:
 PlotFormat = Literal["svg", "png", "pdf"]
 ROW_HEIGHT = 30
 WIDTH = 300
-"""Of a chart in a file, in points; in the page a chart fills its element."""
+"""Of a chart, in points."""
 PNG_SCALE = 3.0
 TITLES = {"interval": "mean and interval", "spread": "spread over rows"}
 """What stands above the charts in a file."""
@@ -45,23 +42,9 @@ SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 """The version of the language that the charts are written in; it is a name, and never fetched."""
 
 
-FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", "Liberation Sans", sans-serif'
-"""As in the page's style: Vega measures text before it draws it, so it must know the font by name."""
-
-
-class Palette(NamedTuple):
-    """The colours and the font of a chart; in the page the colours are its variables."""
-
-    ink: str = "var(--ink)"
-    soft: str = "var(--soft)"
-    rule: str = "var(--rule)"
-    accent: str = "var(--accent)"
-    bar: str = "var(--bar)"
-    font: str = FONT
-
-
-PAGE = Palette()
-PAPER = Palette("#1b1f23", "#4d545b", "#dddddd", "#1f6f78", "#9fc0c2", "Liberation Sans, Arial, Helvetica, sans-serif")
+INK, SOFT, RULE, ACCENT, BAR = "#1b1f23", "#4d545b", "#dddddd", "#1f6f78", "#9fc0c2"
+FONT = "Liberation Sans, Arial, Helvetica, sans-serif"
+"""Vega measures text before it draws it, so it must know the font by name."""
 
 
 def can_plot() -> bool:
@@ -69,24 +52,6 @@ def can_plot() -> bool:
     from importlib.util import find_spec
 
     return all(find_spec(module) is not None for module in ("altair", "vl_convert"))
-
-
-@cache
-def bundle() -> str:
-    """Vega and the script that draws the page's plots with it."""
-    import vl_convert
-
-    written: str = vl_convert.javascript_bundle(script("text.js", "plots.js"))
-    return written
-
-
-def page_plots(run: Run) -> dict[str, Any]:
-    """What the page's script draws: two charts, and their data for each metric, by the element it is drawn in."""
-    filled = {}
-    for at, key in enumerate(run.keys_in_order):
-        for kind, filling in _fillings(estimates_of(run, key)).items():
-            filled[f"{kind}-{at}"] = {"chart": kind, **filling, "width": "container"}
-    return {"charts": _charts(PAGE), "filled": filled, "config": _config(PAGE)}
 
 
 def write_plots(run: Run, folder: str | os.PathLike[str], form: PlotFormat = "svg") -> list[Path]:
@@ -112,8 +77,8 @@ def _paper_spec(key: str, estimates: Mapping[str, Estimate]) -> dict[str, Any] |
     filled = fillings.values()
     views = []
     for kind, filling in fillings.items():
-        about = {"text": TITLES[kind], "fontSize": 11, "fontWeight": "normal", "color": PAPER.soft}
-        views.append({**_charts(PAPER)[kind], "width": WIDTH, "height": filling["height"], "title": about})
+        about = {"text": TITLES[kind], "fontSize": 11, "fontWeight": "normal", "color": SOFT}
+        views.append({**_charts()[kind], "width": WIDTH, "height": filling["height"], "title": about})
     params = {each["name"]: each for filling in filled for each in filling["params"]}
     return {
         "$schema": SCHEMA,
@@ -122,7 +87,7 @@ def _paper_spec(key: str, estimates: Mapping[str, Estimate]) -> dict[str, Any] |
         "spacing": 30,
         "params": list(params.values()),
         "datasets": {name: rows for filling in filled for name, rows in filling["datasets"].items()},
-        "config": _config(PAPER),
+        "config": _config(),
     }
 
 
@@ -164,11 +129,10 @@ def _means(estimates: Mapping[str, Estimate]) -> dict[str, Any] | None:
     if scale is None:
         return None
     means = []
-    for at, (name, est) in enumerate(estimates.items()):
+    for at, est in enumerate(estimates.values()):
         low, high = est.interval or (est.mean, est.mean)
         ends = null_for_nan({"mean_at": est.mean, "low": low, "high": high})
-        shown = {"system": shorten(plain(name)), "mean": show(est.mean), "interval": show_spread(est) or "none"}
-        means.append({"at": at + 0.5, **ends, **shown})
+        means.append({"at": at + 0.5, **ends})
     return _filling(estimates, "mean", scale, means=means)
 
 
@@ -181,24 +145,20 @@ def _items(estimates: Mapping[str, Estimate]) -> dict[str, Any] | None:
     for at, name in enumerate(estimates):
         if name not in spread.items:
             continue
-        shown = shorten(plain(name))
-        boxes.append(_box(at, shown, spread.items[name]))
+        boxes.append(_box(at, spread.items[name]))
         for start, end, share in zip(edges, edges[1:], spread.shares[name], strict=False):
             top = round(at + 0.86 - 0.72 * max(share / spread.tallest, 0.03), 4)
-            ends = {"foot": at + 0.86, "top": top, "from": start, "to": end}
-            texts = {"system": shown, "items": f"{show(start)} to {show(end)}", "share": f"{100 * share:.1f} %"}
-            bars += [{**ends, **texts}] if share else []
+            bars += [{"foot": at + 0.86, "top": top, "from": start, "to": end}] if share else []
     return _filling(estimates, "item", spread.scale, bars=bars, boxes=boxes)
 
 
-def _box(at: int, name: str, values: Floats) -> dict[str, Any]:
+def _box(at: int, values: Floats) -> dict[str, Any]:
     first, half, third = map(float, np.quantile(values, [0.25, 0.5, 0.75]))
-    shown = {"median": show(half), "middle half": f"{show(first)} to {show(third)}"}
-    return {"line": at + 0.94, "first": first, "third": third, "half": half, "system": name, **shown}
+    return {"line": at + 0.94, "first": first, "third": third, "half": half}
 
 
 @cache
-def _charts(palette: Palette) -> dict[str, Any]:
+def _charts() -> dict[str, Any]:
     """The two charts without data: rows come as named datasets, names and ends of scales as parameters."""
     import altair as alt
 
@@ -212,33 +172,32 @@ def _charts(palette: Palette) -> dict[str, Any]:
         axis = alt.Axis(values=alt.expr("sequence(0.5, systems)"), labelExpr="names[floor(datum.value)]", **off)
         return alt.Y(f"{field}:Q", scale=alt.Scale(**ends, reverse=True, nice=False, zero=False), axis=axis, title=None)
 
-    means = alt.Chart(alt.NamedData("means")).encode(y=down("at"), tooltip=["system:N", "mean:N", "interval:N"])
-    line = means.mark_rule(strokeWidth=2, color=palette.accent).encode(x=along("low", "mean"), x2="high:Q")
-    dots = means.mark_point(filled=True, size=90, opacity=1, color=palette.accent).encode(x=along("mean_at", "mean"))
+    means = alt.Chart(alt.NamedData("means")).encode(y=down("at"))
+    line = means.mark_rule(strokeWidth=2, color=ACCENT).encode(x=along("low", "mean"), x2="high:Q")
+    dots = means.mark_point(filled=True, size=90, opacity=1, color=ACCENT).encode(x=along("mean_at", "mean"))
     bars = (
         alt.Chart(alt.NamedData("bars"))
-        .mark_rect(color=palette.bar)
+        .mark_rect(color=BAR)
         .encode(x=along("from", "item"), x2="to:Q", y=down("foot"), y2="top:Q")
-        .encode(tooltip=["system:N", "items:N", "share:N"])
     )
-    boxes = alt.Chart(alt.NamedData("boxes")).encode(y=down("line"), tooltip=["system:N", "median:N", "middle half:N"])
-    middle = boxes.mark_rule(color=palette.accent, strokeWidth=2).encode(x=along("first", "item"), x2="third:Q")
-    median = boxes.mark_tick(color=palette.accent, thickness=2, size=9).encode(x=along("half", "item"))
+    boxes = alt.Chart(alt.NamedData("boxes")).encode(y=down("line"))
+    middle = boxes.mark_rule(color=ACCENT, strokeWidth=2).encode(x=along("first", "item"), x2="third:Q")
+    median = boxes.mark_tick(color=ACCENT, thickness=2, size=9).encode(x=along("half", "item"))
     drawn = {"interval": line + dots, "spread": bars + middle + median}
     kept = ("data", "layer")  # and not the size and colours that Altair would give them
     specs = {kind: chart.to_dict() for kind, chart in drawn.items()}
     return {kind: {name: spec[name] for name in kept if name in spec} for kind, spec in specs.items()}
 
 
-def _config(palette: Palette) -> dict[str, Any]:
-    text = {"labelColor": palette.soft, "titleColor": palette.soft, "labelFont": palette.font, "labelFontSize": 12}
+def _config() -> dict[str, Any]:
+    text = {"labelColor": SOFT, "titleColor": SOFT, "labelFont": FONT, "labelFontSize": 12}
     return {
         "background": "transparent",
         "view": {"stroke": None},
-        "axis": {**text, "gridColor": palette.rule, "domainColor": palette.rule, "tickColor": palette.rule},
+        "axis": {**text, "gridColor": RULE, "domainColor": RULE, "tickColor": RULE},
         "axisX": {"tickCount": 5, "labelFontSize": 11, "ticks": False, "domain": False},
-        "axisY": {"labelColor": palette.ink, "labelLimit": 170, "labelPadding": 8},
-        "title": {"color": palette.ink, "font": palette.font, "fontSize": 14, "anchor": "start"},
+        "axisY": {"labelColor": INK, "labelLimit": 170, "labelPadding": 8},
+        "title": {"color": INK, "font": FONT, "fontSize": 14, "anchor": "start"},
     }
 
 

@@ -1,8 +1,9 @@
-"""The section that everybody reads: a table of metrics by systems, with intervals, and what differs from the baseline.
+"""The section that everybody reads: the verdict, the differences to the baseline, and a table of metrics by systems.
 
 The first system of a table is the baseline. Marks are those of `dialeval compare`: `*` and `**` where a difference is
 significant after correction for all tests of the table. The best value of a metric is bold where a direction is known;
-floors and ceilings take no part in that. The differences themselves stand below, to be opened.
+floors and ceilings take no part in that. Metrics that have no direction stand in a table of their own, to be opened.
+The figures of all differences stand below, to be opened as well.
 """
 
 from __future__ import annotations
@@ -11,12 +12,11 @@ import math
 from html import escape
 from typing import TYPE_CHECKING
 
-from dialeval.analysis.comparison import Comparison, compare
-from dialeval.analysis.values import metric_of
+from dialeval.analysis.comparison import STRONG, Comparison, compare
 from dialeval.core.errors import SettingError
 from dialeval.core.result import Result, Run
 from dialeval.reports import markup
-from dialeval.reports.comparisons import STRONG, best_of, legend, mark, show_detectable
+from dialeval.reports.comparisons import best_of, legend, mark, show_detectable
 from dialeval.reports.figures import (
     MISSING,
     interval_words,
@@ -27,19 +27,21 @@ from dialeval.reports.figures import (
     show_interval,
     show_signed,
 )
+from dialeval.reports.forest import forest
 from dialeval.reports.markup import Section
+from dialeval.reports.tables import better_of, row_decimals, unscored
+from dialeval.reports.verdict import MOST_TESTS, verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from dialeval.analysis.comparison import Difference
     from dialeval.core.fold import Better
 
 _CAPTION = (
-    "Mean per metric and system, with its confidence interval where there is one. An arrow says which values are "
-    "better, and the best one is bold."
+    "Mean per metric and system, with its confidence interval where there is one, to the digits that it supports. An "
+    "arrow says which values are better, and the best one is bold."
 )
-_ARROWS = {"higher": "↑", "lower": "↓"}
 
 
 def summary(run: Run, compared: bool = True) -> Section:
@@ -53,10 +55,11 @@ def summary(run: Run, compared: bool = True) -> Section:
         comparison, reason = None, ""
         if compared and len(block) - len(block.anchors) > 1:
             try:
-                comparison = compare(block)
+                comparison = compare(block, most_tests=MOST_TESTS)
             except SettingError as error:
                 reason = markup.note(f"Not compared: {markup.text(str(error))}")
-        tables += _table(block, places, caption + _intervals(block) + _marks(comparison), comparison)
+        tables += "" if comparison is None else _verdict(comparison) + forest(comparison)
+        tables += _tables(block, places, caption + _intervals(block) + _marks(comparison), comparison)
         tables += reason if comparison is None else _differences(comparison)
     return Section("summary", "Summary", tables + _long_names(run))
 
@@ -89,21 +92,45 @@ def _marks(comparison: Comparison | None) -> str:
     )
 
 
-def _table(run: Run, places: Mapping[str, int], caption: str, comparison: Comparison | None) -> str:
+def _verdict(comparison: Comparison) -> str:
+    items = "".join(f"<li>{markup.text(sentence)}</li>" for sentence in verdict(comparison))
+    return f'<ul class="answer">{items}</ul>'
+
+
+def _tables(run: Run, places: Mapping[str, int], caption: str, comparison: Comparison | None) -> str:
+    """The table of metrics with a direction, and below it that of the others; one table if all are of one kind."""
+    directions = {key: better_of(run, key) for key in run.keys_in_order}
+    directed = [key for key, better in directions.items() if better is not None]
+    other = [key for key in directions if key not in directed]
+    notes = "".join(map(markup.note, map(markup.text, unscored(run))))
+    if not directed or not other:
+        return _table(run, places, directed or other, caption, comparison) + notes
+    folded = _table(run, places, other, "Neither high nor low values are better.", comparison)
+    title = f"{markup.count(len(other), 'metric')} without a direction"
+    return _table(run, places, directed, caption, comparison) + markup.details(title, folded) + notes
+
+
+def _table(
+    run: Run, places: Mapping[str, int], keys: Sequence[str], caption: str, comparison: Comparison | None
+) -> str:
+    colours = markup.colours(run)
     heads = "".join(
-        f'<th scope="col" class="figure">{markup.name(name)}{_rows(run, name)}{_role(name, result, comparison)}</th>'
+        f'<th scope="col" class="figure {colours[name]}"><span class="swatch"></span>{markup.name(name)}'
+        f"{_rows(run, name)}{_role(name, result, comparison)}</th>"
         for name, result in run.items()
     )
     rows = {} if comparison is None else {(row.key, row.system): row for row in comparison.rows}
     lines = []
-    for key in run.keys_in_order:
-        better = _better(run, key)
+    for key in keys:
+        better, decimals = better_of(run, key), row_decimals(run, key)
         best = _best(run, key, better)
         cells = "".join(
-            markup.figure(result.get(key), "best" if name in best else "", _mark(rows.get((key, name)), comparison))
+            markup.figure(
+                result.get(key), decimals, "best" if name in best else "", _mark(rows.get((key, name)), comparison)
+            )
             for name, result in run.items()
         )
-        link = f'<a href="#metric-{places[key]}">{markup.name(key)}</a>{_arrow(better)}'
+        link = f'<a href="#metric-{places[key]}">{markup.name(key)}</a>{markup.arrow(better)}'
         lines.append(markup.row(link, cells))
     return markup.table("summary", caption, f'<tr><th scope="col">Metric</th>{heads}</tr>', lines)
 
@@ -117,18 +144,6 @@ def _role(system: str, result: Result, comparison: Comparison | None) -> str:
     is_baseline = comparison is not None and system == comparison.baseline
     role = "baseline" if is_baseline else result.role
     return "" if role == "system" else markup.span("role", role)
-
-
-def _better(run: Run, key: str) -> Better | None:
-    metrics = (metric_of(result[key]) for result in run.values() if key in result)
-    return next((metric.better for metric in metrics if metric is not None), None)
-
-
-def _arrow(better: Better | None) -> str:
-    if better is None:
-        return ""
-    aloud = markup.span("hidden", f"{better} is better")
-    return f' <span class="way" aria-hidden="true">{_ARROWS[better]}</span>{aloud}'
 
 
 def _best(run: Run, key: str, better: Better | None) -> list[str]:

@@ -2,13 +2,17 @@
 
 Only the wanted files are taken out, by their last name. An archive is refused where any member could reach beyond the
 folder (an absolute path, `..`, a drive, a backslash), where one is a link or a device, where two are the same wanted
-file, or where it unpacks to more than it should: beyond a number of bytes, or so many times its own size.
+file, or where it unpacks to more than it should: beyond a number of bytes, or so many times its own size, of which the
+last is looked at while it is unpacked.
 """
 
 from __future__ import annotations
 
+import errno
 import gzip
+import lzma
 import stat
+import struct
 import tarfile
 import zipfile
 import zlib
@@ -17,21 +21,21 @@ from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import IO
 
-from dialeval.core.errors import DataError, Fault
+from dialeval.core.errors import DataError
+from dialeval.data.formats.archives import Unpacking, UntrustedArchive, unpacked_limit
 
-MOST_TIMES = 200
-"""Text shrinks to a quarter or a tenth; what unpacks to more than this many times its size is a trap."""
-_SMALL = 1 << 20
-"""Below this size the ratio says nothing."""
 _CHUNK = 1 << 20
 _GZIP = b"\x1f\x8b"
 
-_DAMAGED = (zipfile.BadZipFile, tarfile.TarError, gzip.BadGzipFile, zlib.error, EOFError, NotImplementedError)
+_DAMAGED = (
+    *(zipfile.BadZipFile, tarfile.TarError, gzip.BadGzipFile, zlib.error, lzma.LZMAError, EOFError),
+    *(NotImplementedError, ValueError, OverflowError, struct.error),  # sizes, places and names that cannot be
+)
 
 
 def unpack(archive: Path, wanted: Collection[str], folder: Path, most_bytes: int, where: str) -> None:
     """Take the wanted files out of a zip or tar.gz; a file that came under the wanted name is taken as it is."""
-    limit = min(most_bytes, max(_SMALL, MOST_TIMES * archive.stat().st_size))
+    limit = unpacked_limit(archive.stat().st_size, most_bytes)
     taken: set[str] = set()
     with _faults_explained(where):
         for name, source in _wanted_files(archive, wanted, limit, where):
@@ -59,9 +63,12 @@ def _wanted_files(archive: Path, wanted: Collection[str], limit: int, where: str
                         yield name, source
     elif start == _GZIP:
         # Read as a stream, so that what is skipped counts too: every byte has to be unpacked to get past it.
-        with _Limited(archive, limit, where) as unpacked, tarfile.open(fileobj=unpacked, mode="r|") as tar:
+        with (
+            archive.open("rb") as packed,
+            tarfile.open(fileobj=Unpacking(packed, limit, _untrusted(where)), mode="r|") as tar,
+        ):
             for member in tar:
-                _check(member.name, member.isreg() or member.isdir(), where)
+                _check(member.name, (member.isreg() and not member.issparse()) or member.isdir(), where)
                 if (name := PurePosixPath(member.name).name) in wanted and (content := tar.extractfile(member)):
                     yield name, content
     elif (name := PurePosixPath(where).name) in wanted:
@@ -69,21 +76,6 @@ def _wanted_files(archive: Path, wanted: Collection[str], limit: int, where: str
             yield name, stream
     else:
         raise _refused(where, "is neither a zip nor a tar.gz archive")
-
-
-class _Limited(gzip.GzipFile):
-    """A gzip file that refuses to give more than it should."""
-
-    def __init__(self, archive: Path, limit: int, where: str) -> None:
-        super().__init__(archive)
-        self._left, self._where = limit, where
-
-    def read(self, size: int | None = -1) -> bytes:
-        chunk = super().read(size)
-        self._left -= len(chunk)
-        if self._left < 0:
-            raise _too_large(self._where)
-        return chunk
 
 
 def _copy(source: IO[bytes], target: Path, limit: int, where: str) -> int:
@@ -112,7 +104,11 @@ def _too_large(where: str) -> DataError:
 
 
 def _refused(where: str, what: str) -> DataError:
-    return DataError(Fault(where, None, f"the archive {what}", "get it from the official address"))
+    return _untrusted(where).refusal(what)
+
+
+def _untrusted(where: str) -> UntrustedArchive:
+    return UntrustedArchive(where, "get it from the official address")
 
 
 @contextmanager
@@ -121,5 +117,9 @@ def _faults_explained(where: str) -> Iterator[None]:
         yield
     except _DAMAGED as error:
         raise _refused(where, f"is damaged: {error}") from error
+    except OSError as error:
+        if error.errno not in (None, errno.EINVAL):  # a full disk, a folder that may not be written to
+            raise
+        raise _refused(where, f"is damaged: {error}") from error  # a place before its start; bzip2 that is none
     except RuntimeError as error:  # how zipfile reports a password
         raise _refused(where, f"cannot be unpacked: {error}") from error

@@ -22,6 +22,7 @@ from http import HTTPStatus
 from typing import IO, TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit, urlunsplit
 
+from dialeval.core import gate
 from dialeval.core.errors import DataError, Fault, SettingError
 from dialeval.core.files import write_bytes
 from dialeval.resources.cache import FULL, refusals_explained, sha256_of
@@ -181,11 +182,13 @@ def _read(response: http.client.HTTPResponse) -> bytes:
 
 
 def _read_facts(record: Path, address: str) -> _Facts | None:
+    from dialeval.resources.schemas import PartialDownload
+
     try:
-        facts = _Facts(**json.loads(record.read_text("utf-8")))
-    except (OSError, ValueError, TypeError):
+        facts = gate.read_json(record, PartialDownload, "")
+    except DataError:
         return None
-    return facts if facts.address == address else None
+    return _Facts(facts.address, facts.validator, facts.total) if facts.address == address else None
 
 
 class _Redirects(urllib.request.HTTPRedirectHandler):

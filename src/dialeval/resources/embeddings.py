@@ -18,12 +18,14 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from dialeval.core.arguments import checked
 from dialeval.core.arrays import Floats
 from dialeval.core.errors import DataError, Fault, SettingError
 from dialeval.resources import vector_binary, vector_text
@@ -55,6 +57,7 @@ class WordVectors(Protocol):
         """One row per word, and whether the word is known; the row of an unknown word is zero."""
 
 
+@checked
 def load_embeddings(source: str | os.PathLike[str]) -> Embeddings | Subwords:
     """Word vectors from a file, an installed data pack or an installed package; see the top of this module."""
     path = Path(source)
@@ -89,7 +92,7 @@ def _unknown(name: str) -> str:
 
 def _from_file(path: Path, name: str) -> Embeddings:
     try:
-        return stored(name, *_reader(path))
+        return stored(name, *_reader(path), remake=partial(_from_file, path, name))
     except PermissionError as error:
         raise DataError(Fault(str(path), None, "must not be read", "give yourself the right to read it")) from error
 

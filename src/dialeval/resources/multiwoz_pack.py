@@ -27,9 +27,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from dialeval.core import gate
 from dialeval.core.errors import DataError, Fault
 from dialeval.resources.cache import cache_folder
-from dialeval.resources.json_files import read_json
 from dialeval.resources.ontology import MULTIWOZ, Ontology, load_ontology
 from dialeval.resources.progress import Progress
 from dialeval.text.delexicalised import Normaliser
@@ -116,7 +116,8 @@ def _build(source: Path, target: Path) -> None:
     for split in SPLITS:
         files: dict[str, dict[str, Any]] = {name: {} for name in (*FILES, f"references/{REFERENCES}.json")}
         for dialogue in _dialogues(source, split):
-            name = _id(dialogue["dialogue_id"])
+            with _faults_explained(f"{source}: a dialogue of {split}"):
+                name = _id(dialogue["dialogue_id"])
             if name in corpus:
                 with _faults_explained(f"{source}: {name}"):
                     parts = _parts(dialogue, corpus[name], acts.get(name, {}), ontology, normalise)
@@ -163,10 +164,7 @@ def _corpus(source: Path) -> dict[str, Any]:
 
 def _dialogues(source: Path, split: str) -> Iterator[dict[str, Any]]:
     for name in dialogue_files(split):
-        document = read_json(source / name, _REMEDY)
-        if not isinstance(document, list):
-            raise DataError(Fault(str(source / name), None, "is no list of dialogues", _REMEDY))
-        yield from document
+        yield from gate.read_json(source / name, list[dict[str, Any]], _REMEDY)
 
 
 def _system_turns(dialogue: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any]]]:
@@ -238,8 +236,8 @@ def delexicalised(turn: Mapping[str, Any], acts: Mapping[str, Any]) -> str:
 
 def _by_id(path: Path) -> dict[str, Any]:
     """The entries of an object in a file by the ids of their dialogues."""
-    document = read_json(path, _REMEDY)
-    return {_id(name): entry for name, entry in document.items()} if isinstance(document, dict) else {}
+    document = gate.read_json(path, dict[str, dict[str, Any]], _REMEDY)
+    return {_id(name): entry for name, entry in document.items()}
 
 
 def _id(name: str) -> str:
@@ -265,7 +263,6 @@ def _write(path: Path, content: object) -> None:
 
 def _copy(source: Path, target: Path) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
-    try:
+    gate.size_of(source, _REMEDY)
+    with gate.explained(source, _REMEDY):
         shutil.copyfile(source, target)
-    except OSError as error:
-        raise DataError(Fault(str(source), None, f"cannot be read ({error.strerror})", _REMEDY)) from None

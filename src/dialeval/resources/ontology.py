@@ -123,7 +123,10 @@ def _parsed(content: bytes, where: str) -> dict[str, Any]:
         import tomli as tomllib
     try:
         document: dict[str, Any] = tomllib.loads(content.decode())
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (
+        ValueError,
+        RecursionError,
+    ) as error:  # not only TOMLDecodeError: 5,000 digits are a ValueError
         raise DataError(Fault(where, None, f"not TOML ({error})", "correct it there")) from None
     return document
 

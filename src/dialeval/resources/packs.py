@@ -20,12 +20,17 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from dialeval.core import gate
 from dialeval.core.columns import DIGEST_LENGTH
 from dialeval.core.errors import DataError, Fault, SettingError
 from dialeval.resources import vectorstore
 from dialeval.resources.cache import building, cache_folder, discard, sha256_of
 from dialeval.resources.progress import Progress
+
+if TYPE_CHECKING:
+    from dialeval.resources.schemas import PackFile
 
 _MANIFEST = "manifest.json"
 _GIB = 1 << 30
@@ -61,14 +66,6 @@ class PackSource:
     def command(self) -> str:
         """What a user runs to install it."""
         return f"dialeval data add {self.name}" + (f" --from FILE, where FILE is {self.local}" if self.local else "")
-
-
-@dataclass(frozen=True, slots=True)
-class PackFile:
-    """What the manifest says about a file."""
-
-    sha256: str
-    size: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +200,7 @@ def verify_pack(name: str) -> list[Fault]:
     for file_name, facts in pack.files.items():
         file = pack.path / file_name
         if not file.is_file():
-            faults.append(Fault(str(file), None, "the file is missing", remedy))
+            faults.append(Fault(str(file), None, "there is no such plain file", remedy))
         elif file.stat().st_size != facts.size:
             faults.append(Fault(str(file), None, f"{file.stat().st_size} bytes instead of {facts.size}", remedy))
         elif (digest := sha256_of(file)) != facts.sha256:
@@ -291,14 +288,16 @@ def _write_manifest(source: PackSource, folder: Path, origin: str, download_sha2
             for file in files
         },
     }
-    (folder / _MANIFEST).write_text(json.dumps(facts, indent=2) + "\n", "utf-8")
+    (folder / _MANIFEST).write_text(json.dumps(facts, indent=2) + "\n", "utf-8")  # in a folder that `building` renames
 
 
 def _read(folder: Path) -> Pack | None:
-    """The pack in a folder, or None where there is no whole manifest."""
+    """The pack in a folder, or None where there is no whole manifest of it."""
+    from dialeval.resources.schemas import PackManifest
+
     try:
-        facts = json.loads((folder / _MANIFEST).read_text("utf-8"))
-        files = {name: PackFile(str(file["sha256"]), int(file["size"])) for name, file in facts["files"].items()}
-        return Pack(str(facts["name"]), str(facts["version"]), folder, str(facts["origin"]), files)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        facts = gate.read_json(folder / _MANIFEST, PackManifest, "")
+    except DataError:
         return None
+    there = (facts.name, facts.version) == (folder.parent.name, folder.name)
+    return Pack(facts.name, facts.version, folder, facts.origin, facts.files) if there else None

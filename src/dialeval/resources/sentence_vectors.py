@@ -5,13 +5,15 @@ whole and then only read, memory-mapped. It holds digests of texts and no texts.
 encoder; then its oldest segments are removed. Many small segments are merged into one. Where the cache folder cannot
 be written to, vectors are computed again each time.
 
-A vector out of the store is the one that was computed, to the last bit. Only encoders whose vectors do not depend on
+A vector out of the store is the one that was computed, to the last bit: each has a check number (`row_checks`), and one
+that does not check out is computed again, which a line of the log says. Only encoders whose vectors do not depend on
 their neighbours may use it (see `encoder`).
 """
 
 from __future__ import annotations
 
 import hashlib
+import logging
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import cached_property
@@ -27,9 +29,11 @@ from dialeval.core.files import replacing
 from dialeval.resources.cache import cache_folder
 from dialeval.resources.encoder import SentenceEncoder
 from dialeval.resources.encoder_files import Singles
+from dialeval.resources.row_checks import Checks, row_checks
 
 LIMIT_BYTES = 1 << 30
 _KEY_BYTES = 16
+_LOG = logging.getLogger("dialeval")
 _SEGMENTS = 32
 _SUFFIX = ".npy"
 _STEP = 4096
@@ -79,12 +83,23 @@ def _keys(texts: Sequence[str], ends: bool) -> Keys:
     return np.array(digests, f"S{_KEY_BYTES}")
 
 
+def _checks(entries: Any) -> Checks:
+    seeds = np.ascontiguousarray(entries["key"]).view("<u8")[:: _KEY_BYTES // 8]
+    return row_checks(entries["vector"], seeds)
+
+
+def _are_whole(entries: Any) -> npt.NDArray[np.bool_]:
+    whole: npt.NDArray[np.bool_] = entries["check"] == _checks(entries)
+    return whole
+
+
 class Store:
     """Vectors by key in a folder of segments."""
 
     def __init__(self, folder: Path, dimension: int) -> None:
         self.folder = folder
-        self.dtype = np.dtype([("key", f"S{_KEY_BYTES}"), ("vector", np.float32, (dimension,))])
+        vector = ("vector", np.float32, (dimension,))
+        self.dtype = np.dtype([("key", f"S{_KEY_BYTES}"), ("check", np.uint64), vector])
         self._segments: list[tuple[Keys, npt.NDArray[np.int64], Any]] = []
         files = self._shrunk()
         for file in files:
@@ -98,15 +113,20 @@ class Store:
         for ordered, order, entries in self._segments:
             wanted = keys[missing]
             at = np.minimum(np.searchsorted(ordered, wanted), len(ordered) - 1)
-            hit = ordered[at] == wanted
-            vectors[missing[hit]] = entries["vector"][order[at[hit]]]
-            missing = missing[~hit]
+            hits = np.flatnonzero(ordered[at] == wanted)
+            found = entries[order[at[hits]]]
+            whole = _are_whole(found)
+            vectors[missing[hits[whole]]] = found["vector"][whole]
+            missing = np.delete(missing, hits[whole])
+            if not whole.all():
+                _LOG.warning("%s: %d vectors are damaged and computed again", self.folder, np.count_nonzero(~whole))
         return missing
 
     def add(self, keys: Keys, vectors: Singles) -> None:
         """Keep more vectors; nothing happens where the folder cannot be written to."""
         entries = np.empty(len(keys), self.dtype)
         entries["key"], entries["vector"] = keys, vectors
+        entries["check"] = _checks(entries)
         self._remember(entries)
         with suppress(DialevalError):
             self._write(entries)
@@ -117,9 +137,9 @@ class Store:
 
     def _open(self, file: Path) -> None:
         # A segment that another run has just removed, or that a full disk has broken, is computed again.
-        with suppress(OSError, ValueError, EOFError):
+        with suppress(OSError, ValueError, EOFError, OverflowError):
             entries = np.load(file, mmap_mode="r", allow_pickle=False)
-            if entries.dtype == self.dtype and len(entries):
+            if entries.dtype == self.dtype and entries.ndim == 1 and len(entries):
                 self._remember(entries)
 
     def _remember(self, entries: Any) -> None:
@@ -143,6 +163,7 @@ class Store:
 
     def _merge(self, files: list[Path]) -> None:
         merged = np.concatenate([np.asarray(entries) for _, _, entries in self._segments])
+        merged = merged[_are_whole(merged)]
         _, first = np.unique(merged["key"], return_index=True)
         with suppress(OSError, DialevalError):
             self._write(merged[first])

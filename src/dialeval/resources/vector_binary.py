@@ -17,6 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
+from dialeval.core import gate
 from dialeval.core.errors import DataError, Fault
 from dialeval.resources.vector_oddities import Findings, not_utf8
 from dialeval.resources.vector_text import open_stream, read_chunk
@@ -43,10 +44,7 @@ def vocabulary_beside(matrix: Path) -> Path:
 def open_matrix(path: Path) -> Matrix:
     """Map the matrix of an `.npy` file."""
     remedy = "save a two-dimensional array of floats with numpy.save"
-    try:
-        matrix: Matrix = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (ValueError, EOFError) as error:
-        raise DataError(Fault(str(path), None, f"is not a NumPy array: {error}", remedy)) from error
+    matrix: Matrix = gate.read_array(path, None, remedy, None)
     if matrix.ndim != 2 or not np.issubdtype(matrix.dtype, np.floating) or matrix.dtype.itemsize > 8 or not matrix.size:
         what = f"holds an array of type {matrix.dtype} and shape {matrix.shape}"
         raise DataError(Fault(str(path), None, what, remedy))
@@ -56,14 +54,15 @@ def open_matrix(path: Path) -> Matrix:
 def read_matrix(path: Path, vocabulary: Path, findings: Findings) -> Iterator[WordRows]:
     """The rows of an `.npy` matrix with their words; DataError with every fault."""
     matrix = open_matrix(path)
-    lines = vocabulary.read_bytes().removeprefix(b"\xef\xbb\xbf").removesuffix(b"\n").split(b"\n")
+    remedy = "give every row its word, one a line"
+    lines = gate.read_bytes(vocabulary, remedy).removeprefix(b"\xef\xbb\xbf").removesuffix(b"\n").split(b"\n")
     words = [line.removesuffix(b"\r") for line in lines]
     if len(words) != len(matrix):
         findings.odd += [(line, "blank") for line, word in enumerate(words, 1) if not word.strip()]
         words = [word for word in words if word.strip()]
     if len(words) != len(matrix):
         what = f"{len(words)} words for the {len(matrix)} rows of {path.name}"
-        raise DataError(Fault(str(vocabulary), None, what, "give every row its word, one a line"))
+        raise DataError(Fault(str(vocabulary), None, what, remedy))
     faults: list[Fault] = []
     sound = 0
     for start in range(0, len(matrix), _ROWS):

@@ -12,7 +12,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
-from numba import njit
+
+from dialeval.core.cached_kernel import njit
 
 if TYPE_CHECKING:
     from dialeval.core.arrays import Bytes, Floats, Ints

@@ -31,8 +31,9 @@ from typing import Any
 
 from dialeval.core.columns import DIGEST_LENGTH
 from dialeval.core.errors import DataError, Fault
+from dialeval.core.gate import parse_json
+from dialeval.data.formats import parquet
 from dialeval.data.formats.opening import format_of, read_bytes, without_mark
-from dialeval.resources.json_files import parse_json
 from dialeval.resources.ontology import Domain, Ontology
 from dialeval.text.similarity import Ratio, similar
 from dialeval.text.slot_values import minutes
@@ -200,22 +201,10 @@ def _records(path: Path, content: bytes) -> list[Any]:
             raise DataError(Fault(str(path), None, f"not UTF-8 ({error})", "save it as UTF-8")) from None
         return list(csv.DictReader(lines, delimiter="," if kind == "csv" else "\t"))
     if kind in ("parquet", "arrow"):
-        return _arrow_records(kind, content, str(path))
+        import pyarrow as pa
+
+        return list(parquet.plain_rows(parquet.table_of(pa.BufferReader(content), path), str(path)))
     raise DataError(Fault(str(path), None, "is no table", "give .json, .csv, .tsv, .parquet or .arrow"))
-
-
-def _arrow_records(kind: str, content: bytes, where: str) -> list[Any]:
-    import pyarrow as pa
-    import pyarrow.feather
-    import pyarrow.parquet
-
-    read = pa.parquet.read_table if kind == "parquet" else pa.feather.read_table
-    try:
-        records: list[Any] = read(pa.BufferReader(content)).to_pylist()
-    except pa.ArrowException as error:
-        what = f"not a {kind} table ({str(error).splitlines()[0]:.200})"
-        raise DataError(Fault(where, None, what, "write it again")) from None
-    return records
 
 
 def _venues(domain: Domain, ontology: Ontology, records: Sequence[Any], where: str) -> list[dict[str, str]]:

@@ -37,5 +37,5 @@ def characters_of(texts: TextColumn) -> TokenColumn:
 
 def characters(batch: Batch, need: Need, lower: bool) -> TokenColumn:
     """The characters of a batch's texts, one text a row; computed once for all metrics of the batch."""
-    texts = batch.lists(need).values
+    texts = batch.values(need)
     return batch.derived(("characters", need, lower), lambda: characters_of(lowered(texts) if lower else texts))

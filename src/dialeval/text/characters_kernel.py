@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from numba import njit
-
+from dialeval.core.cached_kernel import njit
 from dialeval.text.words_kernel import space_width
 
 

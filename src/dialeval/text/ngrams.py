@@ -21,6 +21,7 @@ from dialeval.core.arrays import Bytes, Floats, Ids, Ints, empty_array, release
 from dialeval.core.batch import Batch
 from dialeval.core.columns import TextColumn, TokenColumn
 from dialeval.core.fold import Reduction
+from dialeval.core.gate import UnfitError, check_array
 from dialeval.core.needs import Need
 from dialeval.core.ragged import offsets_of, ranges, row_numbers
 from dialeval.text.tokenise import Oov, Tokeniser, tokenise, tokens
@@ -212,6 +213,34 @@ class NgramCounts:
 
     @classmethod
     def from_plain(cls, n: int, data: Bytes, lengths: Ints, grams: Ids, counts: Counts) -> NgramCounts:
+        """The counts out of a file, from what `to_plain` gave; UnfitError where they are not of that form.
+
+        Kernels follow ids and lengths without a look, so that these must not point anywhere else.
+        """
+        for array, dtype, shape in (
+            (data, np.uint8, (None,)),
+            (lengths, np.int64, (None,)),
+            (grams, np.int32, (None, n)),
+            (counts, counts.dtype, (len(grams),)),
+        ):
+            check_array(array, dtype, shape)
+        data.tobytes().decode()
+        words = len(lengths)
+        if n < 1 or counts.dtype not in (np.int32, np.int64) or counts.min(initial=1) < 1:
+            raise UnfitError("no n-grams have these counts")
+        if lengths.min(initial=0) < 0 or lengths.max(initial=0) > len(data) or lengths.sum() != len(data):
+            raise UnfitError("words have other lengths than their text")
+        if grams.min(initial=0) < 0 or grams.max(initial=-1) >= words:
+            raise UnfitError("n-grams are of words that are not there")
+        made = cls._of_plain(n, data, lengths, grams, counts)
+        keys = made.keys
+        later = np.lexsort(keys.T[::-1])
+        if len(made.vocabulary) != words or not np.array_equal(later, np.arange(len(keys))):
+            raise UnfitError("words stand there twice, or n-grams are out of order")
+        return made
+
+    @classmethod
+    def _of_plain(cls, n: int, data: Bytes, lengths: Ints, grams: Ids, counts: Counts) -> NgramCounts:
         """The counts from what `to_plain` gave, over a vocabulary of their own."""
         ends = np.cumsum(lengths)
         vocabulary = Vocabulary()
@@ -220,7 +249,7 @@ class NgramCounts:
         return cls(n, vocabulary, _packed(grams), counts)
 
     def __reduce__(self) -> tuple[object, tuple[int, Bytes, Ints, Ids, Counts]]:
-        return NgramCounts.from_plain, self.to_plain()
+        return NgramCounts._of_plain, self.to_plain()
 
 
 def _merge(left: NgramCounts, right: NgramCounts, keys: Ints, counts: Counts) -> int:

@@ -7,7 +7,9 @@ twice the number of keys they may hold.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, uint64
+from numba import uint64
+
+from dialeval.core.cached_kernel import njit
 
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 _TOP = np.uint64(20)

@@ -6,7 +6,7 @@ once. What is left to a resample are the words at both ends of a cluster, which 
 
 from __future__ import annotations
 
-from numba import njit
+from dialeval.core.cached_kernel import njit
 
 
 @njit(nogil=True, cache=True)

@@ -49,7 +49,8 @@ def tokenise(texts: TextColumn, vocabulary: Vocabulary, tokeniser: Tokeniser = D
 def tokens(batch: Batch, need: Need, tokeniser: Tokeniser = DEFAULT, oov: Oov = "self") -> TokenColumn:
     """The tokens of a batch's texts, computed once for all metrics of the batch.
 
-    Of a need with several texts per row it is the tokens of each text, one text a row (`Batch.lists` says whose).
+    Of a need with several texts per row it is the tokens of each text, one text a row: `Batch.lists` or, of a context,
+    `Batch.contexts` says whose.
     """
     if oov == "unk" and batch.has(Need.VOCABULARY):
         split, known = tokens(batch, need, tokeniser), batch.resource(Need.VOCABULARY)
@@ -57,6 +58,6 @@ def tokens(batch: Batch, need: Need, tokeniser: Tokeniser = DEFAULT, oov: Oov = 
             ("tokens", need, tokeniser, oov),
             lambda: TokenColumn(known.unified(split.ids), split.offsets, split.vocabulary),
         )
-    texts = batch.lists(need).values
+    texts = batch.values(need)
     vocabulary = cast(Vocabulary, batch.vocabulary)
     return batch.derived(("tokens", need, tokeniser), lambda: tokenise(texts, vocabulary, tokeniser))

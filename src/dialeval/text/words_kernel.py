@@ -15,9 +15,10 @@ Kernels allocate nothing: that would double their compile time. Where a store is
 from __future__ import annotations
 
 import numpy as np
-from numba import int64, njit, uint64
+from numba import int64, uint64
 
 from dialeval.core.bytes_kernel import load8, trailing_zeros
+from dialeval.core.cached_kernel import njit
 
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 """2**64 divided by the golden ratio: spreads keys over the top bits (Fibonacci hashing)."""

@@ -6,8 +6,12 @@ import json
 import tarfile
 from pathlib import Path
 
+import pytest
+
 from data.breakdown.challenge import SAMPLE, faults, labelled, log, write
+from dialeval.core.errors import DataError
 from dialeval.core.needs import Need
+from dialeval.data.breakdown.files import open_logs
 from dialeval.data.breakdown.reading import read
 
 
@@ -65,3 +69,10 @@ def test_archives_are_not_trusted(tmp_path: Path) -> None:
     (tmp_path / "broken.tar.gz").write_bytes(b"\x1f\x8b nothing")
     assert "is damaged" in faults(tmp_path / "broken.tar.gz", [labelled()])[0]
     assert "no such file or folder" in faults(tmp_path / "nowhere", [labelled()])[0]
+
+
+def test_a_device_is_no_dialogue(tmp_path: Path) -> None:
+    (tmp_path / "a.log.json").symlink_to("/dev/zero")
+    (store,) = open_logs(tmp_path)
+    with pytest.raises(DataError, match="is a device"):
+        list(store.documents())

@@ -1,11 +1,14 @@
 from __future__ import annotations
 
 import io
+import random
 import tarfile
+import tracemalloc
 
 import pytest
 
 from dialeval.core.errors import DataError
+from dialeval.data.formats import archives
 from dialeval.data.formats.archives import UntrustedArchive, unpacked_limit
 
 ARCHIVE = UntrustedArchive("a.tar.gz", "pack it again")
@@ -47,6 +50,39 @@ def test_names_and_contents(mode: str) -> None:
 def test_what_is_refused(stream: io.BytesIO, what: str) -> None:
     with pytest.raises(DataError, match=f"a.tar.gz: the archive {what}.*; pack it again"):
         contents(stream)
+
+
+def test_a_trap_is_left_after_little_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(archives, "_STRETCH", 1 << 22)
+    monkeypatch.setattr(archives, "_READ_AHEAD", 1 << 10)
+    stream = packed(("a", random.Random(1).randbytes(300_000)), ("b", bytes(40_000_000)))
+    limit = unpacked_limit(len(stream.getvalue()), 1 << 30)
+    assert limit > 41_000_000, "the archive as a whole is large enough for what it unpacks to"
+    tracemalloc.start()
+    try:
+        with pytest.raises(DataError, match="unpacks to far more than it should"):
+            contents(stream, limit)
+        assert tracemalloc.get_traced_memory()[1] < 20_000_000
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_size_that_is_beyond_the_limit_is_not_even_read() -> None:
+    stream = packed(("a", bytes(3000)), mode="w")
+    with pytest.raises(DataError, match="unpacks to far more than it should"):
+        contents(stream, 2000)
+    assert stream.tell() < 12000, "one block of the tar"
+
+
+def test_sparse_files_are_refused() -> None:
+    info = tarfile.TarInfo("a")
+    info.type = tarfile.GNUTYPE_SPARSE
+    header = bytearray(info.tobuf(tarfile.GNU_FORMAT))
+    header[483:495] = b"%011o\0" % (1 << 30)  # the size with all holes
+    header[148:156] = b" " * 8
+    header[148:156] = b"%06o\0 " % sum(header)
+    with pytest.raises(DataError, match="holds 'a', which is a link or a device, or sparse"):
+        contents(io.BytesIO(bytes(header[:512]) + bytes(1024)))
 
 
 def test_how_much_an_archive_may_unpack_to() -> None:

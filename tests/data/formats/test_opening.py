@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 from dialeval.core.errors import DataError, Fault
+from dialeval.data.formats import opening
 from dialeval.data.formats.opening import format_of, read_bytes, stem_of
 
 
@@ -37,13 +39,58 @@ def test_names(name: str, kind: str, stem: str) -> None:
     assert stem_of(name) == stem
 
 
-def test_a_plain_file_is_mapped_and_not_copied(tmp_path: Path) -> None:
+def test_what_was_read_stays_what_it_was(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
-    path.write_bytes(b"hello\n")
+    path.write_bytes(b"hello\n" * 10_000)
     data = read_bytes(path)
     with path.open("r+b") as file:
         file.write(b"J")
-    assert data.tobytes() == b"Jello\n"
+        file.truncate(10)
+    assert data.tobytes() == b"hello\n" * 10_000  # a mapped file: SIGBUS
+
+
+@pytest.mark.parametrize("spilled", [1 << 10, 1 << 30])
+def test_a_large_file_is_read_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spilled: int) -> None:
+    monkeypatch.setattr(opening, "SPILLED_BYTES", spilled)
+    monkeypatch.setattr(opening, "_READ_BYTES", 1 << 13)
+    content = bytes(range(256)) * 100
+    (tmp_path / "a.txt").write_bytes(content)
+    assert read_bytes(tmp_path / "a.txt").tobytes() == content
+
+
+def test_where_nothing_can_be_written_it_is_read_into_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(opening, "SPILLED_BYTES", 1)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "gone"))
+    (tmp_path / "a.txt").write_bytes(b"hello\n")
+    assert read_bytes(tmp_path / "a.txt").tobytes() == b"hello\n"
+
+
+def grown(path: Path) -> None:
+    with path.open("ab") as file:
+        file.write(b"more\n")
+
+
+def cut_off(path: Path) -> None:
+    os.truncate(path, 10_000)
+
+
+def rewritten_with_its_time(path: Path) -> None:
+    before = path.stat()
+    with path.open("r+b") as file:
+        file.write(b"J")
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+@pytest.mark.parametrize("change", [grown, cut_off, rewritten_with_its_time])
+def test_a_file_that_changes_while_it_is_read_is_a_fault(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: Callable[[Path], None]
+) -> None:
+    path = tmp_path / "a.txt"
+    path.write_bytes(b"hello\n" * 10_000)
+    monkeypatch.setattr(opening, "_READ_BYTES", 1 << 14)
+    monkeypatch.setattr(opening, "release", lambda part: change(path) if part[:2].tobytes() == b"he" else None)
+    with pytest.raises(DataError, match=r"a\.txt: changed while it was read"):
+        read_bytes(path)
 
 
 def test_archives_may_follow_one_another(tmp_path: Path) -> None:
@@ -106,3 +153,15 @@ def test_a_pipe_can_be_read(tmp_path: Path) -> None:
         assert read_bytes(f"/dev/fd/{reading}").tobytes() == b"piped\n"
     finally:
         os.close(reading)
+
+
+def test_a_device_is_no_file(tmp_path: Path) -> None:
+    """/dev/zero never ends."""
+    link = tmp_path / "rows.jsonl"
+    link.symlink_to("/dev/zero")
+    with pytest.raises(DataError, match=r"rows\.jsonl: is a device; give a file or a pipe"):
+        read_bytes(link)
+
+
+def test_a_name_that_is_not_utf8_can_be_written() -> None:
+    assert stem_of(os.fsdecode(b"caf\xe9.txt.gz")) == "caf\\udce9"

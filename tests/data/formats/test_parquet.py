@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.feather
 import pyarrow.parquet
@@ -10,6 +12,7 @@ import pytest
 
 from dialeval.core.errors import Fault
 from dialeval.core.needs import Need
+from dialeval.data.rows.ratings import read_ratings
 from dialeval.data.rows.reading import read_responses, read_texts
 
 Caught = Callable[[Callable[[], object]], list[Fault]]
@@ -72,3 +75,73 @@ def test_text_that_is_not_utf8_is_a_fault(write: Write, faults_of: Caught) -> No
     text = pa.StringArray.from_buffers(len(binary), binary.buffers()[1], binary.buffers()[2])
     found = faults_of(lambda: read_responses(write("a.parquet", packed(pa.table({"response": text})))))
     assert [(fault.line, fault.what) for fault in found] == [(2, "response is not UTF-8"), (4, "response is not UTF-8")]
+
+
+def in_arrow(table: pa.Table) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_file(sink, table.schema) as file:
+        file.write_table(table)
+    data: bytes = sink.getvalue().to_pybytes()
+    return data
+
+
+def far_away(kind: pa.DataType, values: pa.Array | None = None) -> pa.Array:
+    """Three cells of which one begins far behind the last byte; reading it ends the process."""
+    offsets = pa.py_buffer(np.array([0, 5, 1_900_000_000, 10], np.int32))
+    if values is not None:
+        return pa.Array.from_buffers(kind, 3, [None, offsets], children=[values])
+    return pa.Array.from_buffers(kind, 3, [None, offsets, pa.py_buffer(b"helloworld")])
+
+
+@pytest.mark.parametrize("read", [read_responses, partial(read_texts, need=Need.REFERENCE), read_ratings])
+@pytest.mark.parametrize(
+    ("name", "column"),
+    [
+        ("response", far_away(pa.string())),
+        ("response", far_away(pa.binary())),
+        ("reference", far_away(pa.list_(pa.string()), pa.array(["x"] * 10))),
+        ("scores", far_away(pa.string())),
+        ("system", pa.DictionaryArray.from_arrays(pa.array([0, 7, 1]), ["a", "b"], safe=False)),
+    ],
+)
+def test_offsets_that_point_nowhere_are_not_followed(
+    write: Write, faults_of: Caught, read: Callable[[Path], object], name: str, column: pa.Array
+) -> None:
+    path = write("a.arrow", in_arrow(pa.table({"response": ["a", "b", "c"], name: column})))
+    [fault] = faults_of(lambda: read(path))
+    assert fault.where == str(path)
+    assert "not a readable Arrow file" in fault.what
+
+
+@pytest.mark.parametrize("written", [packed, in_arrow])
+@pytest.mark.parametrize(
+    ("read", "name"), [(read_responses, b"scoresXX"), (read_ratings, b"scoresXX"), (read_ratings, b"insideXX")]
+)
+def test_names_of_columns_that_are_not_utf8(
+    write: Write,
+    faults_of: Caught,
+    written: Callable[[pa.Table], bytes],
+    read: Callable[[Path], object],
+    name: bytes,
+) -> None:
+    content = written(pa.table({"response": ["a"], "scoresXX": [{"insideXX": 1.0}]}))
+    path = write("a.parquet" if written is packed else "a.arrow", content.replace(name, name[:-2] + b"\xff\xfe"))
+    [fault] = faults_of(lambda: read(path))
+    assert fault.where == str(path)
+    assert "can't decode" in fault.what
+
+
+def test_rated_texts_that_are_not_utf8_are_faults(write: Write, faults_of: Caught) -> None:
+    binary = pa.array([b"ok", b"\xe9"])
+    text = pa.StringArray.from_buffers(2, binary.buffers()[1], binary.buffers()[2])
+    table = pa.table({"response": text, "scores": [{"overall": 1.0}, {"overall": 2.0}]})
+    for path in (write("a.parquet", packed(table)), write("a.arrow", in_arrow(table))):
+        [fault] = faults_of(partial(read_ratings, path))
+        assert (fault.where, fault.line, fault.what) == (str(path), 2, "response is not UTF-8")
+
+
+def test_values_that_python_cannot_hold_are_a_fault(write: Write, faults_of: Caught) -> None:
+    late = pa.array([2**31 - 1], pa.int32()).cast(pa.date32())
+    path = write("a.parquet", packed(pa.table({"response": ["a"], "scores": late})))
+    [fault] = faults_of(lambda: read_ratings(path))
+    assert "cannot be read" in fault.what

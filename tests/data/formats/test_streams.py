@@ -30,6 +30,9 @@ def test_a_line_is_handed_out_once_more_and_a_limit_is_kept() -> None:
     assert (stream.take(1), stream.take(1)) == (b"a\n", b"b\n")
     stream.put_back(b"b\n")
     assert (stream.lines, stream.take(5), stream.take(1)) == (1, b"b\n", b"")
+    stream = LineStream(io.BytesIO(b"a\nb\nc"))
+    stream.put_back(stream.take(3)[2:])
+    assert (stream.lines, stream.take(1), stream.take(1), stream.lines) == (1, b"b\n", b"c", 3)
 
 
 def test_files_and_patterns(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -52,3 +55,10 @@ def test_faults_name_the_path(write: Write, tmp_path: Path) -> None:
     broken.write_bytes(b"\x1f\x8b nothing")
     with pytest.raises(DataError, match="not a whole"), unpacked(str(broken)) as stream:
         stream.read()
+
+
+def test_a_device_is_no_stream(tmp_path: Path) -> None:
+    link = tmp_path / "rows.jsonl"
+    link.symlink_to("/dev/zero")
+    with pytest.raises(DataError, match="is a device"), unpacked(str(link)):
+        pass

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from dialeval.core.columns import SharedColumn
 from dialeval.core.errors import Fault
 from dialeval.core.needs import Need
 from dialeval.data.formats.records import FieldNames, Records
@@ -102,3 +103,18 @@ def test_a_row_cannot_be_both_a_chat_and_a_response(faults_of: Caught) -> None:
 def test_chats_in_which_the_assistant_never_speaks_are_no_rows(faults_of: Caught) -> None:
     [fault] = faults_of(lambda: gathered([{"messages": CHAT[:2]}, {"messages": []}]))
     assert fault.what == "holds no rows"
+
+
+def test_contexts_of_a_chat_are_shared() -> None:
+    def size(turns: int) -> int:
+        [rows] = gathered(
+            [{"messages": [say(("user", "assistant")[turn % 2], f"turn {turn:5}") for turn in range(turns)]}]
+        )
+        column = rows.columns[Need.CONTEXT]
+        assert isinstance(column, SharedColumn)
+        assert column[len(column) - 1] == [f"turn {turn:5}" for turn in range(turns - 1)]
+        texts = column.values
+        return sum(array.nbytes for array in (texts.data, texts.starts, texts.ends, column.starts, column.ends))
+
+    assert size(2000) < 2.01 * size(1000)
+    assert size(2000) < 2000 * 64

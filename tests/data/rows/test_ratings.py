@@ -130,3 +130,11 @@ def test_rows_of_a_list_are_counted_from_one() -> None:
     rows: list[dict[str, object]] = [{"response": "x", "scores": 1}, {"response": "y", "scores": {"overall": "good"}}]
     with pytest.raises(DataError, match=r"ratings:2: scores.overall holds 'good'"):
         read_ratings(rows)
+
+
+@pytest.mark.parametrize("number", [10**400, -(10**400), float("inf"), float("nan"), True])
+def test_a_score_that_is_no_finite_number_is_a_fault(number: float) -> None:
+    """A whole number in Python may be larger than every float."""
+    for row in ({"scores": number}, {"scores": [1, number]}, {"scores": 1, "scale": [0, number]}):
+        with pytest.raises(DataError, match=r"ratings:1: (scores\.overall holds|scale is) "):
+            read_ratings([{"response": "x", **row}])

@@ -16,13 +16,16 @@ from hypothesis import strategies as st
 from dialeval.core.needs import Need
 from dialeval.data.rows.fields import FieldNames
 from dialeval.data.rows.reading import read_responses
+from dialeval.data.shards import chunks as chunks_module
 from dialeval.data.shards.chunks import (
     SMALLEST_BYTES,
     FileChunk,
     MemoryChunk,
+    Span,
     cut_sources,
     dialogue_of,
     row_boundary,
+    row_range,
 )
 from dialeval.data.shards.sources import find_sources, memory_sources
 
@@ -106,6 +109,29 @@ def test_a_boundary_is_the_start_of_a_line_with_a_new_dialogue(names: list[str |
     places = sorted(data.draw(st.lists(st.integers(0, len(content)), max_size=4)))
     found_places = [row_boundary(io.BytesIO(content), each, len(content), NAMES) for each in places]
     assert all(one <= other for one, other in pairwise(found_places)), "no row belongs to two chunks"
+    edges = [0, *places, len(content)]
+    spans = [Span("x", start, stop) for start, stop in pairwise(edges) if stop > start]
+    ranges = [row_range(io.BytesIO(content), span, len(content), NAMES) for span in spans]
+    plain = [row_boundary(io.BytesIO(content), span.start, len(content), NAMES) for span in spans]
+    expected = list(pairwise([*plain, len(content)]))
+    assert [each for each in ranges if each[0] < each[1]] == [each for each in expected if each[0] < each[1]]
+
+
+def test_a_dialogue_over_many_chunks_is_looked_through_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    content = b"".join(b'{"dialog_id": "%s"}\n' % (b"one" if row < 900 else b"two") for row in range(1000))
+    read = 0
+    plain = chunks_module.dialogue_of
+
+    def counted(line: bytes, names: FieldNames) -> str | None:
+        nonlocal read
+        read += 1
+        return plain(line, names)
+
+    monkeypatch.setattr(chunks_module, "dialogue_of", counted)
+    spans = [Span("x", start, start + len(content) // 50) for start in range(0, len(content), len(content) // 50)]
+    ranges = [row_range(io.BytesIO(content), span, len(content), NAMES) for span in spans]
+    assert [stop - start for start, stop in ranges if stop > start] == [len(content) * 9 // 10, len(content) // 10]
+    assert read < 3 * 1000
 
 
 def test_the_dialogue_of_a_line() -> None:

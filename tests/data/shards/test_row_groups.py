@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from dialeval.core.errors import DataError
 from dialeval.data.rows.fields import FieldNames
 from dialeval.data.shards.chunks import Span
 from dialeval.data.shards.row_groups import tables
@@ -52,3 +53,10 @@ def test_tables_have_about_the_rows_that_are_asked_for(tmp_path: Path) -> None:
 def test_a_file_without_dialogues_is_read_as_it_is(tmp_path: Path) -> None:
     pq.write_table(pa.table({"response": ["x", "y", "z"]}), tmp_path / "a.parquet", row_group_size=2)
     assert rows(str(tmp_path / "a.parquet"), 1, 2) == [(2, ["z"])]
+
+
+def test_two_columns_of_dialogues_are_a_fault(tmp_path: Path) -> None:
+    path = tmp_path / "rows.parquet"
+    pq.write_table(pa.table([["d"], ["e"], ["x"]], ["dialog_id", "dialog_id", "response"]), path)
+    with pytest.raises(DataError, match="has several columns 'dialog_id'"):
+        list(tables(Span(str(path), 0, 1), NAMES, 10))

@@ -60,8 +60,38 @@ def test_broken_folders_are_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"does not belong to judge\.json"):
         load(folder)
     (folder / "judge.json").write_text("{}")
-    with pytest.raises(DataError, match="holds no weights of a judge"):
+    with pytest.raises(DataError, match="missing required field format"):
         load(folder)
     (folder / "judge.json").write_text("{")
     with pytest.raises(DataError, match="not JSON"):
         load(folder)
+
+
+def test_a_judge_replaces_a_judge_and_nothing_else(tmp_path: Path) -> None:
+    first, second = tiny_weights(), replace(tiny_weights(), identity=0.5)
+    for weights, card in ((first, "first"), (second, "second")):
+        assert load(weights.save(tmp_path / "judge", card)).digest == weights.digest
+        assert (tmp_path / "judge" / "README.md").read_text() == card
+    assert {path.name for path in (tmp_path / "judge").iterdir()} == {"judge.json", "judge.safetensors", "README.md"}
+    for name in ("README.md", "judge.json", "judge.safetensors"):
+        (tmp_path / name).write_text("[]")
+        with pytest.raises(DataError, match=f"{name}: would be overwritten, but dialeval did not write it"):
+            first.save(tmp_path)
+        assert (tmp_path / name).read_text() == "[]"
+        (tmp_path / name).unlink()
+
+
+def test_a_judge_stays_when_another_cannot_be_saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = tiny_weights()
+    first.save(tmp_path)
+
+    def full(path: Path, target: Path) -> Path:
+        if Path(target).name == "judge.json":
+            raise OSError(28, "No space left on device")
+        path.rename(target)
+        return Path(target)
+
+    monkeypatch.setattr(Path, "replace", full)
+    with pytest.raises(DataError, match="No space left"):
+        replace(first, identity=0.5).save(tmp_path)
+    assert load(tmp_path).digest == first.digest

@@ -11,9 +11,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from dialeval.core.bytes_kernel import load8
+from dialeval.core.cached_kernel import njit
 from dialeval.data.breakdown.json_kernel import (
     GIVEN_UP,
     PADDING,

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 from dialeval.core.errors import DataError, Fault
 from dialeval.data.formats.archives import UntrustedArchive, unpacked_limit
 from dialeval.data.formats.lines import split
-from dialeval.data.formats.opening import PathSource, format_of, read_bytes, stem_of, unreadable
+from dialeval.data.formats.opening import PathSource, format_of, read_bytes, refuse_device, stem_of, unreadable
 
 LOG = "log.json"
 LABELS = ".labels.json"
@@ -140,6 +140,7 @@ def _file_bytes(folder: str, name: str) -> bytes:
         # Plain calls of the system: there may be 70,000 files, and `open` costs more than their content.
         file = os.open(place, os.O_RDONLY)
         try:
+            refuse_device(place, file)
             data = os.read(file, _CHUNK)
             while more := os.read(file, _CHUNK):
                 data += more

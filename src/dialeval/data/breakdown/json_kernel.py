@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.extending import intrinsic
 
 from dialeval.core.bytes_kernel import load8, trailing_zeros
+from dialeval.core.cached_kernel import njit
 
 PADDING = 16
 GIVEN_UP = -1

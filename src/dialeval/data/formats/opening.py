@@ -1,8 +1,11 @@
 """The bytes of a file, and what its name says about it.
 
-A plain file is mapped into memory and never copied; `.gz` and `.zst` are unpacked, also where several archives stand
-one after the other. The suffix left of `.gz` or `.zst` gives the format (`x.jsonl.gz` is JSONL), and a suffix that is
-not in `FORMATS` means lines of text. Whatever keeps a file from being read is a fault that names it.
+A file is read once, and one that changes meanwhile is a fault. It is not mapped: what others write to a mapped file
+would show in the middle of a run, and one that they shorten would end the process (SIGBUS). A plain file from
+`SPILLED_BYTES` on is copied to a temporary file, so that its texts take no memory. `.gz` and `.zst` are unpacked, also
+where several archives stand one after the other. The suffix left of `.gz` or `.zst` gives the format (`x.jsonl.gz` is
+JSONL), and a suffix that is not in `FORMATS` means lines of text. Whatever keeps a file from being read is a fault that
+names it.
 """
 
 from __future__ import annotations
@@ -16,8 +19,9 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from dialeval.core.arrays import mapped
-from dialeval.core.errors import DataError, Fault
+from dialeval.core.arrays import empty_array, release
+from dialeval.core.errors import DataError, Fault, SettingError
+from dialeval.core.plain_text import whole_characters
 
 if TYPE_CHECKING:
     from dialeval.core.arrays import Bytes
@@ -44,6 +48,9 @@ PACKINGS = frozenset({".gz", ".zst"})
 BROKEN_PACKING = (OSError, EOFError, zlib.error)
 """What the libraries raise for an archive that is cut off or none at all."""
 
+SPILLED_BYTES = 1 << 20
+_READ_BYTES = 1 << 24
+
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
@@ -68,14 +75,14 @@ def format_of(path: PathSource) -> str:
 
 def stem_of(path: PathSource) -> str:
     """A file's name without folder, format and packing: what its system is called unless it is named."""
-    return _parts(path)[0]
+    return whole_characters(_parts(path)[0])
 
 
 def read_bytes(path: PathSource) -> Bytes:
     """The unpacked bytes of a file."""
     where = os.fspath(path)
     try:
-        raw = _mapped(where)
+        raw = _read(where)
     except OSError as error:
         raise DataError(unreadable(where, error)) from None
     except ValueError:
@@ -100,13 +107,47 @@ def without_mark(data: Bytes) -> Bytes:
     return data[3:] if data[:3].tobytes() == BYTE_ORDER_MARK else data
 
 
-def _mapped(where: str) -> Bytes:
+def _read(where: str) -> Bytes:
     with open(where, "rb") as file:  # noqa: PTH123  (a Path would turn an empty name into the current folder)
-        status = os.fstat(file.fileno())
-        # Neither an empty file nor a pipe can be mapped.
-        if stat.S_ISREG(status.st_mode) and status.st_size:
-            return mapped(file.fileno())
-        return np.frombuffer(file.read(), np.uint8)
+        refuse_device(where, file.fileno())
+        before = os.fstat(file.fileno())
+        if (
+            not stat.S_ISREG(before.st_mode) or not before.st_size
+        ):  # a pipe has no size, nor do some files of the system
+            return np.frombuffer(file.read(), np.uint8)
+        content = _room_for(before.st_size)
+        parts = [content[start : start + _READ_BYTES] for start in range(0, len(content), _READ_BYTES)]
+        for part in parts:
+            if file.readinto(part.data) < len(part):
+                raise DataError(changed(where))
+            release(part)
+        if version(os.fstat(file.fileno())) != version(before):
+            raise DataError(changed(where))
+    return content
+
+
+def _room_for(size: int) -> Bytes:
+    try:
+        return empty_array((size,), np.uint8, SPILLED_BYTES)
+    except (OSError, SettingError):  # nothing can be written anywhere
+        return np.empty(size, np.uint8)
+
+
+def version(status: os.stat_result) -> tuple[int, ...]:
+    """What differs between two contents of a local file, also where its size and its time are made to look the same."""
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+
+
+def changed(where: str) -> Fault:
+    """The fault of a file that is not what it was when reading began."""
+    return Fault(where, None, "changed while it was read", "run the same command again when nothing writes to it")
+
+
+def refuse_device(where: str, file: int) -> None:
+    """DataError for an open file that is a device, such as /dev/zero, which never ends; a terminal does."""
+    mode = os.fstat(file).st_mode
+    if stat.S_ISBLK(mode) or (stat.S_ISCHR(mode) and not os.isatty(file)):
+        raise DataError(Fault(where, None, "is a device", "give a file or a pipe"))
 
 
 def _unzstd(raw: Bytes) -> bytes:

@@ -10,16 +10,19 @@ from __future__ import annotations
 import glob
 import gzip
 import os
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, cast
 from urllib.parse import unquote, urlsplit
 
 from dialeval.core.errors import DataError, Fault, SettingError
-from dialeval.data.formats.opening import BROKEN_PACKING, not_whole, packing_of, unreadable
+from dialeval.data.formats.opening import BROKEN_PACKING, not_whole, packing_of, refuse_device, unreadable, version
 
 _CHUNK = 1 << 20
+_VERSION_FACTS = ("size", "ETag", "etag", "generation", "LastModified", "last_modified", "updated", "mtime", "created")
+"""What storages say of a file that changes with its content, and by nothing else: not when it was last read."""
+
 _WILDCARDS = frozenset("*?[")
 
 
@@ -69,6 +72,30 @@ def changed_at(path: str) -> str:
         return str(Path(local_path(path)).stat().st_mtime_ns)
 
 
+def touched_at(path: str) -> str:
+    """When anything about a local file was last changed, its time of change included; as `changed_at` elsewhere."""
+    if is_remote(path):
+        return changed_at(path)
+    with _faults_named(path):
+        return str(Path(local_path(path)).stat().st_ctime_ns)
+
+
+def version_of(path: str) -> Hashable:
+    """What differs between two contents of a file, as it is now; on this machine and not for others to compare."""
+    with _faults_named(path):
+        if is_remote(path):
+            system, inside = _storage(path)
+            system.invalidate_cache()  # else it answers what it knew before
+            facts = system.info(inside)
+            return tuple(str(facts.get(name)) for name in _VERSION_FACTS)
+        # Opened, since a shared disk may answer from memory otherwise; without waiting for the other end of a pipe.
+        file = os.open(local_path(path), os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+        try:
+            return version(os.fstat(file))
+        finally:
+            os.close(file)
+
+
 @contextmanager
 def stored(path: str) -> Iterator[IO[bytes]]:
     """A stream of the bytes of a file as it is stored; it can seek."""
@@ -80,7 +107,13 @@ def _opened(path: str) -> IO[bytes]:
     if is_remote(path):
         system, inside = _storage(path)
         return cast("IO[bytes]", system.open(inside, "rb"))
-    return open(local_path(path), "rb")  # noqa: PTH123  (a Path would turn an empty name into the current folder)
+    file = open(local_path(path), "rb")  # noqa: PTH123, SIM115  (a Path would turn an empty name into the current folder)
+    try:
+        refuse_device(path, file.fileno())
+    except DataError:
+        file.close()
+        raise
+    return file
 
 
 @contextmanager
@@ -149,10 +182,10 @@ class LineStream:
         self.lines += min(count, feeds + (not content.endswith(b"\n") and content != b""))  # the last may have no feed
         return content[:end]
 
-    def put_back(self, line: bytes) -> None:
-        """Hand a line out once more: the one that was handed out last."""
-        self._rest = line + self._rest
-        self.lines -= 1
+    def put_back(self, lines: bytes) -> None:
+        """Hand lines out once more: those that were handed out last."""
+        self._rest = lines + self._rest
+        self.lines -= lines.count(b"\n") + (not lines.endswith(b"\n") and lines != b"")
 
     def _read(self) -> bytes:
         size = _CHUNK if self._left is None else min(_CHUNK, self._left)

@@ -19,6 +19,7 @@ from typing import Any, TypeVar, overload
 
 import numpy as np
 
+from dialeval.core.arguments import checked
 from dialeval.core.columns import RaggedColumn, TextColumn
 from dialeval.core.errors import DataError, Fault, SettingError
 from dialeval.core.needs import Need
@@ -80,6 +81,7 @@ class HypothesisSet(TextSet[list[str]]):
         return cls(line.split(eos))
 
     @classmethod
+    @checked
     def load_corpus(cls, path: PathSource, eos: str | None = EOS) -> list[HypothesisSet]:
         """The hypotheses of every query of a file."""
         return [cls(row) for row in read_hypothesis_column(path, eos)]

@@ -17,6 +17,7 @@ from dialeval.core.columns import Column, RaggedColumn, TextColumn
 from dialeval.core.errors import DataError, Fault
 from dialeval.core.needs import Need
 from dialeval.core.ragged import offsets_of
+from dialeval.data.formats import parquet
 from dialeval.data.formats.records import FieldNames, Records
 from dialeval.data.rows.gathering import gather_rows, gather_texts, named_dialogues, text_field
 from dialeval.data.rows.system import NO_TURN, Rows, by_system
@@ -59,39 +60,22 @@ def texts_of(table: pa.Table, where: str, names: FieldNames, need: Need) -> Ragg
         return gather_texts(_records(table, where), names, need)
 
 
+def several_columns(name: str, where: str) -> Fault:
+    """The fault of a table in which a name does not say which column is meant."""
+    return Fault(where, None, f"has several columns {name!r}", "keep one of them")
+
+
 def _checked(table: pa.Table, where: str, wanted: Collection[str | None]) -> pa.Table:
     """The columns that matter, each there once and all of them sound; all columns if none matters."""
     chosen = [index for index, name in enumerate(table.column_names) if name in wanted]
     table = table.select(chosen) if chosen else table
     twice = {name for name in table.column_names if table.column_names.count(name) > 1}
-    faults = [Fault(where, None, f"has several columns {name!r}", "keep one of them") for name in sorted(twice)]
+    faults = [several_columns(name, where) for name in sorted(twice)]
     for name, column in zip(table.column_names, table.columns, strict=True):
-        faults += _encoding_faults(column, name, where)
+        faults += parquet.column_faults(column, name, where)
     if faults:
         raise DataError(faults)
     return table
-
-
-def _encoding_faults(column: pa.ChunkedArray, name: str, where: str) -> list[Fault]:
-    import pyarrow as pa
-
-    remedy = "write the text as UTF-8"
-    try:
-        column.validate(full=True)
-    except pa.ArrowInvalid as error:
-        if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
-            cells = enumerate(column.cast(pa.large_binary()).to_pylist(), 1)
-            return [Fault(where, row, f"{name} is not UTF-8", remedy) for row, cell in cells if not _is_utf8(cell)]
-        return [Fault(where, None, f"column {name!r} is damaged ({error})", remedy)]
-    return []
-
-
-def _is_utf8(cell: bytes | None) -> bool:
-    try:
-        (cell or b"").decode()
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 def _columnwise(columns: dict[str, pa.Array], where: str, names: FieldNames, system: str) -> list[Rows]:
@@ -114,8 +98,7 @@ def _columnwise(columns: dict[str, pa.Array], where: str, names: FieldNames, sys
 
 
 def _records(table: pa.Table, where: str) -> Records:
-    batches = (row for batch in table.to_batches(1024) for row in batch.to_pylist())
-    return Records(where, enumerate(batches, 1), header=tuple(table.column_names))
+    return Records(where, enumerate(parquet.plain_rows(table, where), 1), header=tuple(table.column_names))
 
 
 def _whole(column: pa.ChunkedArray) -> pa.Array:

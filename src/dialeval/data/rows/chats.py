@@ -21,7 +21,8 @@ class ChatResponse(NamedTuple):
 
     turn: int
     text: str
-    context: list[str]
+    messages: list[str]
+    """Those between the response before and this one: its context is that of the response before, and then these."""
     references: list[str]
 
 
@@ -46,7 +47,8 @@ def chat_responses(reader: FieldReader, row: RowObject) -> list[ChatResponse]:
             continue
         text = reader.content(message.get("content"), name, turn)
         if role == "assistant":
-            responses.append(ChatResponse(turn, text, said.copy(), references))
+            responses.append(ChatResponse(turn, text, said, references))
+            said = []
         said.append(text)
     if references and len(responses) > 1:
         what = f"has {reader.names.reference} for one response but {len(responses)} assistant messages"

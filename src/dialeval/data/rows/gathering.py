@@ -11,7 +11,7 @@ from itertools import chain
 
 import numpy as np
 
-from dialeval.core.columns import Column, RaggedColumn, TextColumn
+from dialeval.core.columns import Column, RaggedColumn, SharedColumn, TextColumn
 from dialeval.core.errors import DataError, Fault
 from dialeval.core.needs import Need
 from dialeval.core.ragged import offsets_of
@@ -20,8 +20,8 @@ from dialeval.data.rows.chats import chat_responses, dialogue_name
 from dialeval.data.rows.fields import FieldReader, missing_field
 from dialeval.data.rows.system import NO_TURN, Rows, by_system
 
-_RowParts = tuple[str, Sequence[str], Sequence[str], str | None, str | None, int | None]
-"""Response, references, context, system, dialogue and turn of a row."""
+_RowParts = tuple[str, Sequence[str], Sequence[str], bool, str | None, str | None, int | None]
+"""Response, references, context (or what it adds to that of the row before), system, dialogue and turn of a row."""
 
 
 class _RaggedLists:
@@ -41,6 +41,28 @@ class _RaggedLists:
         return RaggedColumn(TextColumn.from_strings(self.values), offsets_of(self.counts))
 
 
+class _Contexts(_RaggedLists):
+    """The contexts of rows, of which some begin with the context of the row before."""
+
+    __slots__ = ("continued",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.continued: list[int] = []
+
+    def add_to_last(self, texts: Sequence[str]) -> None:
+        self.continued.append(len(self.counts))
+        self.add(texts)
+
+    def shared(self) -> RaggedColumn | SharedColumn:
+        column = self.column()
+        if not self.continued:
+            return column
+        continues = np.zeros(len(column), np.bool_)
+        continues[self.continued] = True
+        return SharedColumn.from_steps(column, continues)
+
+
 def gather_rows(records: Records, names: FieldNames, system: str, part: bool = False) -> list[Rows]:
     """The rows of each system in order of appearance; `system` is the name of those that give none.
 
@@ -48,15 +70,15 @@ def gather_rows(records: Records, names: FieldNames, system: str, part: bool = F
     """
     _require_response(records, names)
     responses: list[str] = []
-    references, contexts = _RaggedLists(), _RaggedLists()
+    references, contexts = _RaggedLists(), _Contexts()
     systems: dict[str, int] = {}
     codes: list[int] = []
     dialogues: list[str | None] = []
     turns: list[int] = []
-    for response, own_references, context, own_system, dialogue, turn in _row_parts(records, names):
+    for response, own_references, context, continues, own_system, dialogue, turn in _row_parts(records, names):
         responses.append(response)
         references.add(own_references)
-        contexts.add(context)
+        (contexts.add_to_last if continues else contexts.add)(context)
         codes.append(systems.setdefault(own_system or system, len(systems)))
         dialogues.append(dialogue)
         turns.append(NO_TURN if turn is None else turn)
@@ -66,9 +88,10 @@ def gather_rows(records: Records, names: FieldNames, system: str, part: bool = F
     if not responses:
         return []
     columns: dict[Need, Column] = {Need.RESPONSE: TextColumn.from_strings(responses)}
-    for need, lists in ((Need.REFERENCE, references), (Need.CONTEXT, contexts)):
-        if lists.values:
-            columns[need] = lists.column()
+    if references.values:
+        columns[Need.REFERENCE] = references.column()
+    if contexts.values:
+        columns[Need.CONTEXT] = contexts.shared()
     turn_column = np.array(turns, np.int64) if any(turn != NO_TURN for turn in turns) else None
     rows = Rows(system, columns, named_dialogues(dialogues), turn_column, records.where)
     return by_system(rows, list(systems), np.array(codes, np.int64))
@@ -79,18 +102,19 @@ def _row_parts(records: Records, names: FieldNames) -> Iterator[_RowParts]:
     reader = FieldReader(records.where, names, records.faults)
     for reader.line, row in records.rows:
         if isinstance(row, str):
-            yield reader.text(row, "the row"), (), (), None, None, None
+            yield reader.text(row, "the row"), (), (), False, None, None, None
         elif not isinstance(row, dict):
             reader.fault(f"the row is {kind_of(row)}", "make it an object with a response, or a string")
         elif row.get(names.messages) is not None:
             system, dialogue = reader.system(row), dialogue_name(reader, row)
-            for turn, text, context, references in chat_responses(reader, row):
-                yield text, references, context, system, dialogue, turn
+            for number, (turn, text, messages, references) in enumerate(chat_responses(reader, row)):
+                yield text, references, messages, number > 0, system, dialogue, turn
         else:
             yield (
                 reader.response(row),
                 reader.references(row),
                 reader.context(row),
+                False,
                 reader.system(row),
                 reader.dialogue(row),
                 reader.turn(row),

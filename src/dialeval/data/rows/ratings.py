@@ -20,11 +20,12 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
 from os import PathLike, fspath
-from typing import NamedTuple
+from typing import NamedTuple, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
 
+from dialeval.core.arguments import checked
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.errors import DataError, Fault, SettingError
 from dialeval.core.needs import Need
@@ -81,6 +82,7 @@ class Ratings:
         return Ratings(**columns, scales=self.scales[chosen], annotations=annotations, values=values)
 
 
+@checked
 def read_ratings(
     paths: PathSource | Iterable[PathSource] | Sequence[RowObject],
     fields: Mapping[str, str] | None = None,
@@ -114,7 +116,8 @@ def _file_rows(path: PathSource, names: FieldNames, own: Mapping[str, str]) -> l
         raise DataError(Fault(fspath(path), None, "plain lines hold no ratings", remedy))
     lists: Iterable[Records]
     if kind in {"parquet", "arrow"}:
-        lists = [Records(fspath(path), enumerate(parquet.read(path, None, Need.RESPONSE).to_pylist(), 1))]
+        table = parquet.read(path, None, Need.RESPONSE)
+        lists = [Records(fspath(path), enumerate(parquet.plain_rows(table, fspath(path)), 1))]
     else:
         lists = file_records(path, names).values()
     rows = all_of(partial(_rated_rows, records, stem_of(path), names, own) for records in lists)
@@ -183,7 +186,7 @@ def _values(reader: FieldReader, value: object, what: str) -> Floats:
     items = [_parsed(item) for item in value] if isinstance(value, LISTS) else [value]
     numbers = []
     for item in items:
-        if isinstance(item, int | float) and not isinstance(item, bool) and abs(item) < math.inf:
+        if _is_number(item):
             if item and not SIZES[0] <= abs(item) <= SIZES[1]:
                 extreme = "large" if abs(item) > 1 else "small"
                 remedy = "bring ratings to an ordinary scale, such as 1 to 5"
@@ -196,6 +199,11 @@ def _values(reader: FieldReader, value: object, what: str) -> Floats:
     return np.array(numbers, np.float64)
 
 
+def _is_number(value: object) -> TypeGuard[int | float]:
+    """Whether a value is a finite number; Python's whole numbers may be larger than a float can hold."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and -math.inf < value < math.inf
+
+
 def _scale(reader: FieldReader, value: object, what: str) -> tuple[float, float]:
     if isinstance(value, str):
         parts = value.split("-")
@@ -204,7 +212,7 @@ def _scale(reader: FieldReader, value: object, what: str) -> tuple[float, float]
         return math.nan, math.nan
     if isinstance(value, LISTS) and len(value) == 2:
         low, high = value
-        if isinstance(low, int | float) and isinstance(high, int | float) and -SIZES[1] <= low < high <= SIZES[1]:
+        if _is_number(low) and _is_number(high) and -SIZES[1] <= low < high <= SIZES[1]:
             return float(low), float(high)
     shown = listed(value) if isinstance(value, LISTS) else kind_of(value)
     reader.fault(f"{what} is {shown}", "make it [lowest, highest], or null where there is none")

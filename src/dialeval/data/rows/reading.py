@@ -21,6 +21,7 @@ import numpy as np
 from dialeval.core.columns import RaggedColumn, TextColumn
 from dialeval.core.errors import DataError, Fault
 from dialeval.core.needs import Need
+from dialeval.core.plain_text import whole_characters
 from dialeval.core.ragged import offsets_of
 from dialeval.data.formats import delimited, json_document, jsonl, parquet
 from dialeval.data.formats.lines import read_lines
@@ -108,7 +109,8 @@ def _responses(source: Any, names: FieldNames, name: str | None) -> list[Rows]:
     if isinstance(source, Mapping):
         if not source:
             raise DataError(Fault(name or "responses", None, "is an empty mapping", "name at least one system"))
-        systems = _joined(partial(_responses, value, names, str(key)) for key, value in source.items())
+        named = ((whole_characters(str(key)), value) for key, value in source.items())
+        systems = _joined(partial(_responses, value, names, key) for key, value in named)
     elif not isinstance(source, str | os.PathLike):
         systems = _rows_of(_content(source, name or "responses", names), name or "responses", names, name or UNNAMED)
     elif is_folder(source):

@@ -1,8 +1,9 @@
 """Rows: what one system said, as columns, one row per response.
 
 `columns` holds `Need.RESPONSE` (a `TextColumn`) where responses are scored; `Need.REFERENCE` and `Need.CONTEXT` (each a
-`RaggedColumn`) are there where the input gives them, with no text in a row that has none. Other families bring columns
-of their own. All columns of a system are equally long, and the order of the rows is the input's.
+`RaggedColumn`, or a `SharedColumn` for the contexts of chats) are there where the input gives them, with no text in a
+row that has none. Other families bring columns of their own. All columns of a system are equally long, and the order of
+the rows is the input's.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from dialeval.core.arrays import Ints
-from dialeval.core.columns import Column, RaggedColumn, TextColumn
+from dialeval.core.columns import Column, RaggedColumn, SharedColumn, TextColumn
 from dialeval.core.needs import Need
 from dialeval.core.ragged import offsets_of
 from dialeval.core.rowtable import NO_TURN, RowTable
@@ -96,7 +97,8 @@ class Rows:
         offsets = self.dialogue_offsets()
         names = None if self.dialogues is None else list(self.dialogues.take(offsets[:-1]))
         columns = {need.value: self.columns[need] for need in SHOWN if need in self.columns}
-        texts = {name: column for name, column in columns.items() if isinstance(column, TextColumn | RaggedColumn)}
+        kinds = (TextColumn, RaggedColumn, SharedColumn)
+        texts = {name: column for name, column in columns.items() if isinstance(column, kinds)}
         if Need.TASK_TURNS in self.columns:
             turns: Iterable[Mapping[str, str | None]] = cast("ObjectColumn", self.columns[Need.TASK_TURNS])
             texts["response"] = TextColumn.from_strings([turn["response"] or "" for turn in turns])

@@ -27,7 +27,10 @@ from dialeval.data.rows.gathering import gather_rows
 from dialeval.data.rows.reading import file_responses, side_by_side
 from dialeval.data.rows.system import Rows
 from dialeval.data.shards import row_groups
-from dialeval.data.shards.chunks import Chunk, FileChunk, MemoryChunk, Span, dialogue_of, row_boundary, unequal
+from dialeval.data.shards.chunks import Chunk, FileChunk, MemoryChunk, Span, dialogue_of, row_range, unequal
+
+_LOOKED_AT = 16
+"""Lines after a block that are looked at first, to find the end of its last dialogue."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -145,8 +148,7 @@ def _json_blocks(chunk: FileChunk, names: FieldNames, rows: int) -> Iterator[Row
             yield from _json_lines(chunk, LineStream(stream), names, rows, start=0)
         return
     with stored(span.path) as stream:
-        size = size_of(span.path)
-        start, stop = (row_boundary(stream, edge, size, names) for edge in (span.start, span.stop))
+        start, stop = row_range(stream, span, size_of(span.path), names)
         stream.seek(start)
         yield from _json_lines(chunk, LineStream(stream, stop - start), names, rows, start)
 
@@ -178,12 +180,27 @@ def _rest_of_dialogue(content: bytes, stream: LineStream, names: FieldNames) -> 
     rest: list[bytes] = []
     lines = content.rstrip(b"\r\n \t")
     last = dialogue_of(lines[lines.rfind(b"\n") + 1 :], names)
-    while last is not None and (line := stream.take(1)):
-        if line.strip() and dialogue_of(line, names) != last:
-            stream.put_back(line)
+    count = _LOOKED_AT
+    while last is not None and (lines := stream.take(count)):
+        end = _end_of_dialogue(lines, last, names)
+        rest.append(lines[:end])
+        if end < len(lines):
+            stream.put_back(lines[end:])
             break
-        rest.append(line)
+        count *= 2  # what is taken costs time whatever its size, and a dialogue may have any number of lines
     return b"".join(rest)
+
+
+def _end_of_dialogue(lines: bytes, dialogue: str, names: FieldNames) -> int:
+    """Where the first line begins that is of another dialogue."""
+    place = 0
+    while place < len(lines):
+        end = lines.find(b"\n", place) + 1 or len(lines)
+        line = lines[place:end]
+        if line.strip() and dialogue_of(line, names) != dialogue:
+            break
+        place = end
+    return place
 
 
 def _whole_file_blocks(chunk: FileChunk, names: FieldNames, rows: int) -> Iterator[RowBlock]:

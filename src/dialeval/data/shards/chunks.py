@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import IO, TYPE_CHECKING, Literal, TypeAlias
+from typing import IO, TYPE_CHECKING, ClassVar, Literal, TypeAlias
 
 import numpy as np
 
@@ -65,6 +65,11 @@ class FileChunk:
     """Its bytes: its share of the work."""
     beside: tuple[tuple[Need, tuple[Span, ...]], ...] = ()
 
+    @property
+    def paths(self) -> list[str]:
+        """The files that it is read from."""
+        return [self.span.path, *(span.path for _, spans in self.beside for span in spans)]
+
     def __str__(self) -> str:
         unit = "row groups" if self.kind == "groups" else "bytes"
         place = "" if self.kind == "whole" else f" ({unit} {self.span.start} to {self.span.stop})"
@@ -82,6 +87,7 @@ class MemoryChunk:
     """Rows and dialogues of the system that come before."""
     only: bool
     """Whether it is all rows of its source."""
+    paths: ClassVar[tuple[str, ...]] = ()
 
     @property
     def size(self) -> int:
@@ -117,8 +123,7 @@ def _memory_chunks(source: int, rows: Rows, batch_rows: int) -> list[MemoryChunk
 
 def _cut_shard(shard: Shard, size: int, most: int) -> Iterable[FileChunk]:
     path, kind = shard.path, format_of(shard.path)
-    files = [path, *(file for _, files in shard.beside for file in files)]
-    if any(packing_of(file) for file in files):
+    if any(packing_of(file) for file in shard.paths):
         return [_whole(shard, size)]
     if kind == "parquet":
         return _row_groups(path, most)
@@ -126,7 +131,7 @@ def _cut_shard(shard: Shard, size: int, most: int) -> Iterable[FileChunk]:
         edges = [*range(0, size - most // 2, most), size]
         spans = [Span(path, start, stop) for start, stop in pairwise(edges)]
         return [FileChunk(0, "", "rows", span, span.stop - span.start) for span in spans]
-    if kind == LINES and size > most and not any(map(is_remote, files)):
+    if kind == LINES and size > most and not any(map(is_remote, shard.paths)):
         return _line_chunks(shard, most)
     return [_whole(shard, size)]
 
@@ -200,28 +205,37 @@ def _line_edges(path: str, every: int) -> tuple[list[int], int]:
     return edges, feeds + (last != b"\n")
 
 
-def row_boundary(stream: IO[bytes], start: int, size: int, names: FieldNames) -> int:
+def row_range(stream: IO[bytes], span: Span, size: int, names: FieldNames) -> tuple[int, int]:
+    """Where the rows of a chunk begin and end.
+
+    Only the chunk in which a dialogue begins looks for its end, so that a dialogue over many chunks is read once.
+    """
+    start = row_boundary(stream, span.start, size, names, span.stop)
+    return start, size if start == size else row_boundary(stream, span.stop, size, names)
+
+
+def row_boundary(stream: IO[bytes], start: int, size: int, names: FieldNames, following: int | None = None) -> int:
     """Where the chunk that should begin at `start` begins: the first line after it whose dialogue is a new one.
 
-    The line before must itself begin at or after `start`, so that nobody has to look back.
+    The line before must itself begin at or after `start`, so that nobody has to look back. The end of the file where
+    that is also the first line of the chunk at `following`, so that no row lies between the two.
     """
     if start <= 0 or start >= size:
         return min(max(start, 0), size)
     stream.seek(start - 1)
-    stream.readline()
+    place = start - 1 + len(stream.readline())
     before: str | None = None
     compared = False
-    while True:
-        place = stream.tell()
-        line = stream.readline()
-        if not line:
-            return size
-        if not line.strip(_BLANKS):
-            continue
-        dialogue = dialogue_of(line, names)
-        if compared and (dialogue is None or dialogue != before):
-            return place
-        before, compared = dialogue, True
+    while line := stream.readline():
+        if line.strip(_BLANKS):
+            dialogue = dialogue_of(line, names)
+            if compared and (dialogue is None or dialogue != before):
+                return place
+            if following is not None and place >= following:
+                break
+            before, compared = dialogue, True
+        place += len(line)
+    return size
 
 
 def dialogue_of(line: bytes, names: FieldNames) -> str | None:

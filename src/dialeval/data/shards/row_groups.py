@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from dialeval.core.errors import DataError
 from dialeval.core.needs import Need
 from dialeval.data.formats.parquet import damage_explained
 from dialeval.data.formats.streams import stored
+from dialeval.data.rows.arrow_columns import several_columns
 from dialeval.data.rows.fields import FieldNames
 from dialeval.data.shards.chunks import Span
 
@@ -30,7 +32,10 @@ def tables(span: Span, names: FieldNames, rows: int) -> Iterator[tuple[int, pa.T
     with stored(span.path) as stream, damage_explained(span.path):
         file = pq.ParquetFile(stream)
         before = sum(file.metadata.row_group(number).num_rows for number in range(span.start))
-        if names.dialog_id in file.schema_arrow.names:
+        named = file.schema_arrow.names.count(names.dialog_id)
+        if named > 1:
+            raise DataError(several_columns(names.dialog_id, span.path))
+        if named:
             yield from _Dialogues(file, span, names, rows).tables(before)
             return
         for table in _batches(file, range(span.start, span.stop), names, rows):
@@ -56,18 +61,22 @@ class _Dialogues:
         """Tables of whole dialogues; the last dialogue of each is held back until its end is read."""
         import pyarrow as pa
 
-        held: pa.Table | None = None
+        held: list[pa.Table] = []
+        dialogue: Any = None
         for skipped, table in self._own_rows():
             before += skipped
-            table = table if held is None else pa.concat_tables([held, table])
-            edge = _last_start(self._ids(table))
-            if edge:
-                yield before, table.slice(0, edge)
-                before += edge
-            held = table.slice(edge)
-        if held is not None and len(held):
-            held = pa.concat_tables([held, *self._rows_after(self._ids(held)[-1])])
-            yield before, held
+            ids = self._ids(table)
+            edge = _last_start(ids)
+            if edge or (held and ids and ids[0] != dialogue):
+                whole = pa.concat_tables([*held, table.slice(0, edge)])
+                yield before, whole
+                before += len(whole)
+                held = []
+            if edge < len(ids):
+                held.append(table.slice(edge))
+                dialogue = ids[-1]
+        if held:
+            yield before, pa.concat_tables([*held, *self._rows_after(dialogue)])
 
     def _own_rows(self) -> Iterator[tuple[int, pa.Table]]:
         """Tables of the groups, each with the number of rows skipped before it, whose dialogue began earlier."""

@@ -19,6 +19,7 @@ from typing import Any
 
 from dialeval.core.errors import DataError, Fault, SettingError
 from dialeval.core.needs import Need
+from dialeval.core.plain_text import whole_characters
 from dialeval.core.result import Role
 from dialeval.data.formats.opening import LINES, format_of, stem_of
 from dialeval.data.formats.streams import is_pattern, is_remote, local_path, matching, size_of
@@ -36,6 +37,11 @@ class Shard:
 
     path: str
     beside: tuple[tuple[Need, tuple[str, ...]], ...] = ()
+
+    @property
+    def paths(self) -> list[str]:
+        """All its files."""
+        return [self.path, *(file for _, files in self.beside for file in files)]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -92,7 +98,7 @@ def find_sources(responses: Any, references: Any = None, contexts: Any = None, a
     found: list[Source] = []
     for argument, (name, given) in enumerate(named.items()):
         where = _path(given, "responses")
-        shown = None if name is None else str(name)
+        shown = None if name is None else whole_characters(str(name))
         for system, paths, place in _systems(where, shown, as_shards):
             shards = _with_files_beside(paths, beside, place)
             found.append(Source(argument, shown, system, place, shards))

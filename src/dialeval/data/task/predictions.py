@@ -124,8 +124,11 @@ def _names_a_system(value: object) -> bool:
 
 def read_document(path: PathSource) -> dict[str, Any]:
     """The predictions in a file as they stand, checked for their form but not against any data."""
-    document = json_document.load(path, _FORM)
-    where = os.fspath(path)
+    return checked_document(json_document.load(path, _FORM), os.fspath(path))
+
+
+def checked_document(document: Any, where: str) -> dict[str, Any]:
+    """Predictions as they stand, or the faults of their form."""
     if faults := _form_faults(document, where):
         raise DataError(faults)
     return dict(document)

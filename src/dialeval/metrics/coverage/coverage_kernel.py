@@ -14,7 +14,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
+
+from dialeval.core.cached_kernel import njit
 
 NO_GROUP = -1
 """The group of a hypothesis that landed in none."""

@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import math
 
-from numba import njit, uint64
+from numba import uint64
 
+from dialeval.core.cached_kernel import njit
 from dialeval.metrics.overlap.bleu_kernel import WORD_BITS, slot_of
 
 _BETA = math.log(0.5) / math.log(1.5) ** 2

@@ -24,6 +24,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dialeval.core.arrays import Bytes
+from dialeval.core.gate import UnfitError, check_array
 from dialeval.text.ngrams import NgramCounts
 
 PRECISION = 16
@@ -43,6 +44,14 @@ class DistinctSketch:
     def empty(cls) -> DistinctSketch:
         """The sketch of nothing."""
         return cls(np.zeros(REGISTERS, np.uint8), 0)
+
+    @classmethod
+    def from_plain(cls, registers: Bytes, total: int) -> DistinctSketch:
+        """A sketch out of a file; UnfitError where it is none."""
+        check_array(registers, np.uint8, (REGISTERS,))
+        if total < 0 or int(registers.max()) > 65 - PRECISION:
+            raise UnfitError("no n-grams have these registers")
+        return cls(registers, total)
 
     @classmethod
     def of(cls, counts: NgramCounts) -> DistinctSketch:

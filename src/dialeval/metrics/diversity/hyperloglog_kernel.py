@@ -7,7 +7,9 @@ machine. All arithmetic is modulo 2**64.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, uint64
+from numba import uint64
+
+from dialeval.core.cached_kernel import njit
 
 _SEED = np.uint64(0x9E3779B97F4A7C15)
 _FIRST = np.uint64(0xBF58476D1CE4E5B9)

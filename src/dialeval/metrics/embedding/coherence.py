@@ -24,7 +24,6 @@ from dialeval.core.arrays import Floats, Ints
 from dialeval.core.batch import Batch
 from dialeval.core.fold import RowMetric
 from dialeval.core.needs import Need
-from dialeval.core.ragged import row_numbers
 from dialeval.core.signature import Signature
 from dialeval.metrics.embedding.vectors import SIF_WEIGHT, TextVectors, average_vectors, cosines
 from dialeval.text.tokenise import DEFAULT, Tokeniser
@@ -50,19 +49,19 @@ class Coherence(RowMetric):
     def score(self, batch: Batch) -> Floats:
         turns = average_vectors(batch, Need.CONTEXT, self.tokeniser)
         response = average_vectors(batch, Need.RESPONSE, self.tokeniser)
-        lists = batch.lists(Need.CONTEXT).offsets
+        contexts = batch.contexts()
         if self.turns == "all":
-            return cosines(_together(turns, lists), response, np.arange(len(batch)))
+            return cosines(_together(turns, contexts.starts, contexts.ends), response, np.arange(len(batch)))
         if not len(turns.counted):
             return np.full(len(batch), np.nan)
-        last = np.maximum(lists[1:] - 1, 0)  # of a row without a context some turn, which does not count
-        return np.where(np.diff(lists) > 0, cosines(turns, response, last), np.nan)
+        last = np.maximum(contexts.ends - 1, 0)  # of a row without a context some turn, which does not count
+        return np.where(contexts.ends > contexts.starts, cosines(turns, response, last), np.nan)
 
 
-def _together(turns: TextVectors, lists: Ints) -> TextVectors:
+def _together(turns: TextVectors, starts: Ints, ends: Ints) -> TextVectors:
     """All texts of each row as one: averages weighted by the words they were made of."""
-    owners = row_numbers(lists)
-    vectors = np.zeros((len(lists) - 1, turns.vectors.shape[1]))
-    np.add.at(vectors, owners, turns.vectors * turns.counted[:, None])
-    counted = np.bincount(owners, turns.counted, minlength=len(lists) - 1).astype(np.int64)
+    from dialeval.metrics.embedding import embedding_kernel as kernel
+
+    vectors, counted = np.empty((len(starts), turns.vectors.shape[1])), np.empty(len(starts), np.int64)
+    kernel.sums_of_texts(turns.vectors, turns.counted, starts, ends, vectors, counted)
     return TextVectors(vectors / np.maximum(counted, 1)[:, None], counted)

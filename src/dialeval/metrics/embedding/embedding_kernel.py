@@ -8,7 +8,8 @@ same way for the same text, so that results do not depend on batches or threads.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from dialeval.core.cached_kernel import njit
 
 _FREE_ORDER = {"reassoc", "contract"}
 """Lets a sum of products use vector instructions; nothing else of IEEE arithmetic is given up."""
@@ -53,6 +54,29 @@ def extrema(ids, offsets, known, rows, matrix, ends, counted):  # type: ignore[n
                         if abs(matrix[row, k]) > abs(ends[text, k]):
                             ends[text, k] = matrix[row, k]
         counted[text] = words
+
+
+@njit(nogil=True, cache=True)
+def sums_of_texts(vectors, counted, starts, ends, sums, words):  # type: ignore[no-untyped-def]
+    """Fill `sums` with the sum of vector * words over the texts of each row, from first to last, `words` likewise.
+
+    A row that continues the texts of the row before goes on with its sum: a chat takes as long as it has messages.
+    """
+    size = vectors.shape[1]
+    for row in range(starts.shape[0]):
+        start = starts[row]
+        words[row] = 0
+        for k in range(size):
+            sums[row, k] = 0.0
+        if row > 0 and starts[row - 1] == start and ends[row - 1] <= ends[row]:
+            start = ends[row - 1]
+            words[row] = words[row - 1]
+            for k in range(size):
+                sums[row, k] = sums[row - 1, k]
+        for text in range(start, ends[row]):
+            words[row] += counted[text]
+            for k in range(size):
+                sums[row, k] += vectors[text, k] * counted[text]
 
 
 @njit(nogil=True, cache=True, fastmath=_FREE_ORDER)

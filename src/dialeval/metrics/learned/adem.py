@@ -47,9 +47,8 @@ class Adem(RowMetric):
     def score(self, batch: Batch) -> Floats:
         judge = batch.resource(Need.JUDGE)
         responses = list(batch.texts(Need.RESPONSE))
-        contexts, references = (
-            list(batch.lists(need)) if batch.has(need) else [()] * len(responses)
-            for need in (Need.CONTEXT, Need.REFERENCE)
-        )
+        none = [()] * len(responses)
+        contexts = list(batch.contexts().last(judge.turns)) if batch.has(Need.CONTEXT) else none
+        references = list(batch.lists(Need.REFERENCE)) if batch.has(Need.REFERENCE) else none
         scores: Floats = judge.score(contexts, responses, references)
         return scores

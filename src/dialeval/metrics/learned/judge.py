@@ -46,9 +46,14 @@ class Judge:
         """The weights' digest, the encoder's name and digest."""
         return f"{self.weights.kind}@{self.weights.digest}+{self.vectors.encoder.name}@{self.vectors.encoder.digest}"
 
+    @property
+    def turns(self) -> int:
+        """How many turns of a context count, from its end."""
+        return self.weights.turns
+
     def score(self, contexts: Texts, responses: Sequence[str], references: Texts) -> Floats:
         """One score per response, 1 to 5; NaN for a response without context and reference."""
-        return self.weights.score(encoded(self.vectors, contexts, responses, references, self.weights.turns))
+        return self.weights.score(encoded(self.vectors, contexts, responses, references, self.turns))
 
 
 class LazyJudge:
@@ -76,6 +81,11 @@ class LazyJudge:
     def digest(self) -> str:
         """See `Judge.digest`."""
         return self.judge.digest
+
+    @property
+    def turns(self) -> int:
+        """See `Judge.turns`."""
+        return self.judge.turns
 
     def score(self, contexts: Texts, responses: Sequence[str], references: Texts) -> Floats:
         """See `Judge.score`."""

@@ -55,14 +55,14 @@ class Transformer(nn.Module):
 
     def __init__(self, files: EncoderFiles) -> None:
         super().__init__()
-        config, width = files.config, int(files.config["hidden_size"])
-        epsilon = float(config.get("layer_norm_eps", 1e-12))
+        config, width = files.config, files.config.hidden_size
+        epsilon = config.layer_norm_eps
         self.pooling, self.normalised, self.first_position = files.pooling, files.normalised, files.first_position
-        self.words = nn.Embedding(int(config["vocab_size"]), width)
-        self.positions = nn.Embedding(int(config["max_position_embeddings"]), width)
+        self.words = nn.Embedding(config.vocab_size, width)
+        self.positions = nn.Embedding(config.max_position_embeddings, width)
         self.norm = nn.LayerNorm(width, epsilon)
-        shape = width, int(config["intermediate_size"]), int(config["num_attention_heads"]), epsilon
-        self.layers = nn.ModuleList(Layer(*shape, str(config["hidden_act"])) for _ in range(files.depth))
+        shape = width, config.intermediate_size, config.num_attention_heads, epsilon
+        self.layers = nn.ModuleList(Layer(*shape, config.hidden_act) for _ in range(files.depth))
         self.dense = nn.ModuleList(
             nn.Linear(layer.weight.shape[1], layer.weight.shape[0], layer.bias is not None) for layer in files.dense
         )

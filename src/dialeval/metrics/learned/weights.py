@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -24,15 +24,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from dialeval.core import gate
 from dialeval.core.arrays import Floats
 from dialeval.core.columns import DIGEST_LENGTH
 from dialeval.core.errors import DataError, Fault
-from dialeval.core.files import write_bytes
-from dialeval.resources.json_files import read_json, write_json
+from dialeval.core.files import check_files, place_of, reading_together, replacing_together
+from dialeval.core.jsondata import dump
 
 TENSORS_FILE = "judge.safetensors"
 FACTS_FILE = "judge.json"
 CARD_FILE = "README.md"
+_FILES = (TENSORS_FILE, FACTS_FILE, CARD_FILE)
 FORMAT = 1
 LOWEST, HIGHEST = 1.0, 5.0
 """The scale of the scores."""
@@ -128,13 +130,14 @@ class Weights:
         clipped: Floats = np.clip(scores, LOWEST, HIGHEST)
         return clipped
 
-    def save(self, folder: str | os.PathLike[str]) -> Path:
-        """Write the weights into a folder, made if it is not there."""
+    def save(self, folder: str | os.PathLike[str], card: str | None = None) -> Path:
+        """Write the weights into a folder, made if it is not there; with a model card if there is one."""
         from safetensors.numpy import save
 
         folder = Path(folder)
+        check_folder(folder)
         content = save({name: np.ascontiguousarray(getattr(self, name), np.float32) for name in _TENSORS})
-        document = {
+        document: dict[str, Any] = {
             "format": FORMAT,
             "kind": self.kind,
             "identity": self.identity,
@@ -142,56 +145,63 @@ class Weights:
             "encoder": {"name": self.encoder, "digest": self.encoder_digest, "tokens": self.tokens},
             "turns": self.turns,
             **self.facts,
-            "sha256": hashlib.sha256(content).hexdigest(),
         }
-        write_bytes(folder / TENSORS_FILE, content)
-        write_json(folder / FACTS_FILE, document)
+        with replacing_together(folder, FACTS_FILE) as files:
+            document["sha256"] = files.add_bytes(TENSORS_FILE, content)
+            files.add_bytes(FACTS_FILE, dump(document))
+            if card is not None:
+                files.add_bytes(CARD_FILE, card.encode())
         return folder
 
 
+def check_folder(folder: str | os.PathLike[str], *inputs: Any) -> None:
+    """DataError unless a judge may be saved in a folder: a judge may be replaced, other files and inputs not."""
+    check_files(folder, _FILES, _own_files, *inputs)
+
+
+def _own_files(folder: Path) -> Collection[str]:
+    """The files of the judge that is saved in a folder; none if there is no judge."""
+    try:
+        document = gate.read_json(folder / FACTS_FILE, dict[str, Any], "")
+    except DataError:
+        return ()
+    return _FILES if document.keys() >= {"kind", "calibration"} else ()
+
+
 def load(folder: str | os.PathLike[str]) -> Weights:
-    """The weights in a folder that `Weights.save` wrote."""
-    folder = Path(folder)
-    tensors = folder / TENSORS_FILE
-    remedy = "give a folder that `dialeval adem train` wrote"
-    document = read_json(folder / FACTS_FILE, remedy)
-    try:
-        return _of_document(document, tensors)
-    except OSError as error:
-        raise DataError(Fault(str(tensors), None, f"cannot be read ({error.strerror})", remedy)) from None
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        what = f"holds no weights of a judge ({type(error).__name__}: {error})"[:300]
-        raise DataError(Fault(str(folder), None, what, remedy)) from None
+    """The weights in a folder that `Weights.save` wrote; what its document has besides are facts."""
+    return reading_together(Path(folder) / FACTS_FILE, lambda: _load(Path(folder)))
 
 
-def _of_document(document: dict[str, Any], file: Path) -> Weights:
-    """The weights that the document and the file of tensors describe; what the document has besides are facts."""
-    from safetensors import SafetensorError
-    from safetensors.numpy import load as read
+def _load(folder: Path) -> Weights:
+    from dialeval.resources.schemas import Judge
 
-    facts = dict(document)
-    if (layout := facts.pop("format")) > FORMAT:
+    remedy = "give a folder that `dialeval adem train` wrote, or copy it again"
+    file = folder / FACTS_FILE
+    facts = gate.read_json(file, dict[str, Any], remedy)
+    if isinstance(layout := facts.get("format"), int) and layout > FORMAT:
         what = f"layout {layout} is newer than this dialeval reads ({FORMAT})"
-        raise DataError(Fault(str(file.parent), None, what, "upgrade dialeval"))
-    content = file.read_bytes()
-    if hashlib.sha256(content).hexdigest() != facts.pop("sha256"):
-        remedy = "copy the folder again, or train anew"
-        raise DataError(Fault(str(file), None, f"does not belong to {FACTS_FILE}", remedy))
-    try:
-        tensors = read(content)
-    except SafetensorError as error:
-        raise ValueError(error) from None
-    encoder, calibration = facts.pop("encoder"), facts.pop("calibration")
+        raise DataError(Fault(str(folder), None, what, "upgrade dialeval"))
+    judge = gate.fitting(facts, Judge, str(file), remedy)
+    place = place_of(folder / TENSORS_FILE, judge.sha256)
+    tensors = gate.read_tensors(place, remedy, judge.sha256, FACTS_FILE)
+    with gate.explained(place, remedy):
+        size = len(gate.tensor(tensors, "response", (None,)))
+        shapes = {name: (None,) if name == "response" else (size, None) for name in _TENSORS}
+        found = {name: gate.tensor(tensors, name, shape).astype(np.float64) for name, shape in shapes.items()}
+        for side in ("context", "reference"):
+            if found[f"{side}_left"].shape != found[f"{side}_right"].shape:
+                raise gate.UnfitError(f"{side}_left and {side}_right have different shapes")
     return Weights(
-        facts.pop("kind"),
-        float(facts.pop("identity")),
-        **{name: tensors[name].astype(np.float64) for name in _TENSORS},
-        calibration={case: (float(alpha), float(beta)) for case, (alpha, beta) in calibration.items()},
-        encoder=encoder["name"],
-        encoder_digest=encoder["digest"],
-        tokens=int(encoder["tokens"]),
-        turns=int(facts.pop("turns")),
-        facts=facts,
+        judge.kind,
+        judge.identity,
+        **found,
+        calibration={case: getattr(judge.calibration, case) for case in CASES},
+        encoder=judge.encoder.name,
+        encoder_digest=judge.encoder.digest,
+        tokens=judge.encoder.tokens,
+        turns=judge.turns,
+        facts={name: value for name, value in facts.items() if name not in Judge.__struct_fields__},
     )
 
 

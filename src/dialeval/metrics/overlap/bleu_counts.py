@@ -80,10 +80,11 @@ def match_long(rows: Ints, responses: TokenColumn, references: TokenColumn, list
 
     longest = int(responses.lengths[rows].max(initial=0))
     most = int((references.offsets[lists[rows + 1]] - references.offsets[lists[rows]]).max(initial=0))
-    slots = 1 << max(1, (2 * longest).bit_length())
-    table = tuple(np.empty((4, slots), np.int64))
+    slots = np.empty(1 << max(2, (2 * longest).bit_length()), np.int32)
+    # Of arrays this large only the pages that are written to take memory.
+    table = (slots, np.empty(longest, np.int64), *(np.empty(longest, np.int32) for _ in range(3)))
     texts = (responses.ids, responses.offsets, references.ids, references.offsets, lists)
-    kernel.match_long(rows, *texts, np.empty(longest, np.int64), np.empty(most, np.int64), table, matches)
+    kernel.match_long(rows, *texts, np.empty(longest, np.int32), np.empty(most, np.int32), table, matches)
 
 
 def bleu_counts(batch: Batch, tokeniser: Tokeniser) -> BleuCounts:

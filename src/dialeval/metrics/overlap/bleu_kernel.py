@@ -18,8 +18,10 @@ from __future__ import annotations
 
 import numpy as np
 from llvmlite import ir
-from numba import njit, types, uint64
+from numba import int64, types, uint64
 from numba.extending import intrinsic
+
+from dialeval.core.cached_kernel import njit
 
 ORDERS = 5
 """Orders that are counted: 1 to 4, and 5, which two smoothing methods look at."""
@@ -35,6 +37,8 @@ _UNITS = np.uint64(0x0101010101)
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 """2**64 divided by the golden ratio: the top bits of a product depend on all bits of the key (Fibonacci hashing)."""
 WORD_BITS = 32
+FIRST_BITS = 12
+"""Of the slots for the n-grams of a long text; they become more where it has more different ones."""
 
 
 @intrinsic
@@ -184,36 +188,64 @@ def slot_of(keys, shift, key):  # type: ignore[no-untyped-def]
     return slot
 
 
+@njit(nogil=True)
+def _place_of(slots, bits, keys, key):  # type: ignore[no-untyped-def]
+    """The slot of an n-gram: it holds the n-gram's number, or -1."""
+    mask = (uint64(1) << uint64(bits)) - uint64(1)
+    slot = (uint64(key ^ (key >> WORD_BITS)) * _ODD) >> uint64(64 - bits)
+    while slots[slot] >= 0 and keys[slots[slot]] != key:
+        slot = (slot + uint64(1)) & mask
+    return slot
+
+
+@njit(nogil=True)
+def _number_ngrams(ids, start, size, order, bits, grams, slots, keys, counts):  # type: ignore[no-untyped-def]
+    """Number the n-grams of a text in the order in which they occur, and count them; gives the bits of the slots."""
+    for slot in range(1 << bits):
+        slots[slot] = -1
+    count = 0
+    for i in range(size):
+        key = (int64(grams[i]) if order > 0 else int64(0)) << WORD_BITS | ids[start + i + order]
+        slot = _place_of(slots, bits, keys, key)
+        if slots[slot] < 0:
+            slots[slot] = count
+            keys[count] = key
+            counts[count] = 0
+            count += 1
+        number = slots[slot]
+        counts[number] += 1
+        grams[i] = number
+        if 2 * count > 1 << bits:  # memory is for the different n-grams of a text, not for its length
+            bits += 1
+            for slot in range(1 << bits):
+                slots[slot] = -1
+            for other in range(count):
+                slots[_place_of(slots, bits, keys, keys[other])] = other
+    return bits, count
+
+
 @njit(nogil=True, cache=True)
 def match_long(rows, ids, offsets, reference_ids, reference_offsets, lists, grams, reference_grams, table, matches):  # type: ignore[no-untyped-def]
     """Fill `matches` of the given rows, however long; it has a column for each order to count.
 
-    An n-gram is the slot of its first n - 1 words and its last word in one key, so equal keys are equal n-grams.
+    An n-gram is the number of its first n - 1 words and its last word in one key, so equal keys are equal n-grams.
     Scratch: `grams` and `reference_grams` hold the words of one row's response and of all its references; `table` is
-    four arrays (n-grams, their counts in the response and in a reference, their matches), as long as a power of two
-    that is at least twice the number of words of a response.
+    the slots (a power of two, at least twice the words of a response), and for each n-gram of a response its key, its
+    counts in the response and in a reference, and its matches.
     """
-    keys, counts, in_reference, matched = table
-    for number in range(rows.shape[0]):
-        row = rows[number]
+    slots, keys, counts, in_reference, matched = table
+    for place in range(rows.shape[0]):
+        row = rows[place]
         start = offsets[row]
         length = offsets[row + 1] - start
         base = reference_offsets[lists[row]]
         bits = 1
-        while (1 << bits) < 2 * length:
+        while bits < FIRST_BITS and (1 << bits) < 2 * length:
             bits += 1
-        shift = uint64(64 - bits)
         for order in range(matches.shape[1]):
-            for place in range(1 << bits):
-                keys[place] = -1
-                counts[place] = in_reference[place] = matched[place] = 0
-            for i in range(length - order):
-                before = grams[i] if order > 0 else 0
-                key = before << WORD_BITS | ids[start + i + order]
-                slot = slot_of(keys, shift, key)
-                keys[slot] = key
-                counts[slot] += 1
-                grams[i] = slot
+            bits, count = _number_ngrams(ids, start, length - order, order, bits, grams, slots, keys, counts)
+            for number in range(count):
+                in_reference[number] = matched[number] = 0
             total = 0
             for text in range(lists[row], lists[row + 1]):
                 first = reference_offsets[text]
@@ -221,12 +253,14 @@ def match_long(rows, ids, offsets, reference_ids, reference_offsets, lists, gram
                 for j in range(first, last):
                     before = reference_grams[j - base] if order > 0 else 0
                     if before >= 0:  # what the response lacks it also lacks with one more word
-                        slot = slot_of(keys, shift, before << WORD_BITS | reference_ids[j + order])
-                        reference_grams[j - base] = slot if counts[slot] > 0 else -1
-                        in_reference[slot] += 1
-                        if matched[slot] < in_reference[slot] and matched[slot] < counts[slot]:
-                            matched[slot] += 1
-                            total += 1
+                        key = int64(before) << WORD_BITS | reference_ids[j + order]
+                        number = slots[_place_of(slots, bits, keys, key)]
+                        reference_grams[j - base] = number
+                        if number >= 0:
+                            in_reference[number] += 1
+                            if matched[number] < in_reference[number] and matched[number] < counts[number]:
+                                matched[number] += 1
+                                total += 1
                 for j in range(first, last):  # the next reference counts from zero again
                     if reference_grams[j - base] >= 0:
                         in_reference[reference_grams[j - base]] = 0

@@ -11,8 +11,9 @@ Layout of texts as in `bleu_kernel`; scratch comes from the caller.
 
 from __future__ import annotations
 
-from numba import njit, uint64
+from numba import uint64
 
+from dialeval.core.cached_kernel import njit
 from dialeval.metrics.overlap.bleu_kernel import SHORT, STEP, equal_words, ones
 
 

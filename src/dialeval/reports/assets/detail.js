@@ -3,9 +3,9 @@
 const SHOWN = 1500; // characters of a text that are shown until the rest is asked for
 
 // A text with the searched words marked; a very long one is cut, and a button shows the rest.
-const fullText = (text, words) => {
+const fullText = (text, words, shared = null) => {
   const holder = make("div", { class: "text" });
-  const fill = (part) => holder.replaceChildren(marked(part, words));
+  const fill = (part) => holder.replaceChildren(marked(part, words, shared));
   if (text.length <= SHOWN) {
     fill(text);
     return holder;
@@ -24,18 +24,26 @@ const fullText = (text, words) => {
   return holder;
 };
 
-const marked = (text, words) => {
+const WORD = /([\p{L}\p{N}]+)/u;
+const WORDS = /[\p{L}\p{N}]+/gu;
+
+// A part of a text with the words that the references have underlined.
+const underlined = (text, shared) =>
+  shared === null ? [text] : text.split(WORD).map((part, at) =>
+    at % 2 && shared.has(part.toLowerCase()) ? make("span", { class: "shared" }, part) : part);
+
+const marked = (text, words, shared) => {
   const shown = visible(text);
   const holder = make("bdi", { dir: "auto" });
   const wanted = words.map((word) => word.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")).join("|");
   // Split by a group: every second part is a match.
   const parts = words.length ? shown.split(new RegExp(`(${wanted})`, "iu")) : [shown];
-  parts.forEach((part, at) => holder.append(at % 2 ? make("mark", {}, part) : part));
+  parts.forEach((part, at) => holder.append(...(at % 2 ? [make("mark", {}, part)] : underlined(part, shared))));
   return holder;
 };
 
-const listOf = (texts, words, kind) =>
-  make(kind, {}, ...texts.map((text) => make("li", {}, fullText(text, words))));
+const listOf = (texts, words, kind, shared = null) =>
+  make(kind, {}, ...texts.map((text) => make("li", {}, fullText(text, words, shared))));
 
 const block = (title, content) => make("section", {}, make("h4", {}, title), content);
 
@@ -48,18 +56,24 @@ const detail = (rows, row, state, words) => {
   if (references.length) {
     parts.push(block(references.length > 1 ? "References" : "Reference", listOf(references, words, "ul")));
   }
+  const shared = references.length ? new Set(references.flatMap((text) => text.toLowerCase().match(WORDS) ?? [])) : null;
   const head = make("tr", {}, make("th", { scope: "col" }, "System"),
     ...group.systems.map((name) => make("th", { scope: "col" }, isolated(name, "name"))));
   const lines = [];
   if (group.responses.some(Boolean)) {
     const cells = group.systems.map((_, system) => {
       const said = rows.said(system, row);
-      const content = said.length === 1 ? fullText(said[0], words) : said.length ? listOf(said, words, "ul") : "–";
+      const alone = said.length === 1 ? fullText(said[0], words, shared) : "–";
+      const content = said.length > 1 ? listOf(said, words, "ul", shared) : alone;
       return make("td", { class: "said" }, content);
     });
-    lines.push(make("tr", {}, make("th", { scope: "row" }, "Response"), ...cells));
+    const about = shared && make("span", { class: "aside" }, "underlined: also in the reference");
+    lines.push(make("tr", {}, make("th", { scope: "row" }, "Response ", about), ...cells));
   }
-  group.keys.forEach((key, number) => {
+  // The chosen score stands first.
+  const order = [state.key, ...group.keys.keys()].filter((number, at) => at === 0 || number !== state.key);
+  order.filter((number) => number in group.keys).forEach((number) => {
+    const key = group.keys[number];
     const cells = group.systems.map((_, system) =>
       make("td", { class: "figure" }, figure(rows.scores[number][system]?.[row])));
     const about = key.level === "dialogue" ? make("span", { class: "aside" }, " whole dialogue") : null;

@@ -3,17 +3,25 @@
 const PAUSE = 120; // milliseconds without a key before the search begins
 const MOST_NAMES = 500; // dialogues that are suggested
 const SORTS = { file: "as in the file", high: "highest first", low: "lowest first", far: "largest difference first" };
-const FRESH = {
-  group: 0, search: "", key: 0, system: 0, minus: null, sort: "file", low: null, high: null, dialogue: "",
-  disagree: false, row: 0,
-};
-
 const { groups, texts } = JSON.parse(document.getElementById("explorer-data").textContent);
 
-// The state in the address: `#explorer?search=...`; defaults are left out.
-const toAddress = (state) => {
-  const changed = Object.entries(state).filter(([name, value]) => value !== FRESH[name] && value !== null);
-  const parameters = new URLSearchParams(changed.map(([name, value]) => [name, value === true ? "1" : String(value)]));
+// What is shown first: where the second system differs most from the first, by a metric that says what is better.
+const fresh = (group) => {
+  const { systems, keys } = groups[group];
+  const several = systems.length > 1;
+  return {
+    group, search: "", key: Math.max(0, keys.findIndex((key) => key.better)), system: several ? 1 : 0,
+    minus: several ? 0 : null, sort: several ? "far" : "file", low: null, high: null, dialogue: "",
+    disagree: false, row: null,
+  };
+};
+
+// The state in the address: `#explorer?search=...`; defaults are left out, and so is the first row of the list.
+const toAddress = (state, first) => {
+  const usual = { ...fresh(state.group), group: 0, row: first };
+  const changed = Object.entries(state).filter(([name, value]) => value !== usual[name]);
+  const written = (value) => (value === true ? "1" : value === null ? "" : String(value));
+  const parameters = new URLSearchParams(changed.map(([name, value]) => [name, written(value)]));
   return changed.length ? `#explorer?${parameters}` : "#explorer";
 };
 
@@ -25,24 +33,25 @@ const fromAddress = (hash) => {
   const parameters = new URLSearchParams(hash.slice("#explorer?".length));
   const group = whole(parameters.get("group"), groups.length) ?? 0;
   const { systems, keys, rows } = groups[group];
+  const usual = fresh(group);
   return {
     group,
     search: parameters.get("search") ?? "",
-    key: whole(parameters.get("key"), keys.length) ?? 0,
-    system: whole(parameters.get("system"), systems.length) ?? 0,
-    minus: whole(parameters.get("minus"), systems.length),
-    sort: Object.hasOwn(SORTS, parameters.get("sort")) ? parameters.get("sort") : "file",
+    key: whole(parameters.get("key"), keys.length) ?? usual.key,
+    system: whole(parameters.get("system"), systems.length) ?? usual.system,
+    minus: parameters.has("minus") ? whole(parameters.get("minus"), systems.length) : usual.minus,
+    sort: Object.hasOwn(SORTS, parameters.get("sort")) ? parameters.get("sort") : usual.sort,
     low: number(parameters.get("low")),
     high: number(parameters.get("high")),
     dialogue: parameters.get("dialogue") ?? "",
     disagree: parameters.get("disagree") === "1",
-    row: whole(parameters.get("row"), rows.length) ?? 0,
+    row: whole(parameters.get("row"), rows.length),
   };
 };
 
 class Explorer {
   constructor(place) {
-    this.state = fromAddress(location.hash) ?? { ...FRESH };
+    this.state = fromAddress(location.hash) ?? fresh(0);
     this.build(place);
     this.open(this.state.group);
     addEventListener("hashchange", () => {
@@ -118,11 +127,11 @@ class Explorer {
     }
     controls.disagree.addEventListener("change", () => { this.state.disagree = controls.disagree.checked; this.update(); });
     controls.group.addEventListener("input", () => {
-      this.state = { ...FRESH, group: Number(controls.group.value) };
+      this.state = fresh(Number(controls.group.value));
       this.open(this.state.group);
     });
     this.clear.addEventListener("click", () => {
-      this.state = { ...FRESH, group: this.state.group };
+      this.state = fresh(this.state.group);
       this.open(this.state.group);
       controls.search.focus();
     });
@@ -163,7 +172,8 @@ class Explorer {
     const started = performance.now();
     this.values = rows.values(state.key, state.system, state.minus);
     const found = rows.find(state, this.values);
-    state.row = found.includes(kept) ? kept : (found[0] ?? 0);
+    this.first = found[0] ?? 0;
+    state.row = found.includes(kept) ? kept : this.first;
     this.words = searched(state);
     this.list.fill(found, state.row);
     this.showRow(found.length === 0);
@@ -193,7 +203,7 @@ class Explorer {
   }
 
   keep() {
-    const asked = toAddress(this.state);
+    const asked = toAddress(this.state, this.first);
     if (asked === "#explorer" && !location.hash.startsWith("#explorer")) return;
     if (asked !== location.hash) history.replaceState(null, "", asked);
   }

@@ -1,4 +1,5 @@
-// The page itself: choice of colours, commands to copy. Controls that need a script are hidden until it runs.
+// The page itself: choice of colours, commands to copy, what is open on paper. Controls that need a script are hidden
+// until it runs.
 
 const CHOICES = ["auto", "light", "dark"];
 const STORED = "dialeval-colours";
@@ -73,7 +74,20 @@ const setCopy = (button) => {
   });
 };
 
+// What is folded on the screen is open on paper, except for what can be very long.
+const setPaper = () => {
+  const closed = [];
+  addEventListener("beforeprint", () => {
+    closed.push(...document.querySelectorAll("#summary details:not([open])"));
+    closed.forEach((each) => each.setAttribute("open", ""));
+  });
+  addEventListener("afterprint", () => {
+    closed.splice(0).forEach((each) => each.removeAttribute("open"));
+  });
+};
+
 document.addEventListener("DOMContentLoaded", () => {
   setTheme(document.getElementById("theme"));
   document.querySelectorAll(".copy").forEach(setCopy);
+  setPaper();
 });

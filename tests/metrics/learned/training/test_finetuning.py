@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dialeval.core.errors import SettingError
+from dialeval.core.errors import DataError, SettingError
 from dialeval.resources.encoder import Encoder
 from dialeval.resources.encoder_files import find_encoder
 from tiny_encoder import write_encoder
@@ -48,6 +48,13 @@ def test_further_training_brings_replies_nearer_and_is_saved_as_it_is(tmp_path: 
     saved = find_encoder(save_encoder(encoder, tmp_path / "after"))
     np.testing.assert_allclose(Encoder(saved, 24).encode(TEXTS), results[0], atol=1e-5)
     assert saved.digest != files.digest
+    with pytest.raises(DataError, match="it is an input"):
+        save_encoder(encoder, tmp_path / "before")
+    assert find_encoder(tmp_path / "before").digest == files.digest
+    (tmp_path / "config.json").write_text("of the user")
+    with pytest.raises(DataError, match=r"config\.json: would be overwritten, but dialeval did not write it"):
+        save_encoder(encoder, tmp_path)
+    assert find_encoder(save_encoder(encoder, tmp_path / "after")).digest == saved.digest, "an encoder is replaced"
     with pytest.raises(SettingError, match="fewer than two pairs"):
         fine_tune(encoder, Pairs([], [], []))
 

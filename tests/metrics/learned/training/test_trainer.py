@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import pickle
 from pathlib import Path
@@ -163,6 +164,11 @@ def test_a_pickle_is_never_loaded(tmp_path: Path) -> None:
         ADEM.load(file)
     folder = ADEM(*DIMENSIONS).save(tmp_path / "model")
     (folder / "adem.safetensors").write_bytes(file.read_bytes())
+    with pytest.raises(DataError, match=r"does not belong to adem\.json"):
+        ADEM.load(folder)
+    document = json.loads((folder / "adem.json").read_text())
+    document["sha256"] = hashlib.sha256(file.read_bytes()).hexdigest()
+    (folder / "adem.json").write_text(json.dumps(document))
     with pytest.raises(DataError, match="holds no model"):
         ADEM.load(folder)
     with pytest.raises(DataError, match="cannot be read"):

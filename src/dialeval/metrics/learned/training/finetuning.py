@@ -14,7 +14,6 @@ is to be measured (`dialeval adem train --encoder FOLDER`); docs/adem.md says wh
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,14 +26,16 @@ from torch import Tensor
 
 from dialeval.core.arrays import Ints
 from dialeval.core.errors import SettingError
-from dialeval.core.files import write_bytes
+from dialeval.core.files import check_files, write_bytes
 from dialeval.data.formats.opening import PathSource
 from dialeval.data.rows.dialogues import read_dialogues
 from dialeval.metrics.learned.judge import joined
 from dialeval.metrics.learned.torch_encoder import TorchEncoder
 from dialeval.metrics.learned.training.examples import TURNS
-from dialeval.resources.encoder_files import ATTENTION, EMBEDDINGS, LAYER, MINILM, find_encoder
+from dialeval.resources.encoder_files import ATTENTION, EMBEDDINGS, LAYER, MINILM, EncoderFiles, find_encoder
 from dialeval.resources.progress import Progress
+
+_OTHER_WEIGHTS = frozenset({".bin", ".onnx", ".pt"})
 
 
 @dataclass(frozen=True)
@@ -91,7 +92,9 @@ def finetune(
     """
     chosen = FineTuning(**settings)
     pairs = pairs_of(read_dialogues(dialogues), seed=chosen.seed)
-    model = TorchEncoder(find_encoder(encoder), device=device, dtype=torch.float32)
+    files = find_encoder(encoder)
+    check_folder(Path(output), files)
+    model = TorchEncoder(files, device=device, dtype=torch.float32)
     losses = fine_tune(model, pairs, chosen, progress)
     save_encoder(model, output)
     return losses
@@ -199,12 +202,26 @@ def save_encoder(encoder: TorchEncoder, folder: str | os.PathLike[str]) -> Path:
     """Write the encoder as a folder that `find_encoder` reads: that of its origin with the weights as they are now."""
     from safetensors.torch import save
 
-    target, origin = Path(folder), encoder.files.folder
-    shutil.copytree(origin, target, ignore=shutil.ignore_patterns("*.bin", "*.onnx", "*.pt"), dirs_exist_ok=True)
-    place = encoder.files.weights_file.relative_to(origin)
+    target, files = Path(folder), encoder.files
+    check_folder(target, files)
     state = {name: tensor.detach().float().cpu() for name, tensor in encoder.model.state_dict().items()}
-    write_bytes(target / place, save(_named_as_before(state)))
+    for name in _names(files):
+        if files.folder / name != files.weights_file:
+            write_bytes(target / name, (files.folder / name).read_bytes())
+    write_bytes(target / files.weights_file.relative_to(files.folder), save(_named_as_before(state)))
     return target
+
+
+def check_folder(folder: Path, origin: EncoderFiles) -> None:
+    """DataError unless an encoder may be saved in a folder: an encoder may be replaced, its origin and others not."""
+    names = _names(origin)
+    check_files(folder, names, lambda there: names if (there / "modules.json").is_file() else (), origin.folder)
+
+
+def _names(files: EncoderFiles) -> list[str]:
+    """The files of an encoder's folder, without weights in other formats."""
+    paths = [path for path in files.folder.rglob("*") if path.is_file() and path.suffix not in _OTHER_WEIGHTS]
+    return sorted(path.relative_to(files.folder).as_posix() for path in paths)
 
 
 def _named_as_before(state: dict[str, Tensor]) -> dict[str, Tensor]:

@@ -26,12 +26,14 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from dialeval.core import gate
 from dialeval.core.arrays import Floats
-from dialeval.core.errors import DataError, Fault, SettingError
-from dialeval.core.files import write_bytes
+from dialeval.core.errors import DataError, DialevalError, Fault, SettingError
+from dialeval.core.files import place_of, replacing_together
+from dialeval.core.jsondata import dump
 from dialeval.metrics.learned.torch_encoder import check_device
-from dialeval.resources.json_files import read_json, write_json
 from dialeval.resources.progress import Progress
+from dialeval.resources.schemas import Model
 
 L1 = 0.3
 """The weight of |M| + |N| in the loss, that of the original program."""
@@ -148,16 +150,16 @@ class Trainer:
 
         folder = Path(folder)
         common = {name: getattr(self, name) for name in ("learning_rate", "l1", "max_grad_norm", "constants")}
-        document = {"format": FORMAT, "kind": self.kind, "settings": self._shape() | common}
+        document: dict[str, Any] = {"format": FORMAT, "kind": self.kind, "settings": self._shape() | common}
         state = {name: tensor.detach().cpu().contiguous() for name, tensor in self.network.state_dict().items()}
-        write_bytes(folder / f"{self.kind}.safetensors", save(state))
-        write_json(folder / f"{self.kind}.json", document)
+        with replacing_together(folder, f"{self.kind}.json") as files:
+            document["sha256"] = files.add_bytes(f"{self.kind}.safetensors", save(state))
+            files.add_bytes(f"{self.kind}.json", dump(document))
         return folder
 
     @classmethod
     def load(cls: type[AnyTrainer], folder: str | os.PathLike[str], device: str = "cpu") -> AnyTrainer:
         """The model that `save` wrote."""
-        from safetensors import SafetensorError
         from safetensors.torch import load
 
         folder = Path(folder)
@@ -166,16 +168,19 @@ class Trainer:
         if folder.is_file():
             what = "is a file; weights are read from safetensors and JSON in a folder, never from a pickle"
             raise DataError(Fault(str(folder), None, what, remedy))
-        document = read_json(facts, remedy)
+        document = gate.read_json(facts, Model, remedy)
+        if document.format > FORMAT:
+            raise DataError(Fault(str(facts), None, f"layout {document.format} is newer", "upgrade dialeval"))
+        content = gate.read_bytes(place_of(weights, document.sha256), remedy, document.sha256, facts.name)
         try:
-            if document["format"] > FORMAT:
-                raise DataError(Fault(str(facts), None, f"layout {document['format']} is newer", "upgrade dialeval"))
-            model = cls._made(dict(document["settings"]), device)
-            model.network.load_state_dict(load(weights.read_bytes()))
+            model = cls._made(document.settings, device)
+            model.network.load_state_dict(load(content))
+            if not all(value.isfinite().all() for value in model.network.state_dict().values()):
+                raise ValueError("some weights are not finite")
             return model
-        except OSError as error:
-            raise DataError(Fault(str(weights), None, f"cannot be read ({error.strerror})", remedy)) from None
-        except (SafetensorError, KeyError, TypeError, ValueError, RuntimeError) as error:
+        except DialevalError:
+            raise
+        except Exception as error:  # whatever PyTorch raises for settings and weights that do not fit
             reason = " ".join(f"{type(error).__name__}: {error}".split())
             what = f"holds no model of the kind {cls.kind} ({reason})"[:300]
             raise DataError(Fault(str(folder), None, what, remedy)) from None

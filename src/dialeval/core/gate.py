@@ -1,0 +1,235 @@
+"""The gate: what dialeval wrote itself or takes ready-made from others is checked here once, before anything uses it.
+
+Saved runs, journals, judges, encoders, data packs and caches lie on disks where they are cut short, edited, mixed up,
+or put by somebody who means harm. Each format has a schema: types and ranges for JSON (a `msgspec.Struct`), types and
+shapes for arrays and tensors, types of columns for tables. What does not fit is a DataError that names the file and
+says what is wrong with it; code behind the gate relies on the schema and checks nothing again.
+
+Only plain files are opened (a pipe would block, a device never ends), and a name that a document gives for a file
+stays in the document's folder.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import os
+import stat
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from dialeval.core.errors import DataError, Fault
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+T = TypeVar("T")
+
+FILE_NAME = r"^(?!\.{1,2}\Z)[^/\\\x00-\x1f:]{1,255}\Z"
+"""What a document may call a file beside it: one name, not a path."""
+SHA256 = r"^[0-9a-f]{64}\Z"
+LARGEST_DOCUMENT = 1 << 30
+"""Bytes of a JSON document; all of it is held in memory."""
+_LONGEST = 300
+
+
+class UnfitError(ValueError):
+    """What a check of a content says of it; `explained` adds the file."""
+
+
+@contextmanager
+def explained(where: str | os.PathLike[str], remedy: str) -> Iterator[None]:
+    """What the block finds wrong with a content, or the system with a file, is a DataError that names the file."""
+    try:
+        yield
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise DataError(Fault(str(error.filename or where), None, f"cannot be read ({reason})", remedy)) from None
+    except UnfitError as error:
+        raise DataError(Fault(str(where), None, str(error)[:_LONGEST], remedy)) from None
+
+
+def size_of(path: str | os.PathLike[str], remedy: str) -> int:
+    """The size of a plain file; DataError for anything else."""
+    with explained(path, remedy):
+        status = Path(path).stat()
+        if not stat.S_ISREG(status.st_mode):
+            raise UnfitError("is a folder" if stat.S_ISDIR(status.st_mode) else "is no plain file")
+        return status.st_size
+
+
+def read_bytes(path: str | os.PathLike[str], remedy: str, sha256: str | None = None, of: str = "it") -> bytes:
+    """All bytes of a plain file; `sha256` is what `of` says of them."""
+    size_of(path, remedy)
+    with explained(path, remedy):
+        content = Path(path).read_bytes()
+        if sha256 is not None and hashlib.sha256(content).hexdigest() != sha256:
+            raise UnfitError(f"does not belong to {of}")
+    return content
+
+
+def read_json(path: str | os.PathLike[str], kind: type[T], remedy: str) -> T:
+    """The document in a plain file, as its schema says."""
+    if size_of(path, remedy) > LARGEST_DOCUMENT:
+        raise DataError(Fault(str(path), None, f"has more than {LARGEST_DOCUMENT:,} bytes", remedy))
+    return fitting(parse_json(read_bytes(path, remedy), str(path), remedy), kind, str(path), remedy)
+
+
+def parse_json(content: bytes, where: str, remedy: str) -> Any:
+    """The document in some bytes, whatever it is; `where` names their file."""
+    import orjson
+
+    try:
+        return orjson.loads(content)
+    except orjson.JSONDecodeError as error:
+        raise DataError(Fault(where, error.lineno, f"not JSON ({error.msg})", remedy)) from None
+
+
+def fitting(document: Any, kind: type[T], where: str, remedy: str) -> T:
+    """Plain data as its schema says: whatever msgspec knows as a type."""
+    import msgspec
+
+    try:
+        return msgspec.convert(document, kind)
+    except msgspec.ValidationError as error:
+        raise DataError(Fault(where, None, in_words(str(error)), remedy)) from None
+
+
+def check_depth(document: Any) -> None:
+    """UnfitError for plain data that is nested more deeply than it could be written again."""
+    import orjson
+
+    try:
+        orjson.dumps(document)
+    except TypeError as error:
+        raise UnfitError(f"is nested too deeply ({error})") from None
+
+
+def in_words(message: str) -> str:
+    """What msgspec says of a value, with the place first."""
+    what, _, place = message.partition(" - at `$")
+    what = what.replace("`", "")[:1].lower() + what.replace("`", "")[1:]
+    place = place.rstrip("`").removeprefix(".")
+    return f"{place}: {what}"[:_LONGEST] if place else f"does not hold what it should: {what}"[:_LONGEST]
+
+
+def read_array(
+    path: str | os.PathLike[str],
+    dtype: npt.DTypeLike | None,
+    remedy: str,
+    shape: tuple[int | None, ...] | None = (None,),
+) -> npt.NDArray[Any]:
+    """The array of an `.npy` file, mapped; None stands for any type, any shape, and in a shape for any number."""
+    size_of(path, remedy)
+    with explained(path, remedy):
+        try:
+            array = np.asarray(np.lib.format.open_memmap(path, mode="r"))  # never unpickles
+        except OSError:
+            raise
+        except Exception as error:  # a header is parsed as Python and may fail in any way
+            raise UnfitError(f"is not a NumPy array ({type(error).__name__}: {error})") from None
+        check_array(array, array.dtype if dtype is None else dtype, array.shape if shape is None else shape)
+    return array
+
+
+def mapped_array(
+    path: str | os.PathLike[str], dtype: npt.DTypeLike, shape: tuple[int, ...], remedy: str
+) -> npt.NDArray[Any]:
+    """An array whose bytes are all that a file holds, mapped."""
+    if size_of(path, remedy) != math.prod(shape) * np.dtype(dtype).itemsize:
+        raise DataError(Fault(str(path), None, f"has another size than {_shown(shape)} numbers", remedy))
+    if not math.prod(shape):
+        return np.empty(shape, dtype)
+    with explained(path, remedy):  # a plain view: slices of a `memmap` object itself are many times slower
+        return np.asarray(np.memmap(path, dtype, "r", shape=shape))
+
+
+def check_array(array: npt.NDArray[Any], dtype: npt.DTypeLike, shape: tuple[int | None, ...]) -> None:
+    """UnfitError for another type or shape."""
+    if array.dtype != np.dtype(dtype) or not _has_shape(array, shape):
+        raise UnfitError(f"holds {array.dtype} of shape {array.shape}, not {np.dtype(dtype)} of {_shown(shape)}")
+
+
+def read_tensors(
+    path: str | os.PathLike[str], remedy: str, sha256: str | None = None, of: str = "it"
+) -> dict[str, npt.NDArray[np.float32]]:
+    """The tensors of a safetensors file that hold float32 or float16, by name; all of their numbers are finite."""
+    from safetensors.numpy import load
+
+    content = read_bytes(path, remedy, sha256, of)
+    with explained(path, remedy):
+        try:
+            every = dict(load(content))
+        except Exception as error:  # SafetensorError, and what is raised for headers and types that it lets through
+            raise UnfitError(f"holds no readable weights ({type(error).__name__}: {error})") from None
+        floats = {name: each for name, each in every.items() if each.dtype in (np.float32, np.float16)}
+        for name, each in floats.items():
+            if not np.isfinite(each).all():
+                raise UnfitError(f"{name} holds numbers that are not finite")
+    return {name: each.astype(np.float32, copy=False) for name, each in floats.items()}
+
+
+def tensor(
+    tensors: Mapping[str, npt.NDArray[np.float32]], name: str, shape: tuple[int | None, ...]
+) -> npt.NDArray[np.float32]:
+    """One of the tensors; UnfitError where it is not there or has another shape."""
+    if name not in tensors:
+        raise UnfitError(f"holds no {name}")
+    if not _has_shape(tensors[name], shape):
+        raise UnfitError(f"{name} has the shape {tensors[name].shape}, not {_shown(shape)}")
+    return tensors[name]
+
+
+def _has_shape(array: npt.NDArray[Any], shape: tuple[int | None, ...]) -> bool:
+    pairs = zip(shape, array.shape, strict=False)
+    return array.ndim == len(shape) and all(want in (None, have) for want, have in pairs)
+
+
+def _shown(shape: tuple[int | None, ...]) -> str:
+    return " x ".join("any" if size is None else str(size) for size in shape)
+
+
+def read_table(
+    path: str | os.PathLike[str],
+    columns: Mapping[str, pa.DataType],
+    others: Callable[[pa.DataType], bool],
+    remedy: str,
+    sha256: str,
+    of: str,
+) -> pa.Table:
+    """The table of a Parquet file; `columns` are there, of these types and without a gap, and `others` takes the rest.
+
+    A name that ends in a question mark stands for a column that may be missing, and may have gaps.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    content = read_bytes(path, remedy, sha256, of)
+    with explained(path, remedy):
+        try:
+            table = pq.ParquetFile(pa.BufferReader(content)).read()  # read_table would import pandas
+            table.validate(full=True)
+            names = table.column_names
+        except (pa.ArrowException, OSError, ValueError) as error:  # ValueError: a name that is not UTF-8
+            raise UnfitError(
+                f"not a readable Parquet file ({(str(error) or type(error).__name__).splitlines()[0]})"
+            ) from None
+        if len(set(names)) < len(names):
+            raise UnfitError("has two columns of one name")
+        wanted = {name.removesuffix("?"): (kind, name.endswith("?")) for name, kind in columns.items()}
+        for name, (kind, optional) in wanted.items():
+            if name not in names and not optional:
+                raise UnfitError(f"has no column {name}")
+            if name in names and table[name].type != kind:
+                raise UnfitError(f"column {name} holds {table[name].type}, not {kind}")
+            if name in names and table[name].null_count and not optional:
+                raise UnfitError(f"column {name} has gaps")
+        for name in names:
+            if name not in wanted and not others(table[name].type):
+                raise UnfitError(f"column {name!r} holds {table[name].type}")
+    return table

@@ -1,0 +1,215 @@
+"""The schema of `run.json`: what a saved run must hold, field by field, before anything is made of it.
+
+Details, which families of metrics add under names of their own, have schemas here too, since a report shows them as
+they stand in the file. A detail that is not listed may be anything.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from msgspec import UNSET, Meta, Struct, UnsetType, convert
+
+from dialeval.core.errors import SettingError
+from dialeval.core.fold import Analytic, Level, Resampling
+from dialeval.core.gate import FILE_NAME, SHA256
+from dialeval.core.signature import Signature
+
+Count = Annotated[int, Meta(ge=0, le=1 << 53)]
+Spread = Annotated[float, Meta(ge=0)]
+Role = Literal["system", "floor", "ceiling"]
+
+
+class SavedFile(Struct):
+    """A file beside `run.json`."""
+
+    file: Annotated[str, Meta(pattern=FILE_NAME)]
+    sha256: Annotated[str, Meta(pattern=SHA256)]
+
+
+class SavedEstimate(Struct):
+    """A figure; null stands for NaN."""
+
+    mean: float | None
+    std: Spread | None
+    confidence: Spread | None
+    interval: tuple[float | None, float | None] | None
+    rows: Count
+    scored: Count
+    of: Literal["corpus", "rows"]
+    level: Level
+    signature: str | None
+    interval_by: dict[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        if self.scored > self.rows:
+            raise ValueError(f"{self.scored} of {self.rows} rows are scored")
+        self.found_by()
+        if self.signature is not None:
+            try:
+                Signature.parse(self.signature)
+            except SettingError as error:
+                raise ValueError(str(error)) from None
+
+    def found_by(self) -> Resampling | Analytic | None:
+        """How the interval was found; a run saved before that was always said has mean -+ confidence over rows."""
+        how = self.interval_by
+        if how is not None:
+            return convert(how, Resampling) if "resamples" in how else convert(how, Analytic)
+        return None if self.interval is None else Analytic("rows", None, "rows", self.scored, None)
+
+
+class SavedResult(Struct):
+    """The figures of one system."""
+
+    metrics: dict[str, SavedEstimate]
+    skipped: dict[str, str]
+    source: str | None
+    role: Role | None = None
+    """Runs that were saved before results had a role do not have it."""
+
+
+class Standing(Struct):
+    """Where a system stands between a floor and a ceiling."""
+
+    share: float
+    floor: str
+    ceiling: str
+
+
+class Anchors(Struct):
+    """The detail `anchors`."""
+
+    rows_of: str | None = None
+    left_out: dict[str, str] = {}
+    standing: dict[str, dict[str, Standing]] = {}
+    systems: dict[str, Any] = {}
+
+
+class Domain(Struct):
+    """What a user wants of a domain, and what became of it."""
+
+    domain: str
+    wishes: dict[str, str]
+    asked: list[str]
+    matched: bool
+    told: list[str]
+    complete: bool
+
+
+class Offer(Struct):
+    """The venues that a turn offers."""
+
+    venues: Count
+    names: list[str]
+
+
+class Step(Struct):
+    """What a turn did that counts."""
+
+    domain: str
+    told: list[str]
+    early: list[str]
+    offer: Offer | None = None
+
+
+class Turn(Struct):
+    """A turn of a task dialogue."""
+
+    turn: Count
+    response: str
+    active: list[str]
+    estimated: bool
+    state: dict[str, dict[str, str]]
+    true_state: bool
+    steps: list[Step]
+
+
+class Cause(Struct):
+    """Why a dialogue was lost."""
+
+    lost: str
+    domain: str
+    cause: str
+    detail: str
+
+
+class Transcript(Struct):
+    """An entry of the detail `transcripts`; see `engine.transcripts`."""
+
+    dialogue: str
+    inform: bool
+    success: bool
+    domains: list[Domain]
+    turns: list[Turn]
+    causes: list[Cause]
+
+
+Shares = tuple[float | None, float | None, float | None]
+
+
+class Curve(Struct):
+    """An entry of the detail `curves`; see `engine.breakdown_curves`."""
+
+    dialogue: str
+    turns: Annotated[list[int], Meta(min_length=1)]
+    reference: list[str | None]
+    label: list[str | None]
+    shares: list[Shares]
+    probabilities: list[Shares]
+
+    def __post_init__(self) -> None:
+        rest = len(self.reference), len(self.label), len(self.shares), len(self.probabilities)
+        if {len(self.turns)} != set(rest):
+            raise ValueError("a curve has columns of different lengths")
+
+
+class Hypothesis(Struct):
+    """Where a hypothesis landed."""
+
+    group: str | None
+    score: float | None
+    text: str
+
+
+class Group(Struct):
+    """A group of references."""
+
+    group: str
+    references: list[str]
+
+
+class Alignment(Struct):
+    """An entry of the detail `alignments`: one query."""
+
+    query: str | None
+    mds: float | None
+    hypotheses: list[Hypothesis]
+    groups: list[Group]
+    unreached: list[str]
+
+
+class SavedRun(Struct):
+    """`run.json`."""
+
+    dialeval: str
+    systems: dict[str, SavedResult]
+    warnings: list[str]
+    format: Annotated[int, Meta(ge=1)]
+    items: SavedFile
+    rows: SavedFile | UnsetType = UNSET
+    contributions: SavedFile | UnsetType = UNSET
+    statistics: SavedFile | UnsetType = UNSET
+    """What contributions were called in the first runs that had them."""
+    command: str = ""
+    anchors: Anchors | UnsetType = UNSET
+    breakdown: dict[str, list[dict[str, Any]]] = {}
+    transcripts: dict[str, list[Transcript]] = {}
+    curves: dict[str, list[Curve]] = {}
+    alignments: dict[str, list[Alignment]] = {}
+
+    def __post_init__(self) -> None:
+        turns: dict[str, list[int]] = {}
+        for curve in (curve for curves in self.curves.values() for curve in curves):
+            if turns.setdefault(curve.dialogue, curve.turns) != curve.turns:
+                raise ValueError(f"the curves of {curve.dialogue!r} are of different turns")

@@ -1,0 +1,87 @@
+"""A forest plot of differences to the baseline: a strip per metric and system, better to the right, worse to the left.
+
+Metrics have different units, so differences are drawn in standard deviations (the effect size of `compare`, with the
+interval stretched alike) and written in their own units beside the strip. For a metric where lower is better the strip
+is turned around. Metrics that have no direction stand below, to be opened. A difference beyond the scale is drawn at
+its edge. Where the window is narrow, systems stand below each other.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from dialeval.reports import markup
+from dialeval.reports.figures import BETTER, DIFFERENT, WORSE, plain, shorten, show_rounded
+from dialeval.reports.metric_drawings import HEIGHT, Scale, axis, grid, svg
+from dialeval.reports.verdict import mark_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dialeval.analysis.comparison import Comparison, Difference
+
+WIDTH = 240
+WIDEST = 4.0
+"""The scale goes no further than so many standard deviations."""
+_KINDS = {BETTER: "up", WORSE: "down", DIFFERENT: "other", "": "unsure"}
+_IN_WORDS = {BETTER: ", better", WORSE: ", worse", DIFFERENT: ", different", "": ", cannot tell"}
+
+
+def forest(comparison: Comparison) -> str:
+    """The markup of the plot; empty if nothing was tested."""
+    directions = {row.key: row.better for row in comparison.rows if not math.isnan(row.p)}
+    directed = [key for key, better in directions.items() if better is not None]
+    other = [key for key in directions if key not in directed]
+    ends = [abs(end) for row in comparison.rows for end in _stretched(row) or ()]
+    if not directions:
+        return ""
+    limit = min(WIDEST, max(ends, default=1.0))
+    scale = Scale(-limit, limit, WIDTH)
+    caption = (
+        f"Differences to {markup.name(comparison.baseline)} in standard deviations, with intervals; to the right is "
+        "better. Green and red are significant after correction for all tests."
+    )
+    plot = _table(comparison, directed, scale, caption) if directed else ""
+    if not other:
+        return plot
+    about = f"Differences to {markup.name(comparison.baseline)}; neither side is better."
+    folded = _table(comparison, other, scale, about)
+    return plot + markup.details(f"{markup.count(len(other), 'metric')} without a direction", folded)
+
+
+def _table(comparison: Comparison, keys: Sequence[str], scale: Scale, caption: str) -> str:
+    rows = {(row.key, row.system): row for row in comparison.rows}
+    lines = []
+    for key in keys:
+        found = [rows.get((key, system)) for system in comparison.systems]
+        better = next((row.better for row in found if row is not None), None)
+        cells = markup.cells(*("" if row is None else _strip(row, scale) for row in found), kind="chart")
+        lines.append(markup.row(f"{markup.name(key)}{markup.arrow(better)}", cells))
+    axes = markup.cells(*(axis(scale) for _ in comparison.systems), kind="chart")
+    head = markup.heads("Metric", *map(markup.name, comparison.systems))
+    return markup.table("forest", caption, head, lines, f"<tr><td></td>{axes}</tr>")
+
+
+def _strip(row: Difference, scale: Scale) -> str:
+    mark = mark_of(row)
+    figure = show_rounded(row.difference, row.interval, signed=True)
+    label = f"{shorten(plain(row.system))}, {shorten(plain(row.key))}: {figure}{_IN_WORDS[mark]}"
+    middle, drawn = HEIGHT / 2, grid(scale)
+    drawn += f'<line class="zero" x1="{scale(0)}" x2="{scale(0)}" y1="0" y2="{HEIGHT}"/>'
+    if stretched := _stretched(row):
+        low, at, high = (scale(min(scale.high, max(scale.low, value))) for value in stretched)
+        drawn += f'<line class="range" x1="{low}" x2="{high}" y1="{middle}" y2="{middle}"/>'
+        drawn += f'<circle class="mean" cx="{at}" cy="{middle}" r="4"/>'
+    shown = markup.span("spread", f"{figure} {mark}".strip())
+    who = markup.span("who", markup.name(row.system))
+    return f'<div class="{_KINDS[mark]}">{who}{svg(drawn, scale.width, label)}{shown}</div>'
+
+
+def _stretched(row: Difference) -> tuple[float, float, float] | None:
+    """The lower end, the difference and the upper end in standard deviations, better above zero; None if unknown."""
+    if row.interval is None or not row.difference or not math.isfinite(row.effect):
+        return None
+    factor = abs(row.effect / row.difference) * (-1 if row.better == "lower" else 1)
+    low, high = sorted(factor * end for end in row.interval)
+    return low, factor * row.difference, high

@@ -1,0 +1,232 @@
+"""The gate: plain files only, and what does not fit its schema is one fault that names the file."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import socket
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from safetensors.numpy import save
+
+from dialeval.core import gate
+from dialeval.core.errors import DataError
+
+
+class Note(msgspec.Struct):
+    """A schema."""
+
+    rows: Annotated[int, msgspec.Meta(ge=0)]
+    by: dict[str, list[float]] = {}
+
+
+def reads(path: Path) -> list[Callable[[], object]]:
+    """Everything that opens a file."""
+    return [
+        lambda: gate.size_of(path, "mend it"),
+        lambda: gate.read_bytes(path, "mend it"),
+        lambda: gate.read_json(path, Note, "mend it"),
+        lambda: gate.read_array(path, np.float64, "mend it"),
+        lambda: gate.mapped_array(path, np.uint8, (3,), "mend it"),
+        lambda: gate.read_tensors(path, "mend it"),
+        lambda: gate.read_table(path, {}, pa.types.is_float64, "mend it", "", "run.json"),
+    ]
+
+
+def special_files(folder: Path) -> dict[str, Path]:
+    os.mkfifo(folder / "pipe")
+    (folder / "to a pipe").symlink_to(folder / "pipe")
+    (folder / "to nowhere").symlink_to(folder / "gone")
+    (folder / "folder").mkdir()
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(folder / "s")[:100])
+    names = ("pipe", "to a pipe", "to nowhere", "folder", "missing")
+    return {"device": Path("/dev/zero"), **{name: folder / name for name in names}}
+
+
+@pytest.mark.parametrize("kind", ["device", "pipe", "to a pipe", "to nowhere", "folder", "missing"])
+def test_only_plain_files_are_opened(tmp_path: Path, kind: str) -> None:
+    path = special_files(tmp_path)[kind]
+    for read in reads(path):
+        with pytest.raises(DataError, match=r"is no plain file|is a folder|cannot be read \(No such file") as info:
+            read()
+        assert info.value.faults[0].where == str(path)
+        assert info.value.faults[0].remedy == "mend it"
+
+
+def test_a_link_to_a_plain_file_is_followed(tmp_path: Path) -> None:
+    (tmp_path / "note.json").write_text('{"rows": 1}')
+    (tmp_path / "link.json").symlink_to(tmp_path / "note.json")
+    assert gate.read_json(tmp_path / "link.json", Note, "") == Note(1)
+
+
+@pytest.mark.parametrize(
+    ("content", "what"),
+    [
+        ('{"rows": -1}', "rows: expected int >= 0"),
+        ('{"rows": "1"}', "rows: expected int, got str"),
+        ('{"rows": true}', "rows: expected int, got bool"),
+        ('{"rows": 1, "by": {"a": [null]}}', "by[...][0]: expected float, got null"),
+        ("{}", "does not hold what it should: object missing required field rows"),
+        ("[]", "does not hold what it should: expected object, got array"),
+        ('{"rows": 1e400}', "not JSON"),
+        ('{"rows": NaN}', "not JSON"),
+        ("[" * 5000, "not JSON"),
+        ("", "not JSON"),
+    ],
+)
+def test_documents_that_do_not_fit(tmp_path: Path, content: str, what: str) -> None:
+    (tmp_path / "note.json").write_text(content)
+    with pytest.raises(DataError) as info:
+        gate.read_json(tmp_path / "note.json", Note, "mend it")
+    [fault] = info.value.faults
+    assert fault.what.startswith(what)
+    assert fault.where == str(tmp_path / "note.json")
+
+
+def test_the_largest_document(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gate, "LARGEST_DOCUMENT", 11)
+    (tmp_path / "note.json").write_text('{"rows": 1}')
+    assert gate.read_json(tmp_path / "note.json", Note, "").rows == 1
+    (tmp_path / "note.json").write_text('{"rows": 10}')
+    with pytest.raises(DataError, match="more than 11 bytes"):
+        gate.read_json(tmp_path / "note.json", Note, "")
+
+
+def test_digests(tmp_path: Path) -> None:
+    (tmp_path / "x").write_bytes(b"content")
+    assert gate.read_bytes(tmp_path / "x", "", hashlib.sha256(b"content").hexdigest()) == b"content"
+    with pytest.raises(DataError, match=r"x: does not belong to run\.json"):
+        gate.read_bytes(tmp_path / "x", "", hashlib.sha256(b"other").hexdigest(), "run.json")
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "/dev/zero", "a/b", "../x", "a\\b", "c:x", "a\0b", "x\n", "x" * 256])
+def test_names_that_are_none(name: str) -> None:
+    kind = Annotated[str, msgspec.Meta(pattern=gate.FILE_NAME)]
+    with pytest.raises(msgspec.ValidationError):
+        msgspec.convert(name, kind)
+    for sound in ("items.parquet", "...", "a b", ".hidden", "ä"):
+        assert msgspec.convert(sound, kind) == sound
+
+
+def test_depth() -> None:
+    deep: Any = []
+    for _ in range(300):
+        deep = [deep]
+    gate.check_depth([[[]]])
+    with pytest.raises(gate.UnfitError, match="nested too deeply"):
+        gate.check_depth({"x": deep})
+
+
+@pytest.mark.parametrize(
+    ("array", "shape", "what"),
+    [
+        (np.zeros(3, np.float32), (None,), r"holds float32 of shape \(3,\), not float64 of any"),
+        (np.zeros((3, 1)), (None,), r"holds float64 of shape \(3, 1\)"),
+        (np.zeros(3), (4,), "not float64 of 4"),
+        (np.zeros(3, "S2"), (None,), "not float64"),
+    ],
+)
+def test_arrays_that_do_not_fit(tmp_path: Path, array: Any, shape: tuple[int | None, ...], what: str) -> None:
+    np.save(tmp_path / "x.npy", array)
+    with pytest.raises(DataError, match=rf"x\.npy: .*{what}"):
+        gate.read_array(tmp_path / "x.npy", np.float64, "mend it", shape)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (b"'<f8'", b"'|O' "),
+        (b"(3,)", b"(9,)"),
+        (b"(3,)", b"(-3,)"[:4]),
+        (b"{", b"("),
+        (b"False", b"1/0  "),
+        (b"NUMPY", b"NUMBY"),
+        (b"3", b"9" * 1),
+    ],
+)
+def test_headers_of_arrays_that_are_broken(tmp_path: Path, old: bytes, new: bytes) -> None:
+    np.save(tmp_path / "x.npy", np.arange(3.0))
+    content = (tmp_path / "x.npy").read_bytes()
+    assert old in content
+    (tmp_path / "x.npy").write_bytes(content.replace(old, new, 1))
+    with pytest.raises(DataError, match=r"x\.npy: is not a NumPy array"):
+        gate.read_array(tmp_path / "x.npy", np.float64, "mend it")
+
+
+def test_arrays_are_mapped(tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", np.arange(3.0))
+    assert gate.read_array(tmp_path / "x.npy", np.float64, "").tolist() == [0, 1, 2]
+    (tmp_path / "x.bin").write_bytes(np.arange(4, dtype="<f4").tobytes())
+    assert gate.mapped_array(tmp_path / "x.bin", "<f4", (2, 2), "").tolist() == [[0, 1], [2, 3]]
+    (tmp_path / "empty").write_bytes(b"")
+    assert gate.mapped_array(tmp_path / "empty", "<f4", (0, 2), "").shape == (0, 2)
+    with pytest.raises(DataError, match=r"x\.bin: has another size than 2 x 3 numbers"):
+        gate.mapped_array(tmp_path / "x.bin", "<f4", (2, 3), "")
+
+
+def test_tensors(tmp_path: Path) -> None:
+    path = tmp_path / "x.safetensors"
+    tensors = {"a": np.ones((2, 3), np.float32), "half": np.ones(2, np.float16), "ids": np.ones(2, np.int64)}
+    path.write_bytes(save(tensors))
+    found = gate.read_tensors(path, "")
+    assert {name: str(each.dtype) for name, each in found.items()} == {"a": "float32", "half": "float32"}
+    assert gate.tensor(found, "a", (2, None)).shape == (2, 3)
+    for name, shape, what in (("b", (2,), "holds no b"), ("ids", (2,), "holds no ids"), ("a", (3, 2), "has the shape")):
+        with pytest.raises(gate.UnfitError, match=what):
+            gate.tensor(found, name, shape)
+    path.write_bytes(save({"a": np.array([1, np.nan], np.float32)}))
+    with pytest.raises(DataError, match=r"a holds numbers that are not finite"):
+        gate.read_tensors(path, "")
+    path.write_bytes(save(tensors)[:-3])
+    with pytest.raises(DataError, match=r"x\.safetensors: holds no readable weights"):
+        gate.read_tensors(path, "")
+
+
+TABLE = {"system": ["a", "b"], "row": [0, 1], "x": [0.5, None]}
+
+
+@pytest.mark.parametrize(
+    ("table", "what"),
+    [
+        (pa.table({**TABLE, "system": [b"a", b"b"]}), "column system holds binary, not string"),
+        (pa.table({**TABLE, "row": [0, None]}), "column row has gaps"),
+        (pa.table({**TABLE, "row": [0.0, 1.0]}), "column row holds double, not int64"),
+        (pa.table({**TABLE, "x": ["a", "b"]}), "column 'x' holds string"),
+        (pa.table({**TABLE, "turn": ["a", "b"]}), "column turn holds string, not int64"),
+        (pa.table({"system": ["a"], "x": [1.0]}), "has no column row"),
+        (pa.table([["a"], ["b"]], names=["system", "system"]), "has two columns of one name"),
+    ],
+)
+def test_tables_that_do_not_fit(tmp_path: Path, table: pa.Table, what: str) -> None:
+    columns = {"system": pa.string(), "row": pa.int64(), "turn?": pa.int64()}
+
+    def read(table: pa.Table) -> pa.Table:
+        pq.write_table(table, tmp_path / "x.parquet")
+        sha256 = hashlib.sha256((tmp_path / "x.parquet").read_bytes()).hexdigest()
+        return gate.read_table(tmp_path / "x.parquet", columns, pa.types.is_float64, "", sha256, "run.json")
+
+    assert read(pa.table(TABLE)).num_rows == 2
+    assert read(pa.table({**TABLE, "turn": pa.array([None, 1], pa.int64())})).num_columns == 4
+    with pytest.raises(DataError, match=rf"x\.parquet: {what}"):
+        read(table)
+
+
+def test_texts_of_tables_are_utf8(tmp_path: Path) -> None:
+    binary = pa.array([b"ok", b"\xe9"])
+    text = pa.StringArray.from_buffers(2, binary.buffers()[1], binary.buffers()[2])
+    for content in (pa.table({"system": text}), pa.table({"systXX": ["a"]})):
+        pq.write_table(content, tmp_path / "x.parquet")
+        changed = (tmp_path / "x.parquet").read_bytes().replace(b"systXX", b"syst\xff\xfe")
+        (tmp_path / "x.parquet").write_bytes(changed)
+        with pytest.raises(DataError, match="not a readable Parquet file"):
+            gate.read_table(
+                tmp_path / "x.parquet", {}, pa.types.is_string, "", hashlib.sha256(changed).hexdigest(), "run.json"
+            )

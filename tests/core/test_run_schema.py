@@ -1,0 +1,183 @@
+"""A saved run that was changed by hand is refused where it is wrong, whatever its digests say."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+
+from dialeval.core.errors import DataError
+from dialeval.core.result import load
+from dialeval.core.run_schema import SavedRun
+
+GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "saved_runs"
+
+
+@pytest.fixture
+def saved(tmp_path: Path) -> Callable[[str], Path]:
+    def copied(kind: str) -> Path:
+        return Path(shutil.copytree(GOLDEN / kind, tmp_path / kind))
+
+    return copied
+
+
+def put(document: Any, path: str, value: Any) -> None:
+    *places, last = path.split(".")
+    for place in places:
+        document = document[int(place) if isinstance(document, list) else place]
+    if value is KeyError:
+        del document[last]
+    else:
+        document[int(last) if isinstance(document, list) else last] = value
+
+
+LENGTH = "systems.careful.metrics.length"
+
+
+@pytest.mark.parametrize(
+    ("kind", "path", "value", "what"),
+    [
+        ("responses", "format", "1", "format: expected int"),
+        ("responses", "dialeval", None, "dialeval: expected str"),
+        ("responses", "systems", [], "systems: expected object"),
+        ("responses", "warnings", "none", "warnings: expected array"),
+        ("responses", "items", KeyError, "missing required field items"),
+        ("responses", "items.file", "../items.parquet", "items.file: expected str matching"),
+        ("responses", "items.file", "/dev/zero", "items.file: expected str matching"),
+        ("responses", "items.sha256", "", "items.sha256: expected str matching"),
+        ("responses", "systems.careful.role", "king", "role: invalid enum value"),
+        ("responses", "systems.careful.skipped", {"x": 1}, "skipped"),
+        (*("responses", f"{LENGTH}.mean"), "14", "mean: expected"),
+        (*("responses", f"{LENGTH}.std"), -1.0, "std: expected float >= 0"),
+        (*("responses", f"{LENGTH}.rows"), 60.5, "rows: expected int"),
+        (*("responses", f"{LENGTH}.rows"), 2**70, "rows: expected int"),
+        (*("responses", f"{LENGTH}.scored"), 61, "61 of 60 rows are scored"),
+        (*("responses", f"{LENGTH}.rows"), 59, "60 of 59 rows"),
+        (*("responses", f"{LENGTH}.rows"), 61, "60 values of length are saved for 61 rows"),
+        (*("responses", f"{LENGTH}.of"), "all", "of: invalid enum value"),
+        (*("responses", f"{LENGTH}.level"), "row", "level: invalid enum value"),
+        (*("responses", f"{LENGTH}.level"), "dialogue", ""),
+        (*("responses", f"{LENGTH}.signature"), "length|x", "not a signature"),
+        (*("responses", f"{LENGTH}.interval"), [1.0], "interval: expected array of length 2"),
+        (*("responses", f"{LENGTH}.interval_by"), {}, "missing required field method"),
+        ("responses", "anchors", None, "anchors: expected object"),
+        ("responses", "anchors.standing.careful", 7, "standing"),
+        ("breakdown", "curves.keywords.0.label", ["O"], "columns of different lengths"),
+        ("breakdown", "curves.keywords.0.turns", [1, 2, 3, 4], "are of different turns"),
+        ("breakdown", "curves.keywords.0.shares.0", [1.0, None], "expected array of length 3"),
+        ("lsdscc", "alignments.safe.0.groups.0.references", None, "references: expected array"),
+        ("town", "transcripts.hasty.0.turns.0.state", {"inn": 7}, "state"),
+    ],
+)
+def test_a_changed_document_is_refused(
+    saved: Callable[[str], Path], kind: str, path: str, value: Any, what: str
+) -> None:
+    folder = saved(kind)
+    document = json.loads((folder / "run.json").read_text())
+    put(document, path, value)
+    (folder / "run.json").write_text(json.dumps(document))
+    if not what:  # the items are then those of nobody
+        assert load(folder)["careful"]["length"].items is None
+        return
+    with pytest.raises(DataError) as info:
+        load(folder)
+    [fault] = info.value.faults
+    assert fault.where == str(folder / "run.json")
+    assert what in fault.what
+
+
+def sealed(folder: Path, name: str, change: Callable[[pa.Table], pa.Table]) -> Path:
+    """Change a table of a run, and its digest in `run.json` with it."""
+    document = json.loads((folder / "run.json").read_text())
+    pq.write_table(change(pq.read_table(folder / f"{name}.parquet")), folder / f"{name}.parquet")
+    document[name]["sha256"] = hashlib.sha256((folder / f"{name}.parquet").read_bytes()).hexdigest()
+    (folder / "run.json").write_text(json.dumps(document))
+    return folder / f"{name}.parquet"
+
+
+def replaced(name: str, make: Callable[[pa.ChunkedArray], Any]) -> Callable[[pa.Table], pa.Table]:
+    return lambda table: table.set_column(table.column_names.index(name), name, make(table[name]))
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "change", "what"),
+    [
+        ("responses", "items", replaced("length", lambda column: column.cast(pa.string())), "'length' holds string"),
+        ("responses", "items", replaced("row", lambda column: pc.add(column, 1)), "not numbered from 0"),
+        (
+            "responses",
+            "items",
+            replaced("length", lambda column: pc.divide(column, 0.0)),
+            "length of careful has infinite values",
+        ),
+        ("responses", "items", lambda table: table.drop_columns("level"), "has no column level"),
+        ("responses", "items", lambda table: table.slice(1), "not numbered from 0"),
+        ("responses", "items", lambda table: table.slice(0, len(table) - 1), "values of length are saved for 60 rows"),
+        ("responses", "rows", replaced("dialogue", pc.negate), "a number below 0"),
+        ("responses", "rows", replaced("dialogue", lambda column: column.cast(pa.float64())), "holds double"),
+        ("responses", "rows", lambda table: table.slice(0, len(table) - 1), "59 rows are saved"),
+        ("town", "statistics", lambda table: table.slice(0, len(table) - 1), "another number of rows"),
+        (
+            "town",
+            "statistics",
+            replaced("task-words", lambda column: pa.array([None, *column.to_pylist()[1:]], column.type)),
+            "task-words has gaps",
+        ),
+        (
+            "town",
+            "statistics",
+            replaced("task-bleu/town/ignored", lambda column: pa.array([[1.0], *column.to_pylist()[1:]], column.type)),
+            "different numbers of values",
+        ),
+        ("town", "statistics", replaced("task-words", lambda column: pa.array([1] * len(column))), "holds int64"),
+    ],
+)
+def test_a_changed_table_is_refused(
+    saved: Callable[[str], Path], kind: str, name: str, change: Callable[[pa.Table], pa.Table], what: str
+) -> None:
+    folder = saved(kind)
+    sealed(folder, name, change)
+    with pytest.raises(DataError) as info:
+        load(folder)
+    [fault] = info.value.faults
+    assert str(folder) in fault.where
+    assert what in fault.what
+
+
+@pytest.mark.parametrize("name", ["run.json", "items.parquet", "rows.parquet"])
+def test_pipes_and_devices_are_not_opened(saved: Callable[[str], Path], name: str) -> None:
+    file = saved("responses") / name
+    file.unlink()
+    os.mkfifo(file)
+    with pytest.raises(DataError, match=rf"{name}: is no plain file"):
+        load(file.parent)
+    file.unlink()
+    file.symlink_to("/dev/zero")
+    with pytest.raises(DataError, match=rf"{name}: is no plain file"):
+        load(file.parent)
+
+
+def test_what_is_deeper_than_it_can_be_written(saved: Callable[[str], Path]) -> None:
+    folder = saved("responses")
+    document = (folder / "run.json").read_text().rstrip().removesuffix("}")
+    (folder / "run.json").write_text(f'{document}, "mine": {"[" * 500}{"]" * 500}}}')
+    with pytest.raises(DataError, match="nested too deeply"):
+        load(folder)
+
+
+def test_fields_of_others_stay(saved: Callable[[str], Path]) -> None:
+    folder = saved("responses")
+    document = json.loads((folder / "run.json").read_text())
+    document["mine"] = {"note": [1, None]}
+    (folder / "run.json").write_text(json.dumps(document))
+    assert load(folder).details["mine"] == {"note": [1, None]}
+    assert "mine" not in SavedRun.__struct_fields__

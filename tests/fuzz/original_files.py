@@ -1,0 +1,175 @@
+"""The files of the original programs: grouped references, task dialogues, breakdown labels."""
+
+from __future__ import annotations
+
+import io
+import json
+import tarfile
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import dialeval
+from dialeval import sample
+from dialeval.breakdown import evaluate_breakdown
+from dialeval.core.errors import DialevalError
+from dialeval.data.breakdown import logs
+from dialeval.data.breakdown.faults import Findings
+from dialeval.lsdscc import HypothesisSet, ReferenceSet, compute_score_on_corpus
+from dialeval.multiwoz import Evaluator
+from dialeval.resources.ontology import load_ontology
+from fuzz.harness import Files, target
+
+SAMPLE = sample.folder()
+TOWN = SAMPLE / "town"
+
+
+def below(folder: Path, *patterns: str) -> Files:
+    """Files of a folder by their names in it."""
+    paths = sorted(path for pattern in patterns for path in folder.glob(pattern))
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths}
+
+
+# LSDSCC
+
+
+def coverage_files() -> list[Files]:
+    """Hypotheses and groups, as lines and as JSON."""
+    files = below(SAMPLE / "lsdscc", "varied.txt", "groups.json")
+    named = {"hypotheses.txt": files["varied.txt"], "groups.json": files["groups.json"]}
+    lists = [line.split("</s>") for line in files["varied.txt"].decode().splitlines()]
+    return [named, {"hypotheses.json": json.dumps(lists).encode(), "groups.json": files["groups.json"]}]
+
+
+@target("reference-groups", seeds=coverage_files)
+def reference_groups(folder: Path) -> None:
+    """Both front doors of LSDSCC."""
+    hypotheses = next(iter(sorted(folder.glob("hypotheses.*"))), folder / "hypotheses.txt")
+    groups = folder / "groups.json"
+    dialeval.evaluate(hypotheses, reference_groups=groups, threads=1)
+    if hypotheses.suffix == ".txt":
+        compute_score_on_corpus(HypothesisSet.load_corpus(hypotheses), ReferenceSet.load_json_corpus(groups))
+
+
+# MultiWOZ
+
+
+@cache
+def evaluator() -> Evaluator:
+    return Evaluator(data="town", dst=True)
+
+
+def few_predictions() -> list[Files]:
+    """Some dialogues of the sample's systems."""
+    seeds: list[Files] = []
+    for name, content in below(TOWN / "predictions", "*.json").items():
+        seeds.append({name: json.dumps(dict(list(json.loads(content).items())[:3])).encode()})
+    return seeds
+
+
+@target("predictions", seeds=few_predictions)
+def predictions(folder: Path) -> None:
+    """Figures, explanations and transcripts of predictions, and the strict rules."""
+    path = next(iter(sorted(folder.glob("*"))), folder / "x.json")
+    plain = evaluator()
+    plain.with_transcripts(plain.run(path, threads=1), path)
+    strict = Evaluator(data=plain.task, dst=True, strict=True, fallback="turn", unify_booking=True)
+    strict.run(path, threads=1)
+    strict.failures(path)
+
+
+def town_files() -> list[Files]:
+    """All that describes a task."""
+    return [below(TOWN, "*.json", "*.toml", "database/*", "references/*")]
+
+
+PREDICTIONS = json.loads((TOWN / "predictions" / "patient.json").read_bytes())
+
+
+@target("task-data", seeds=town_files)
+def task_data(folder: Path) -> None:
+    """Goals, states, venues, references and rules; and an evaluation with them."""
+    Evaluator(data=folder, dst=True).run(PREDICTIONS, threads=1)
+
+
+@target("ontology", seeds=lambda: [below(TOWN, "ontology.toml")])
+def ontology(folder: Path) -> None:
+    """The rules of a task."""
+    load_ontology(folder / "ontology.toml")
+
+
+# Breakdown detection
+
+
+def challenge_files() -> list[Files]:
+    """Logs and labels of two dialogues, as folders and as lines."""
+    folders, lines = dict[str, bytes](), dict[str, bytes]()
+    for kind, inside in (("data", "data/l*.json"), ("labels", "keywords/l*.json")):
+        found = below(SAMPLE / "breakdown", inside)
+        folders |= {f"{kind}/{Path(name).name}": content for name, content in found.items()}
+        lines[f"{kind}.jsonl"] = b"".join(json.dumps(json.loads(each)).encode() + b"\n" for each in found.values())
+    return [folders, lines, {"data.tgz": _tar(folders, "data"), "labels.tgz": _tar(folders, "labels")}]
+
+
+def _tar(files: Files, folder: str) -> bytes:
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w:gz", compresslevel=1) as archive:
+        for name, content in files.items():
+            if name.startswith(folder):
+                info = tarfile.TarInfo(name)
+                info.size = len(content)
+                archive.addfile(info, io.BytesIO(content))
+    made = bytearray(out.getvalue())
+    made[4:8] = bytes(4)  # the time of packing
+    return bytes(made)
+
+
+def _store(folder: Path, kind: str) -> Path:
+    there = [path for path in (folder / kind, folder / f"{kind}.jsonl", folder / f"{kind}.tgz") if path.exists()]
+    return there[0] if there else folder / kind
+
+
+@target("breakdown", seeds=challenge_files)
+def breakdown(folder: Path) -> None:
+    """Logs and labels, matched in both ways, read strictly or not."""
+    data, labels = _store(folder, "data"), _store(folder, "labels")
+    evaluate_breakdown(data, labels, match="position", lenient=True)
+    evaluate_breakdown(data, labels)
+
+
+def annotated_dialogues() -> list[Files]:
+    """Single annotated dialogues, as the sample writes them and with white space left out."""
+    seeds: list[Files] = []
+    for content in below(SAMPLE / "breakdown", "data/l*.json").values():
+        packed = json.dumps(json.loads(content), separators=(",", ":"), ensure_ascii=False).encode()
+        seeds += [{"a.log.json": content}, {"a.log.json": packed}]
+    return seeds
+
+
+def _read(folder: Path, skimmed: bool) -> tuple[Any, Any]:
+    findings, before = Findings(True), logs.SKIMMED_FILES
+    logs.SKIMMED_FILES = 1 if skimmed else before
+    try:
+        found = logs.read_logs(folder, findings)
+        return found, (findings.warnings(), findings.remarks)
+    except DialevalError as error:
+        return None, str(error)
+    finally:
+        logs.SKIMMED_FILES = before
+
+
+@target("skimming", seeds=annotated_dialogues)
+def skimming(folder: Path) -> None:
+    """The kernel that skims annotated dialogues, and the decoder: both give the same, faults included."""
+    decoded, decoded_says = _read(folder, skimmed=False)
+    skimmed, skimmed_says = _read(folder, skimmed=True)
+    assert decoded_says == skimmed_says
+    assert (decoded is None) == (skimmed is None)
+    if decoded is not None:
+        assert decoded.dialogues == skimmed.dialogues
+        for name in ("offsets", "turns", "counts"):
+            np.testing.assert_array_equal(getattr(decoded, name), getattr(skimmed, name))
+    if decoded is None or decoded_says[0]:
+        raise DialevalError(str(decoded_says))

@@ -1,0 +1,430 @@
+"""Targets: what dialeval writes itself or takes ready-made, changed by somebody who knows how it is checked.
+
+Digests in a document are made anew before a changed file is read (`sealed`), as a forger would; so what is behind the
+digests is reached as well.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import random
+import re
+import shutil
+import tempfile
+import zipfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from fuzz.harness import Files, target
+from fuzz.mutation import Unfit, mutated
+from tiny_encoder import write_encoder
+
+GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "saved_runs"
+
+
+def files_of(folder: Path) -> Files:
+    """The files of a folder."""
+    paths = sorted(path for path in folder.rglob("*") if path.is_file())
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths}
+
+
+@contextmanager
+def copied(folder: Path) -> Iterator[Path]:
+    """A copy of an input that may be changed."""
+    with tempfile.TemporaryDirectory() as place:
+        copy = Path(place, "copy")
+        shutil.copytree(folder, copy)
+        yield copy
+
+
+def parsed(path: Path) -> Any:
+    """The document in a file, or None."""
+    try:
+        return json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return None
+
+
+def sealed(document: Any, folder: Path, names: Mapping[str, str]) -> bool:
+    """Put the digests of files into a document, by the names of the fields that describe them."""
+    changed = False
+    for field, default in names.items():
+        entry = document.get(field) if isinstance(document, dict) else None
+        if isinstance(entry, dict) and (folder / default).is_file():
+            entry["sha256"] = hashlib.sha256((folder / default).read_bytes()).hexdigest()
+            changed = True
+    return changed
+
+
+# Tables.
+
+
+_TYPES = (pa.string(), pa.int64(), pa.int32(), pa.float64(), pa.float32(), pa.bool_(), pa.binary(), pa.large_string())
+_CELLS: tuple[Any, ...] = (
+    None,
+    0,
+    1,
+    -1,
+    2**31,
+    2**62,
+    -(2**63),
+    0.5,
+    1e150,
+    float("nan"),
+    float("inf"),
+    "",
+    "x",
+    "\0",
+    [],
+    [1.0],
+)
+
+
+def _changed_cell(column: pa.ChunkedArray, rng: random.Random) -> pa.Array:
+    values = column.to_pylist()
+    if not values:
+        raise Unfit
+    at = rng.randrange(len(values))
+    new: Any = rng.choice(_CELLS)
+    if isinstance(values[at], list) and rng.random() < 0.7:
+        inside = list(values[at])
+        inside[rng.randint(0, len(inside)) : rng.randint(0, len(inside))] = [new] * rng.randint(0, 2)
+        new = inside
+    values[at] = new
+    return pa.array(values, column.type)
+
+
+def changed_table(content: bytes, rng: random.Random) -> bytes:
+    """A Parquet file with another cell, type, name, order or number of columns or rows."""
+    try:
+        table = pq.ParquetFile(pa.BufferReader(content)).read()
+        if not table.num_columns:
+            raise Unfit
+        at = rng.randrange(table.num_columns)
+        name, column = table.column_names[at], table.column(at)
+        kind = rng.randrange(8)
+        if kind <= 2:
+            table = table.set_column(at, name, _changed_cell(column, rng))
+        elif kind == 3:
+            table = table.set_column(at, name, column.cast(rng.choice(_TYPES), safe=False))
+        elif kind == 4:
+            table = table.remove_column(at)
+        elif kind == 5:
+            other = rng.choice([*table.column_names, "system", "dialogue", "", "\0", "x" * 300])
+            table = table.rename_columns(
+                [other if here == at else each for here, each in enumerate(table.column_names)]
+            )
+        elif kind == 6:
+            table = table.slice(rng.randint(0, len(table)), rng.randint(0, len(table)))
+        else:
+            table = table.take([rng.randrange(len(table)) for _ in range(rng.randint(0, 2 * len(table)))])
+        out = io.BytesIO()
+        pq.write_table(table, out)
+        return out.getvalue()
+    except (pa.ArrowException, ValueError, TypeError, OverflowError, OSError):
+        raise Unfit from None
+
+
+# Saved runs.
+
+_RUN_FILES = ("items", "rows", "contributions", "statistics")
+
+
+def _runs() -> list[Files]:
+    seeds = [files_of(folder) for folder in sorted(GOLDEN.iterdir())]
+    return [*seeds, _compared_run()]
+
+
+def _compared_run() -> Files:
+    """A run of today, with intervals."""
+    import dialeval
+
+    lines = {"one": ["hello there", "good bye", "yes"], "two": ["hello", "no no", "maybe so"]}
+    run = dialeval.evaluate(
+        lines, references=["hello you", "bye", "yes"], metrics=["length", "distinct", "bleu", "chrf"]
+    )
+    run = dialeval.with_intervals(run, resamples=100)
+    with tempfile.TemporaryDirectory() as folder:
+        run.save(folder)
+        return files_of(Path(folder))
+
+
+def _sealed_run(folder: Path) -> None:
+    document = parsed(folder / "run.json")
+    if sealed(document, folder, {name: f"{name}.parquet" for name in _RUN_FILES}):
+        (folder / "run.json").write_text(json.dumps(document, ensure_ascii=False), "utf-8", "surrogatepass")
+
+
+@target("saved-run", seeds=_runs, mutators={".parquet": [changed_table]})
+def saved_run(folder: Path) -> None:
+    """A saved run, and that it loads equal once it has been saved again."""
+    from dialeval.core.result import load
+
+    with copied(folder) as copy:
+        _sealed_run(copy)
+        run = load(copy)
+        assert load(run.save(copy / "again")) == run
+
+
+@target("saved-run-used", seeds=_runs, mutators={".parquet": [changed_table]}, seconds=20)
+def saved_run_used(folder: Path) -> None:
+    """A saved run as the commands use it: tables, a comparison, intervals, a report."""
+    import dialeval
+    from dialeval.core.errors import DialevalError
+    from dialeval.reports import tables
+
+    with copied(folder) as copy:
+        _sealed_run(copy)
+        run = dialeval.load(copy)
+        uses: list[Callable[[], object]] = [
+            lambda: [
+                write(run) for write in (tables.to_csv, tables.to_markdown, tables.to_latex, tables.to_metrics_txt)
+            ],
+            lambda: dialeval.compare(run, resamples=100, trials=100),
+            lambda: dialeval.with_intervals(run, resamples=100),
+            lambda: dialeval.report(run, copy / "report.html", compared=False),
+        ]
+        for use in uses:
+            try:
+                use()
+            except DialevalError as error:
+                str(error)
+
+
+# Journals.
+
+_SHARD = "".join(
+    f'{{"dialog_id": "d{n // 3}", "response": "a b c {n % 5}", "reference": "a c {n}"}}\n' for n in range(30)
+)
+
+
+def _resumed(folder: Path) -> None:
+    import dialeval
+
+    dialeval.evaluate(
+        {"s": str(folder / "shards" / "*.jsonl")},
+        metrics=["length", "distinct", "bleu", "unigram-kl-div"],
+        resume=folder / "work",
+        chunk_bytes=600,
+        threads=1,
+    )
+
+
+def _journals() -> list[Files]:
+    with tempfile.TemporaryDirectory() as place:
+        _write_shard(Path(place))
+        _resumed(Path(place))
+        return [files_of(Path(place, "work"))]
+
+
+def _write_shard(folder: Path) -> None:
+    (folder / "shards").mkdir()
+    (folder / "shards" / "one.jsonl").write_text(_SHARD)
+    os.utime(folder / "shards" / "one.jsonl", (1, 1))
+
+
+def changed_archive(content: bytes, rng: random.Random) -> bytes:
+    """A chunk of a journal with other arrays or another tree, and a digest that fits."""
+    try:
+        with np.load(io.BytesIO(content[32:])) as archive:
+            arrays = {name: archive[name] for name in archive.files}
+        name = rng.choice([*arrays, "tree"])
+        if name == "tree":
+            tree = mutated({"tree.json": arrays["tree"].tobytes()}, rng)["tree.json"]
+            arrays["tree"] = np.frombuffer(tree, np.uint8)
+        else:
+            arrays[name] = _changed_array(arrays[name], rng)
+        out = io.BytesIO()
+        np.savez(out, **arrays)
+        return hashlib.sha256(out.getvalue()).digest() + out.getvalue()
+    except (ValueError, KeyError, OSError, EOFError, zipfile.BadZipFile):
+        raise Unfit from None
+
+
+def _changed_array(array: Any, rng: random.Random) -> Any:
+    kind = rng.randrange(4)
+    if kind == 0 and array.size:
+        array = array.copy()
+        bits = array.reshape(-1).view(np.uint8)
+        bits[rng.randrange(len(bits))] = rng.randrange(256)
+        return array
+    if kind == 1:
+        return array.astype(rng.choice(["<i4", "<i8", "<f8", "<u1", "<f4", "S3", "?"]))
+    if kind == 2:
+        return array.reshape(-1)[: rng.randint(0, array.size)]
+    return array.reshape(rng.choice([(1, *array.shape), (-1,), (*array.shape, 1)]))
+
+
+@target("journal", seeds=_journals, mutators={".chunk": [changed_archive] * 4}, seconds=20)
+def journal(folder: Path) -> None:
+    """A run that is taken up from a journal."""
+    with tempfile.TemporaryDirectory() as place:
+        _write_shard(Path(place))
+        shutil.copytree(folder, Path(place, "work"))
+        (Path(place, "work") / "manifest.json").write_bytes(_with_place(folder, place))
+        _resumed(Path(place))
+
+
+def _with_place(folder: Path, place: str) -> bytes:
+    """The manifest with the paths of this place instead of those of the place where it was written."""
+    manifest = folder / "manifest.json"
+    content = manifest.read_bytes() if manifest.is_file() else b"{}"
+    return re.sub(rb"/[^\"]*(?=/shards/one)", place.encode(), content)
+
+
+# Judges and encoders.
+
+
+def changed_tensors(content: bytes, rng: random.Random) -> bytes:
+    """A safetensors file with another header, or with other numbers."""
+    size = int.from_bytes(content[:8], "little")
+    if len(content) < 8 + size:
+        raise Unfit
+    header, data = content[8 : 8 + size], bytearray(content[8 + size :])
+    if rng.random() < 0.6:
+        header = mutated({"header.json": header}, rng)["header.json"]
+    elif data:
+        at = rng.randrange(len(data)) // 4 * 4
+        data[at : at + 4] = np.float32(rng.choice([np.nan, np.inf, 1e38, 0.0, -1.0])).tobytes()
+    return len(header).to_bytes(8, "little") + header + bytes(data)
+
+
+def _encoders() -> list[Files]:
+    with tempfile.TemporaryDirectory() as place:
+        return [
+            files_of(write_encoder(Path(place, "a"), dense=True)),
+            files_of(write_encoder(Path(place, "b"), pooling="cls_token", model_type="roberta", activation="relu")),
+        ]
+
+
+@target("encoder", seeds=_encoders, mutators={".safetensors": [changed_tensors]}, seconds=10)
+def encoder(folder: Path) -> None:
+    """A folder of a sentence encoder, and vectors by it."""
+    from dialeval.resources.encoder import Encoder
+    from dialeval.resources.encoder_files import find_encoder
+
+    made = Encoder(find_encoder(folder))
+    assert made.digest
+    with np.errstate(all="ignore"):  # weights of 1e38 give vectors without a meaning
+        assert made.encode(["the cat sat", "", "hello there ?"]).shape == (3, made.dimension)
+
+
+def _judges() -> list[Files]:
+    from dialeval.metrics.learned.judge import SHIPPED
+    from dialeval.metrics.learned.weights import Weights
+
+    dice = np.random.default_rng(1)
+    sides: dict[str, Any] = {name: dice.normal(size=(8, 2)) for name in _SIDES}
+    scales = {"both": (0.5, 2.0), "context": (0.5, 1.0), "reference": (0.0, 1.0)}
+    weights = Weights("adem", 1.0, **sides, response=dice.normal(size=8), calibration=scales, facts={"rows": 3})
+    with tempfile.TemporaryDirectory() as place:
+        small = files_of(weights.save(place))
+    names = ("judge.json", "judge.safetensors")
+    return [small, {name: (SHIPPED / name).read_bytes() for name in names}]
+
+
+_SIDES = ("context_left", "context_right", "reference_left", "reference_right")
+
+
+@target("judge", seeds=_judges, mutators={".safetensors": [changed_tensors]})
+def judge(folder: Path) -> None:
+    """A folder of a judge, and scores by it."""
+    from dialeval.metrics.learned.weights import Encoded, load
+
+    with copied(folder) as copy:
+        document = parsed(copy / "judge.json")
+        if isinstance(document, dict) and (copy / "judge.safetensors").is_file():
+            document["sha256"] = hashlib.sha256((copy / "judge.safetensors").read_bytes()).hexdigest()
+            (copy / "judge.json").write_text(json.dumps(document, ensure_ascii=False), "utf-8", "surrogatepass")
+        weights = load(copy)
+        rows: Any = np.ones((2, weights.dimension), np.float32)
+        there = np.ones(2, np.bool_)
+        with np.errstate(all="ignore"):
+            assert len(weights.score(Encoded(rows, rows, rows, there, ~there))) == 2
+        assert weights.digest
+
+
+# Packs, and arrays.
+
+
+def _packs() -> list[Files]:
+    groups = json.dumps({"a query": {"group": ["an answer"]}}).encode()
+    facts = {"sha256": hashlib.sha256(groups).hexdigest(), "size": len(groups)}
+    manifest = {"name": "lsdscc", "version": "test", "licence": "", "origin": "x", "files": {"test.group.json": facts}}
+    folder = "packs/lsdscc/test"
+    return [{f"{folder}/manifest.json": json.dumps(manifest).encode(), f"{folder}/test.group.json": groups}]
+
+
+@target("pack", seeds=_packs)
+def pack(folder: Path) -> None:
+    """The data packs in a cache folder."""
+    from dialeval.resources import packs
+
+    with cache_at(folder):
+        for each in packs.list_packs():
+            assert each.digest
+            packs.verify_pack(each.name)
+
+
+@contextmanager
+def cache_at(folder: Path) -> Iterator[None]:
+    """The cache folder of dialeval is another one for a while."""
+    before = os.environ.get("DIALEVAL_CACHE")
+    os.environ["DIALEVAL_CACHE"] = str(folder)
+    try:
+        yield
+    finally:
+        os.environ.pop("DIALEVAL_CACHE")
+        if before is not None:
+            os.environ["DIALEVAL_CACHE"] = before
+
+
+def changed_header(content: bytes, rng: random.Random) -> bytes:
+    """An `.npy` file with another header, of a length that fits."""
+    if len(content) < 10:
+        raise Unfit
+    size = int.from_bytes(content[8:10], "little")
+    header = content[10 : 10 + size]
+    old, new = rng.choice(_HEADERS)
+    changed = header.replace(old, new) if old in header else mutated({"header.txt": header}, rng)["header.txt"]
+    return content[:8] + (len(changed) & 0xFFFF).to_bytes(2, "little") + changed + content[10 + size :]
+
+
+_HEADERS = [
+    (b"'<f4'", b"'|O'"),
+    (b"'<f4'", b"'<f8'"),
+    (b"'<f4'", b"[('a', '<f4')]"),
+    (b"'<f4'", b"'<M8[s]'"),
+    (b"(3, 2)", b"(3, -2)"),
+    (b"(3, 2)", b"(3000000000000, 2)"),
+    (b"(3, 2)", b"(2**70, 2)"),
+    (b"(3, 2)", b"(" * 200),
+    (b"False", b"__import__('os')"),
+    (b"False", b"True"),
+    (b"{", b"[" * 3000),
+]
+
+
+def _matrices() -> list[Files]:
+    out = io.BytesIO()
+    np.save(out, np.arange(6, dtype=np.float32).reshape(3, 2))
+    return [{"vectors.npy": out.getvalue(), "vectors.vocab": b"one\ntwo\nthree\n"}]
+
+
+@target("npy", seeds=_matrices, mutators={".npy": [changed_header] * 3})
+def npy(folder: Path) -> None:
+    """Word vectors in a NumPy file, read and kept in a cache."""
+    from dialeval.resources.embeddings import load_embeddings
+
+    with tempfile.TemporaryDirectory() as cache, cache_at(Path(cache)):
+        vectors, known = load_embeddings(folder / "vectors.npy").vectors_for(["one", "four"])
+        assert vectors.shape[0] == len(known) == 2

@@ -1,0 +1,105 @@
+"""What lies outside of the rows: word vectors, training text, known words, archives of data packs."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import tarfile
+import tempfile
+import zipfile
+from pathlib import Path
+
+import numpy as np
+
+import dialeval
+from dialeval import sample
+from dialeval.resources.archives import unpack
+from dialeval.resources.embeddings import load_embeddings
+from fuzz.harness import Files, target
+
+LINES = (sample.folder() / "vectors.txt").read_bytes().splitlines()[:12]
+WORDS = [line.split()[0] for line in LINES]
+DIMENSION = 4
+
+
+def rows() -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
+    """The first numbers of some vectors of the sample."""
+    return np.array([line.split()[1 : DIMENSION + 1] for line in LINES], np.float32)
+
+
+def vector_files() -> list[Files]:
+    """Text with and without a header, the binary form of word2vec, and a matrix with its words."""
+    text = b"".join(b"%s %s\n" % (line.split()[0], b" ".join(line.split()[1 : DIMENSION + 1])) for line in LINES)
+    header = b"%d %d\n" % (len(LINES), DIMENSION)
+    binary = b"".join(word + b" " + row.tobytes() + b"\n" for word, row in zip(WORDS, rows(), strict=True))
+    matrix = io.BytesIO()
+    np.save(matrix, rows())
+    beside = {"v.npy": matrix.getvalue(), "v.txt": b"\n".join(WORDS) + b"\n"}
+    packed = {"v.txt.gz": gzip.compress(text, mtime=0)}
+    return [{"v.txt": text}, {"v.vec": header + text}, {"v.bin": header + binary}, beside, packed]
+
+
+@target("vectors", seeds=vector_files)
+def vectors(folder: Path) -> None:
+    """Vectors of every kind, and a metric that looks words up; the cache is a folder that goes away."""
+    names = ("v.npy", "v.bin", "v.vec", "v.txt.gz", "v.txt")
+    main = [folder / name for name in names if (folder / name).exists()]
+    before = os.environ.get("DIALEVAL_CACHE")
+    with tempfile.TemporaryDirectory() as cache:
+        os.environ["DIALEVAL_CACHE"] = cache
+        try:
+            found = load_embeddings(main[0] if main else folder / "v.txt")
+            found.vectors_for(["the", WORDS[0].decode()])
+        finally:
+            if before is None:
+                del os.environ["DIALEVAL_CACHE"]
+            else:
+                os.environ["DIALEVAL_CACHE"] = before
+
+
+def texts() -> list[Files]:
+    """Training text with a list of known words."""
+    return [{"train.txt": b"the library opens at nine\nit is closed\n", "vocab.txt": b"the\nlibrary\nit\nis\n"}]
+
+
+@target("training-text", seeds=texts)
+def training_text(folder: Path) -> None:
+    """Entropy and divergence from a training text."""
+    train, vocabulary = folder / "train.txt", folder / "vocab.txt"
+    dialeval.evaluate(["the library is closed"], ["it is"], train=train, vocabulary=vocabulary, threads=1)
+
+
+WANTED = ("glove.txt", "words.json")
+
+
+def archives() -> list[Files]:
+    """The same two files in a zip and in a tar.gz."""
+    inside = {"pack/glove.txt": b"a 1 2\nb 3 4\n", "pack/words.json": b'["a", "b"]', "pack/README": b"read me\n"}
+    zipped, tarred = io.BytesIO(), io.BytesIO()
+    with zipfile.ZipFile(zipped, "w", zipfile.ZIP_DEFLATED) as packed:
+        for name, content in inside.items():
+            packed.writestr(zipfile.ZipInfo(name), content)
+    with tarfile.open(fileobj=tarred, mode="w:gz") as archive:
+        for name, content in inside.items():
+            info = tarfile.TarInfo(name)
+            info.size = len(content)
+            archive.addfile(info, io.BytesIO(content))
+    made = bytearray(tarred.getvalue())
+    made[4:8] = bytes(4)  # the time of packing
+    return [{"pack.zip": zipped.getvalue()}, {"pack.tgz": bytes(made)}]
+
+
+@target("archives", seeds=archives)
+def pack_archives(folder: Path) -> None:
+    """Archives of data packs: nothing is written but the wanted files, into the folder that is named."""
+    archive = next(path for path in (folder / "pack.zip", folder / "pack.tgz") if path.exists())
+    with tempfile.TemporaryDirectory() as place:
+        inner = Path(place, "inner")
+        inner.mkdir()
+        try:
+            unpack(archive, WANTED, inner, 1 << 20, archive.name)
+        finally:
+            assert {path.name for path in Path(place).iterdir()} == {"inner"}
+            assert {path.name for path in inner.iterdir()} <= set(WANTED)
+            assert not any(path.is_symlink() for path in inner.iterdir())

@@ -1,0 +1,146 @@
+"""Files of rows: lines, JSON, chats, CSV, Parquet and Arrow, packed and in shards, and ratings."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+from typing import Any
+
+import dialeval
+from dialeval.data.rows.ratings import read_ratings
+from fuzz.harness import Files, checked_in, target
+
+
+def only(folder: Path) -> Path:
+    """The one file of an input."""
+    return next(path for path in sorted(folder.rglob("*")) if path.is_file())
+
+
+def evaluated(path: Path, **more: Any) -> None:
+    """Score a file, and write the run in every format that is a text."""
+    from dialeval.reports import tables
+
+    run = dialeval.evaluate(path, threads=1, **more)
+    for name, written in tables.FORMATS.items():
+        text = written(run)
+        assert text.endswith("\n"), name
+
+
+def _fields(path: Path) -> dict[str, str] | None:
+    return {"response": "answer"} if "answers" in path.name else None
+
+
+@target("lines", seeds=lambda: checked_in("lines"))
+def lines(folder: Path) -> None:
+    """Lines as responses, and the same file as references and contexts."""
+    path = only(folder)
+    evaluated(path, references=path, contexts=path)
+
+
+@target("jsonl", seeds=lambda: checked_in("jsonl"))
+def jsonl(folder: Path) -> None:
+    """Rows of JSONL."""
+    evaluated(only(folder))
+
+
+@target("json", seeds=lambda: checked_in("json"))
+def json_document(folder: Path) -> None:
+    """Documents of rows, of several systems and of chats."""
+    evaluated(only(folder))
+
+
+@target("chats", seeds=lambda: checked_in("chats"))
+def chats(folder: Path) -> None:
+    """Chats, as lines of JSONL."""
+    evaluated(only(folder))
+
+
+@target("delimited", seeds=lambda: checked_in("delimited"))
+def delimited(folder: Path) -> None:
+    """CSV and TSV."""
+    evaluated(only(folder), fields=_fields(only(folder)))
+
+
+def _rows(name: str) -> list[dict[str, Any]]:
+    """Rows of a seed, each with the same fields and types, so that they make a table."""
+    return [
+        {
+            "dialog_id": "d1",
+            "turn": number,
+            "system": name,
+            "context": ["hello", "hi there"][: number + 1],
+            "response": text,
+            "reference": ["it leaves at nine", "at nine"][:number],
+        }
+        for number, text in enumerate(["which boat do you want", "it leaves at nine", "", "schöne grüße"])
+    ]
+
+
+def tables() -> list[Files]:
+    """The same rows as Parquet, as an Arrow file and as an Arrow stream; and chats as Parquet."""
+    import pyarrow as pa
+    from pyarrow import feather, parquet
+
+    chat = [{"role": "user", "content": "hello"}, {"role": "assistant", "content": "hi"}]
+    rows, said = pa.Table.from_pylist(_rows("ferry")), pa.Table.from_pylist([{"id": "c", "messages": chat}] * 3)
+    seeds: list[Files] = []
+    for name, table in (("rows", rows), ("chats", said)):
+        sink = pa.BufferOutputStream()
+        parquet.write_table(table, sink, row_group_size=2, compression="none")
+        seeds.append({f"{name}.parquet": bytes(sink.getvalue())})
+    sink = pa.BufferOutputStream()
+    feather.write_feather(rows, sink, compression="uncompressed")
+    seeds.append({"rows.arrow": bytes(sink.getvalue())})
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, rows.schema) as writer:
+        writer.write_table(rows)
+    return [*seeds, {"stream.arrow": bytes(sink.getvalue())}]
+
+
+@target("tables", seeds=tables)
+def table_files(folder: Path) -> None:
+    """Parquet and Arrow files."""
+    evaluated(only(folder))
+
+
+def packed() -> list[Files]:
+    """Rows in .gz and .zst."""
+    import pyarrow as pa
+
+    seeds: list[Files] = []
+    for files in (*checked_in("jsonl"), *checked_in("lines")):
+        ((name, content),) = files.items()
+        seeds.append({f"{name}.gz": gzip.compress(content, mtime=0)})
+    zstd = pa.Codec("zstd").compress(b"one line\nand another\n", asbytes=True)
+    return [*seeds, {"lines.txt.zst": zstd}]
+
+
+@target("packed", seeds=packed)
+def packed_files(folder: Path) -> None:
+    """The same formats, packed."""
+    evaluated(only(folder))
+
+
+def parts() -> list[Files]:
+    """One system in one file, of each format that can be read in chunks."""
+    return [*checked_in("jsonl"), *checked_in("chats"), *checked_in("lines"), *packed(), *tables()[:2]]
+
+
+@target("shards", seeds=parts)
+def shards(folder: Path) -> None:
+    """Rows that are read in small chunks."""
+    from dialeval.engine.threads import Threads
+
+    dialeval.evaluate(folder, shards=True, engine=Threads(1), chunk_bytes=64, metrics="length,distinct")
+
+
+@target("ratings", seeds=lambda: [*checked_in("ratings")])
+def ratings(folder: Path) -> None:
+    """Rated rows."""
+    read_ratings(only(folder))
+
+
+@target("agreement", seeds=lambda: checked_in("ratings"))
+def agreement(folder: Path) -> None:
+    """How far metrics agree with the people."""
+    dialeval.agreement(only(folder), metrics="length,rouge-l", resamples=9, threads=1)

@@ -1,0 +1,169 @@
+"""The verdict: no direction without significance, counts that add up, and what it takes where nothing is sure."""
+
+from __future__ import annotations
+
+import html
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import dialeval
+from dialeval.analysis import difference as difference_module
+from dialeval.analysis.comparison import Comparison, Difference, Settings, compare
+from dialeval.analysis.draws import swaps
+from dialeval.analysis.significance import needed_clusters
+from dialeval.core.arrays import Ints
+from dialeval.core.fold import Better
+from dialeval.core.result import Run
+from dialeval.reports import summary as summary_module
+from dialeval.reports import verdict as verdict_module
+from dialeval.reports.summary import summary
+from dialeval.reports.verdict import compared, mark_of, standing, verdict
+
+DIRECTIONS: list[Better | None] = ["higher", "lower", None]
+
+
+def difference(key: str, by: float, better: Better | None, p: float, significant: bool) -> Difference:
+    made = Difference(key, "old", "new", 0.5, 0.5 + by, by, 60, 60, False, better, interval=(by - 0.01, by + 0.01))
+    return replace(made, p=p, adjusted_p=p, significant=significant, effect=by, error=0.07, detectable=0.2)
+
+
+def comparison(*rows: Difference) -> Comparison:
+    return Comparison("old", ["new"], rows, Settings(), 60, "dialogues", {})
+
+
+@st.composite
+def differences(draw: st.DrawFn) -> list[Difference]:
+    rows = []
+    for number in range(draw(st.integers(1, 12))):
+        significant = draw(st.booleans())
+        p = 0.001 if significant else draw(st.sampled_from([0.04, 0.3, 1.0, math.nan]))
+        by = draw(st.floats(-1, 1).filter(bool))
+        rows.append(difference(f"m{number}", by, draw(st.sampled_from(DIRECTIONS)), p, significant))
+    return rows
+
+
+@given(differences())
+def test_better_worse_and_undecided_are_the_tested_metrics_with_a_direction(rows: list[Difference]) -> None:
+    found = standing(comparison(*rows), "new")
+    directed = [row for row in rows if row.better is not None and not math.isnan(row.p)]
+    assert sorted(row.key for part in (found.better, found.worse, found.undecided) for row in part) == sorted(
+        row.key for row in directed
+    )
+    assert found.directed == len(directed)
+
+
+@given(differences())
+def test_no_direction_is_claimed_without_significance(rows: list[Difference]) -> None:
+    text = " ".join(verdict(comparison(*rows)))
+    gains = [row for row in rows if row.significant and row.better is not None and not row.worse]
+    losses = [row for row in rows if row.significant and row.better is not None and row.worse]
+    claimed = re.search(r"(better|worse) than old on (\d+|the one)", text)
+    assert (claimed is not None) == bool(gains or losses)
+    assert ("Largest gain" in text) == bool(gains)
+    assert ("Largest loss" in text) == bool(losses)
+    if claimed:
+        expected = gains if claimed[1] == "better" else losses
+        assert claimed[2] == "the one" or int(claimed[2]) == len(expected)
+        assert f"worse on {len(losses) or 'none'}" in text if gains else "better on none" in text
+    else:
+        assert "Cannot tell new from old" in text or "No tested metric says" in text
+    marked = {row.key for row in rows if mark_of(row)}
+    assert marked == {row.key for row in rows if row.significant}
+
+
+def test_a_lower_value_is_a_gain_where_lower_is_better() -> None:
+    (text,) = verdict(comparison(difference("kl", -0.2, "lower", 0.001, True)))
+    assert text.startswith("new is better than old on the one that has a direction, worse on none (5% level).")
+    assert "Largest gain: kl -0.200 [-0.210, -0.190]." in text
+    assert mark_of(difference("kl", -0.2, "lower", 0.001, True)) == "▲"
+    assert mark_of(difference("kl", 0.2, "lower", 0.001, True)) == "▼"
+    assert mark_of(difference("length", 0.2, None, 0.001, True)) == "◆"
+
+
+def test_the_largest_is_that_with_the_largest_effect() -> None:
+    small = replace(difference("large-unit", 40.0, "higher", 0.001, True), effect=0.2)
+    large = replace(difference("small-unit", 0.02, "higher", 0.001, True), effect=0.9)
+    assert "Largest gain: small-unit" in verdict(comparison(small, large))[0]
+
+
+def test_what_it_would_take() -> None:
+    clearest, other = difference("b", 0.1, "higher", 0.2, False), difference("a", 0.15, "higher", 0.6, False)
+    (text,) = verdict(comparison(other, clearest))
+    assert text.startswith(
+        "Cannot tell new from old: none of the 2 metrics that have a direction differs significantly"
+    )
+    assert "Clearest: b +0.100" in text
+    needed = needed_clusters(60, 0.07, 0.05, 0.1)
+    assert needed is not None
+    assert needed > 60
+    assert f"{needed:,} instead of 60 dialogues" in text
+    (text,) = verdict(comparison(other, replace(clearest, p=0.02)))
+    assert "alone it would be significant (p = 0.020)" in text
+
+
+def test_metrics_without_a_direction_are_named_apart() -> None:
+    rows = [difference(f"count-{n}", n + 1.0, None, 0.001, True) for n in range(5)]
+    (text,) = verdict(comparison(*rows))
+    assert text.startswith("No tested metric says whether new or old is better.")
+    assert "neither better nor worse: count-4" in text
+    assert text.endswith("and 2 more.")
+
+
+def words(seed: int, kinds: int) -> list[str]:
+    rng = np.random.default_rng(seed)
+    return [" ".join(f"w{n}" for n in rng.integers(0, kinds, 8)) for _ in range(40)]
+
+
+def test_a_run_is_compared_if_it_has_two_systems_that_can_be() -> None:
+    run = dialeval.evaluate({"a": words(1, 50), "b": words(2, 5)}, metrics="distinct-1,length")
+    found = compared(run)
+    assert found is not None
+    assert verdict(found) == verdict(compare(run))
+    assert "b is worse than a" in verdict(found)[0]
+    assert compared(Run({"a": run["a"]}, run.version)) is None
+    floors = {"a": run["a"], "floor/b": replace(run["b"], role="floor")}
+    assert compared(Run(floors, run.version)) is None
+    shorter = dialeval.evaluate({"c": words(3, 50)[:20]}, metrics="distinct-1,length")
+    assert compared(Run({**run, **shorter}, run.version)) is None, "other rows"
+
+
+@pytest.mark.parametrize("name", ["[bold]x", "\x1b[31mred", "a" * 200])
+def test_names_are_text(name: str) -> None:
+    row = replace(difference("m", 0.2, "higher", 0.001, True), system=name)
+    (text,) = verdict(Comparison("old", [name], [row], Settings(), 60, "rows", {}))
+    assert "\x1b" not in text
+    assert len(text) < 250
+
+
+def test_what_is_not_asked_for_makes_a_bounded_number_of_tests() -> None:
+    def swapped(systems: int) -> tuple[int, str]:
+        """How many exchanges of dialogues a report makes, and what it says."""
+        run = dialeval.evaluate({f"s{number}": ["a b", "c", f"a {number}"] for number in range(systems)})
+        made = 0
+
+        def counted(clusters: int, trials: int, seed: int) -> Iterator[Ints]:
+            nonlocal made
+            made += trials
+            return swaps(clusters, trials, seed)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(difference_module, "swaps", counted)
+            patch.setattr(verdict_module, "MOST_TESTS", 20)
+            patch.setattr(summary_module, "MOST_TESTS", 20)
+            text = summary(run).content
+            found = compared(run)
+        assert found is not None
+        assert verdict(found)[-1] in html.unescape(text)
+        return made, verdict(found)[-1]
+
+    few, many = swapped(20), swapped(40)
+    assert few[0] == many[0] > 0
+    assert many[1].endswith("so many tests take long. `dialeval compare` tests all.")
+    assert int(many[1].split()[0]) == int(few[1].split()[0]) + 20
