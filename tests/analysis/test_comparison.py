@@ -183,6 +183,12 @@ def test_there_are_enough_trials_for_many_tests() -> None:
         assert tests / (enough_trials(tests, 0.05) + 1) < 0.01, "two marks can be reached"
 
 
+def test_more_trials_than_anybody_waits_for_are_refused() -> None:
+    assert enough_trials(5, 1e-5) == 1_000_000
+    with pytest.raises(SettingError, match="alpha of 1e-06 for 5 tests takes 10,000,000 trials"):
+        enough_trials(5, 1e-6)
+
+
 def test_the_paired_bootstrap_can_be_the_test(run: Run) -> None:
     found = {(row.system, row.key): row for row in compare(run, test="bootstrap", resamples=500).rows}
     assert found["narrow", "distinct-1"].significant

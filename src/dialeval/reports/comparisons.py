@@ -68,7 +68,7 @@ def to_latex(comparison: Comparison) -> str:
         cells = (_latex_value(means.get(name), decimals, name in best, marks.get(name, "")) for name in names)
         lines.append([key, *cells])
     # The legend without the columns that a table of one value per system does not have.
-    notes = [line for line in legend(comparison) if not line.startswith(("detectable: ", "needed: "))]
+    notes = [line for line in legend(comparison) if not line.startswith(("detectable: ", "needed: ", "~: "))]
     tabular = formats.latex_lines(1 + len(names), Table(["metric", *names], lines))
     footnotes = (rf"\par\smallskip\footnotesize {formats.latex(note)}" for note in notes)
     return "\n".join([r"% \usepackage{booktabs}", *tabular, *footnotes, ""])
