@@ -125,6 +125,14 @@ def test_what_randomisation_can_detect_is_students() -> None:
     assert not row.rough
 
 
+def test_figures_are_rough_where_few_dialogues_decide() -> None:
+    away = np.random.default_rng(1).normal(size=30)
+    assert not difference(result(np.zeros(30)), result(away)).rough
+    assert difference(result(np.zeros(19)), result(away[:19])).rough
+    far = np.where(np.arange(30) < 2, [50.0, -50.0] * 15, away)  # not skewed, but two dialogues are all that counts
+    assert difference(result(np.zeros(30)), result(far)).rough
+
+
 def test_the_effect_of_a_corpus_value_is_over_its_standard_error() -> None:
     texts = [["a b", "a c d", "e", "a a"], ["a b c", "d e f", "g g", "h i"]]
     both = dialeval.evaluate(dict(zip("xy", texts, strict=True)), metrics="distinct-1")

@@ -7,8 +7,8 @@
     effect      for a mean, paired Cohen's d over clusters; for a corpus value, difference / (standard error * root of
                 clusters): what d would be for a mean, so that it does not grow with the data either
     detectable  the least difference that so much data finds in 80% of cases; `needed`: the clusters for a given one
-    rough       whether clusters are few, or few for how skewed the differences are: interval, p and detectable are then
-                no more than a guide
+    rough       whether clusters are few, or few for how skewed or unequal their differences are: interval, p and
+                detectable are then no more than a guide
     wins ...    rows in which the system has the better value (higher where neither is better), the same, the worse
 
 A mean is compared over the rows that both systems could be scored on, and its two means are those over these rows. A
@@ -42,8 +42,8 @@ DEFAULT_ALPHA = 0.05
 LEAST_ALPHA = 1e-9
 """Below it neither trials nor Student's distribution say anything."""
 LEAST_TRIALS = 2000
-FEW = 20
-"""With fewer clusters figures are rough."""
+FEW, LEAST_WORTH = 20, 10
+"""With fewer clusters, or with clusters that are worth fewer (`Influence.worth`), figures are rough."""
 
 
 @dataclass(frozen=True)
@@ -227,7 +227,7 @@ class Baseline:
             needed=None
             if detect is None
             else significance.needed_clusters(self.clusters, error, settings.alpha, detect),
-            rough=self.clusters < FEW or influence.few,
+            rough=self.clusters < FEW or influence.worth < LEAST_WORTH or influence.few,
         )
 
 

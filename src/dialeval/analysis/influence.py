@@ -87,6 +87,13 @@ class Influence:
         return self.skewness / (6 * math.sqrt(len(self.changes)))
 
     @property
+    def worth(self) -> float:
+        """How many clusters of normal influences would tell their spread as well as these do, by their kurtosis."""
+        spread = float((self.changes**2).mean())
+        excess = float((self.changes**4).mean()) / spread**2 - 3 if spread > 0 else 0.0
+        return len(self.changes) * 2 / (2 + max(excess, 0.0))
+
+    @property
     def few(self) -> bool:
         """Whether there are too few clusters for influences as skewed as these, so that intervals may be too narrow."""
         return len(self.changes) < SKEWED * self.skewness**2

@@ -116,7 +116,7 @@ def legend(comparison: Comparison) -> list[str]:
             f"needed: about how many {comparison.unit} it takes to find a difference of {settings.detect:g} like that."
         )
     if any(row.rough for row in comparison.rows):
-        lines.append(f"~: a guide at best, since the {comparison.unit} are few, or few for how skewed they are.")
+        lines.append(f"~: a guide at best, since the {comparison.unit} are few, or a few of them decide.")
     least = least_p(comparison.clusters)
     if least * tests >= settings.alpha:
         lines.append(
