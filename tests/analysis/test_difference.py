@@ -46,9 +46,18 @@ def test_one_cluster_cannot_be_tested_and_two_can(test: Test) -> None:
     assert math.isnan(one.p)
     two = difference(result([1.0, 2.0]), result([2.0, 4.0]), settings)
     assert two.reason is None
-    assert two.interval is None, "half of all resamples of two dialogues do not vary"
+    assert two.interval_by == "jackknife", "half of all resamples of two dialogues do not vary"
+    assert two.interval is not None
+    assert two.interval[0] < two.difference < two.interval[1]
     assert 0 < two.p <= 1
     assert two.rough
+
+
+def test_a_single_dialogue_that_differs_has_a_rough_interval() -> None:
+    """A gate with a margin needs one: of many dialogues a small change of a system often touches a single one."""
+    row = difference(result([1.0] * 20), result([0.0] + [1.0] * 19))
+    assert row.interval == pytest.approx((-0.05 - 2.093 * 0.05, -0.05 + 2.093 * 0.05), abs=1e-4)
+    assert (row.interval_by, row.rough) == ("jackknife", True)
 
 
 def test_rows_that_one_side_lacks_count_on_neither() -> None:

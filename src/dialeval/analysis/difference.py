@@ -208,10 +208,13 @@ class Baseline:
                 p = significance.tail_p(difference, changes, scale)
                 critical = largest_of(changes, 1 - settings.alpha) / error if error else critical
             p = max(p, significance.least_p(self.clusters))
-        if changes is None:
+        interval, by = (math.nan, math.nan), "studentised"
+        if changes is not None:
+            interval = studentised_interval(influence, changes, settings.level)
+        # Where very few dialogues differ at all, resamples say nothing; Student's interval does, marked as rough.
+        studentised = all(map(math.isfinite, interval))
+        if not studentised:
             interval, by = jackknife_interval(influence, settings.level, self.clusters), "jackknife"
-        else:
-            interval, by = studentised_interval(influence, changes, settings.level), "studentised"
         effect = significance.cohen_d(by_cluster) if by_cluster is not None else math.nan
         if by_cluster is None and error > 0:
             effect = difference / (error * math.sqrt(self.clusters))
@@ -227,7 +230,10 @@ class Baseline:
             needed=None
             if detect is None
             else significance.needed_clusters(self.clusters, error, settings.alpha, detect),
-            rough=self.clusters < FEW or influence.worth < LEAST_WORTH or influence.few,
+            rough=(changes is not None and not studentised)
+            or self.clusters < FEW
+            or influence.worth < LEAST_WORTH
+            or influence.few,
         )
 
 
