@@ -2,6 +2,7 @@
 # make check  in a minute: lint, types, layers, tests without browser, cluster and PyTorch
 # make test   everything: lint, types, layers, the whole test suite
 # make fuzz   attack every reader with broken files, FUZZ_SECONDS each (60)
+# make simulations  how often intervals cover and tests err: the tables of docs/simulations.md, an hour or so
 # make mutants      does a test fail when the source is wrong? half an hour or so
 # make bench  the figures that the README quotes
 # make bench-long   memory, scale and the long tests: an hour or so, and 6 GB of disk
@@ -21,7 +22,7 @@ RATINGS ?= ../shared/data/ratings
 # As many workers as cores. The tests of a file stay together, for they may share what takes long to make.
 PARALLEL := -n auto --dist loadfile --no-loadscope-reorder
 
-.PHONY: demo lint check test fuzz mutants bench bench-long pins checkpoint clean
+.PHONY: demo lint check test fuzz simulations mutants bench bench-long pins checkpoint clean
 
 demo: $(VENV)/.installed
 	$(BIN)/dialeval demo
@@ -40,6 +41,9 @@ test: lint chromium
 
 fuzz: $(VENV)/.installed-dev
 	$(BIN)/python -m tests.fuzz run --seconds $(FUZZ_SECONDS)
+
+simulations: $(VENV)/.installed-dev
+	$(BIN)/python tools/simulate.py --seed 1
 
 mutants: $(VENV)/.installed-dev
 	$(BIN)/python tools/mutants.py --number 100 --at-least 95

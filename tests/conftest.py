@@ -40,6 +40,7 @@ LONG = (
     "metrics/learned/training/test_finetuning.py",
     "reports/test_html.py::test_page_has_all_sections_in_order",
     "reports/test_plots.py",
+    "simulations/",
     "test_lsdscc.py::test_nltk_is_not_imported",
     "resources/test_embeddings.py::test_several_processes",
     "text/test_ngram_spilling.py::test_merging_large_counts",

@@ -1,6 +1,6 @@
 """Print the tables of docs/simulations.md: how often intervals cover the truth, and how often tests find a difference.
 
-    python tools/simulate.py [--sets 1000] [--seed 1] [--processes 2] [--only coverage,size,power,kinds]
+    python tools/simulate.py [--sets NUMBER] [--seed 1] [--processes 2] [--only coverage,kinds,size,power]
 
 Data sets are drawn from distributions whose truth is known. They go through `dialeval.evaluate`, `dialeval.compare` and
 `dialeval.with_intervals`, as any user's do. A dialogue has one to thirty turns (`unequal`), a single row (`rows`), or
@@ -203,10 +203,10 @@ def table_of(turns: Ints, responses: Sequence[str]) -> Any:
     return pa.table({"dialog_id": ids, "response": responses})
 
 
-def run_of(turns: Ints, systems: Mapping[str, Floats]) -> dialeval.Run:
+def run_of(turns: Ints, systems: Mapping[str, Floats], names: Iterable[str] = SIMULATED) -> dialeval.Run:
     """Simulated numbers, evaluated."""
     tables = {name: table_of(turns, [" ".join(map(repr, row)) for row in of.tolist()]) for name, of in systems.items()}
-    return dialeval.evaluate(tables, metrics=list(SIMULATED.values()), threads=1)
+    return dialeval.evaluate(tables, metrics=[SIMULATED[name] for name in names], threads=1)
 
 
 Case = tuple[str, Lengths, int]
@@ -265,12 +265,16 @@ def kinds(seeds: Iterable[int], dialogues: int, text: str) -> dict[str, list[tup
     return found
 
 
-def pair_of(rng: np.random.Generator, seed: int, turns: Ints, better_by: Mapping[str, float]) -> dialeval.Run:
-    """Two systems on the same dialogues; the second one is better in what can be shifted."""
+SHIFTED = ("mean", "skewed")
+"""What a system can be made better in by just so much."""
+
+
+def shifted_of(rng: np.random.Generator, seed: int, turns: Ints, by: Mapping[str, float]) -> dialeval.Run:
+    """Two systems on the same dialogues, the second one better by these differences."""
     first, second = (rows_of(rng, turns, seed) for _ in range(2))
-    second[:, _MEAN] += better_by.get("mean", 0.0)
-    second[:, _SKEWED] += better_by.get("skewed", 0.0)
-    return run_of(turns, {"a": first, "b": second})
+    second[:, _MEAN] += by.get("mean", 0.0)
+    second[:, _SKEWED] += by.get("skewed", 0.0)
+    return run_of(turns, {"a": first, "b": second}, SHIFTED)
 
 
 def size(seeds: Iterable[int], dialogues: int, lengths: Lengths) -> Hits:
@@ -279,8 +283,9 @@ def size(seeds: Iterable[int], dialogues: int, lengths: Lengths) -> Hits:
     hits: Hits = defaultdict(list)
     for seed in seeds:
         rng = np.random.default_rng([seed, dialogues])
-        run = pair_of(rng, seed, lengths_of(rng, dialogues, lengths), {})
-        for test, _, name, row in _compared(run, seed):
+        turns = lengths_of(rng, dialogues, lengths)
+        run = run_of(turns, {name: rows_of(rng, turns, seed) for name in ("a", "b")})
+        for test, name, row in _compared(run, seed, SIMULATED):
             hits[(name, lengths, dialogues), test].append(row.p <= 0.05)
     return hits
 
@@ -292,26 +297,26 @@ def power(seeds: Iterable[int], dialogues: int, lengths: Lengths) -> Hits:
     for seed in seeds:
         rng = np.random.default_rng([seed, dialogues])
         turns = lengths_of(rng, dialogues, lengths)
-        said = {(test, name): row.detectable for test, _, name, row in _compared(pair_of(rng, seed, turns, {}), seed)}
+        pilot = shifted_of(rng, seed, turns, {})
+        said = {(test, name): row.detectable for test, name, row in _compared(pilot, seed, SHIFTED)}
         again = lengths_of(rng, dialogues, lengths)
         for test in TESTS:
-            shift = {name: said[test, name] for name in ("mean", "skewed")}
-            known = {name: by for name, by in shift.items() if not math.isnan(by)}
-            run = pair_of(rng, seed + 10**6, again, known)
-            for _, _, name, row in _compared(run, seed, [test], list(known)):
+            known = {name: said[test, name] for name in SHIFTED if not math.isnan(said[test, name])}
+            run = shifted_of(rng, seed + 10**6, again, known)
+            for _, name, row in _compared(run, seed, known, [test]):
                 hits[(name, lengths, dialogues), test].append(row.p <= 0.05)
     return hits
 
 
 def _compared(
-    run: dialeval.Run, seed: int, tests: Sequence[Test] = TESTS, names: Sequence[str] = tuple(SIMULATED)
-) -> Iterator[tuple[Test, int, str, Any]]:
+    run: dialeval.Run, seed: int, names: Iterable[str], tests: Sequence[Test] = TESTS
+) -> Iterator[tuple[Test, str, Any]]:
     """Every test of every value."""
     keys = {SIMULATED[name].name: name for name in names}
     for test in tests if keys else ():
         found = dialeval.compare(run, test=test, metrics=list(keys), resamples=RESAMPLES, trials=1100, seed=seed)
-        for number, row in enumerate(found.rows):
-            yield test, number, keys[row.key], row
+        for row in found.rows:
+            yield test, keys[row.key], row
 
 
 def joined(parts: Iterable[Hits]) -> Hits:
@@ -333,11 +338,9 @@ SIZED: Sequence[tuple[Lengths, int]] = (
     *(("very unequal", dialogues) for dialogues in (8, 20)),
     *(("rows", dialogues) for dialogues in (8, 20)),
 )
-POWERED: Sequence[tuple[Lengths, int]] = (
-    *(("unequal", dialogues) for dialogues in (8, 10, 20, 30, 50)),
-    ("rows", 8),
-    ("rows", 30),
-)
+POWERED: Sequence[tuple[Lengths, int]] = tuple(("unequal", dialogues) for dialogues in (8, 10, 20, 30, 50))
+SETS = {"coverage": 400, "kinds": 400, "size": 200, "power": 150}
+"""Data sets of every case of a table, unless another number is given."""
 KINDS = tuple((text, dialogues) for text in ("Zipf", "canned") for dialogues in (10, 20, 50, 100))
 
 
@@ -391,30 +394,31 @@ def of_hits(hits: Hits, columns: Sequence[str]) -> str:
     return markdown(["value", "lengths", "dialogues", *columns], lines)
 
 
-def tables(simulations: Simulations, only: Sequence[str]) -> Iterator[str]:
-    """Every table, with its title."""
-    if "coverage" in only:
-        yield "## Coverage of 95% intervals\n\n" + of_hits(simulations.hits(coverage, COVERED), METHODS)
-    if "kinds" in only:
+def table_named(name: str, simulations: Simulations) -> str:
+    """A table with its title."""
+    below = f"\n\n{simulations.sets} data sets of every case.\n\n"
+    if name == "coverage":
+        return f"## Coverage of 95% intervals{below}{of_hits(simulations.hits(coverage, COVERED), METHODS)}"
+    if name == "kinds":
         lines = [[text, key, dialogues, f"{100 * hits:.1f}"] for text, key, dialogues, hits in simulations.kinds()]
-        head = ["text", "value", "dialogues", "jackknife"]
-        yield "## Coverage of 95% intervals of distinct\n\n" + markdown(head, lines)
-    if "size" in only:
-        yield "## Differences found at 5% where there are none\n\n" + of_hits(simulations.hits(size, SIZED), TESTS)
-    if "power" in only:
-        yield "## Detectable differences that are found\n\n" + of_hits(simulations.hits(power, POWERED), TESTS)
+        table = markdown(["text", "value", "dialogues", "jackknife"], lines)
+        return f"## Coverage of 95% intervals of distinct{below}{table}"
+    if name == "size":
+        found = of_hits(simulations.hits(size, SIZED), TESTS)
+        return f"## Differences found at 5% where there are none{below}{found}"
+    return f"## Detectable differences that are found{below}{of_hits(simulations.hits(power, POWERED), TESTS)}"
 
 
 def main() -> None:
     """Print what was asked for."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--sets", type=int, default=1000, help="data sets of every case")
+    parser.add_argument("--sets", type=int, help=f"data sets of every case, instead of {SETS}")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--processes", type=int, default=2)
-    parser.add_argument("--only", default="coverage,kinds,size,power", help="some of the tables, by commas")
+    parser.add_argument("--only", default=",".join(SETS), help="some of the tables, by commas")
     given = parser.parse_args()
-    for table in tables(Simulations(given.sets, given.seed, given.processes), given.only.split(",")):
-        print(table, flush=True)
+    for name in given.only.split(","):
+        print(table_named(name, Simulations(given.sets or SETS[name], given.seed, given.processes)), flush=True)
 
 
 if __name__ == "__main__":

@@ -178,9 +178,15 @@ def test_what_cannot_be_tested_says_why(run: Run) -> None:
 
 
 def test_there_are_enough_trials_for_many_tests() -> None:
-    assert [enough_trials(tests, 0.05) for tests in (10, 50, 51, 100)] == [2000, 2000, 3000, 4000]
+    assert [enough_trials(tests, 0.05) for tests in (10, 50, 51, 100)] == [2000, 8000, 8000, 15000]
     for tests in (100, 1000):
-        assert tests / (enough_trials(tests, 0.05) + 1) < 0.05 / 1.9
+        assert tests / (enough_trials(tests, 0.05) + 1) < 0.01, "two marks can be reached"
+
+
+def test_more_trials_than_anybody_waits_for_are_refused() -> None:
+    assert enough_trials(5, 1e-5) == 1_000_000
+    with pytest.raises(SettingError, match="alpha of 1e-06 for 5 tests takes 10,000,000 trials"):
+        enough_trials(5, 1e-6)
 
 
 def test_the_paired_bootstrap_can_be_the_test(run: Run) -> None:

@@ -87,6 +87,13 @@ def test_where_no_dialogue_changes_a_value_its_interval_is_doubtful() -> None:
     assert warning.startswith("system: no dialogue changes length, distinct-1; intervals without a width say nothing")
 
 
+def test_no_interval_goes_beyond_what_is_possible() -> None:
+    texts = ["a b c", "d e f", "g h i", "j k l m", "n o", "p a", "q r"]
+    run = dialeval.evaluate(texts, metrics="distinct-1,distinct-2")
+    low, high = with_intervals(run)["system"]["distinct-1"].interval or (0, 0)
+    assert low < run["system"]["distinct-1"].mean < high == 1.0
+
+
 def test_too_few_dialogues_for_their_skewness_are_told() -> None:
     (warning,) = with_intervals(run_of(np.append(np.arange(9.0), 100))).warnings
     assert warning == "a: too few dialogues for values as skewed as x; intervals may be too narrow"

@@ -56,6 +56,18 @@ def test_json_and_csv_hold_the_same(dialeval: Dialeval) -> None:
 
 
 @pytest.mark.usefixtures("runs")
+@pytest.mark.parametrize(
+    ("alpha", "message"),
+    [("1e-300", "alpha lies between 1e-09 and 1"), ("1e-8", "takes 600,000,000 trials, more than the 1,000,000")],
+)
+def test_an_alpha_that_would_take_for_ever_is_refused(dialeval: Dialeval, alpha: str, message: str) -> None:
+    done = dialeval("compare", "main", "poor", "--alpha", alpha)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert message in done.stderr
+    assert dialeval("compare", "main", "poor", "--alpha", "1e-8", "--trials", "100").returncode == 0
+
+
+@pytest.mark.usefixtures("runs")
 @pytest.mark.parametrize(("format_", "sign"), [("md", "| bleu-1 |"), ("latex", r"\toprule"), ("table", "bleu-1")])
 def test_writes_to_a_file(dialeval: Dialeval, tmp_path: Path, format_: str, sign: str) -> None:
     done = dialeval("compare", "main", "poor", *QUICK, "-f", format_, "-o", "deep/table.txt")

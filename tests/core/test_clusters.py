@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dialeval.core.arrays import Floats
-from dialeval.core.clusters import BySize, by_size, formula_error, grouped, mean_error, merged
+from dialeval.core.clusters import BySize, added_by_size, by_size, formula_error, mean_error, merged
 
 numbers = st.integers(-(10**6), 10**6)
 clusters = st.lists(st.tuples(st.integers(0, 4), numbers, numbers), max_size=12)
@@ -50,8 +50,9 @@ def test_products_beyond_64_bits_are_exact() -> None:
 
 
 def test_sizes_are_told_apart() -> None:
-    assert [(size, own.tolist()) for size, own in grouped(np.array([2, 0, 1, 2]))] == [(1, [2]), (2, [0, 3])]
-    assert list(grouped(np.zeros(0, np.int64))) == []
+    lines = np.array([[1, 2], [3, 4], [5, 6], [7, 8]])
+    assert added_by_size(lines, np.array([2, 0, 1, 2])) == {1: [1, 5, 6], 2: [2, 8, 10]}
+    assert added_by_size(lines[:0], np.zeros(0, np.int64)) == {}
 
 
 def jackknife(sums: Floats, sizes: Floats) -> float:

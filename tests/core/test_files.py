@@ -16,7 +16,7 @@ from threading import Barrier, Thread
 import pytest
 
 from dialeval.core import files
-from dialeval.core.errors import DataError
+from dialeval.core.errors import DataError, SettingError
 from dialeval.core.files import (
     building,
     check_file,
@@ -31,6 +31,7 @@ from dialeval.core.files import (
     replacing_together,
     sweep,
     write_bytes,
+    write_scratch,
 )
 
 RENAME = Path.replace
@@ -72,6 +73,14 @@ def test_what_is_written_is_forced_to_the_disk_before_it_is_renamed(
     monkeypatch.setattr(os, "fsync", fsync)
     write_bytes(tmp_path / "file", b"new")
     assert forced == [((tmp_path / "file").stat().st_ino, False), (tmp_path.stat().st_ino, True)]
+
+
+def test_scratch_files_are_not_forced_to_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "fsync", lambda _handle: pytest.fail("forced"))
+    write_scratch(tmp_path / "file", b"new")
+    assert (tmp_path / "file").read_bytes() == b"new"
+    with pytest.raises(SettingError, match="set TMPDIR"):
+        write_scratch(tmp_path / "file" / "deeper", b"new")
 
 
 def test_a_link_is_followed_and_a_device_is_left_in_its_place(tmp_path: Path) -> None:

@@ -6,6 +6,9 @@ import json
 import os
 import resource
 import shutil
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -206,3 +209,62 @@ def test_two_saves_at_a_time_leave_one_whole_run(tmp_path: Path, monkeypatch: py
         with ThreadPoolExecutor(2) as pool:
             list(pool.map(save, runs))
         assert load(tmp_path / str(number)) in runs
+
+
+SAVER = """
+import sys
+from pathlib import Path
+import numpy as np
+from core.test_result import make_run
+
+print("ready", flush=True)
+for line in sys.stdin:
+    make_run(np.full(2000, float(sys.argv[1]))).save(line.strip())
+    print("saved", flush=True)
+"""
+
+
+@contextmanager
+def saver(value: float) -> Iterator[subprocess.Popen[str]]:
+    """A process that saves a run in every folder that it is told."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[1]), *sys.path])}
+    command = [sys.executable, "-c", SAVER, str(value)]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        yield process
+        process.kill()
+
+
+@pytest.mark.slow
+def test_processes_that_save_into_the_same_folders(tmp_path: Path) -> None:
+    runs = [make_run(np.full(2000, value)) for value in (1.0, 2.0)]
+    with saver(1) as one, saver(2) as two:
+        for number in range(100):
+            for process in (one, two):
+                assert process.stdin is not None
+                process.stdin.write(f"{tmp_path / str(number)}\n")
+                process.stdin.flush()
+            for process in (one, two):
+                assert process.stdout is not None
+                assert process.stdout.readline() == "saved\n"
+            assert load(tmp_path / str(number)) in runs
+
+
+@pytest.mark.slow
+def test_processes_that_are_killed_while_they_save(tmp_path: Path) -> None:
+    old, new = (make_run(np.full(2000, value)) for value in (1.0, 2.0))
+    dice = np.random.default_rng(0)
+    for _ in range(40):
+        old.save(tmp_path)
+        with saver(2) as process:
+            assert process.stdin is not None
+            process.stdin.write(f"{tmp_path}\n")
+            process.stdin.flush()
+            time.sleep(dice.uniform(0, 0.15))
+            process.kill()
+        assert load(tmp_path) in (old, new)
+    old.save(tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == {"run.json", "items.parquet"}

@@ -379,7 +379,8 @@ def pack(folder: Path) -> None:
                         content = (file.parent / name).read_bytes()
                         facts.update(sha256=hashlib.sha256(content).hexdigest(), size=len(content))
                 file.write_text(json.dumps(manifest))
-        assert packs.installed_pack("lsdscc").digest
+        for each in packs.list_packs():
+            assert each.digest
         if faults := packs.verify_pack("lsdscc"):
             raise DataError(faults)
 

@@ -13,7 +13,6 @@ BESIDE = "to the path that `core.files.replacing` hands out"
 ALLOWED = {
     "core/files.py": "the writer itself",
     "cli/main.py": "the null device takes the place of a closed pipe",
-    "engine/items.py": "scratch files in a temporary folder",
     "engine/journal.py": BESIDE,
     "resources/archives.py": IN_A_FOLDER_THAT_IS_RENAMED,
     "resources/download.py": "a part of a download, which is gone on with; and its lock",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from rich.console import Console
@@ -45,7 +46,7 @@ def test_latex_has_the_best_in_bold_and_marks() -> None:
 def test_names_stay_text(name: str) -> None:
     comparison = made(name)
     markdown = comparisons.to_markdown(comparison)
-    assert all(line.replace(r"\|", "").count("|") == 10 for line in markdown.splitlines() if line.startswith("|"))
+    assert all(line.replace(r"\|", "").count("|") == 9 for line in markdown.splitlines() if line.startswith("|"))
     assert "\x1b" not in markdown + comparisons.to_latex(comparison) + printed(comparison, 120)
     if name == "[bold]x":
         assert name in printed(comparison, 160)
@@ -75,3 +76,37 @@ def test_latex_explains_only_what_it_shows() -> None:
     assert "needed: " in comparisons.to_markdown(comparison)
     for column in ("needed", "detectable"):
         assert column not in comparisons.to_latex(comparison)
+
+
+def few(rows: int, **settings: Any) -> Comparison:
+    """A comparison of so many rows."""
+    texts = {"a": [f"w{n} w{n}" for n in range(rows)], "b": [f"w{n} w{n + 1} " + "x " * (n % 3) for n in range(rows)]}
+    run = dialeval.evaluate(texts, metrics="distinct-1,length")
+    return compare(run, resamples=100, trials=300, detect=0.1, **settings)
+
+
+def test_few_rows_are_marked_and_explained() -> None:
+    shown = comparisons.to_markdown(few(8))
+    assert "randomisation, all 256 exchanges" in shown
+    assert "~: a guide at best, since the rows are few" in shown
+    (line,) = (line for line in shown.splitlines() if line.startswith("| length"))
+    detectable, needed = line.split(" | ")[-2:]
+    assert detectable.startswith(r"\~")
+    assert needed.startswith(r"\~")
+    assert "~" not in comparisons.to_latex(few(8))
+    assert "~" not in comparisons.to_markdown(few(30))
+
+
+def test_it_is_said_where_nothing_can_be_significant() -> None:
+    assert "No difference can be significant: p is at least 0.062" in comparisons.to_markdown(few(5))
+    assert "No difference can be significant" in comparisons.to_markdown(few(5, test="bootstrap"))
+    assert "No difference can" not in comparisons.to_markdown(few(8))
+
+
+def test_how_intervals_were_made_is_told() -> None:
+    text = comparisons.to_markdown(few(30, test="bootstrap"))
+    assert "(paired bootstrap, studentised, 100 resamples; jackknife where different things are counted)" in text
+    assert "paired bootstrap, studentised, with 100 resamples" in text
+    lengths = compare(dialeval.evaluate({"a": ["x"] * 9, "b": ["x y"] * 9}, metrics="length"), resamples=9)
+    assert "jackknife" not in comparisons.to_markdown(lengths)
+    assert {row["interval_by"] for row in few(30).to_dict()["differences"]} == {"studentised", "jackknife"}

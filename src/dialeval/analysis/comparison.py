@@ -23,6 +23,9 @@ from dialeval.core.result import Result
 MOST_TRIALS = 1_000_000
 """The most that are made where their number is not given."""
 
+STRONG = 0.2
+"""Below this share of alpha an adjusted p has two marks."""
+
 __all__ = ["Comparison", "Difference", "Settings", "compare", "enough_trials"]
 
 
@@ -122,11 +125,12 @@ def _behind(common: Mapping[str, list[str]], most_tests: int | None) -> tuple[st
 
 
 def enough_trials(tests: int, alpha: float) -> int:
-    """Trials with which some of many tests can be significant: after Holm's correction the least p is tests / trials.
+    """Trials with which some of many tests can be far below alpha.
 
-    Twice as many as that would take, in thousands.
+    After Holm's correction the least p is tests / trials. There are one and a half times as many trials as it takes for
+    a p of `STRONG` times alpha, in thousands.
     """
-    enough = max(LEAST_TRIALS, math.ceil(2 * tests / alpha / 1000) * 1000)
+    enough = max(LEAST_TRIALS, math.ceil(1.5 * tests / (STRONG * alpha) / 1000) * 1000)
     if enough > MOST_TRIALS:
         raise SettingError(
             f"an alpha of {alpha:g} for {tests} tests takes {enough:,} trials, more than the {MOST_TRIALS:,} that are "

@@ -21,6 +21,8 @@ T -+ t error, with the jackknife's standard error (`influence`) and K - 1 degree
 `Resampling.method` is `jackknife`. The jackknife repeats nothing, and its variance is too large rather than too small
 (Efron and Stein 1981). For a value of n rows the interval is that of other n rows.
 
+No interval goes beyond what the metric can give (`Metric.bounds`).
+
 A `Fact` about all rows (for KL divergence the distributions of words) is not resampled.
 
 Papers: Efron 1987, "Better Bootstrap Confidence Intervals", JASA; Hesterberg 2015, "What Teachers Should Know About the
@@ -45,11 +47,11 @@ import numpy as np
 
 from dialeval.analysis.draws import DEFAULT_LEVEL, DEFAULT_RESAMPLES, DEFAULT_SEED, check_resampling, draws
 from dialeval.analysis.influence import Influence, leaving_out, studentised
-from dialeval.analysis.values import Values
+from dialeval.analysis.values import Values, metric_of
 from dialeval.core.arguments import checked
 from dialeval.core.arrays import Floats
 from dialeval.core.errors import SettingError
-from dialeval.core.fold import Resampling
+from dialeval.core.fold import Estimate, Resampling
 from dialeval.core.result import Result, Run
 from dialeval.core.student import two_sided_t
 
@@ -105,10 +107,20 @@ def _with_intervals(result: Result, how: Resampling) -> tuple[Result, dict[str, 
         else:
             bounds = interval(drawn[key], how.level, values.clusters, influence if how.method == "bca" else None)
         if all(map(math.isfinite, bounds)):
+            bounds = _within_range(bounds, estimates[key])
             estimates[key] = replace(estimates[key], interval=bounds, resampling=done)
         elif not math.isnan(influence.value):
             reasons[key] = "too few dialogues differ, or could be scored"
     return replace(result, estimates=estimates), reasons, _doubts(influences)
+
+
+def _within_range(bounds: tuple[float, float], estimate: Estimate) -> tuple[float, float]:
+    """The interval without what the metric cannot give; a value may itself be beyond its range by a rounding."""
+    metric, (low, high) = metric_of(estimate), bounds
+    if metric is None:
+        return bounds
+    least, largest = metric.bounds
+    return max(low, min(least, estimate.mean)), min(high, max(largest, estimate.mean))
 
 
 def _doubts(influences: Mapping[str, Influence]) -> list[str]:

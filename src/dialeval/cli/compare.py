@@ -31,9 +31,11 @@ _FILE_WIDTH = 160
 @click.option("--systems", metavar="NAMES", help="Only these systems, by commas.  [default: all but floors, ceilings]")
 @click.option("-m", "--metrics", metavar="KEYS", help="Only these, or families, by commas.  [default: all in common]")
 @options.choice(
-    "--test", ["randomisation", "bootstrap"], "What p is from; the interval is always that of the bootstrap."
+    "--test",
+    ["randomisation", "bootstrap"],
+    "What p is from; the interval is always that of the bootstrap.",
 )
-@click.option("--alpha", type=float, default=0.05, help="Adjusted p below it is significant.")
+@click.option("--alpha", type=float, default=0.05, help="Adjusted p below it is significant; at least 1e-9.")
 @click.option("--level", type=float, default=0.95, help="Level of the intervals.")
 @options.bootstrap_resamples
 @click.option(

@@ -23,7 +23,7 @@ Practitioner's Guide to Cluster-Robust Inference", Journal of Human Resources; K
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, TypeAlias
@@ -38,6 +38,9 @@ if TYPE_CHECKING:
 BySize: TypeAlias = dict[int, tuple[int, ...]]
 """By the scored rows of a cluster: how many clusters have so many, the sums over these of each number of c_k, and of
 the product of each two of them, those of (0, 0), (0, 1) ... (1, 1) and so on."""
+
+_SPARE_BITS = 64
+"""More bits than the sums have, for what is divided and for the root."""
 
 _NO_SPREAD = 1e-12
 """A variance smaller than that share of the terms it is the difference of is rounding."""
@@ -67,23 +70,23 @@ def check_clusters(clusters: object, width: int, scored: int) -> None:
 
 def by_size(sums: Ints, sizes: Ints) -> BySize:
     """The sums of clusters with some numbers each (a line of `sums`) and `sizes` scored rows; those without are out."""
-    found: BySize = {}
     # Products are at most the square of the largest number; plain Python numbers where that might not fit.
     largest = max(abs(int(sums.min(initial=0))), abs(int(sums.max(initial=0))))
     numbers = sums if largest * largest * max(len(sums), 1) < 1 << 63 else sums.astype(object)
-    upper = np.triu_indices(sums.shape[1])
-    for size, own in grouped(sizes):
-        lines = numbers[own]
-        products = lines.T @ lines
-        found[size] = (len(own), *map(int, lines.sum(axis=0)), *map(int, products[upper]))
-    return found
+    left, right = np.triu_indices(sums.shape[1])
+    lines = np.concatenate((numbers, numbers[:, left] * numbers[:, right]), axis=1)
+    return {size: tuple(own) for size, own in added_by_size(lines, sizes).items()}
 
 
-def grouped(sizes: Ints) -> Iterable[tuple[int, Ints]]:
-    """Each size above 0 with the numbers of its clusters."""
+def added_by_size(lines: Ints, sizes: Ints) -> dict[int, list[int]]:
+    """Lines of numbers, one a cluster, with 1 before them, added up for each size above 0."""
     order = np.argsort(sizes, kind="stable")
     values, starts = np.unique(sizes[order], return_index=True)
-    return [(int(size), own) for size, own in zip(values, np.split(order, starts)[1:], strict=True) if size > 0]
+    if not len(values):
+        return {}
+    ones = np.ones((len(lines), 1), lines.dtype)
+    sums = np.add.reduceat(np.concatenate((ones, lines), axis=1)[order], starts)
+    return {size: own for size, own in zip(values.tolist(), sums.tolist(), strict=True) if size > 0}
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,14 +114,13 @@ def mean_error(sums: Mapping[int, Sequence[int]], unit_exponent: int, yes_no: bo
     if clusters < 2:
         return None
     total = sum(each[1] for each in sums.values())
-    squared = Fraction(0)
+    squared = 0
     for size, (count, own, squares) in sums.items():
         # The squares of Y_k N - T n_k, exact: a difference of rounded sums would lose the digits that matter.
         away = squares * scored**2 - 2 * own * size * total * scored + count * (size * total) ** 2
-        squared += Fraction(away, (scored - size) ** 2)
-    variance = squared * (clusters - 1) / (clusters * scored**2)
-    root = math.isqrt((variance.numerator << 128) // variance.denominator)
-    return ClusterError(float(Fraction(root, 1 << (unit_exponent + 64))), clusters, freedom, scored, yes_no)
+        squared += (away << 2 * _SPARE_BITS) // (scored - size) ** 2
+    root = math.isqrt(squared * (clusters - 1) // (clusters * scored**2))
+    return ClusterError(float(Fraction(root, 1 << (unit_exponent + _SPARE_BITS))), clusters, freedom, scored, yes_no)
 
 
 def formula_error(sums: Mapping[int, Sequence[int]], gradient: Floats) -> ClusterError | None:

@@ -17,12 +17,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dialeval.core.clusters import BySize, check_clusters, grouped, merged
+from dialeval.core.clusters import BySize, added_by_size, check_clusters, merged
 from dialeval.core.errors import DialevalError
 from dialeval.core.gate import UnfitError
-from dialeval.core.ragged import row_numbers
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from dialeval.core.arrays import Floats, Ints
 
 UNIT_EXPONENT = 1126
@@ -65,55 +66,55 @@ def _gather(limbs: tuple[Ints, ...], bins: Ints, base: int, stride: int) -> int:
     return result
 
 
-def exact_sums_by_cluster(values: Floats, clusters: Ints, sizes: Ints) -> BySize:
+def exact_sums_by_cluster(values: Floats, sizes: Ints) -> BySize:
     """The sums of finite values and of their squares as `exact_sums` has them, of whole clusters instead of rows.
 
-    Row `i` is of cluster `clusters[i]`, and cluster `k` has `sizes[k]` rows.
+    The first `sizes[0]` values are those of the first cluster, and so on; every cluster has one.
     """
-    digits, base = _cluster_digits(values, clusters, len(sizes))
+    digits, base = _cluster_digits(values, np.cumsum(sizes) - sizes)
     width = digits.shape[1]
     # Products of numbers below 2**18, added up by their weight: exact for far more clusters than a batch has.
     products = np.zeros((len(sizes), 2 * width - 1), np.int64)
     for at in range(width):
         products[:, 2 * at] += digits[:, at] ** 2
         products[:, 2 * at + 1 : at + width] += 2 * digits[:, at, None] * digits[:, at + 1 :]
+    added = added_by_size(np.concatenate((digits, products), axis=1), sizes)
     return {
-        size: (len(own), _whole(digits[own]) << base, _whole(products[own]) << (2 * base))
-        for size, own in grouped(sizes)
+        size: (count, _whole(sums[:width]) << base, _whole(sums[width:]) << (2 * base))
+        for size, (count, *sums) in added.items()
     }
 
 
-def _whole(digits: Ints) -> int:
-    """Numbers of 18 bits a digit, one a line, added up."""
+def _whole(digits: Sequence[int]) -> int:
+    """The number with these digits of 18 bits, the lowest first; a digit may be larger than that."""
     total = 0
-    for digit in reversed(digits.sum(axis=0).tolist()):
+    for digit in reversed(digits):
         total = (total << _LIMB_BITS) + digit
     return total
 
 
-def _cluster_digits(values: Floats, clusters: Ints, count: int) -> tuple[Ints, int]:
+def _cluster_digits(values: Floats, starts: Ints) -> tuple[Ints, int]:
     """The exact sum of every cluster in digits of 18 bits, the lowest first, and the exponent of the lowest digit.
 
-    Only the highest digit may be negative. There are two more than the values have, for what is carried.
+    Only the highest digit may be negative.
     """
     fraction, exponent = np.frexp(values)
     mantissa = (fraction * _MANTISSA).astype(np.int64)
     lowest = int(exponent.min())
-    place, shift = (part[exponent - lowest] for part in np.divmod(np.arange(np.ptp(exponent) + 1), _LIMB_BITS))
-    width = int(place.max()) + 5
-    digits = np.zeros(count * width, np.int64)
-    for start in range(0, len(values), _CHUNK):  # so that weights below 2**37 add up exactly
-        part = slice(start, start + _CHUNK)
-        whole, spot = mantissa[part], clusters[part] * width + place[part]
-        limbs = (whole & _LIMB_MASK, (whole >> _LIMB_BITS) & _LIMB_MASK, whole >> (2 * _LIMB_BITS))
-        for at, limb in enumerate(limbs):
-            sums = np.bincount(spot + at, weights=limb << shift[part], minlength=len(digits))
-            digits += sums.astype(np.int64)
-    lines = digits.reshape(count, width)
-    for at in range(width - 1):
-        lines[:, at + 1] += lines[:, at] >> _LIMB_BITS
-        lines[:, at] &= _LIMB_MASK
-    return lines, UNIT_EXPONENT - 53 + lowest
+    shift = (exponent - lowest).astype(np.int64)
+    limbs = (54 + int(shift.max())) // (2 * _LIMB_BITS) + 1
+    digits = np.zeros((len(starts), 2 * limbs + 2), np.int64)
+    for at in range(limbs):
+        # Bits 36 * at and following of mantissa * 2**shift; what is shifted by 63 has nothing left there.
+        up = shift - 2 * _LIMB_BITS * at
+        part = (mantissa << np.clip(up, 0, 63)) >> np.clip(-up, 0, 63)
+        if at < limbs - 1:
+            part &= (1 << 2 * _LIMB_BITS) - 1
+        digits[:, 2 * at] = np.add.reduceat(part, starts)
+    for at in range(digits.shape[1] - 1):
+        digits[:, at + 1] += digits[:, at] >> _LIMB_BITS
+        digits[:, at] &= _LIMB_MASK
+    return digits, UNIT_EXPONENT - 53 + lowest
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,9 +143,8 @@ class Moments:
         total, squares = exact_sums(scored)
         clusters: BySize = {1: (len(scored), total, squares)}
         if dialogues is not None and len(dialogues) <= len(items):
-            numbers = row_numbers(dialogues)[known]
-            sizes = np.bincount(numbers, minlength=len(dialogues) - 1)
-            clusters = exact_sums_by_cluster(scored, numbers, sizes)
+            sizes = np.diff(np.concatenate(([0], np.cumsum(known)))[dialogues])
+            clusters = exact_sums_by_cluster(scored, sizes[sizes > 0])
         return cls(len(items), len(scored), total, squares, clusters)
 
     @classmethod

@@ -34,7 +34,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import unquote
 
-from dialeval.core.errors import DataError, Fault
+from dialeval.core.errors import DataError, Fault, SettingError
 
 T = TypeVar("T")
 
@@ -79,6 +79,15 @@ def write_bytes(target: str | os.PathLike[str], content: bytes) -> None:
     """Write a whole file, or leave what was there."""
     with replacing(target) as beside:
         beside.write_bytes(content)
+
+
+def write_scratch(target: Path, content: bytes) -> None:
+    """Write a file in a temporary folder, which nobody reads after this process: straight to its place, not forced."""
+    try:
+        target.write_bytes(content)
+    except OSError as error:
+        what = f"temporary files cannot be written to {target.parent} ({error.strerror})"
+        raise SettingError(f"{what}; make room, or set TMPDIR to another folder") from error
 
 
 @contextmanager

@@ -57,7 +57,10 @@ def explained(where: str | os.PathLike[str], remedy: str) -> Iterator[None]:
 def size_of(path: str | os.PathLike[str], remedy: str) -> int:
     """The size of a plain file; DataError for anything else."""
     with explained(path, remedy):
-        status = Path(path).stat()
+        try:
+            status = Path(path).stat()
+        except ValueError:
+            raise UnfitError("is no path (it holds a NUL)") from None
         if not stat.S_ISREG(status.st_mode):
             raise UnfitError("is a folder" if stat.S_ISDIR(status.st_mode) else "is no plain file")
         return status.st_size

@@ -18,7 +18,7 @@ import numpy as np
 
 from dialeval.core.arrays import Floats, release, unscored
 from dialeval.core.contributions import ContributionCollector, Contributions
-from dialeval.core.files import write_bytes
+from dialeval.core.files import write_scratch
 from dialeval.core.fold import Level
 from dialeval.core.rowtable import RowTable
 from dialeval.core.states import from_bytes, to_bytes
@@ -122,7 +122,7 @@ class DiskItems(ItemStore):
 
     def put(self, stage: Stage, number: int, states: SystemStates, items: ChunkItems) -> None:
         if stage == "metrics":
-            write_bytes(self._folder / f"{number}", to_bytes(items.systems))
+            write_scratch(self._folder / f"{number}", to_bytes(items.systems))
             self._parts[number] = items.parts
 
     def items(self, number: int) -> Iterator[Mapping[System, SystemItems]]:

@@ -15,6 +15,7 @@ import numpy as np
 from dialeval.core.batch import Batch
 from dialeval.core.columns import Column, RaggedColumn, SharedColumn, TextColumn
 from dialeval.core.errors import DataError, Fault, NeedError, SettingError
+from dialeval.core.files import write_scratch
 from dialeval.core.itemfile import joined
 from dialeval.core.rowtable import RowTable
 from dialeval.core.states import to_bytes, translated
@@ -172,7 +173,7 @@ class _Fold:
         """Write the items held so far to a file."""
         # A name of its own: after a death another worker may be writing the items of the same chunk.
         file = Path(spool) / f"part-{uuid.uuid4().hex}"
-        file.write_bytes(to_bytes(self._joined_items()))
+        write_scratch(file, to_bytes(self._joined_items()))
         self._parts.append(str(file))
         self._items, self._held = {}, 0
 

@@ -14,7 +14,7 @@ from dataclasses import fields
 from functools import partial
 from typing import TYPE_CHECKING
 
-from dialeval.analysis.comparison import Comparison, Difference
+from dialeval.analysis.comparison import STRONG, Comparison, Difference
 from dialeval.analysis.draws import all_swaps
 from dialeval.analysis.significance import POWER, least_p
 from dialeval.reports import formats
@@ -29,9 +29,6 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from dialeval.core.fold import Better
-
-STRONG = 0.2
-"""Below this share of alpha an adjusted p has two marks."""
 
 
 def table(comparison: Comparison) -> LaidOut:
@@ -71,7 +68,7 @@ def to_latex(comparison: Comparison) -> str:
         cells = (_latex_value(means.get(name), decimals, name in best, marks.get(name, "")) for name in names)
         lines.append([key, *cells])
     # The legend without the columns that a table of one value per system does not have.
-    notes = [line for line in legend(comparison) if not line.startswith(("detectable: ", "needed: "))]
+    notes = [line for line in legend(comparison) if not line.startswith(("detectable: ", "needed: ", "~: "))]
     tabular = formats.latex_lines(1 + len(names), Table(["metric", *names], lines))
     footnotes = (rf"\par\smallskip\footnotesize {formats.latex(note)}" for note in notes)
     return "\n".join([r"% \usepackage{booktabs}", *tabular, *footnotes, ""])
@@ -155,7 +152,7 @@ def _laid_out(comparison: Comparison, width: int) -> Iterator[RenderableType]:
 
 def _table(comparison: Comparison, system: str) -> Table:
     names = [shorten(plain(name)) for name in (comparison.baseline, system)]
-    head = ["metric", *names, "difference", "p", "adjusted", "effect", "won/tied/lost", "detectable"]
+    head = ["metric", *names, "difference", "p adjusted", "effect", "won/tied/lost", "detectable"]
     needed = [] if comparison.settings.detect is None else ["needed"]
     return Table([*head, *needed], [_cells(row, comparison) for row in comparison.of(system)])
 
@@ -168,7 +165,6 @@ def _cells(row: Difference, comparison: Comparison) -> list[str]:
         show(row.baseline_mean),
         show(row.mean) + scored,
         f"{show_signed(row.difference)}{mark(row, comparison.settings.alpha)}{interval} {mark_of(row)}".strip(),
-        show_fixed(row.p, 4),
         show_fixed(row.adjusted_p, 4),
         show(row.effect, 2) if abs(row.effect) >= 0.005 or math.isnan(row.effect) else "0.00",
         MISSING if row.wins is None else f"{row.wins}/{row.ties}/{row.losses}",
