@@ -39,7 +39,7 @@ def called(
     runs: Reader | Sequence[Reader] = (),
     worker: Worker | None = None,
     reader: Any = None,
-    unknown: Unknown[int] | None = None,
+    unknown: Unknown[int] | Unknown.Inner | None = None,
     function: Callable[[int], int] | None = None,
     **more: Any,
 ) -> str:

@@ -371,14 +371,14 @@ def pack(folder: Path) -> None:
     from dialeval.resources import packs
 
     with copied(folder) as copy, cache_at(copy):
-        for file in copy.rglob("manifest.json"):
-            manifest = parsed(file)
-            if isinstance(manifest, dict) and isinstance(manifest.get("files"), dict):
-                for name, facts in manifest["files"].items():
-                    if isinstance(facts, dict) and "\0" not in name and (file.parent / name).is_file():
-                        content = (file.parent / name).read_bytes()
-                        facts.update(sha256=hashlib.sha256(content).hexdigest(), size=len(content))
-                file.write_text(json.dumps(manifest))
+        place = copy / "packs" / "lsdscc" / "test"
+        document, groups = parsed(place / "manifest.json"), place / "test.group.json"
+        entries = document.get("files") if isinstance(document, dict) else None
+        facts = entries.get(groups.name) if isinstance(entries, dict) else None
+        if isinstance(facts, dict) and groups.is_file():
+            content = groups.read_bytes()
+            facts |= {"sha256": hashlib.sha256(content).hexdigest(), "size": len(content)}
+            (place / "manifest.json").write_text(json.dumps(document))
         for each in packs.list_packs():
             assert each.digest
         if faults := packs.verify_pack("lsdscc"):

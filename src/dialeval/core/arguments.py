@@ -71,8 +71,15 @@ def _hints(function: Callable[..., Any]) -> Mapping[str, Any]:
     return {name: hint for name, hint in hints.items() if kinds.get(name) not in several}
 
 
-class _Unknown:
-    """A type that is imported for type checkers only; whatever it has in brackets."""
+class _AnyAttribute(type):
+    def __getattr__(cls, name: str) -> Any:
+        if name.startswith("__"):  # what Python asks of a class
+            raise AttributeError(name)
+        return cls
+
+
+class _Unknown(metaclass=_AnyAttribute):
+    """A type or module that is imported for type checkers only; whatever it has in brackets or behind a dot."""
 
     def __class_getitem__(cls, _items: object) -> type[_Unknown]:
         return cls
