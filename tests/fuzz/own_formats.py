@@ -79,7 +79,8 @@ _CELLS: tuple[Any, ...] = (
     2**62,
     -(2**63),
     0.5,
-    1e60,  # the cube of a value must be a float: what overflows is the matter of the statistics
+    1e100,
+    -1e308,
     float("nan"),
     float("inf"),
     "",

@@ -70,16 +70,28 @@ class Influence:
         return cls(value, changes, sizes / sizes.mean() if sizes.any() else sizes)
 
     @cached_property
+    def largest(self) -> float:
+        """The size of the largest influence."""
+        return float(np.abs(self.changes).max(initial=0.0))
+
+    @cached_property
+    def units(self) -> Floats:
+        """The influences in units of the largest, so that their powers are numbers whatever the size of the values."""
+        return self.changes / self.largest if self.largest else self.changes
+
+    @cached_property
     def error(self) -> float:
         """The standard error of the value; NaN if that cannot be said."""
         groups = len(self.changes)
-        return math.sqrt(float((self.changes**2).sum()) / (groups * (groups - 1))) if groups > 1 else math.nan
+        if groups < 2:
+            return math.nan
+        return self.largest * math.sqrt(float((self.units**2).sum()) / (groups * (groups - 1)))
 
     @cached_property
     def skewness(self) -> float:
         """The skewness of the influences; 0 if they are all equal."""
-        spread = float((self.changes**2).mean())
-        return float((self.changes**3).mean()) / spread**1.5 if spread > 0 else 0.0
+        spread = float((self.units**2).mean())
+        return float((self.units**3).mean()) / spread**1.5 if spread > 0 else 0.0
 
     @property
     def acceleration(self) -> float:
@@ -89,8 +101,8 @@ class Influence:
     @property
     def worth(self) -> float:
         """How many clusters of normal influences would tell their spread as well as these do, by their kurtosis."""
-        spread = float((self.changes**2).mean())
-        excess = float((self.changes**4).mean()) / spread**2 - 3 if spread > 0 else 0.0
+        spread = float((self.units**2).mean())
+        excess = float((self.units**4).mean()) / spread**2 - 3 if spread > 0 else 0.0
         return len(self.changes) * 2 / (2 + max(excess, 0.0))
 
     @property
@@ -111,10 +123,10 @@ def studentised(
 
 
 def _sums(counts: Ints, influences: list[Influence]) -> Floats:
-    """For each influence and resample the means of u^2, u w, w^2 and w over the clusters that are taken."""
+    """For each influence and resample the means of u^2, u w, w^2 and w over the clusters that are taken, u in units."""
     clusters = counts.shape[1]
     bounds = _bounds(clusters)
-    terms = [(each.changes**2, each.changes * each.weights, each.weights**2, each.weights) for each in influences]
+    terms = [(each.units**2, each.units * each.weights, each.weights**2, each.weights) for each in influences]
     by_group = np.array(terms).reshape(4 * len(influences), -1).T / np.diff(bounds)[:, None] / (len(bounds) - 1)
     grouped = np.add.reduceat(counts, bounds[:-1], axis=1)
     added = Resamples(ClusteredRows({}, np.arange(len(bounds))), grouped).added(by_group)
@@ -125,9 +137,10 @@ def _sums(counts: Ints, influences: list[Influence]) -> Floats:
 def _changes(influence: Influence, drawn: Floats, sums: Floats) -> Floats:
     away = drawn - influence.value
     squares, products, weights_squared, weights = sums.T
-    variances = squares - 2 * away * products + away**2 * weights_squared
+    moved = away / influence.largest if influence.largest else away
+    variances = squares - 2 * moved * products + moved**2 * weights_squared
     with np.errstate(divide="ignore", invalid="ignore"):  # a resample in which nothing varies, or without rows
-        ratio = np.sqrt(np.maximum(variances, 0.0) / float((influence.changes**2).mean())) / weights
+        ratio = np.sqrt(np.maximum(variances, 0.0) / float((influence.units**2).mean())) / weights
         changes: Floats = away / ratio
     flat = ~(ratio > _NO_SPREAD)
     same = np.abs(away) <= _NO_SPREAD * np.maximum(np.abs(drawn), abs(influence.value))

@@ -25,6 +25,9 @@ Block: TypeAlias = Mapping[str, Floats]
 Blocks: TypeAlias = tuple[str, Level, Iterable[Block]]
 """A system, a level, and all of its items in order."""
 
+LARGEST = 1e100
+"""No metric has larger values, and the squares of very many such values are numbers still."""
+
 _PLACES = ("system", "level", "row")
 _GROUP_ROWS = 1 << 16
 """Rows of a row group; smaller blocks are joined, since a row group of a few rows is slow to read."""
@@ -102,6 +105,6 @@ def items_of(table: pa.Table, system: str, level: Level) -> dict[str, Floats]:
     keys = [name for name in own.column_names if name not in _PLACES]
     items = {key: own[key].to_numpy() for key in keys if not len(own) or own[key].null_count < len(own)}
     for key, values in items.items():
-        if np.isinf(values).any():
-            raise UnfitError(f"{key} of {system} has infinite values")
+        if np.abs(values).max(initial=0.0, where=~np.isnan(values)) > LARGEST:
+            raise UnfitError(f"{key} of {system} has values beyond {LARGEST:g}, too large to compute with")
     return items

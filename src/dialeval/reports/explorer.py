@@ -80,7 +80,7 @@ def _group(systems: Mapping[str, Result], texts: dict[str, int]) -> dict[str, An
     shown = _shown_rows(len(rows), columns, _text_bytes(systems) / len(rows))
     dialogues, dialogue = np.unique(rows.clusters[shown], return_inverse=True)
     turns = None if rows.turns is None else rows.turns[shown].tolist()
-    ids = None if rows.dialogues is None else [_valid(rows.dialogues[number]) for number in dialogues.tolist()]
+    ids = None if rows.dialogues is None else [_valid(rows.dialogues[number] or "") for number in dialogues.tolist()]
     # Of a dialogue-level key one value per dialogue is enough: that of the dialogue's first row.
     places = {Level.TURN: shown, Level.DIALOGUE: rows.offsets[dialogues]}
     return {
