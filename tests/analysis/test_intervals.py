@@ -100,11 +100,17 @@ def test_too_few_dialogues_for_their_skewness_are_told() -> None:
     assert not with_intervals(run_of(np.arange(10.0))).warnings
 
 
-def test_an_interval_needs_resamples_that_vary() -> None:
-    found = with_intervals(run_of(np.array([0.0, 1.0])))
-    assert found["a"]["x"].interval is None
-    assert "too few dialogues differ" in found.warnings[0]
+def test_where_too_many_resamples_do_not_vary_the_interval_is_the_jackknifes() -> None:
+    found = with_intervals(run_of(np.array([0.0, 1.0])))["a"]["x"]
+    assert found.interval == pytest.approx(scipy.stats.t.interval(0.95, 1, 0.5, 0.5))
+    assert found.resampling == Resampling("jackknife", 0.95, 2, 12345, 2)
     assert with_intervals(run_of(np.array([0.0, 1.0])), "percentile")["a"]["x"].interval == (0.0, 1.0)
+
+
+def test_a_value_of_one_dialogue_has_no_interval() -> None:
+    found = with_intervals(run_of(np.array([0.0, np.nan, np.nan])))
+    assert found["a"]["x"].interval is None
+    assert found.warnings == ("x has no resampled interval: too few dialogues could be scored",)
 
 
 def test_the_share_of_changes_counts_the_true_one() -> None:

@@ -28,7 +28,7 @@ import numpy as np
 from dialeval.analysis import significance
 from dialeval.analysis.draws import DEFAULT_LEVEL, DEFAULT_RESAMPLES, DEFAULT_SEED, check_resampling, draws, swaps
 from dialeval.analysis.influence import Influence, leaving_out, studentised
-from dialeval.analysis.intervals import jackknife_interval, largest_of, studentised_interval
+from dialeval.analysis.intervals import interval_of_changes, largest_of
 from dialeval.analysis.values import Values, cluster_sums, metric_of
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.errors import SettingError
@@ -208,21 +208,15 @@ class Baseline:
                 p = significance.tail_p(difference, changes, scale)
                 critical = largest_of(changes, 1 - settings.alpha) / error if error else critical
             p = max(p, significance.least_p(self.clusters))
-        interval, by = (math.nan, math.nan), "studentised"
-        if changes is not None:
-            interval = studentised_interval(influence, changes, settings.level)
-        # Where very few dialogues differ at all, resamples say nothing; Student's interval does, marked as rough.
-        studentised = all(map(math.isfinite, interval))
-        if not studentised:
-            interval, by = jackknife_interval(influence, settings.level, self.clusters), "jackknife"
+        interval, by = interval_of_changes(influence, changes, settings.level, self.clusters)
         effect = significance.cohen_d(by_cluster) if by_cluster is not None else math.nan
         if by_cluster is None and error > 0:
             effect = difference / (error * math.sqrt(self.clusters))
-        detect, known = settings.detect, all(map(math.isfinite, interval))
+        detect = settings.detect
         return replace(
             untested,
-            interval=interval if known else None,
-            interval_by=by if known else None,
+            interval=interval,
+            interval_by=by,
             p=p,
             effect=effect,
             error=error,
@@ -230,10 +224,7 @@ class Baseline:
             needed=None
             if detect is None
             else significance.needed_clusters(self.clusters, error, settings.alpha, detect),
-            rough=(changes is not None and not studentised)
-            or self.clusters < FEW
-            or influence.worth < LEAST_WORTH
-            or influence.few,
+            rough=self.clusters < FEW or influence.worth < LEAST_WORTH or influence.few,
         )
 
 

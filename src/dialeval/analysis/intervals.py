@@ -30,9 +30,9 @@ Bootstrap", American Statistician (Student's factor for percentiles); Efron and 
 Variance", Annals of Statistics; Koehn 2004, "Statistical Significance Tests for Machine Translation Evaluation", EMNLP.
 
 Edge cases: resamples in which nothing can be scored are left out. Where all resampled values are equal the interval is
-that value. Of a single cluster nothing can be said: there is no interval; nor is there one where too many resamples do
-not vary at all. Warnings say which intervals may be too narrow: where no cluster changes a value, and where clusters
-are few for how skewed they are.
+that value. Of a single cluster nothing can be said: there is no interval. Where too many resamples do not vary at all,
+studentising fails and the interval is that of the jackknife. Warnings say which intervals may be too narrow: where no
+cluster changes a value, and where clusters are few for how skewed they are.
 """
 
 from __future__ import annotations
@@ -99,18 +99,16 @@ def _with_intervals(result: Result, how: Resampling) -> tuple[Result, dict[str, 
         changes = studentised(influences, drawn, draws(values.clusters, how.resamples, how.seed))
     for key, influence in influences.items():
         done = replace(how, clusters=values.clusters)
-        if key not in drawn:
-            bounds = jackknife_interval(influence, how.level, values.clusters)
-            done = replace(done, method="jackknife", resamples=len(influence.changes))
-        elif how.method == "studentised":
-            bounds = studentised_interval(influence, changes[key], how.level)
+        if how.method == "studentised" or key not in drawn:
+            bounds, by = interval_of_changes(influence, changes.get(key), how.level, values.clusters)
+            done = done if by == how.method else replace(done, method=by, resamples=len(influence.changes))
         else:
             bounds = interval(drawn[key], how.level, values.clusters, influence if how.method == "bca" else None)
         if all(map(math.isfinite, bounds)):
             bounds = _within_range(bounds, estimates[key])
             estimates[key] = replace(estimates[key], interval=bounds, resampling=done)
         elif not math.isnan(influence.value):
-            reasons[key] = "too few dialogues differ, or could be scored"
+            reasons[key] = "too few dialogues could be scored"
     return replace(result, estimates=estimates), reasons, _doubts(influences)
 
 
@@ -141,10 +139,19 @@ def influences_of(values: Values, of: Mapping[str, float]) -> dict[str, Influenc
     return {key: Influence.of(of[key], without[key], values.counted_rows(key)) for key in without}
 
 
-def studentised_interval(influence: Influence, changes: Floats, level: float) -> tuple[float, float]:
-    """The value -+ the change that a share `level` of the studentised changes stay within; infinite if too few do."""
-    half = largest_of(changes, level)
-    return influence.value - half, influence.value + half
+def interval_of_changes(
+    influence: Influence, changes: Floats | None, level: float, clusters: int
+) -> tuple[tuple[float, float], Literal["studentised", "jackknife"]]:
+    """The value -+ the change that a share `level` of the studentised changes stay within, and how it was made.
+
+    By the jackknife where there are no changes (kinds), or too many of them are infinite: with two systems that differ
+    in one dialogue only, a third of all resamples lack it and do not vary.
+    """
+    half = math.inf if changes is None or math.isnan(influence.error) else largest_of(changes, level)
+    if math.isfinite(half):
+        return (influence.value - half, influence.value + half), "studentised"
+    half = two_sided_t(level, clusters) * influence.error
+    return (influence.value - half, influence.value + half), "jackknife"
 
 
 def largest_of(changes: Floats, level: float) -> float:
@@ -153,12 +160,6 @@ def largest_of(changes: Floats, level: float) -> float:
     # Of n changes and the true one, each is as likely to be the largest: the rank is among n + 1.
     rank = math.ceil(level * (len(sizes) + 1)) if len(sizes) else 0
     return math.nan if not rank else float(sizes[min(rank, len(sizes)) - 1])
-
-
-def jackknife_interval(influence: Influence, level: float, clusters: int) -> tuple[float, float]:
-    """The value -+ Student's factor times its standard error."""
-    half = two_sided_t(level, clusters) * influence.error
-    return influence.value - half, influence.value + half
 
 
 def interval(drawn: Floats, level: float, clusters: int, influence: Influence | None = None) -> tuple[float, float]:

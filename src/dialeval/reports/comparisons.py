@@ -103,7 +103,7 @@ def legend(comparison: Comparison) -> list[str]:
     tests = sum(not math.isnan(row.p) for row in comparison.rows)
     drawn = f"paired bootstrap, studentised, {settings.resamples:,} resamples"
     if any(row.interval_by == "jackknife" for row in comparison.rows):
-        drawn += "; jackknife where different things are counted"
+        drawn += "; jackknife where different things are counted, or few dialogues differ"
     over = f"{comparison.clusters:,} {comparison.unit}"
     marks = f"* p < {settings.alpha:g}, ** p < {STRONG * settings.alpha:g}"
     lines = [
