@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import resource
 import shutil
@@ -26,6 +27,7 @@ import dialeval
 from dialeval.core.arrays import Floats
 from dialeval.core.errors import DataError
 from dialeval.core.fold import Estimate, Level
+from dialeval.core.itemfile import LARGEST
 from dialeval.core.result import Result, Run, check_folder, files_of, load
 from dialeval.core.signature import Signature
 
@@ -42,7 +44,10 @@ def make_run(items: Floats, system: str = "a") -> Run:
 
 
 @settings(max_examples=25)
-@given(hnp.arrays(np.float64, st.integers(0, 5), elements=st.floats(allow_infinity=False)), st.text(min_size=1))
+VALUES = st.floats(-LARGEST, LARGEST) | st.just(math.nan)
+
+
+@given(hnp.arrays(np.float64, st.integers(0, 5), elements=VALUES), st.text(min_size=1))
 def test_saves_and_loads_back_equal(tmp_path_factory: pytest.TempPathFactory, items: Floats, system: str) -> None:
     run = make_run(items, "".join(char for char in system if not "\ud800" <= char <= "\udfff"))
     folder = run.save(tmp_path_factory.mktemp("run") / "deep" / "er")
