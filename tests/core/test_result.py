@@ -43,10 +43,10 @@ def make_run(items: Floats, system: str = "a") -> Run:
     return Run({system: Result(estimates), f"{system} 2": other}, "0.1.0", ("a warning",))
 
 
-@settings(max_examples=25)
 VALUES = st.floats(-LARGEST, LARGEST) | st.just(math.nan)
 
 
+@settings(max_examples=25)
 @given(hnp.arrays(np.float64, st.integers(0, 5), elements=VALUES), st.text(min_size=1))
 def test_saves_and_loads_back_equal(tmp_path_factory: pytest.TempPathFactory, items: Floats, system: str) -> None:
     run = make_run(items, "".join(char for char in system if not "\ud800" <= char <= "\udfff"))
