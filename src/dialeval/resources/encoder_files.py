@@ -81,7 +81,9 @@ class TransformerWeights:
 
     words: Singles
     positions: Singles
-    """With the vector of the first token type, which all tokens have."""
+    """With the vector of the first token type, which all tokens of a single text have."""
+    second: Singles
+    """What the second token type has more than the first."""
     norm: Part
     layers: Sequence[Mapping[str, Part]]
     """The parts of `LAYER`, and `qkv`: queries, keys and values, one below the other."""
@@ -239,8 +241,10 @@ def _by_our_names(tensors: Mapping[str, Singles], depth: int) -> TransformerWeig
         layers.append({"qkv": (np.concatenate(weights), np.concatenate(biases)), **layer})
     words, positions = (tensors[f"{EMBEDDINGS[name]}.weight"] for name in ("words", "positions"))
     types = tensors.get(f"{EMBEDDINGS['types']}.weight")
-    positions = positions if types is None else positions + types[0]
-    return TransformerWeights(words, positions, part(EMBEDDINGS["norm"]), layers)
+    second: Singles = np.zeros(words.shape[1], np.float32)
+    if types is not None:
+        positions, second = positions + types[0], types[-1] - types[0]
+    return TransformerWeights(words, positions, second, part(EMBEDDINGS["norm"]), layers)
 
 
 def lacking() -> str | None:
