@@ -84,7 +84,6 @@ def open_resources(
     The judge is the shipped one unless another is given, if its encoder is installed; it is opened when something asks
     for it.
     """
-    from dialeval.metrics.learned.judge import LazyJudge
     from dialeval.resources.embeddings import load_embeddings
     from dialeval.resources.words import KnownWords, TrainText, VectorTable, all_words
 
@@ -109,8 +108,22 @@ def open_resources(
         if texts is not None:
             resources[Need.TRAIN] = TrainText(shared, texts, known)
     if judge is not None or lacking(Need.JUDGE) is None:
-        resources[Need.JUDGE] = judge if hasattr(judge, "score") else LazyJudge(judge)
+        resources |= _judges(judge)
     return resources
+
+
+def _judges(given: Any) -> dict[Need, Any]:
+    """The judges by need: the given one, an object or a folder, and the shipped one of the other kind."""
+    from dialeval.metrics.learned.dialogue_judge import DialogueJudge, is_dialogue_judge
+    from dialeval.metrics.learned.judge import LazyJudge
+
+    if hasattr(given, "score"):
+        return {Need.DIALOGUE_JUDGE: given} if hasattr(given, "verdicts") else {Need.JUDGE: given}
+    other = given is not None and is_dialogue_judge(given)
+    return {
+        Need.JUDGE: LazyJudge(None if other else given),
+        Need.DIALOGUE_JUDGE: DialogueJudge(given if other else None),
+    }
 
 
 def resource_warnings(opened: Mapping[Need, Any]) -> tuple[str, ...]:
@@ -136,7 +149,7 @@ def train_texts(train: Any) -> TextColumn | None:
 
 def lacking(need: Need) -> str | None:
     """What is not installed that a need takes, with the command that installs it; None where nothing is missing."""
-    if need is not Need.JUDGE:
+    if need not in (Need.JUDGE, Need.DIALOGUE_JUDGE):
         return None
     from dialeval.metrics.learned.judge import shipped_lacks
 

@@ -48,7 +48,8 @@ def factors(change: Singles, rank: int) -> tuple[Singles, Singles]:
     """Two thin matrices, `rank` columns each, whose product left right' is nearest to a matrix."""
     left, sizes, right = np.linalg.svd(change, full_matrices=False)
     root = np.sqrt(sizes[:rank])
-    return left[:, :rank] * root, right[:rank].T * root
+    # In the order of rows: safetensors writes the memory of an array as it lies.
+    return np.ascontiguousarray(left[:, :rank] * root), np.ascontiguousarray(right[:rank].T * root)
 
 
 def in_eight_bits(matrix: Singles) -> tuple[npt.NDArray[np.int8], Singles]:

@@ -136,6 +136,14 @@ def _context_vectors(vectors: SentenceVectors, texts: Sequence[str]) -> tuple[Si
     return context, has
 
 
+def closest_cosines(vectors: SentenceVectors, responses: Sequence[str], references: Texts) -> Floats:
+    """The cosine of each response with its closest reference, NaN where it has none."""
+    response = vectors.of(responses)
+    reference, has = _reference_vectors(vectors, references, response)
+    found: Floats = np.where(has, _cosines(reference, response), np.nan)
+    return found
+
+
 def _reference_vectors(vectors: SentenceVectors, references: Texts, response: Singles) -> tuple[Singles, Mask]:
     """The vector of each response's closest reference, and whether there is one."""
     lists = [[text for text in texts if text.strip()] for texts in references]
