@@ -1,8 +1,8 @@
 """The cross-encoder in NumPy: what its heads say of a response, read together with its context.
 
-The encoder's forward pass (`resources.encoder`) over [CLS] context [SEP] response [SEP], with what training changed. The
-feature of a pair is the vector of its first piece and the mean over the pieces of the response; the heads are linear in
-it. What is said of a pair is the same to the last bit whatever other pairs are read with it.
+The encoder's forward pass (`resources.encoder`) over [CLS] context [SEP] response [SEP], with what training changed.
+The feature of a pair is the vector of its first piece and the mean over the pieces of the response; the heads are
+linear in it. What is said of a pair is the same to the last bit whatever other pairs are read with it.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class CrossEncoder:
 
     def heads(self, contexts: Sequence[Sequence[str]], responses: Sequence[str]) -> Floats:
         """What the heads say of each response, a row each; the columns in the order of `HEADS`."""
-        pairs = rated_pairs(self._tokeniser, contexts, responses)
+        pairs = rated_pairs(self._tokeniser, contexts, responses, self.shape.turns)
         read = [self.sequence(pairs, pair) for pair in range(len(pairs))]
         found = np.empty((len(pairs), sum(HEADS.values())))
         for tile in tiles([len(ids) for ids, _ in read], TILE):

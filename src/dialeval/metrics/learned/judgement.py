@@ -10,8 +10,8 @@ closest one counts. The judge that ships with the package needs no PyTorch and n
 one, which `dialeval judge train` makes.
 
 What it is good for: ordering systems, and finding replies that do not follow. What it is not: a judge of facts, of
-manners, or of fluent replies by large models among themselves. The model card beside the weights says how well it agrees
-with people on thirteen sets of ratings, and how often it is fooled.
+manners, or of fluent replies by large models among themselves. The model card beside the weights says how well it
+agrees with people on thirteen sets of ratings, and how often it is fooled.
 
 Edge cases: a row without a context is not scored. An empty response is scored as any text. A score does not depend on
 the rows beside it, to the last bit.

@@ -55,11 +55,11 @@ class PairTokeniser:
 
     def pieces(self, texts: Sequence[str]) -> list[Pieces]:
         """The pieces of each text, ended by [SEP]."""
-        found = []
+        found: list[Pieces] = []
         for start in range(0, len(texts), _AT_ONCE):
             joined = [_DETACHED.sub(r"\1n't", text) for text in texts[start : start + _AT_ONCE]]
-            for encoded in self._tokeniser.encode_batch_fast(joined, add_special_tokens=False):
-                found.append(np.array([*encoded.ids, self.end], np.int32))
+            encoded = self._tokeniser.encode_batch_fast(joined, add_special_tokens=False)
+            found += [np.array([*each.ids, self.end], np.int32) for each in encoded]
         return found
 
 
@@ -90,9 +90,11 @@ def _texts(pieces: Iterable[Pieces]) -> tuple[Pieces, Ints]:
     return np.concatenate(every) if every else np.empty(0, np.int32), starts
 
 
-def rated_pairs(tokeniser: PairTokeniser, contexts: Sequence[Sequence[str]], responses: Sequence[str]) -> Pairs:
-    """A pair for each row; the last `TURNS` turns of a context that are not empty, and its response."""
-    kept = [[turn for turn in context if turn.strip()][-TURNS:] for context in contexts]
+def rated_pairs(
+    tokeniser: PairTokeniser, contexts: Sequence[Sequence[str]], responses: Sequence[str], turns: int = TURNS
+) -> Pairs:
+    """A pair for each row: the last turns of its context that are not empty, and its response."""
+    kept = [[turn for turn in context if turn.strip()][-turns:] for context in contexts]
     counts = np.fromiter(map(len, kept), np.int64, len(kept))
     texts = [text for context, response in zip(kept, responses, strict=True) for text in (*context, response)]
     behind = np.cumsum(counts + 1)
@@ -101,7 +103,10 @@ def rated_pairs(tokeniser: PairTokeniser, contexts: Sequence[Sequence[str]], res
 
 
 def dialogue_pairs(
-    tokeniser: PairTokeniser, dialogues: Sequence[Sequence[str]], replies: Sequence[Sequence[str]]
+    tokeniser: PairTokeniser,
+    dialogues: Sequence[Sequence[str]],
+    replies: Sequence[Sequence[str]],
+    turns: int = TURNS,
 ) -> Pairs:
     """Every turn but the first as a response to those before it, and every reply as one to the whole dialogue.
 
@@ -109,15 +114,15 @@ def dialogue_pairs(
     """
     texts: list[str] = []
     rows: list[tuple[int, int, int]] = []
-    for turns, more in zip(dialogues, replies, strict=True):
+    for dialogue, more in zip(dialogues, replies, strict=True):
         start = len(texts)
-        texts += [turn for turn in turns if turn.strip()]
+        texts += [turn for turn in dialogue if turn.strip()]
         end = len(texts)
-        rows += [(max(start, turn - TURNS), turn, turn) for turn in range(start + 1, end)]
+        rows += [(max(start, turn - turns), turn, turn) for turn in range(start + 1, end)]
         if end > start:
             for reply in more:
                 if reply.strip():
-                    rows.append((max(start, end - TURNS), end, len(texts)))
+                    rows.append((max(start, end - turns), end, len(texts)))
                     texts.append(reply)
     table: Ints = np.array(rows, np.int64).reshape(-1, 3)
     return Pairs(*_texts(tokeniser.pieces(texts)), table[:, :2], table[:, 2])

@@ -1,8 +1,8 @@
 """Candidates: for a context the true response and others that a judge must like less, made on the device by indexing.
 
 For each pair: the response itself, some responses to other contexts, an echo (a turn of the context, or its second
-half), and a broken copy of the response: words shuffled, reversed, left out, or neighbours swapped, pieces repeated, the
-first half said twice. What comes out equal to the true response is no candidate.
+half), and a broken copy of the response: words shuffled, reversed, left out, or neighbours swapped, pieces repeated,
+the first half said twice. What comes out equal to the true response is no candidate.
 
 Everything drawn depends on the seed and the number of the step alone, so that a run can be cut anywhere.
 """

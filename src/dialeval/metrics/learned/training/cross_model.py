@@ -22,7 +22,7 @@ MATRICES = ("qkv", "out", "up", "down")
 NORMS = ("norm", "last_norm")
 
 
-class CrossEncoder(nn.Module):
+class CrossModel(nn.Module):
     """The transformer with its heads; `base` are the encoder's weights by our names, `shape` heads and epsilon."""
 
     def __init__(self, base: Mapping[str, Singles], heads: int, epsilon: float, dropout: float = 0.1) -> None:

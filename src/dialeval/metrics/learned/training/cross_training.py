@@ -32,9 +32,9 @@ from torch import Tensor
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.errors import SettingError
 from dialeval.core.files import write_bytes
-from dialeval.metrics.learned.cross_weights import HEADS
 from dialeval.metrics.learned.training.candidates import RANDOM, Corpus
-from dialeval.metrics.learned.training.cross_model import CrossEncoder
+from dialeval.metrics.learned.training.cross_model import CrossModel
+from dialeval.metrics.learned.training.finetuning import rate
 
 Log = Callable[[str], None]
 
@@ -96,10 +96,14 @@ class Rated:
 
 
 class Run:
-    """A model in training, its optimiser and the number of its next step; saved in a folder, and taken up from there."""
+    """A model in training, its optimiser and its next step; saved in a folder, and taken up from there."""
 
     def __init__(
-        self, model: CrossEncoder, settings: Stage1, folder: str | os.PathLike[str] | None = None, log: Log = lambda _: None
+        self,
+        model: CrossModel,
+        settings: Stage1,
+        folder: str | os.PathLike[str] | None = None,
+        log: Log = lambda _: None,
     ) -> None:
         self.model, self.settings, self.log = model, settings, log
         self.device = str(model.heads.weight.device)
@@ -175,16 +179,10 @@ class Run:
                     parameter.copy_(saved.get_tensor(f"model.{name}"))
                 if f"exp_avg.{name}" in saved.keys():  # noqa: SIM118
                     self.optimiser.state[parameter] = {
-                        "step": torch.tensor(float(facts["step"]), device=self.device if self.device != "cpu" else None),
+                        "step": torch.tensor(float(facts["step"]), device=self.device),
                         **{kind: saved.get_tensor(f"{kind}.{name}") for kind in ("exp_avg", "exp_avg_sq")},
                     }
         return int(facts["step"])
-
-
-def rate(step: int, steps: int, warmup: float) -> float:
-    """Linear up, then linear down to nothing."""
-    first = max(1, round(steps * warmup))
-    return (step + 1) / first if step < first else max(0.0, (steps - step) / max(1, steps - first))
 
 
 def train_stage1(run: Run, corpus: Corpus) -> None:
@@ -196,7 +194,8 @@ def train_stage1(run: Run, corpus: Corpus) -> None:
 def train_stage2(run: Run, corpus: Corpus, rated: Rated, rows: Ints) -> None:
     """Train on some rated rows, with the pairs of a corpus beside them."""
     settings = run.settings
-    assert isinstance(settings, Stage2)
+    if not isinstance(settings, Stage2):
+        raise SettingError("ratings are trained on with the settings of stage 2")
     z = rated.standard(rows)
     numbers, counts = np.unique(rated.sets[rows], return_counts=True)
     chance = np.sqrt(counts) / np.sqrt(counts).sum()
@@ -261,13 +260,11 @@ def _rating_loss(said: Tensor, given: Tensor, error: float) -> Tensor:
 
 
 @torch.inference_mode()
-def heads(model: CrossEncoder, corpus: Corpus, rows: Sequence[int] | Ints, many: int = 2048) -> Floats:
+def heads(model: CrossModel, corpus: Corpus, rows: Sequence[int] | Ints, many: int = 2048) -> Floats:
     """What all heads say of some pairs, a row each; the columns in the order of `HEADS`."""
     model.eval()
     dtype = torch.bfloat16 if corpus.device.startswith("cuda") else torch.float32
     chosen = torch.as_tensor(np.asarray(rows), device=corpus.device)
     found = [model(corpus.batch(part), dtype) for part in chosen.split(many)]
     values: Floats = torch.cat([torch.cat(list(each.values()), 1) for each in found]).double().cpu().numpy()
-    assert values.shape[1] == sum(HEADS.values())
     return values
-
