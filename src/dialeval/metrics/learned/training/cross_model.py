@@ -23,7 +23,13 @@ NORMS = ("norm", "last_norm")
 
 
 class CrossModel(nn.Module):
-    """The transformer with its heads; `base` are the encoder's weights by our names, `shape` heads and epsilon."""
+    """The transformer with its heads; `base` are the encoder's weights by our names, `heads` those of attention."""
+
+    words: Tensor
+    positions: Tensor
+    second: Tensor
+    norm_weight: Tensor
+    norm_bias: Tensor
 
     def __init__(self, base: Mapping[str, Singles], heads: int, epsilon: float, dropout: float = 0.1) -> None:
         super().__init__()
@@ -46,9 +52,12 @@ class CrossModel(nn.Module):
         return weight.to(dtype), bias.to(dtype)
 
     def _weight(self, name: str) -> Tensor:
-        if f"{name}_left" in self.weights:
-            return getattr(self, f"base_{name}") + self.weights[f"{name}_left"] @ self.weights[f"{name}_right"].T
-        return self.weights[name]
+        if f"{name}_left" not in self.weights:
+            whole: Tensor = self.weights[name]
+            return whole
+        start: Tensor = getattr(self, f"base_{name}")
+        left, right = (self.weights[f"{name}_{side}"] for side in ("left", "right"))
+        return start + left @ right.T
 
     @torch.no_grad()
     def factorise(self, base: Mapping[str, Singles], rank: int) -> None:
@@ -129,7 +138,8 @@ def attend(split: Tensor, bounds: Tensor, batch: Batch) -> Tensor:
         from torch.nn.attention.varlen import varlen_attn
 
         queries, keys, values = (part.contiguous() for part in split.unbind(1))
-        return varlen_attn(queries, keys, values, bounds, bounds, batch.longest, batch.longest)  # type: ignore[no-any-return]
+        many = batch.longest
+        return varlen_attn(queries, keys, values, bounds, bounds, many, many)  # type: ignore[return-value]
     many = len(bounds) - 1
     padded = split.new_zeros((many, batch.longest, *split.shape[1:]))
     padded = padded.index_put((batch.owner, batch.places), split)

@@ -265,6 +265,6 @@ def heads(model: CrossModel, corpus: Corpus, rows: Sequence[int] | Ints, many: i
     model.eval()
     dtype = torch.bfloat16 if corpus.device.startswith("cuda") else torch.float32
     chosen = torch.as_tensor(np.asarray(rows), device=corpus.device)
-    found = [model(corpus.batch(part), dtype) for part in chosen.split(many)]
+    found = [model(corpus.batch(part), dtype) for part in torch.split(chosen, many)]
     values: Floats = torch.cat([torch.cat(list(each.values()), 1) for each in found]).double().cpu().numpy()
     return values
