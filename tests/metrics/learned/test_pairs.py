@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dialeval.metrics.learned.pairs import Pairs, PairTokeniser, dialogue_pairs, rated_pairs
+from dialeval.metrics.learned.pairs import Pairs, PairShape, PairTokeniser, dialogue_pairs, rated_pairs
 from dialeval.resources.encoder_files import find_encoder
 from tiny_encoder import WORDS, write_encoder
 
@@ -47,6 +47,11 @@ def test_every_turn_answers_those_before_it_and_replies_the_whole_dialogue(token
         ("sat [SEP] on [SEP] mat [SEP]", "fine [SEP]"),
         ("dog [SEP]", "i [SEP]"),
     ]
+
+
+def test_an_encoder_with_few_positions_reads_less() -> None:
+    assert PairShape.within(256) == PairShape()
+    assert PairShape.within(64) == PairShape(3, 39, 25)
 
 
 def test_a_negation_that_corpora_detach_is_joined(tokeniser: PairTokeniser) -> None:

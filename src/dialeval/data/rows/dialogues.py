@@ -18,7 +18,7 @@ def read_dialogues(paths: Iterable[PathSource]) -> list[list[str]]:
 
 
 def read_replies(paths: Iterable[PathSource]) -> list[list[str]]:
-    """What a dialogue has as `replies`, other replies to its last turn, for every dialogue that `read_dialogues` gives."""
+    """The `replies` of every dialogue, other replies to its last turn; in the order of `read_dialogues`."""
     files = all_of(partial(_file_dialogues, path, "replies") for path in paths)
     return [replies for dialogues in files for replies in dialogues]
 
@@ -32,7 +32,7 @@ def _file_dialogues(path: PathSource, column: str = "turns") -> list[list[str]]:
         if turns is None:
             reader.fault(f"is {kind_of(row)} without turns", "give a list of texts as `turns`, or `messages`")
         else:
-            wanted = turns if column == "turns" else row.get(column) or []
+            wanted = turns if column == "turns" else row.get(column) or []  # type: ignore[attr-defined]
             dialogues.append(reader.texts(wanted, column, turns=True))
     records.raise_faults()
     return dialogues

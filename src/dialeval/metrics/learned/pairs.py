@@ -40,6 +40,12 @@ class PairShape:
     context_tokens: int = CONTEXT_TOKENS
     response_tokens: int = RESPONSE_TOKENS
 
+    @classmethod
+    def within(cls, most: int) -> PairShape:
+        """The usual shape, or a smaller one for an encoder that takes fewer tokens."""
+        context = min(CONTEXT_TOKENS, most * CONTEXT_TOKENS // (CONTEXT_TOKENS + RESPONSE_TOKENS))
+        return cls(TURNS, context, min(RESPONSE_TOKENS, most - context))
+
 
 class PairTokeniser:
     """Cuts texts into the word pieces of an encoder."""

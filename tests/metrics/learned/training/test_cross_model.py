@@ -15,7 +15,6 @@ from tiny_encoder import HEADS, write_encoder
 
 pytest.importorskip("torch")
 
-import torch
 
 from dialeval.metrics.learned.training.candidates import Corpus
 from dialeval.metrics.learned.training.cross_model import CrossModel
@@ -33,7 +32,6 @@ def few() -> Corpus:
 
 def test_sequences_do_not_mix(tmp_path: Path) -> None:
     base = encoder_weights(find_encoder(write_encoder(tmp_path)))
-    torch.manual_seed(0)
     model, here = CrossModel(base, HEADS, 1e-12), few()
     together = heads(model, here, np.arange(3))
     alone = np.concatenate([heads(model, here, [row]) for row in range(3)])

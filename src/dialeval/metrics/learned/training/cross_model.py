@@ -20,6 +20,7 @@ from dialeval.resources.encoder_files import Singles
 
 MATRICES = ("qkv", "out", "up", "down")
 NORMS = ("norm", "last_norm")
+_DROPOUT = 0.1
 
 
 class CrossModel(nn.Module):
@@ -31,9 +32,9 @@ class CrossModel(nn.Module):
     norm_weight: Tensor
     norm_bias: Tensor
 
-    def __init__(self, base: Mapping[str, Singles], heads: int, epsilon: float, dropout: float = 0.1) -> None:
+    def __init__(self, base: Mapping[str, Singles], heads: int, epsilon: float, seed: int = 0) -> None:
         super().__init__()
-        self.attention_heads, self.epsilon, self.dropout = heads, epsilon, dropout
+        self.attention_heads, self.epsilon = heads, epsilon
         for name in ("words", "positions", "second", "norm.weight", "norm.bias"):
             self.register_buffer(_flat(name), _tensor(base[name]), persistent=False)
         self.names = list(trained(base))
@@ -42,7 +43,7 @@ class CrossModel(nn.Module):
         self.factorised = False
         width = int(base["norm.weight"].shape[0])
         self.heads = nn.Linear(2 * width, sum(HEADS.values()))
-        nn.init.normal_(self.heads.weight, std=0.02)
+        nn.init.normal_(self.heads.weight, std=0.02, generator=torch.Generator().manual_seed(seed))
         nn.init.zeros_(self.heads.bias)
         self.block = _block
         """The second half of a layer; a GPU program may put a compiled one in its place."""
@@ -57,7 +58,8 @@ class CrossModel(nn.Module):
             return whole
         start: Tensor = getattr(self, f"base_{name}")
         left, right = (self.weights[f"{name}_{side}"] for side in ("left", "right"))
-        return start + left @ right.T
+        changed: Tensor = start + left @ right.T
+        return changed
 
     @torch.no_grad()
     def factorise(self, base: Mapping[str, Singles], rank: int) -> None:
@@ -100,7 +102,7 @@ class CrossModel(nn.Module):
 
     def forward(self, batch: Batch, dtype: torch.dtype = torch.float32) -> dict[str, Tensor]:
         """By head: its values, a row per sequence."""
-        dropout = self.dropout if self.training else 0.0
+        dropout = _DROPOUT if self.training else 0.0
         rows = F.embedding(batch.ids, self.words) + F.embedding(batch.places, self.positions)
         rows = rows + batch.second[:, None] * self.second
         rows = F.layer_norm(rows, rows.shape[-1:], self.norm_weight, self.norm_bias, self.epsilon).to(dtype)
