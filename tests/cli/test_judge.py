@@ -11,18 +11,18 @@ from analysis.test_dialogue_judges import write_data
 from cli.test_adem import run
 from metrics.learned.judges import tiny_dialogue_judge
 
-ROWS = [
-    {"context": ["hello there", "how are you ?"], "response": "i am fine", "reference": "fine"},
-    {"context": ["the cat sat"], "response": "a dog sat on a mat", "reference": "do you know ?"},
-    {"context": ["you know"], "response": "not the dog", "reference": "i am"},
-]
+CONTEXTS = [["hello there", "how are you ?"], ["the cat sat"], ["you know"]]
+RESPONSES = ["i am fine", "a dog sat on a mat", "not the dog"]
+REFERENCES = [["fine"], ["do you know ?"], ["i am"]]
 
 
 @pytest.fixture
 def rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("DIALEVAL_CACHE", str(tmp_path / "cache"))
     path = tmp_path / "rows.jsonl"
-    path.write_text("\n".join(map(json.dumps, ROWS)) + "\n")
+    given = zip(CONTEXTS, RESPONSES, REFERENCES, strict=True)
+    lines = [json.dumps({"context": turns, "response": said, "reference": texts}) for turns, said, texts in given]
+    path.write_text("\n".join(lines) + "\n")
     return path
 
 
@@ -30,9 +30,7 @@ def test_scores_are_those_of_the_judge(rows: Path, tmp_path: Path) -> None:
     judge = tiny_dialogue_judge(tmp_path)
     given = ["--judge", tmp_path / "judge", "--encoder", tmp_path / "encoder"]
     shown = json.loads(run("judge", "score", rows, *given, "-f", "json").stdout)
-    expected = judge.score(
-        [row["context"] for row in ROWS], [row["response"] for row in ROWS], [[row["reference"]] for row in ROWS]
-    )  # type: ignore[misc]
+    expected = judge.score(CONTEXTS, RESPONSES, REFERENCES)
     assert json.dumps(float(expected.mean()))[:8] in json.dumps(shown)
     assert "judge/relevance" in json.dumps(shown)
 
@@ -58,4 +56,5 @@ def test_training_writes_a_judge_with_its_card(tmp_path: Path, monkeypatch: pyte
     assert "Spearman's rho on sets left out" in done.stdout
     card = (tmp_path / "made" / "README.md").read_text()
     assert "| chats | dialogues | MIT |" in card
-    assert "--steps 2" in card
+    assert "Made by: `" in card
+    assert "- steps: 2" in card
