@@ -56,9 +56,7 @@ class Scaling:
 @options.contexts
 @options.resources
 @options.known_words
-@click.option(
-    "--judge", type=click.Path(file_okay=False), help="Folder of a judge for adem.  [default: the shipped one]"
-)
+@click.option("--judge", type=click.Path(file_okay=False), help="Folder of a judge.  [default: the shipped ones]")
 @options.metrics("all that the inputs allow")
 @click.option("--bleu-smoothing", type=click.IntRange(0, 7), help="nltk's smoothing method for BLEU.  [default: 4]")
 @click.option("--anchors", is_flag=True, help="Also score gold, shuffled gold, a constant and random training lines.")
