@@ -99,7 +99,7 @@ def make_dialogue_judge(
     scale = fitted_scale(judged, closest, rows.scores, rows.sets, trained)
     facts: dict[str, Any] = {
         "data": [
-            *({"name": _stem(path), "dialogues": True} for path in dialogues),
+            *({"name": name} for name in dict.fromkeys(map(_stem, dialogues))),
             *({"name": name, "rows": many} for name, many in Counter(rated.datasets).items()),
         ],
         "settings": asdict(recipe),

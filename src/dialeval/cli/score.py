@@ -174,8 +174,11 @@ def _judge(scaling: Scaling, folder: str | None) -> Any:
     """The judge for adem; on a GPU where its workers have one."""
     if not scaling.gpus_per_task:
         return folder
+    from dialeval.metrics.learned.dialogue_judge import is_dialogue_judge
     from dialeval.metrics.learned.judge import LazyJudge
 
+    if folder is not None and is_dialogue_judge(folder):
+        return folder
     return LazyJudge(folder, device="cuda")
 
 

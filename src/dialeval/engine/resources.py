@@ -113,17 +113,19 @@ def open_resources(
 
 
 def _judges(given: Any) -> dict[Need, Any]:
-    """The judges by need: the given one, an object or a folder, and the shipped one of the other kind."""
+    """The judges by need: the shipped ones, or just the given one, an object or a folder, whatever its kind."""
     from dialeval.metrics.learned.dialogue_judge import DialogueJudge, is_dialogue_judge
     from dialeval.metrics.learned.judge import LazyJudge
 
-    if hasattr(given, "score"):
-        return {Need.DIALOGUE_JUDGE: given} if hasattr(given, "verdicts") else {Need.JUDGE: given}
-    other = given is not None and is_dialogue_judge(given)
-    return {
-        Need.JUDGE: LazyJudge(None if other else given),
-        Need.DIALOGUE_JUDGE: DialogueJudge(given if other else None),
-    }
+    if given is None:
+        return {Need.JUDGE: LazyJudge(), Need.DIALOGUE_JUDGE: DialogueJudge()}
+    if not hasattr(given, "score"):
+        given = DialogueJudge(given) if is_dialogue_judge(given) else LazyJudge(given)
+    if hasattr(given, "verdicts"):
+        return {Need.DIALOGUE_JUDGE: given}
+    # The shipped judge of adem on another device stands beside the shipped judge of the other kind.
+    other = {Need.DIALOGUE_JUDGE: DialogueJudge()} if getattr(given, "shipped", False) else {}
+    return {Need.JUDGE: given, **other}
 
 
 def resource_warnings(opened: Mapping[Need, Any]) -> tuple[str, ...]:

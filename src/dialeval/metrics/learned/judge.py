@@ -67,6 +67,11 @@ class LazyJudge:
     def __reduce__(self) -> tuple[type[LazyJudge], tuple[object, ...]]:
         return type(self), self._settings
 
+    @property
+    def shipped(self) -> bool:
+        """Whether it is the one that comes with the package."""
+        return self._settings[0] is None
+
     @cached_property
     def judge(self) -> Judge:
         """The judge itself."""
