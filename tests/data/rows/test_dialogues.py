@@ -3,7 +3,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from dialeval.core.errors import Fault
+import pytest
+
+from dialeval.core.errors import DataError, Fault
 from dialeval.data.rows.dialogues import read_dialogues, read_replies
 
 
