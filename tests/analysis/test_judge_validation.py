@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dialeval.analysis.draws import DEFAULT_RESAMPLES
-from dialeval.analysis.judge_validation import FOLDS, Agreed, _agreed, _mean, _splits, validation
+from dialeval.analysis.judge_validation import FOLDS, Agreed, _mean, _splits, agreed, validation
 from dialeval.metrics.learned.training.examples import Examples, examples_of
 from dialeval.metrics.learned.training.recipe import Recipe
 from metrics.learned.judges import invented_ratings, tiny_vectors
@@ -72,11 +72,11 @@ def test_a_set_that_is_not_judged_has_no_agreement(tmp_path: Path) -> None:
 
 def test_too_few_values_agree_with_nobody() -> None:
     scores = np.array([1.0, 2.0, 4.0])
-    known, coefficients = _agreed(scores**2, scores, np.arange(3))
+    known, coefficients = agreed(scores**2, scores, np.arange(3))
     assert known.pearson == pytest.approx(np.corrcoef(scores**2, scores)[0, 1])
     assert (known.rows, coefficients.shape) == (3, (DEFAULT_RESAMPLES, 2))
     assert known.spearman == pytest.approx(1)
-    unknown, nothing = _agreed(scores[:2], scores[:2], np.arange(2))
+    unknown, nothing = agreed(scores[:2], scores[:2], np.arange(2))
     assert unknown.rows == 2
     assert np.isnan([unknown.pearson, unknown.spearman, *unknown.pearson_interval, *unknown.spearman_interval]).all()
     assert nothing.shape == coefficients.shape

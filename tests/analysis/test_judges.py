@@ -10,7 +10,7 @@ import pytest
 
 from cli.test_adem import written
 from dialeval.analysis import judges
-from dialeval.analysis.judges import _plain, _some, attack_files, make_judge
+from dialeval.analysis.judges import attack_files, make_judge, plain, some_rows
 from dialeval.metrics.learned.weights import load
 from dialeval.resources.encoder_files import find_encoder
 from metrics.learned.judges import invented_ratings
@@ -63,7 +63,7 @@ def test_test_files_are_judged_and_not_learned_from(tmp_path: Path) -> None:
 
 
 def test_numbers_in_the_file_are_rounded() -> None:
-    assert _plain({"a": (0.123456, float("nan")), "b": [3, "x"]}) == {"a": [0.1235, None], "b": [3, "x"]}
+    assert plain({"a": (0.123456, float("nan")), "b": [3, "x"]}) == {"a": [0.1235, None], "b": [3, "x"]}
 
 
 def test_attacked_are_some_rows_with_a_context_and_a_reference(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -71,13 +71,13 @@ def test_attacked_are_some_rows_with_a_context_and_a_reference(monkeypatch: pyte
     contexts = [[] if row < 2 else each for row, each in enumerate(ratings.contexts)]
     references = [[] if row > 9 else each for row, each in enumerate(ratings.references)]
     changed = replace(ratings, contexts=contexts, references=references)
-    assert _some(changed).responses == ratings.responses[2:10]
-    assert _some(replace(changed, contexts=[[]] * 12)).responses == ratings.responses, "no row has both"
+    assert some_rows(changed).responses == ratings.responses[2:10]
+    assert some_rows(replace(changed, contexts=[[]] * 12)).responses == ratings.responses, "no row has both"
     monkeypatch.setattr(judges, "ATTACKED_ROWS", 5)
-    places = [ratings.responses.index(text) for text in _some(changed).responses]
+    places = [ratings.responses.index(text) for text in some_rows(changed).responses]
     assert len(places) == 5
     assert places == sorted(set(places))
-    assert places == [ratings.responses.index(text) for text in _some(changed).responses], "drawn by a fixed seed"
+    assert places == [ratings.responses.index(text) for text in some_rows(changed).responses], "drawn by a fixed seed"
 
 
 def test_settings_are_reported_by_the_names_that_people_read(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import pytest
 from browser.conftest import Opened
 from dialeval.core.fold import Estimate
 from dialeval.core.result import Result, Run
+from dialeval.core.rowtable import RowTable
 from dialeval.core.signature import Signature
 from dialeval.reports.html import report
 
@@ -35,7 +36,7 @@ def result(seed: int, prefix: str = "") -> Result:
         made = Estimate(float(items.mean()), float(items.std()), 60, 60, items=items, signature=signature)
         estimates[prefix + key] = made.with_confidence(1.97)
     estimates["distinct-2"] = Estimate(0.1 + seed / 10, 0.0, 60, 60, corpus=True)
-    return Result(estimates, {"adem": "needs a model"})
+    return Result(estimates, {"adem": "needs a model"}, rows=RowTable(np.arange(61)))
 
 
 @pytest.fixture

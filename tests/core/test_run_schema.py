@@ -117,7 +117,7 @@ def replaced(name: str, make: Callable[[pa.ChunkedArray], Any]) -> Callable[[pa.
             "responses",
             "items",
             replaced("length", lambda column: pc.divide(column, 0.0)),
-            "length of careful too large to compute with",
+            "too large to compute with",
         ),
         ("responses", "items", lambda table: table.drop_columns("level"), "has no column level"),
         ("responses", "items", lambda table: table.slice(1), "not numbered from 0"),

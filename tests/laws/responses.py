@@ -16,11 +16,12 @@ from hypothesis import strategies as st
 from dialeval.core.arrays import Floats
 from dialeval.core.columns import Column, RaggedColumn, TextColumn
 from dialeval.core.needs import Need
+from dialeval.metrics.learned.dialogue_judge import DialogueJudge
 from dialeval.metrics.learned.judge import Judge
 from dialeval.resources.words import KnownWords, TrainText, VectorTable, listed_words
 from dialeval.text.vocabulary import Vocabulary
 from laws.worlds import World
-from metrics.learned.judges import tiny_judge
+from metrics.learned.judges import tiny_dialogue_judge, tiny_judge
 
 WORDS = ["the", "cat", "sat", "on", "a", "mat", "<unk>", "日本", "Ünder", "the-very-long-word"]
 LISTED = [*WORDS[:5], "dog"]
@@ -63,7 +64,14 @@ def resources(vocabulary: Vocabulary) -> dict[Need, Any]:
     vectors = VectorTable(vocabulary, FewVectors())
     known = KnownWords(vocabulary, listed_words(LISTED), vectors)
     train = TrainText(vocabulary, TextColumn.from_strings(TRAIN), known)
-    return {Need.EMBEDDINGS: vectors, Need.VOCABULARY: known, Need.TRAIN: train, Need.JUDGE: judge()}
+    judges = {Need.JUDGE: judge(), Need.DIALOGUE_JUDGE: dialogue_judge()}
+    return {Need.EMBEDDINGS: vectors, Need.VOCABULARY: known, Need.TRAIN: train, **judges}
+
+
+@cache
+def dialogue_judge() -> DialogueJudge:
+    """One that reads context and response together, over an encoder of the same kind."""
+    return tiny_dialogue_judge(Path(mkdtemp(prefix="dialeval-laws-")))
 
 
 @cache

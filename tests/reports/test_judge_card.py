@@ -31,7 +31,7 @@ def test_tables() -> None:
 
 def test_no_name_in_a_card_is_markup() -> None:
     hostile = "a|b <img src=x>\n# c"
-    table = judge_card._markdown([["data set", hostile], [hostile, ".46 [-.05, .96]"]])
+    table = judge_card.card_table([["data set", hostile], [hostile, ".46 [-.05, .96]"]])
     escaped = r"a\|b &lt;img src=x&gt;\\n# c"
     assert table == f"| data set | {escaped} |\n| --- | --- |\n| {escaped} | .46 [-.05, .96] |"
     assert judge_card._code("train x") == "`train x`"

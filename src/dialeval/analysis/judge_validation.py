@@ -129,15 +129,15 @@ def _compared(columns: Mapping[str, Floats], examples: Examples) -> Validation:
         sets[name] = {}
         for judge, values in columns.items():
             chosen = rows & ~np.isnan(values)
-            agreed, coefficients = _agreed(values[chosen], examples.scores[chosen], examples.contexts[chosen])
-            sets[name][judge] = agreed
+            found, coefficients = agreed(values[chosen], examples.scores[chosen], examples.contexts[chosen])
+            sets[name][judge] = found
             if name in referenced:
                 resampled.setdefault(judge, []).append(coefficients)
     mean = {judge: _mean([sets[name][judge] for name in referenced], parts) for judge, parts in resampled.items()}
     return Validation(sets, mean, referenced)
 
 
-def _agreed(values: Floats, scores: Floats, contexts: Ints) -> tuple[Agreed, Floats]:
+def agreed(values: Floats, scores: Floats, contexts: Ints) -> tuple[Agreed, Floats]:
     """Agreement on one set, and Pearson's and Spearman's coefficients of every resample."""
     if len(values) < 3:
         coefficients = np.full((DEFAULT_RESAMPLES, 2), np.nan)

@@ -19,7 +19,7 @@ from dialeval.data.formats.opening import PathSource
 from dialeval.data.rows.ratings import Ratings, read_ratings
 from dialeval.data.rows.reading import attach, read_files, read_texts
 from dialeval.data.rows.system import Rows
-from dialeval.metrics.learned.attack import Attack, attack
+from dialeval.metrics.learned.attack import Attack, Scores, attack
 from dialeval.metrics.learned.judge import Judge, files_digest, open_judge, open_vectors
 from dialeval.metrics.learned.training.examples import examples_of
 from dialeval.metrics.learned.training.fitting import AdemSettings
@@ -49,8 +49,8 @@ class MadeJudge:
         facts: dict[str, Any] = {"data": [dict(each) for each in self.data], "settings": dict(self.settings)}
         if self.validation is not None:
             agreement = asdict(self.validation)
-            facts["validation"] = _plain({name: agreement[name] for name in ("sets", "mean", "resamples")})
-        facts["attacks"] = _plain([asdict(each) for each in self.attacks])
+            facts["validation"] = plain({name: agreement[name] for name in ("sets", "mean", "resamples")})
+        facts["attacks"] = plain([asdict(each) for each in self.attacks])
         return replace(self.weights, facts=facts).save(folder, card)
 
 
@@ -98,7 +98,7 @@ def make_judge(
         turns=turns,
     )
     agreement = validation(every, examples, known, recipe, progress) if validate else None
-    tried = _some(others)
+    tried = some_rows(others)
     attacks = attack(Judge(weights, vectors), tried.contexts, tried.responses, tried.references)
     data = _data(rated, licences or {})
     return MadeJudge(weights, agreement, attacks, data, _settings(recipe, weights), command, title)
@@ -112,8 +112,12 @@ def attack_files(
     encoder: PathSource | None = None,
     device: str = "cpu",
     fields: Mapping[str, str] | None = None,
+    opened: Scores | None = None,
 ) -> list[Attack]:
-    """Every attack on every row of files of responses, or of the shipped sample; see `metrics.learned.attack`."""
+    """Every attack on every row of files of responses, or of the shipped sample; see `metrics.learned.attack`.
+
+    `opened` is a judge to attack instead of the one in the folder `judge`.
+    """
     if responses is None:
         folder = sample.folder()
         responses = sorted((folder / "responses").iterdir())
@@ -124,7 +128,7 @@ def attack_files(
             column = read_texts(source, need, fields)
             systems = [attach(rows, need, column, os.fspath(source)) for rows in systems]
     texts = [text for rows in systems for text in rows.responses]
-    opened = open_judge(judge, encoder, device)
+    opened = opened or open_judge(judge, encoder, device)
     return attack(opened, _lists(systems, Need.CONTEXT), texts, _lists(systems, Need.REFERENCE))
 
 
@@ -136,7 +140,7 @@ def _lists(systems: Sequence[Rows], need: Need) -> list[Sequence[str]]:
     return lists
 
 
-def _some(ratings: Ratings) -> Ratings:
+def some_rows(ratings: Ratings) -> Ratings:
     """Rows with a context and a reference, where there are such; not more than `ATTACKED_ROWS`."""
     both = np.array([bool(c) and bool(r) for c, r in zip(ratings.contexts, ratings.references, strict=True)], np.bool_)
     rows = np.flatnonzero(both) if both.any() else np.arange(len(ratings))
@@ -167,12 +171,12 @@ def _settings(recipe: Recipe, weights: Weights) -> dict[str, Any]:
     return settings
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """Numbers rounded to what a resample can tell, so that the last bits of a machine do not change the file."""
     if isinstance(value, Mapping):
-        return {name: _plain(part) for name, part in value.items()}
+        return {name: plain(part) for name, part in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(part) for part in value]
+        return [plain(part) for part in value]
     if isinstance(value, float):
         return None if math.isnan(value) else round(value, 4)
     return value

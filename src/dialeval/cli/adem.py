@@ -24,7 +24,7 @@ from dialeval.cli.progress import metered
 _DEVICE = options.choice(
     "--device", ["cpu", "torch", "cuda"], "Encode by NumPy, by PyTorch, or by PyTorch on a GPU in bfloat16."
 )
-_BASE_ENCODER = click.option("--encoder", default="minilm", help="Folder, minilm, or a name in the hub cache.")
+BASE_ENCODER = click.option("--encoder", default="minilm", help="Folder, minilm, or a name in the hub cache.")
 _INPUTS_AND_JUDGE = options.together(
     click.option("-r", "--references", type=click.Path(), help="One reference per response."),
     options.contexts,
@@ -82,7 +82,7 @@ def score(
 @click.option(
     "--test", "tests", multiple=True, type=click.Path(), help="Rated rows to validate on only; repeat for several."
 )
-@_BASE_ENCODER
+@BASE_ENCODER
 @click.option("-o", "--output", required=True, type=options.FOLDER, help="Folder for the judge.")
 @options.choice("--kind", ["adem", "identity", "paper"], "Recipe.")
 @click.option("--strength", type=float, help="How near M and N stay to the identity.  [default: 30]")
@@ -154,7 +154,7 @@ def attack(responses: tuple[str, ...], format_: str, **inputs: Any) -> None:
 @adem.command()
 @click.argument("dialogues", nargs=-1, required=True, type=click.Path())
 @click.option("-o", "--output", required=True, type=options.FOLDER, help="Folder for the encoder.")
-@_BASE_ENCODER
+@BASE_ENCODER
 @options.choice("--device", ["cpu", "cuda"], "Train on.")
 @click.option("--epochs", type=click.IntRange(min=1), default=3, help="Passes over the dialogues.")
 @click.option("--batch-size", type=click.IntRange(min=2), default=512, help="Pairs of a step.")

@@ -25,6 +25,7 @@ _COMMANDS = {
     "lsdscc": "Diversity of sampled responses over grouped references.",
     "multiwoz": "Task dialogues: Inform, Success, BLEU, and why a dialogue failed.",
     "breakdown": "Evaluate dialogue breakdown detectors (DBDC).",
+    "judge": "Train, use and attack a judge that reads context and response together.",
     "adem": "Train, use and attack a learned judge of responses.",
     "compare": "Which system is better: differences, tests, gates.",
     "meta": "How far metrics agree with people.",

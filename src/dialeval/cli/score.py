@@ -60,9 +60,7 @@ class Scaling:
 @options.contexts
 @options.resources
 @options.known_words
-@click.option(
-    "--judge", type=click.Path(file_okay=False), help="Folder of a judge for adem.  [default: the shipped one]"
-)
+@click.option("--judge", type=click.Path(file_okay=False), help="Folder of a judge.  [default: the shipped ones]")
 @options.metrics("all that the inputs allow")
 @click.option("--bleu-smoothing", type=click.IntRange(0, 7), help="nltk's smoothing method for BLEU.  [default: 4]")
 @click.option("--anchors", is_flag=True, help="Also score gold, shuffled gold, a constant and random training lines.")
@@ -185,8 +183,11 @@ def _judge(scaling: Scaling, folder: str | None) -> Any:
     """The judge for adem; on a GPU where its workers have one."""
     if not scaling.gpus_per_task:
         return folder
+    from dialeval.metrics.learned.dialogue_judge import is_dialogue_judge
     from dialeval.metrics.learned.judge import LazyJudge
 
+    if folder is not None and is_dialogue_judge(folder):
+        return folder
     return LazyJudge(folder, device="cuda")
 
 

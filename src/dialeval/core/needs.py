@@ -38,6 +38,8 @@ class Need(str, Enum):
     EMBEDDINGS = "embeddings"
     JUDGE = "judge"
     """A learned judge with its sentence encoder; available without an option wherever the encoder is installed."""
+    DIALOGUE_JUDGE = "dialogue-judge"
+    """The same for a judge that reads context and response together."""
 
     def __str__(self) -> str:
         return self.value
@@ -74,5 +76,5 @@ _ARGUMENTS = {
     Need.TRAIN: ("train", "--train"),
     Need.VOCABULARY: ("vocabulary", "--vocab"),
     Need.EMBEDDINGS: ("embeddings", "--vectors"),
-    Need.JUDGE: ("judge", "--judge"),
+    **dict.fromkeys((Need.JUDGE, Need.DIALOGUE_JUDGE), ("judge", "--judge")),
 }

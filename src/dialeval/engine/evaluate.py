@@ -106,7 +106,7 @@ def evaluate(
     training text; `embeddings`: word vectors, a file or the name of an installed pack. `known_words`: whether words
     with a vector that are not in the vocabulary are known too, "vectors", or not, "listed"; None: "listed" for a vector
     file with a header line, as in dialog-eval.
-    `judge`: the folder of a judge for `adem` that `dialeval adem train` wrote, else the shipped one.
+    `judge`: the folder of a judge that `dialeval judge train` or `dialeval adem train` wrote, else the shipped ones.
     `metrics`: names, families, metric objects; None: all that the inputs allow, the others being listed in
     `Run.skipped`. `settings` changes the defaults of a family (`{"bleu": {"smooth": 7}}`), `fields` maps our field
     names to those of a file with rows (`{"response": "answer"}`).

@@ -84,7 +84,6 @@ def open_resources(
     The judge is the shipped one unless another is given, if its encoder is installed; it is opened when something asks
     for it.
     """
-    from dialeval.metrics.learned.judge import LazyJudge
     from dialeval.resources.embeddings import load_embeddings
     from dialeval.resources.words import KnownWords, TrainText, VectorTable, all_words
 
@@ -109,8 +108,24 @@ def open_resources(
         if texts is not None:
             resources[Need.TRAIN] = TrainText(shared, texts, known)
     if judge is not None or lacking(Need.JUDGE) is None:
-        resources[Need.JUDGE] = judge if hasattr(judge, "score") else LazyJudge(judge)
+        resources |= _judges(judge)
     return resources
+
+
+def _judges(given: Any) -> dict[Need, Any]:
+    """The judges by need: the shipped ones, or just the given one, an object or a folder, whatever its kind."""
+    from dialeval.metrics.learned.dialogue_judge import DialogueJudge, is_dialogue_judge
+    from dialeval.metrics.learned.judge import LazyJudge
+
+    if given is None:
+        return {Need.JUDGE: LazyJudge(), Need.DIALOGUE_JUDGE: DialogueJudge()}
+    if not hasattr(given, "score"):
+        given = DialogueJudge(given) if is_dialogue_judge(given) else LazyJudge(given)
+    if hasattr(given, "verdicts"):
+        return {Need.DIALOGUE_JUDGE: given}
+    # The shipped judge of adem on another device stands beside the shipped judge of the other kind.
+    other = {Need.DIALOGUE_JUDGE: DialogueJudge()} if getattr(given, "shipped", False) else {}
+    return {Need.JUDGE: given, **other}
 
 
 def resource_warnings(opened: Mapping[Need, Any]) -> tuple[str, ...]:
@@ -136,7 +151,7 @@ def train_texts(train: Any) -> TextColumn | None:
 
 def lacking(need: Need) -> str | None:
     """What is not installed that a need takes, with the command that installs it; None where nothing is missing."""
-    if need is not Need.JUDGE:
+    if need not in (Need.JUDGE, Need.DIALOGUE_JUDGE):
         return None
     from dialeval.metrics.learned.judge import shipped_lacks
 

@@ -35,6 +35,7 @@ _BUILT_IN: Mapping[Need, Sequence[str]] = {
         "dialeval.metrics.overlap.rouge:RougeL",
         "dialeval.metrics.overlap.chrf:Chrf",
         "dialeval.metrics.learned.adem:Adem",
+        "dialeval.metrics.learned.judgement:Judgement",
     ),
     Need.HYPOTHESES: ("dialeval.metrics.coverage.coverage:Coverage",),
     Need.TASK_TURNS: (

@@ -70,7 +70,7 @@ class JudgeCard:
             f"# {markdown(judge.title)}",
             _PURPOSE,
             "## Data",
-            _markdown([["data set", "rows", "licence"], *data]),
+            card_table([["data set", "rows", "licence"], *data]),
             "Only weights fitted to vectors of these texts are stored; no text is.",
             "## Settings",
             "\n".join(f"- {name}: {plain(str(value))}" for name, value in judge.settings.items()),
@@ -80,7 +80,7 @@ class JudgeCard:
         ]
         if judge.attacks:
             listed = "\n".join(f"- {line}" for line in weaknesses(judge.attacks))
-            parts += [listed, _markdown(attack_rows(judge.attacks))]
+            parts += [listed, card_table(attack_rows(judge.attacks))]
         parts.append(_LIMITS)
         parts.append(
             f"Weights: {weights.kind}@{weights.digest}, for vectors of {weights.encoder} ({weights.encoder_digest})."
@@ -94,7 +94,7 @@ def _results(validation: Validation | None) -> list[str]:
     if not validation.sets:
         return ["## Results", f"None: {NOT_VALIDATED}"]
     how = _HOW.format(resamples=validation.resamples)
-    tables = _markdown(validation_rows(validation)), _markdown(pearson_rows(validation))
+    tables = card_table(validation_rows(validation)), card_table(pearson_rows(validation))
     return ["## Results", how, tables[0], "Pearson's r:", tables[1]]
 
 
@@ -114,7 +114,7 @@ def pearson_rows(validation: Validation) -> Rows:
     """The same with Pearson's r, without intervals."""
     columns = _columns(validation)
     groups = {**validation.sets, **({_MEAN: validation.mean} if validation.mean else {})}
-    rows = [[name, *(_two(row[c].pearson) if c in row else "" for c in columns)] for name, row in groups.items()]
+    rows = [[name, *(two(row[c].pearson) if c in row else "" for c in columns)] for name, row in groups.items()]
     return [["data set", *columns], *rows]
 
 
@@ -127,7 +127,7 @@ def attack_rows(attacks: Sequence[Attack]) -> Rows:
     rows = [["attack", "rows", "real mean", "attack mean", "at least as high", "correlation"]]
     for each in attacks:
         share = f"{100 * each.not_worse:.0f}%"
-        rows.append([each.name, str(each.rows), f"{each.real:.2f}", f"{each.mean:.2f}", share, _two(each.correlation)])
+        rows.append([each.name, str(each.rows), f"{each.real:.2f}", f"{each.mean:.2f}", share, two(each.correlation)])
     return rows
 
 
@@ -142,7 +142,7 @@ def _weakness(each: Attack) -> str:
         kept = "hardly reads word order" if each.correlation > 0.8 else "reads word order only in part"
         return (
             f"It {kept}: the score of a response with its words reversed has a correlation of "
-            f"{_two(each.correlation)} with that of the real one, and is at least as high in {share}."
+            f"{two(each.correlation)} with that of the real one, and is at least as high in {share}."
         )
     said = ATTACKS[each.name]
     if each.name == "reference":
@@ -157,14 +157,15 @@ def _spearman(row: Mapping[str, Agreed], column: str) -> str:
     if column not in row:
         return ""
     low, high = row[column].spearman_interval
-    return f"{_two(row[column].spearman)} [{_two(low)}, {_two(high)}]"
+    return f"{two(row[column].spearman)} [{two(low)}, {two(high)}]"
 
 
-def _two(value: float) -> str:
+def two(value: float) -> str:
+    """A number with two digits and no leading zero."""
     return "-" if math.isnan(value) else f"{value:.2f}".replace("0.", ".", 1)
 
 
-def _markdown(rows: Rows) -> str:
+def card_table(rows: Rows) -> str:
     """A table; its head and the first column hold names, the other cells figures."""
     head, *rest = rows
     named = ([markdown(name), *cells] for name, *cells in rest)

@@ -22,12 +22,12 @@ import numpy as np
 import numpy.typing as npt
 
 from dialeval.core.errors import SettingError
-from dialeval.resources.encoder_files import EncoderFiles, Singles
+from dialeval.resources.encoder_files import EncoderFiles, Singles, TransformerWeights
 
 TOKENS = 128
 """Word pieces of a text that count, or as many as the encoder takes, unless another number is asked for."""
 
-_TILE = 512
+TILE = 512
 """Tokens of a tile: enough for the matrix products to run at full speed, few enough for a handful of texts."""
 
 
@@ -99,18 +99,18 @@ class Encoder(TokenisedEncoder):
     def encode(self, texts: Sequence[str], ends: bool = False) -> Singles:
         vectors = np.empty((len(texts), self.files.config.hidden_size), np.float32)
         pieces = self.pieces(texts, ends)
-        for tile in _tiles([len(ids) for ids in pieces], max(_TILE, self.tokens)):
+        for tile in tiles([len(ids) for ids in pieces], max(TILE, self.tokens)):
             vectors[tile] = self._pooled([pieces[text] for text in tile])
         return self._finished(vectors)
 
     @cached_property
-    def _layers(self) -> _Transformer:
-        return _Transformer(self.files)
+    def _layers(self) -> Transformer:
+        return Transformer(self.files, self.files.weights())
 
     def _pooled(self, pieces: Sequence[npt.NDArray[np.int64]]) -> Singles:
         """The pooled vectors of the texts of one tile."""
         lengths = [len(ids) for ids in pieces]
-        rows = self._layers.forward(pieces, lengths, max(_TILE, self.tokens))
+        rows = self._layers.forward(pieces, lengths, max(TILE, self.tokens))
         starts = np.cumsum([0, *lengths])
         pool = _POOLS[self.files.pooling]
         return np.stack(
@@ -137,7 +137,7 @@ _POOLS: dict[str, Callable[[Singles], Any]] = {
 }
 
 
-def _tiles(lengths: Sequence[int], size: int) -> Iterator[list[int]]:
+def tiles(lengths: Sequence[int], size: int) -> Iterator[list[int]]:
     """The numbers of the texts of each tile, shortest texts first."""
     tile: list[int] = []
     filled = 0
@@ -151,23 +151,32 @@ def _tiles(lengths: Sequence[int], size: int) -> Iterator[list[int]]:
         yield tile
 
 
-class _Transformer:
+class Transformer:
     """The weights, laid out for row vectors, and the forward pass over one tile."""
 
-    def __init__(self, files: EncoderFiles) -> None:
-        weights = files.weights()
+    def __init__(self, files: EncoderFiles, weights: TransformerWeights) -> None:
         config = files.config
         self.heads = config.num_attention_heads
         self.epsilon = np.float32(config.layer_norm_eps)
         self.activation = config.hidden_act
         self.first_position = files.first_position
         self.words, self.positions, self.norm = weights.words, weights.positions, weights.norm
+        self.second = weights.second
         self.layers = [
             {name: (_for_rows(weight), bias) for name, (weight, bias) in layer.items()} for layer in weights.layers
         ]
 
-    def forward(self, pieces: Sequence[npt.NDArray[np.int64]], lengths: Sequence[int], size: int) -> Singles:
-        """The last layer's vector of every token; rows behind the last text are without meaning."""
+    def forward(
+        self,
+        pieces: Sequence[npt.NDArray[Any]],
+        lengths: Sequence[int],
+        size: int,
+        seconds: Sequence[int] | None = None,
+    ) -> Singles:
+        """The last layer's vector of every token; rows behind the last text are without meaning.
+
+        `seconds` says of each text how many tokens at its end are of the second token type.
+        """
         from dialeval.resources.encoder_kernel import add_and_normalise, gelu, relu
 
         activate = gelu if self.activation == "gelu" else relu
@@ -176,6 +185,9 @@ class _Transformer:
         places: Singles = np.zeros_like(rows)
         rows[:filled] = self.words[np.concatenate(pieces)]
         places[:filled] = self.positions[self.first_position + np.concatenate([np.arange(n) for n in lengths])]
+        if seconds is not None:
+            for end, many in zip(np.cumsum(lengths).tolist(), seconds, strict=True):
+                places[end - many : end] += self.second
         nothing: Singles = np.zeros(rows.shape[1], np.float32)
         add_and_normalise(rows, places, nothing, *self.norm, self.epsilon)
         mixed: Singles = np.zeros_like(rows)

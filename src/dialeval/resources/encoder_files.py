@@ -87,7 +87,9 @@ class TransformerWeights:
 
     words: Singles
     positions: Singles
-    """With the vector of the first token type, which all tokens have."""
+    """With the vector of the first token type, which all tokens of a single text have."""
+    second: Singles
+    """What the second token type has more than the first."""
     norm: Part
     layers: Sequence[Mapping[str, Part]]
     """The parts of `LAYER`, and `qkv`: queries, keys and values, one below the other."""
@@ -289,10 +291,12 @@ def _by_our_names(tensors: Mapping[str, Singles], config: TransformerConfig) -> 
         layers.append({"qkv": (np.concatenate(weights), np.concatenate(biases)), **layer})
     words = gate.tensor(tensors, f"{EMBEDDINGS['words']}.weight", (config.vocab_size, width))
     positions = gate.tensor(tensors, f"{EMBEDDINGS['positions']}.weight", (config.max_position_embeddings, width))
-    if (types := f"{EMBEDDINGS['types']}.weight") in tensors:
-        first = gate.tensor(tensors, types, (None, width))[:1]
-        positions = positions + (first if len(first) else np.float32(0))
-    return TransformerWeights(words, positions, part(EMBEDDINGS["norm"], width), layers)
+    second: Singles = np.zeros(width, np.float32)
+    if (name := f"{EMBEDDINGS['types']}.weight") in tensors:
+        types = gate.tensor(tensors, name, (None, width))
+        if len(types):
+            positions, second = positions + types[0], types[-1] - types[0]
+    return TransformerWeights(words, positions, second, part(EMBEDDINGS["norm"], width), layers)
 
 
 def lacking() -> str | None:

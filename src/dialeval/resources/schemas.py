@@ -103,6 +103,43 @@ class Judge(Struct):
     sha256: Digest
 
 
+class JudgeScale(Struct):
+    """From what the heads of a judge of dialogue say to its score."""
+
+    rank: float
+    closest: float
+    alpha: float
+    beta: float
+    alpha_closest: float
+    beta_closest: float
+
+
+class JudgeShape(Struct):
+    """How much a judge of dialogue reads."""
+
+    turns: Size
+    context_tokens: Size
+    response_tokens: Size
+
+
+class PlainEncoder(Struct):
+    """The encoder that a judge of dialogue changes."""
+
+    name: str
+    digest: str
+
+
+class DialogueJudge(Struct):
+    """`judge.json` of a judge of dialogue."""
+
+    format: Annotated[int, Meta(ge=1)]
+    kind: str
+    scale: JudgeScale
+    shape: JudgeShape
+    encoder: PlainEncoder
+    sha256: Digest
+
+
 class Model(Struct):
     """The JSON file of a model that PyTorch trained."""
 

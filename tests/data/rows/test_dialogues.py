@@ -3,8 +3,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from dialeval.core.errors import Fault
-from dialeval.data.rows.dialogues import read_dialogues
+import pytest
+
+from dialeval.core.errors import DataError, Fault
+from dialeval.data.rows.dialogues import read_dialogues, read_replies
 
 
 def test_texts_and_chats_of_several_files(write: Callable[[str, str], Path]) -> None:
@@ -24,3 +26,13 @@ def test_faults_of_all_files(
         ("b.jsonl", 1),
         ("nowhere.jsonl", None),
     ]
+
+
+def test_replies_stand_beside_the_dialogues_that_have_them(tmp_path: Path) -> None:
+    path = tmp_path / "d.jsonl"
+    path.write_text('{"turns": ["a"], "replies": ["b", "c"]}\n{"turns": ["d", "e"]}\n')
+    assert read_dialogues([path]) == [["a"], ["d", "e"]]
+    assert read_replies([path]) == [["b", "c"], []]
+    path.write_text('{"turns": ["a"], "replies": 3}\n')
+    with pytest.raises(DataError, match="replies"):
+        read_replies([path])

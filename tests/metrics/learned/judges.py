@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from dialeval.data.rows.ratings import Ratings
+from dialeval.metrics.learned.cross_weights import HEADS, encoder_weights, in_eight_bits, trained
+from dialeval.metrics.learned.dialogue_judge import DialogueJudge, JudgeWeights, Scale
 from dialeval.metrics.learned.judge import Judge
+from dialeval.metrics.learned.pairs import PairShape
 from dialeval.metrics.learned.weights import Weights
 from dialeval.resources.encoder import Encoder
 from dialeval.resources.encoder_files import find_encoder
@@ -30,6 +34,35 @@ def tiny_weights(dimension: int = HIDDEN, rank: int = 2, seed: int = 0) -> Weigh
 
 def tiny_judge(folder: Path) -> Judge:
     return Judge(tiny_weights(), tiny_vectors(folder))
+
+
+SHAPE = PairShape(3, 24, 16)
+"""As much of a pair as the tiny encoder has positions for."""
+
+
+def tiny_changes(folder: Path, seed: int = 0) -> dict[str, Any]:
+    """Random changes to the layers of the encoder in a folder, and random heads."""
+    dice = np.random.default_rng(seed)
+    base = encoder_weights(find_encoder(folder))
+    changes: dict[str, Any] = {}
+    for name in trained(base):
+        if base[name].ndim == 1:
+            changes[name] = dice.normal(0, 0.1, base[name].shape).astype(np.float16)
+            continue
+        for side, rows in zip(("left", "right"), base[name].shape, strict=True):
+            factor = in_eight_bits(dice.normal(0, 0.3, (rows, 2)).astype(np.float32))
+            changes[f"{name}.{side}"], changes[f"{name}.{side}.scale"] = factor
+    changes["heads.weight"] = dice.normal(size=(sum(HEADS.values()), 2 * HIDDEN)).astype(np.float32)
+    changes["heads.bias"] = dice.normal(size=sum(HEADS.values())).astype(np.float32)
+    return changes
+
+
+def tiny_dialogue_judge(folder: Path) -> DialogueJudge:
+    encoder = write_encoder(folder / "encoder")
+    scale = Scale(0.2, 1.5, -0.1, 0.4, -0.3, 0.3)
+    digest = find_encoder(encoder).digest
+    JudgeWeights(tiny_changes(encoder), scale, SHAPE, "encoder", digest, {"data": []}).save(folder / "judge")
+    return DialogueJudge(folder / "judge", encoder)
 
 
 def invented_ratings(rows: int = 120, sets: int = 3, seed: int = 0) -> Ratings:

@@ -17,7 +17,13 @@ def read_dialogues(paths: Iterable[PathSource]) -> list[list[str]]:
     return [turns for dialogues in files for turns in dialogues]
 
 
-def _file_dialogues(path: PathSource) -> list[list[str]]:
+def read_replies(paths: Iterable[PathSource]) -> list[list[str]]:
+    """The `replies` of every dialogue, other replies to its last turn; in the order of `read_dialogues`."""
+    files = all_of(partial(_file_dialogues, path, "replies") for path in paths)
+    return [replies for dialogues in files for replies in dialogues]
+
+
+def _file_dialogues(path: PathSource, column: str = "turns") -> list[list[str]]:
     records = jsonl.read(path)
     reader = FieldReader(records.where, FieldNames(), records.faults)
     dialogues = []
@@ -26,6 +32,7 @@ def _file_dialogues(path: PathSource) -> list[list[str]]:
         if turns is None:
             reader.fault(f"is {kind_of(row)} without turns", "give a list of texts as `turns`, or `messages`")
         else:
-            dialogues.append(reader.texts(turns, "turns", turns=True))
+            wanted = turns if column == "turns" else row.get(column) or []  # type: ignore[attr-defined]
+            dialogues.append(reader.texts(wanted, column, turns=True))
     records.raise_faults()
     return dialogues

@@ -15,12 +15,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
 from dialeval.core.arrays import Floats
 from dialeval.core.errors import SettingError
-from dialeval.metrics.learned.judge import Judge, Texts
+from dialeval.metrics.learned.judge import Texts
 
 DULL = "i do not know ."
 ATTACKS = {
@@ -31,6 +32,13 @@ ATTACKS = {
     "reference": "the first reference instead",
 }
 """What is said instead of the response."""
+
+
+class Scores(Protocol):
+    """Whatever scores responses: a judge of either kind."""
+
+    def score(self, contexts: Texts, responses: Sequence[str], references: Texts) -> Floats:
+        """One score per response, NaN where it cannot be judged."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +57,7 @@ class Attack:
     """Pearson's, between the scores of the real responses and those under the attack; NaN where one is constant."""
 
 
-def attack(judge: Judge, contexts: Texts, responses: Sequence[str], references: Texts, seed: int = 0) -> list[Attack]:
+def attack(judge: Scores, contexts: Texts, responses: Sequence[str], references: Texts, seed: int = 0) -> list[Attack]:
     """Every attack that the rows allow; SettingError where no row has a context or a reference to judge it by."""
     real = judge.score(contexts, responses, references)
     if np.isnan(real).all():

@@ -72,6 +72,11 @@ class LazyJudge:
     def __reduce__(self) -> tuple[type[LazyJudge], tuple[object, ...]]:
         return type(self), self._settings
 
+    @property
+    def shipped(self) -> bool:
+        """Whether it is the one that comes with the package."""
+        return self._settings[0] is None
+
     @cached_property
     def judge(self) -> Judge:
         """The judge itself."""
@@ -144,6 +149,14 @@ def _context_vectors(vectors: SentenceVectors, texts: Sequence[str]) -> tuple[Si
     context: Singles = np.zeros((len(texts), vectors.encoder.dimension), np.float32)
     context[has] = vectors.of([text for text in texts if text], ends=True)
     return context, has
+
+
+def closest_cosines(vectors: SentenceVectors, responses: Sequence[str], references: Texts) -> Floats:
+    """The cosine of each response with its closest reference, NaN where it has none."""
+    response = vectors.of(responses)
+    reference, has = _reference_vectors(vectors, references, response)
+    found: Floats = np.where(has, _cosines(reference, response), np.nan)
+    return found
 
 
 def _reference_vectors(vectors: SentenceVectors, references: Texts, response: Singles) -> tuple[Singles, Mask]:

@@ -19,10 +19,10 @@ from dialeval.metrics.learned.torch_encoder import TorchEncoder
 from dialeval.metrics.learned.training.finetuning import (
     FineTuning,
     Pairs,
-    _rate,
     _shuffled,
     fine_tune,
     pairs_of,
+    rate,
     save_encoder,
 )
 
@@ -60,10 +60,10 @@ def test_further_training_brings_replies_nearer_and_is_saved_as_it_is(tmp_path: 
 
 
 def test_the_rate_goes_up_in_a_line_and_then_down_to_nothing() -> None:
-    assert [_rate(step, 10, 0.2) for step in range(11)] == [0.5, 1, 1, *(left / 8 for left in range(7, -1, -1))]
-    assert [_rate(step, 4, 0.0) for step in range(5)] == pytest.approx([1, 1, 2 / 3, 1 / 3, 0])
-    assert [_rate(step, 2, 1.0) for step in range(3)] == [0.5, 1, 0]
-    assert _rate(0, 1, 0.1) == 1
+    assert [rate(step, 10, 0.2) for step in range(11)] == [0.5, 1, 1, *(left / 8 for left in range(7, -1, -1))]
+    assert [rate(step, 4, 0.0) for step in range(5)] == pytest.approx([1, 1, 2 / 3, 1 / 3, 0])
+    assert [rate(step, 2, 1.0) for step in range(3)] == [0.5, 1, 0]
+    assert rate(0, 1, 0.1) == 1
 
 
 @pytest.mark.parametrize("wrong", [{"epochs": 0}, {"batch_size": 1}, {"learning_rate": 0.0}, {"temperature": 0.0}])

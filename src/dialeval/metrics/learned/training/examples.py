@@ -58,7 +58,7 @@ def examples_of(ratings: Ratings, vectors: SentenceVectors, turns: int = TURNS, 
         raise SettingError(f"nobody rated {quality!r}; the ratings have {', '.join(ratings.values)}")
     names = list(dict.fromkeys(ratings.datasets))
     sets: Ints = np.array([names.index(name) for name in ratings.datasets], np.int64)
-    scores = _on_scale(ratings, quality, sets, len(names))
+    scores = on_scale(ratings, quality, sets, len(names))
     given = zip(ratings.contexts, ratings.references, strict=True)
     judgeable = np.array([any(text.strip() for text in (*c, *r)) for c, r in given], np.bool_)
     rows: Ints = np.flatnonzero(judgeable & ~np.isnan(scores))
@@ -66,11 +66,11 @@ def examples_of(ratings: Ratings, vectors: SentenceVectors, turns: int = TURNS, 
         raise SettingError("no rated row has both a score and a context or a reference")
     kept = ratings.take(rows)
     inputs = encoded(vectors, kept.contexts, kept.responses, kept.references, turns)
-    contexts = _context_numbers(kept)
+    contexts = context_numbers(kept)
     return Examples(**vars(inputs), scores=scores[rows], sets=sets[rows], contexts=contexts, rows=rows, names=names)
 
 
-def _on_scale(ratings: Ratings, quality: str, sets: Ints, many: int) -> Floats:
+def on_scale(ratings: Ratings, quality: str, sets: Ints, many: int) -> Floats:
     """Values on the scale 1 to 5, by the stated scale (which is that of `overall`) or by the extremes of their set."""
     values = ratings.values[quality]
     low, high = ratings.scales.T.copy() if quality == OVERALL else np.full((2, len(values)), np.nan)
@@ -83,7 +83,7 @@ def _on_scale(ratings: Ratings, quality: str, sets: Ints, many: int) -> Floats:
     return on_scale
 
 
-def _context_numbers(ratings: Ratings) -> Ints:
+def context_numbers(ratings: Ratings) -> Ints:
     """A number for each context, equal for equal last turns but for case, blanks and punctuation.
 
     Sets cut the same dialogue at different lengths, so the last turn decides; rows without one stand alone.

@@ -130,7 +130,7 @@ def fine_tune(
     before = {name: value.clone() for name, value in model.state_dict().items()}
     optimiser = torch.optim.AdamW(model.parameters(), settings.learning_rate, weight_decay=0.01)
     steps = settings.epochs * max(1, len(pairs) // settings.batch_size)
-    schedule = torch.optim.lr_scheduler.LambdaLR(optimiser, lambda step: _rate(step, steps, settings.warmup))
+    schedule = torch.optim.lr_scheduler.LambdaLR(optimiser, lambda step: rate(step, steps, settings.warmup))
     texts = _Texts(encoder, pairs, settings, dice)
     starts = range(0, max(len(pairs) - settings.batch_size, 0) + 1, settings.batch_size)
     losses = []
@@ -156,7 +156,7 @@ def fine_tune(
     return losses
 
 
-def _rate(step: int, steps: int, warmup: float) -> float:
+def rate(step: int, steps: int, warmup: float) -> float:
     """Linear up, then linear down to nothing."""
     first = max(1, round(steps * warmup))
     return (step + 1) / first if step < first else max(0.0, (steps - step) / max(1, steps - first))

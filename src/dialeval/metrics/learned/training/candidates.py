@@ -1,0 +1,162 @@
+"""Candidates: for a context the true response and others that a judge must like less, made on the device by indexing.
+
+For each pair: the response itself, some responses to other contexts, an echo (a turn of the context, or its second
+half), and a broken copy of the response: words shuffled, reversed, left out, or neighbours swapped, pieces repeated,
+the first half said twice. What comes out equal to the true response is no candidate.
+
+Everything drawn depends on the seed and the number of the step alone, so that a run can be cut anywhere.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from dialeval.metrics.learned.pairs import Pairs, PairShape
+
+RANDOM = 5
+"""Responses to other contexts among the candidates of a pair."""
+_FREQUENT = 0.3
+"""How often one of them is drawn among the frequent responses: a dull answer fits anywhere, and is no good one."""
+_FREQUENT_TEXTS = 300
+
+
+class Batch(NamedTuple):
+    """Sequences of pieces, one behind the other, without padding."""
+
+    ids: Tensor
+    places: Tensor
+    """By piece: its place in its sequence."""
+    second: Tensor
+    """By piece: whether it belongs to the response."""
+    owner: Tensor
+    """By piece: the number of its sequence."""
+    bounds: Tensor
+    """Where each sequence begins, and where the last one ends."""
+    longest: int
+
+
+class Corpus:
+    """Pairs on a device, and batches of them."""
+
+    def __init__(
+        self, pairs: Pairs, shape: PairShape, marks: tuple[int, int], going_on: npt.NDArray[np.bool_], device: str
+    ) -> None:
+        self.device, self.shape, (self.first, self.end) = device, shape, marks
+        self.many = len(pairs)
+        self.pieces = torch.from_numpy(pairs.pieces.astype(np.int32)).to(device)
+        self.starts = torch.from_numpy(pairs.starts).to(device)
+        self.contexts = torch.from_numpy(pairs.contexts.astype(np.int64)).to(device)
+        self.responses = torch.from_numpy(pairs.responses.astype(np.int64)).to(device)
+        self.going_on = torch.from_numpy(going_on).to(device)
+        self.frequent = torch.from_numpy(_frequent(pairs)).to(device)
+
+    def batch(self, rows: Tensor) -> Batch:
+        """Pairs as they are, each a sequence."""
+        return self._packed(rows, *self._texts(self.responses[rows]))
+
+    def candidates(self, rows: Tensor, dice: torch.Generator) -> tuple[Batch, Tensor, Tensor]:
+        """The candidates of some pairs, those of a pair one behind the other; which ones count; and their kinds.
+
+        The last two have a row per pair and a column per candidate; the first is the true response.
+        """
+        true, lengths = self._texts(self.responses[rows])
+        drawn = [self._texts(self._others(len(rows), number, dice)) for number in range(RANDOM)]
+        every = [(true, lengths), *drawn, self._echoes(rows, dice), self._broken(true, lengths, dice)]
+        texts = torch.stack([text for text, _ in every], 1)
+        counts = torch.stack([count for _, count in every], 1)
+        differ = (texts != true[:, None]).any(-1)
+        differ[:, 0] = True
+        kinds = torch.tensor([0, *[1] * RANDOM, 2, 3], device=self.device).expand(len(rows), -1)
+        many = texts.shape[1]
+        batch = self._packed(rows.repeat_interleave(many), texts.flatten(0, 1), counts.flatten())
+        return batch, differ, kinds
+
+    def _texts(self, texts: Tensor) -> tuple[Tensor, Tensor]:
+        """The pieces of texts as a matrix, -1 behind the end, and how many each has; the last one is [SEP]."""
+        return self._stretches(self.starts[texts], self.starts[texts + 1])
+
+    def _stretches(self, start: Tensor, stop: Tensor) -> tuple[Tensor, Tensor]:
+        most = self.shape.response_tokens
+        lengths = (stop - start).clamp(max=most)
+        places = torch.arange(most, device=self.device)
+        pieces = self.pieces[(start[:, None] + places).clamp(max=len(self.pieces) - 1)].long()
+        pieces = torch.where(places == lengths[:, None] - 1, self.end, pieces)
+        return torch.where(places < lengths[:, None], pieces, -1), lengths
+
+    def _others(self, many: int, number: int, dice: torch.Generator) -> Tensor:
+        """Texts of responses to other contexts."""
+        texts = self.responses[torch.randint(self.many, (many,), generator=dice, device=self.device)]
+        if number or not len(self.frequent):
+            return texts
+        dull = self.frequent[torch.randint(len(self.frequent), (many,), generator=dice, device=self.device)]
+        return torch.where(self._uniform((many,), dice) < _FREQUENT, dull, texts)
+
+    def _echoes(self, rows: Tensor, dice: torch.Generator) -> tuple[Tensor, Tensor]:
+        """A turn of the context, more often the last, or its second half."""
+        first, behind = self.contexts[rows].T
+        back = (self._uniform((len(rows),), dice).square() * (behind - first)).long()
+        turn = behind - 1 - back
+        start, stop = self.starts[turn], self.starts[turn + 1]
+        half = self._uniform((len(rows),), dice) < 0.25
+        return self._stretches(torch.where(half, (start + stop - 1) // 2, start), stop)
+
+    def _broken(self, true: Tensor, lengths: Tensor, dice: torch.Generator) -> tuple[Tensor, Tensor]:
+        """The response with its words in disorder, in one of six ways."""
+        many, most = true.shape
+        places = torch.arange(most, device=self.device).expand(many, -1)
+        inside = (lengths - 1)[:, None]
+        there = places < inside
+        word = (~self.going_on[true.clamp(min=0)] | (places == 0)).long().cumsum(1) - 1
+        words = word.gather(1, (inside - 1).clamp(min=0)) + 1
+        shuffled = self._uniform((many, most), dice).gather(1, word)
+        swapped = torch.minimum(word ^ 1, words - 1).double() + (word % 2) * 1e-3
+        kept = self._uniform((many, most), dice).gather(1, word) > 0.4
+        orders = torch.stack([shuffled.double(), -word.double(), swapped, torch.where(kept, 0.0, 1e6) + word])
+        behind = torch.where(there, 0.0, 1e9)
+        orders = (orders + behind).argsort(dim=-1, stable=True)
+        repeats = (self._uniform((many, most), dice) * inside).long()
+        repeats = torch.where(there, repeats, most - 1).sort(1).values
+        half = (inside // 2).clamp(min=1)
+        doubled = torch.where(places < 2 * half, places % half, places)
+        way = torch.randint(6, (many,), generator=dice, device=self.device)
+        index = torch.stack([*orders, repeats, doubled])[way, torch.arange(many, device=self.device)]
+        left = (kept & there).sum(1).clamp(min=1)
+        count = torch.where(way == 3, left, torch.where(way == 5, (2 * half[:, 0]).clamp(max=most - 1), lengths - 1))
+        count = torch.where(lengths > 1, count, 0)
+        mixed = true.gather(1, index.clamp(max=most - 1))
+        mixed = torch.where(places < count[:, None], mixed, -1)
+        return torch.where(places == count[:, None], self.end, mixed), count + 1
+
+    def _packed(self, rows: Tensor, texts: Tensor, counts: Tensor) -> Batch:
+        first, behind = self.starts[self.contexts[rows]].T
+        first = torch.maximum(first, behind - (self.shape.context_tokens - 1))
+        before = 1 + behind - first
+        lengths = before + counts
+        bounds = torch.cat((lengths.new_zeros(1), lengths.cumsum(0)))
+        total, longest = torch.stack((bounds[-1], lengths.max())).tolist()
+        owner = torch.repeat_interleave(torch.arange(len(rows), device=self.device), lengths, output_size=total)
+        places = torch.arange(total, device=self.device) - bounds[owner]
+        second = places >= before[owner]
+        context = self.pieces[(first[owner] + places - 1).clamp(0, len(self.pieces) - 1)].long()
+        said = texts[owner, (places - before[owner]).clamp(0, texts.shape[1] - 1)]
+        ids = torch.where(second, said, torch.where(places == 0, self.first, context))
+        return Batch(ids, places, second, owner, bounds, longest)
+
+    def _uniform(self, shape: tuple[int, ...], dice: torch.Generator) -> Tensor:
+        return torch.rand(shape, generator=dice, device=self.device)
+
+
+def _frequent(pairs: Pairs) -> npt.NDArray[np.int64]:
+    """One text for each of the most frequent responses that occur at least three times."""
+    seen: dict[bytes, list[int]] = {}
+    for text in pairs.responses.tolist():
+        start, stop = pairs.starts[text], pairs.starts[text + 1]
+        if stop - start <= 12:
+            seen.setdefault(pairs.pieces[start:stop].tobytes(), []).append(text)
+    often = sorted((texts for texts in seen.values() if len(texts) > 2), key=len, reverse=True)
+    return np.array([texts[0] for texts in often[:_FREQUENT_TEXTS]], np.int64)

@@ -1,0 +1,66 @@
+"""The cross-encoder in NumPy: equal to PyTorch's, and the same for a pair whatever it is read with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dialeval.metrics.learned.cross_encoder import CrossEncoder
+from dialeval.metrics.learned.cross_weights import encoder_weights
+from dialeval.metrics.learned.pairs import PairTokeniser, rated_pairs
+from dialeval.resources.encoder_files import EncoderFiles, find_encoder
+from metrics.learned.judges import SHAPE, tiny_changes
+from tiny_encoder import HEADS, WORDS, write_encoder
+
+CONTEXTS = [["hello there", "how are you ?"], ["the cat"], ["a dog sat on the mat ."] * 4, ["i am fine"], ["you ?"]]
+RESPONSES = ["i am fine .", "", "do not know " * 9, "fine", "the cats sat on a mat"]
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> EncoderFiles:
+    return find_encoder(write_encoder(tmp_path))
+
+
+def test_it_says_what_pytorch_says(files: EncoderFiles) -> None:
+    pytest.importorskip("torch")
+    from dialeval.metrics.learned.training.candidates import Corpus
+    from dialeval.metrics.learned.training.cross_model import CrossModel
+    from dialeval.metrics.learned.training.cross_training import heads
+
+    changes, base, tokeniser = tiny_changes(files.folder), encoder_weights(files), PairTokeniser(files)
+    model = CrossModel(base, HEADS, 1e-12)
+    model.load(base, changes)
+    pairs = rated_pairs(tokeniser, CONTEXTS, RESPONSES)
+    corpus = Corpus(pairs, SHAPE, (tokeniser.first, tokeniser.end), tokeniser.continuations(), "cpu")
+    expected = heads(model, corpus, np.arange(len(pairs)))
+    np.testing.assert_allclose(CrossEncoder(files, changes, SHAPE).heads(CONTEXTS, RESPONSES), expected, atol=2e-5)
+
+
+def test_what_is_said_of_a_pair_does_not_depend_on_its_neighbours(files: EncoderFiles) -> None:
+    reader = CrossEncoder(files, tiny_changes(files.folder), SHAPE)
+    together = reader.heads(CONTEXTS * 9, RESPONSES * 9)
+    assert np.unique(together[:5], axis=0).shape == (5, 9)
+    for row in range(5):
+        np.testing.assert_array_equal(reader.heads(CONTEXTS[row : row + 1], RESPONSES[row : row + 1])[0], together[row])
+        np.testing.assert_array_equal(together[row + 35], together[row])
+
+
+def test_of_a_long_pair_the_end_of_the_context_and_the_beginning_of_the_response_count(files: EncoderFiles) -> None:
+    reader = CrossEncoder(files, tiny_changes(files.folder), SHAPE)
+    pairs = rated_pairs(PairTokeniser(files), CONTEXTS, RESPONSES)
+    ids, said = reader.sequence(pairs, 2)
+    pieces = [WORDS[piece] for piece in ids]
+    assert (len(pieces), said) == (SHAPE.context_tokens + SHAPE.response_tokens, SHAPE.response_tokens)
+    assert pieces[:9] == ["[CLS]", *["dog", "sat", "on", "the", "mat", "."], "[SEP]", "a"]
+    assert pieces[24:] == [*("do not know " * 5).split(), "[SEP]"]
+    np.testing.assert_array_equal(
+        reader.heads(CONTEXTS[2:3], RESPONSES[2:3]), reader.heads([["hello", *CONTEXTS[2]]], [RESPONSES[2] + "cat"])
+    )
+
+
+def test_the_parts_of_a_pair_are_told_apart(files: EncoderFiles) -> None:
+    reader = CrossEncoder(files, tiny_changes(files.folder), SHAPE)
+    one, other = reader.heads([["the cat", "a dog"], ["the cat"]], ["fine", "a dog"])
+    assert not np.allclose(one, other)

@@ -1,0 +1,58 @@
+"""The metric `judge`: the judge's verdicts as results, with the references that the rows have."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import dialeval
+from dialeval.core.errors import NeedError
+from dialeval.core.needs import Need
+from dialeval.engine.resources import open_resources
+from dialeval.metrics.learned.judge import LazyJudge
+from dialeval.text.vocabulary import Vocabulary
+from metrics.learned.judges import tiny_dialogue_judge, tiny_judge
+
+RESPONSES, REFERENCES, CONTEXTS = ["i am fine", "the cat"], ["i am not fine", "a dog"], ["how are you ?", "hello there"]
+
+
+def test_every_part_of_a_verdict_is_a_result(tmp_path: Path) -> None:
+    judge = tiny_dialogue_judge(tmp_path)
+    for references in (REFERENCES, None):
+        run = dialeval.evaluate(
+            {"a": RESPONSES}, references=references, contexts=CONTEXTS, metrics="judge", judge=judge
+        )
+        expected = judge.verdicts(
+            [[text] for text in CONTEXTS], RESPONSES, [[text] for text in references] if references else [[], []]
+        )
+        for part in ("score", "relevance", "fluency", "novelty"):
+            key = "judge" if part == "score" else f"judge/{part}"
+            items = run["a"][key].items
+            assert items is not None
+            np.testing.assert_array_equal(items, getattr(expected, part))
+            assert run["a"][key].mean == pytest.approx(items.mean())
+        signature = run["a"]["judge"].signature
+        assert signature is not None
+        assert signature["dialogue-judge"] == judge.digest
+
+
+def test_a_judge_serves_the_metric_of_its_kind(tmp_path: Path) -> None:
+    judge = tiny_dialogue_judge(tmp_path / "one")
+    for given in (judge, tmp_path / "one" / "judge"):
+        with pytest.raises(NeedError, match="judge"):
+            dialeval.evaluate({"a": RESPONSES}, contexts=CONTEXTS, metrics="adem", judge=given)
+    with pytest.raises(NeedError, match="judge"):
+        dialeval.evaluate({"a": RESPONSES}, contexts=CONTEXTS, metrics="judge", judge=tiny_judge(tmp_path / "two"))
+
+
+def test_the_shipped_judges_stand_side_by_side() -> None:
+    opened = open_resources(Vocabulary(), judge=LazyJudge(device="torch"))
+    assert {Need.JUDGE, Need.DIALOGUE_JUDGE} <= set(opened)
+    assert set(open_resources(Vocabulary(), judge=LazyJudge("elsewhere"))) == {Need.JUDGE}
+
+
+def test_without_a_context_nothing_is_judged(tmp_path: Path) -> None:
+    with pytest.raises(NeedError, match="contexts"):
+        dialeval.evaluate({"a": RESPONSES}, references=REFERENCES, metrics="judge", judge=tiny_dialogue_judge(tmp_path))
