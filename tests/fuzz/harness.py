@@ -49,6 +49,7 @@ from typing import Any, TypeAlias
 
 import orjson
 
+import dialeval
 from dialeval.core.errors import DialevalError
 from fuzz.mutation import Mutator, mutated
 
@@ -62,6 +63,9 @@ FOUND = HERE / "found"
 
 MEMORY = 2 << 30
 """Bytes that a process may take on top of what it had when all seeds had been read."""
+
+SOURCE = Path(dialeval.__file__).resolve().parent
+"""Where the frames of a traceback lie that are worth naming."""
 
 MINIMISING_SECONDS = 5.0
 COMPILING = 120.0
@@ -277,7 +281,7 @@ def _outcome(chosen: Target, folder: Path) -> str:
 
 def _described(error: BaseException) -> str:
     frames = traceback.extract_tb(error.__traceback__)
-    own = [frame for frame in frames if "dialeval" in Path(frame.filename).parts] or frames
+    own = [frame for frame in frames if SOURCE in Path(frame.filename).parents] or frames
     place = f"{Path(own[-1].filename).name}:{own[-1].lineno}" if own else "?"
     return f"{type(error).__name__} in {place}: {str(error)[:300]}"
 

@@ -9,7 +9,7 @@ import click
 
 from dialeval.cli import options
 from dialeval.cli.adem import BASE_ENCODER
-from dialeval.cli.output import command_line, json_bytes, print_run, print_tables, save_run, say
+from dialeval.cli.output import command_line, json_bytes, print_run, print_tables, save_run, say, show
 
 _INPUTS_AND_JUDGE = options.together(
     click.option("-r", "--references", type=click.Path(), help="One reference per response."),
@@ -113,6 +113,6 @@ def attack(responses: tuple[str, ...], judge: str | None, encoder: str | None, f
 
     attacks = attack_files(responses or None, **inputs, opened=DialogueJudge(judge, encoder))
     if format_ == "json":
-        click.echo(json_bytes({"attacks": [asdict(each) for each in attacks]}), nl=False)
+        show(json_bytes({"attacks": [asdict(each) for each in attacks]}).decode())
         return
     print_tables([("Attacks", attack_rows(attacks))])
