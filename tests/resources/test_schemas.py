@@ -51,7 +51,7 @@ def use(folder: Path) -> None:
         ({"intermediate_size": 15}, "intermediate.dense.weight has the shape (16, 8), not 15 x 8"),
         ({"vocab_size": 24}, "word_embeddings.weight has the shape (25, 8), not 24 x 8"),
         ({"max_position_embeddings": [1]}, "max_position_embeddings: expected int, got array"),
-        ({"layer_norm_eps": -1}, "layer_norm_eps: expected float >= 0"),
+        ({"layer_norm_eps": -1}, "layer_norm_eps: expected float >= 1e-15"),
         ({"num_hidden_layers": 3}, "holds no encoder.layer.2"),
     ],
 )

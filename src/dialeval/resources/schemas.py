@@ -37,7 +37,8 @@ class TransformerConfig(Struct):
     intermediate_size: Size
     model_type: str = ""
     hidden_act: str = ""
-    layer_norm_eps: Annotated[float, Meta(ge=0, le=1)] = 1e-12
+    layer_norm_eps: Annotated[float, Meta(ge=1e-15, le=1)] = 1e-12
+    """Above 0: what does not vary is divided by its root."""
     pad_token_id: Annotated[int, Meta(ge=0, le=1 << 24)] | None = 1
     position_embedding_type: str = "absolute"
 
