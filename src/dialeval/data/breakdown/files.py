@@ -101,7 +101,8 @@ def _stores(path: PathSource, ending: str, called: str) -> dict[str, Store]:
     if not where.lower().endswith(_ARCHIVES):
         if format_of(path) != "jsonl":
             remedy = f"give a folder of {called}, a .jsonl file or a .tar.gz"
-            what = "is neither" if Path(where).exists() else "there is no such file or folder"
+            there = os.path.exists(where)  # noqa: PTH110  (Path.exists raises for a name that is too long)
+            what = "is neither" if there else "there is no such file or folder"
             raise DataError(Fault(where, None, what, remedy))
         return {stem_of(path): Listed(where, partial(_lines, where))}
     folders = _archived(where, ending)
