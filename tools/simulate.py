@@ -339,7 +339,7 @@ SIZED: Sequence[tuple[Lengths, int]] = (
     *(("rows", dialogues) for dialogues in (8, 20)),
 )
 POWERED: Sequence[tuple[Lengths, int]] = tuple(("unequal", dialogues) for dialogues in (8, 10, 20, 30, 50))
-SETS = {"coverage": 400, "kinds": 400, "size": 200, "power": 150}
+SETS = {"coverage": 400, "kinds": 400, "size": 500, "power": 500}
 """Data sets of every case of a table, unless another number is given."""
 KINDS = tuple((text, dialogues) for text in ("Zipf", "canned") for dialogues in (10, 20, 50, 100))
 

@@ -63,7 +63,7 @@ def test_where_there_are_few_exchanges_each_is_made_once(monkeypatch: pytest.Mon
         )
 
 
-@pytest.mark.parametrize(("level", "resamples"), [(0.0, 10), (1.0, 10), (0.95, 0)])
+@pytest.mark.parametrize(("level", "resamples"), [(0.0, 10), (1.0, 10), (0.95, 0), (0.95, 2**63)])
 def test_settings_that_make_no_interval_are_refused(level: float, resamples: int) -> None:
     check_resampling(0.95, 1)
     with pytest.raises(SettingError):

@@ -22,6 +22,9 @@ DEFAULT_LEVEL = 0.95
 _CHUNK_CELLS = 1 << 21
 """Counts of one chunk of resamples: 16 MB, whatever the number of clusters."""
 
+MOST_RESAMPLES = 1_000_000
+"""More would change no digit that anybody reads."""
+
 
 def check_resampling(level: float, resamples: int) -> None:
     """Refuse settings that make no interval."""
@@ -29,6 +32,8 @@ def check_resampling(level: float, resamples: int) -> None:
         raise SettingError(f"a level lies between 0 and 1, such as 0.95; it is not {level}")
     if resamples < 1:
         raise SettingError(f"at least one resample is needed, not {resamples}")
+    if resamples > MOST_RESAMPLES:
+        raise SettingError(f"{resamples:,} resamples would take too long; {MOST_RESAMPLES:,} are the most")
 
 
 def draws(clusters: int, resamples: int = DEFAULT_RESAMPLES, seed: int = DEFAULT_SEED) -> Iterator[Ints]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +57,7 @@ def meta(
     from dialeval.reports import agreement as tables
 
     saved = Path(subject).is_dir() or Path(subject).name == RUN_FILE
-    if saved and not Path(human).exists():
+    if saved and not os.path.exists(human):  # noqa: PTH110  (pathlib raises for a name that is too long)
         raise click.BadParameter(
             f"there is no file {human!r} with ratings of the run's responses", param_hint="--human"
         )

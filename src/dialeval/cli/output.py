@@ -7,6 +7,7 @@ or a pipe stays as it is.
 
 from __future__ import annotations
 
+import os
 import shlex
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -171,7 +172,7 @@ def command_line(short_paths: bool = False) -> str:
     """The command that is running, as one would type it; `short_paths`: of paths that exist only the last part."""
     words = sys.argv[1:]
     if short_paths:
-        words = [Path(word).name if "/" in word and Path(word).exists() else word for word in words]
+        words = [Path(word).name if "/" in word and os.path.exists(word) else word for word in words]  # noqa: PTH110
     return shlex.join(["dialeval", *words])
 
 
