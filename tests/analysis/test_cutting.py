@@ -89,10 +89,11 @@ def test_some_rows_are_an_evaluation_of_these(whole: Result, rows: Any) -> None:
         if estimate.corpus:
             assert found[key].mean == pytest.approx(estimate.mean, rel=1e-12)
             assert (found[key].rows, found[key].scored) == (estimate.rows, estimate.scored)
-            assert found[key].interval is not None
-            assert found[key].interval[0] <= found[key].mean <= found[key].interval[1]
-            assert found[key].resampling is not None
-            assert found[key].resampling.method == "jackknife"
+            interval, by = found[key].interval, found[key].resampling
+            assert interval is not None
+            assert interval[0] <= found[key].mean <= interval[1]
+            assert by is not None
+            assert by.method == "jackknife"
         else:
             assert figures(found[key]) == figures(estimate), key
     assert compared > 10

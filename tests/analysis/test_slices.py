@@ -61,9 +61,22 @@ def test_the_slice_that_is_worse_is_found_and_no_other() -> None:
     assert (worst.where.label, worst.by.key) == ("train", "rouge-l")
     assert worst.by.worse
     assert [row.significant for row in found.differences] == [each.label == "train" for each in found.slices]
-    assert found.worst_first("topic")[0].label == "train"
+    assert found.worst_first("topic", "rouge-l")[0].label == "train"
     assert found.slices[2].difference("new", "rouge-l") is not None
     assert found.slices[2].difference("new", "bleu-4") is None
+
+
+def test_a_loss_that_is_the_same_in_every_dialogue_is_the_largest() -> None:
+    run = drawn(1, "train")
+    items, other = run["old"]["rouge-l"].items, run["new"]["rouge-l"].items
+    assert items is not None
+    assert other is not None
+    topics = [[TOPICS[row // 2 % 3]] for row in range(120)]
+    less = np.where([topic == ["taxi"] for topic in topics], items - 0.25, items)
+    less = np.where([topic == ["train"] for topic in topics], other, less)
+    worst = slices(Run({"old": run["old"], "new": result(less, topics)}, "0"), "topic", **QUICK).worst("new")
+    assert worst is not None
+    assert worst.where.label == "taxi"
 
 
 def test_all_p_are_one_family() -> None:
@@ -127,7 +140,7 @@ def test_one_system_and_no_comparison_give_figures() -> None:
     alone = slices(Run({"new": run["new"]}, "0"), ["topic"])
     assert alone.comparisons == []
     assert alone.worst("new") is None
-    assert alone.worst_first("topic")[0].label == "hotel", "the lowest value"
+    assert alone.worst_first("topic", "rouge-l")[0].label == "hotel", "the lowest value"
     assert all(each.reason is None for each in alone.slices)
     assert slices(run, ["topic"], compared=False).comparisons == []
 

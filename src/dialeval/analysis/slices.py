@@ -47,6 +47,8 @@ class Slice:
     run: Run
     places: Mapping[str, Ints]
     """By system the numbers of its rows that are in the slice."""
+    cuts_dialogues: bool = False
+    """Whether it has only a part of some dialogue."""
     comparison: Comparison | None = None
     reason: str | None = None
     """Why the systems are not compared here, where they are elsewhere."""
@@ -65,6 +67,10 @@ class Slice:
     def unit(self) -> str:
         """What is counted as a dialogue: `dialogues`, or `rows` that stand alone."""
         return "rows" if table_of(next(iter(self.run.values()))).dialogues is None else "dialogues"
+
+    def estimate(self, system: str, key: str) -> Estimate | None:
+        """The figure of a system under a key; None if there is none."""
+        return self.run[system].get(key) if system in self.run else None
 
     def difference(self, system: str, key: str) -> Difference | None:
         """The difference of a system under a key; None if there is none."""
@@ -103,16 +109,15 @@ class Slices:
         """The slices of one field, in the order of their values."""
         return [each for each in self.slices if each.field == field]
 
-    def worst_first(self, field: str) -> list[Slice]:
-        """The slices of one field, those first in which some system loses most; without a comparison, worst values."""
-        return sorted(self.of(field), key=self._standing)
+    def worst_first(self, field: str, key: str) -> list[Slice]:
+        """The slices of one field, those first in which some system loses most under a key, or has the worst value."""
+        return sorted(self.of(field), key=lambda each: self._standing(each, key))
 
-    def _standing(self, each: Slice) -> float:
-        if each.comparison is not None:
-            return min((_gain(row) for row in each.comparison.rows if row.better is not None), default=math.inf)
-        if self.comparisons or not self.keys:
-            return math.inf
-        values = [_upwards(result[self.keys[0]]) for result in each.run.values() if self.keys[0] in result]
+    def _standing(self, each: Slice, key: str) -> float:
+        if self.comparisons:
+            rows = () if each.comparison is None else each.comparison.rows
+            return min((_gain(row) for row in rows if row.key == key), default=math.inf)
+        values = [_upwards(result[key]) for result in each.run.values() if key in result]
         return min((value for value in values if not math.isnan(value)), default=math.inf)
 
     def worst(self, system: str) -> Loss | None:
@@ -150,8 +155,10 @@ def _to_dict(each: Slice) -> dict[str, Any]:
 
 
 def _gain(row: Difference) -> float:
-    """The effect size, above zero where the system is better; 0 if it is unknown."""
-    size = 0.0 if math.isnan(row.effect) else abs(row.effect)
+    """The effect size, above zero where the system is better; beyond all others if no dialogue differs otherwise."""
+    size = abs(row.effect)
+    if math.isnan(size):
+        size = math.inf if row.difference else 0.0
     return -size if row.worse else size
 
 
@@ -203,9 +210,9 @@ def slices(
     if trials is None:
         most = math.inf if most_tests is None else max(most_tests, testable * len(keys))
         trials = enough_trials(int(min(testable * pairs, most)), alpha)
-    settings |= {"alpha": alpha, "trials": trials, "metrics": keys, "force": force}
+    settings |= {"alpha": alpha, "trials": trials, "force": force}
     settings["most_tests"] = None if most_tests is None else most_tests // testable
-    done = [each if each.reason is not None else _tested(each, settings) for each in found]
+    done = [each if each.reason is not None else _tested(each, keys, settings) for each in found]
     adjusted = iter(adjusted_together([each.comparison for each in done if each.comparison is not None]))
     done = [each if each.comparison is None else replace(each, comparison=next(adjusted)) for each in done]
     return Slices(whole, fields, done, keys)
@@ -213,7 +220,9 @@ def slices(
 
 def _slice(whole: Run, field: str, label: str, places: Mapping[str, Ints]) -> Slice:
     systems = {name: cut(whole[name], rows, f"{field}={label}") for name, rows in places.items()}
-    return Slice(field, label, Run(systems, whole.version), places)
+    tables = ((table_of(whole[name]), rows) for name, rows in places.items())
+    cuts = any(len(rows) < np.diff(table.offsets)[np.unique(table.clusters[rows])].sum() for table, rows in tables)
+    return Slice(field, label, Run(systems, whole.version), places, cuts)
 
 
 def _chosen(
@@ -236,9 +245,10 @@ def _why_not(each: Slice, systems: int) -> str | None:
     return None
 
 
-def _tested(each: Slice, settings: Mapping[str, Any]) -> Slice:
+def _tested(each: Slice, keys: Sequence[str], settings: Mapping[str, Any]) -> Slice:
+    there = [key for key in keys if all(key in result for result in each.run.values())]
     try:
-        return replace(each, comparison=compare(each.run, **settings))
+        return replace(each, comparison=compare(each.run, metrics=there, **settings))
     except SettingError as error:
         return replace(each, reason=str(error))
 
