@@ -17,7 +17,6 @@ from dialeval.analysis.parts import (
     check_fields,
     fields_of,
     parts_of,
-    split_fields,
 )
 from dialeval.core.columns import RaggedColumn, SharedColumn, TextColumn
 from dialeval.core.errors import SettingError
@@ -119,4 +118,3 @@ def test_what_cannot_be_cut_by_is_refused_with_what_can() -> None:
     ):
         with pytest.raises(SettingError, match=message):
             check_fields([table], wrong)
-    assert split_fields("domain, turn,,") == ["domain", "turn"]

@@ -134,6 +134,13 @@ def test_a_field_that_is_no_list_is_refused() -> None:
         RowTable.from_arrow(saved)
 
 
+@pytest.mark.parametrize("name", ["response", "field/domain"])
+def test_truths_are_no_texts(name: str) -> None:
+    saved = table(texts={}).to_arrow("damd").append_column(name, pa.array([True, False, True]))
+    with pytest.raises(UnfitError, match="a column of texts holds no texts"):
+        RowTable.from_arrow(saved)
+
+
 def test_some_rows_without_the_dialogues_that_have_none() -> None:
     fields = {"domain": RaggedColumn.from_lists([["x"], [], ["y"]])}
     whole = table(fields=fields)

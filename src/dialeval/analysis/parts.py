@@ -37,11 +37,6 @@ Parts: TypeAlias = Iterator[tuple[str, dict[str, Ints]]]
 """The slices of a field: its label, and by system the numbers of its rows."""
 
 
-def split_fields(by: str) -> list[str]:
-    """The fields in a text with commas between them."""
-    return [name for each in by.split(",") if (name := each.strip())]
-
-
 def fields_of(tables: Sequence[RowTable]) -> list[str]:
     """What rows can be cut by: fields that were kept in all tables, then what is found in every row."""
     kept = [name for name in tables[0].fields if all(name in table.fields for table in tables)]

@@ -23,7 +23,7 @@ from dialeval.analysis.comparison import Comparison, adjusted_together, compare,
 from dialeval.analysis.cutting import cut, table_of
 from dialeval.analysis.difference import DEFAULT_ALPHA, Difference
 from dialeval.analysis.pairing import Runs, chosen, keys_meant, systems_of
-from dialeval.analysis.parts import FOUND, check_fields, fields_of, parts_of, split_fields
+from dialeval.analysis.parts import FOUND, check_fields, fields_of, parts_of
 from dialeval.analysis.values import metric_of
 from dialeval.core.arguments import checked
 from dialeval.core.arrays import Ints
@@ -31,6 +31,7 @@ from dialeval.core.errors import SettingError
 from dialeval.core.fold import Estimate
 from dialeval.core.result import Result, Run
 from dialeval.core.version import __version__
+from dialeval.data.formats.records import split_fields
 
 LEAST_DIALOGUES = 10
 """A slice of fewer is not tested: few can be significant, and each makes all other tests harder to pass."""
@@ -193,7 +194,7 @@ def slices(
     keys = main_keys(whole)
     if metrics is not None:
         keys = keys_meant(metrics, whole.keys_in_order, "no system has", "there are")
-    fields = list(dict.fromkeys(split_fields(by) if isinstance(by, str) else by))
+    fields = split_fields(by)
     tables = {name: table_of(result) for name, result in whole.items()}
     check_fields(list(tables.values()), fields)
     found = [

@@ -178,7 +178,9 @@ def format_(formats: Sequence[str] = FORMATS) -> Decorator:
 
 def read_by(_context: click.Context, parameter: click.Parameter, value: str | None) -> list[str]:
     """Read fields that rows are cut into slices by, with commas between them."""
-    fields = [name for each in (value or "").split(",") if (name := each.strip())]
+    from dialeval.data.formats.records import split_fields
+
+    fields = split_fields(value or "")
     if value is not None and not fields:
         raise click.BadParameter("name a field, such as turn", param=parameter)
     if "system" in fields:

@@ -218,6 +218,8 @@ def _text_column(array: pa.Array, continues: pa.Array | None) -> Texts:
 
     if pa.types.is_string(array.type):
         return TextColumn.from_arrow(array.fill_null(""))
+    if not pa.types.is_list(array.type):
+        raise UnfitError("a column of texts holds no texts")
     lists = [texts or [] for texts in array.to_pylist()]
     if any(text is None for texts in lists for text in texts):
         raise UnfitError("a list of texts has gaps")

@@ -12,6 +12,7 @@ from dialeval.core.errors import SettingError
 from dialeval.core.intervals import Kind
 from dialeval.core.needs import Need
 from dialeval.core.result import Run, check_folder
+from dialeval.data.formats.records import split_fields
 from dialeval.data.formats.streams import is_pattern, is_remote
 from dialeval.data.lsdscc.hypotheses import EOS, holds_hypotheses, read_hypotheses
 from dialeval.data.lsdscc.reference_groups import Groups, attach_groups, read_groups
@@ -84,7 +85,7 @@ def evaluate(
     metrics: Asked = None,
     settings: Settings | None = None,
     fields: Mapping[str, str] | None = None,
-    keep: Sequence[str] = (),
+    keep: str | Sequence[str] = (),
     eos: str | None = EOS,
     t: float | None = None,
     confidence: float | None = None,
@@ -135,7 +136,7 @@ def evaluate(
     """
     if output is not None:
         check_folder(output, responses, references, contexts, reference_groups, train, vocabulary, embeddings)
-    inputs = Inputs(responses, references, contexts, reference_groups, fields, eos, keep)
+    inputs = Inputs(responses, references, contexts, reference_groups, fields, eos, split_fields(keep))
     resources = Resources(train, vocabulary, embeddings, judge, known_words)
     plans = planner(metrics, settings)
     options = Options(

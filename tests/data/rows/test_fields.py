@@ -160,7 +160,7 @@ def test_every_fault_of_every_row_is_listed_in_order(faults_of: Caught) -> None:
     ],
 )
 def test_forms_of_a_further_field(value: object, expected: list[str]) -> None:
-    names = FieldNames.of({}, ["topic", "topic"])
+    names = FieldNames.of({}, ["topic"])
     [rows] = gather_rows(Records("rows.jsonl", enumerate([row(topic=value), row(topic="x"), "text"], 1)), names, "file")
     assert {name: list(column) for name, column in rows.fields.items()} == {"topic": [expected, ["x"], []]}
 

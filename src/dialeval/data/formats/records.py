@@ -44,7 +44,7 @@ class FieldNames:
                 raise SettingError(f"there is no field {name!r} to map; a row has {', '.join(known)}")
             if not isinstance(actual, str) or not actual:
                 raise SettingError(f"field {name!r} is mapped to {actual!r}; map it to the name it has in the input")
-        return cls(**(names or {}), kept=tuple(dict.fromkeys(kept)))
+        return cls(**(names or {}), kept=tuple(kept))
 
     def chosen(self, there: Sequence[str], need: Need) -> list[str]:
         """The columns of a table that can matter; all where it lacks the main one, so that a fault can name them."""
@@ -80,6 +80,12 @@ class Records:
             self.faults = [replace(fault, line=_line(lines, fault.line)) for fault in self.faults]
         if self.faults:
             raise DataError(self.faults)
+
+
+def split_fields(given: str | Iterable[str]) -> list[str]:
+    """Names of fields, each once: those of a list, or of a text with commas between them."""
+    names = [each.strip() for each in given.split(",")] if isinstance(given, str) else given
+    return list(dict.fromkeys(name for name in names if name != ""))
 
 
 def all_of(readers: Iterable[Callable[[], T]]) -> list[T]:
