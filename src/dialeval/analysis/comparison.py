@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from itertools import accumulate
+from itertools import accumulate, islice
 from typing import Any
 
 from dialeval.analysis import significance
@@ -26,7 +26,7 @@ MOST_TRIALS = 1_000_000
 STRONG = 0.2
 """Below this share of alpha an adjusted p has two marks."""
 
-__all__ = ["Comparison", "Difference", "Settings", "compare", "enough_trials"]
+__all__ = ["Comparison", "Difference", "Settings", "adjusted_together", "compare", "enough_trials"]
 
 
 @dataclass(frozen=True)
@@ -115,6 +115,13 @@ def compare(
     results = {name: known[name] for name in (first, *others)}
     adjusted = _adjusted(rows, alpha)
     return Comparison(first, others, adjusted, settings, compared.clusters, unit, results, tuple(forced), untested)
+
+
+def adjusted_together(comparisons: Sequence[Comparison]) -> list[Comparison]:
+    """The comparisons with the p of all of them adjusted as one family."""
+    everything = [row for each in comparisons for row in each.rows]
+    rows = iter(_adjusted(everything, comparisons[0].settings.alpha) if comparisons else [])
+    return [replace(each, rows=list(islice(rows, len(each.rows)))) for each in comparisons]
 
 
 def _behind(common: Mapping[str, list[str]], most_tests: int | None) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dialeval.cli import options
-from dialeval.cli.output import check_places, exit_status, print_as
+from dialeval.cli.output import check_places, exit_status, print_as, print_slices
 
 if TYPE_CHECKING:
     from dialeval.core.result import Run
@@ -22,6 +22,7 @@ _FILE_WIDTH = 160
 @options.examples(
     "dialeval compare results/                          all systems of a run with its first",
     "dialeval compare main/ branch/ -m bleu-4,distinct-2 --detect 0.01",
+    "dialeval compare results/ --by domain,turn         where each system loses to the first",
     "dialeval compare results/ --baseline damd -f latex -o table.tex",
     "dialeval compare branch/ --no-worse-than main/ --margin bleu-4=0.005 --fail-under bleu-4=0.1",
 )
@@ -44,6 +45,7 @@ _FILE_WIDTH = 160
 @click.option("--seed", type=click.IntRange(min=0), default=12345, help="Of both.")
 @click.option("--detect", type=float, metavar="DIFFERENCE", help="Say how many dialogues it takes to find this.")
 @click.option("--force", is_flag=True, help="Compare what was not scored alike, and say so.")
+@options.by
 @options.format_()
 @options.output_file
 @options.fail_under("Exit 1 if the value of a system (not the baseline) is lower.")
@@ -68,6 +70,7 @@ def compare(
     limits: Mapping[str, float],
     bar: str | None,
     margins: Mapping[str, float],
+    by: list[str],
     **settings: Any,
 ) -> int:
     """Compare the systems of saved RUNS (folders that `dialeval score -o` wrote) with a baseline, row by row.
@@ -79,6 +82,7 @@ def compare(
     from dialeval.analysis.comparison import compare as compare_runs
     from dialeval.analysis.gates import below_limit, worse_than_baseline
     from dialeval.analysis.pairing import load_runs
+    from dialeval.analysis.slices import slices
     from dialeval.core.result import files_of
     from dialeval.metrics.registry import split_names
     from dialeval.reports import comparisons
@@ -89,14 +93,18 @@ def compare(
         raise click.UsageError("--no-worse-than names the baseline; leave --baseline out")
     check_places(None, files_of(*runs, *([] if bar is None else [bar])), files=(output,))
     loaded, baseline = (load_runs(runs), baseline) if bar is None else _with_bar(runs, bar)
-    found = compare_runs(
-        loaded,
-        baseline=baseline,
-        systems=None if systems is None else [name.strip() for name in systems.split(",")],
-        metrics=None if metrics is None else split_names(metrics),
+    chosen: dict[str, Any] = {
+        "baseline": baseline,
+        "systems": None if systems is None else [name.strip() for name in systems.split(",")],
+        "metrics": None if metrics is None else split_names(metrics),
         **settings,
-    )
-    print_as(format_, comparisons, found, output, _FILE_WIDTH)
+    }
+    found = compare_runs(loaded, **chosen)
+    if by:
+        cut = slices(loaded, by, **chosen)
+        print_slices(format_, comparisons.table(found), found, cut, output, _FILE_WIDTH)
+    else:
+        print_as(format_, comparisons, found, output, _FILE_WIDTH)
     too_low = below_limit({name: found.results[name] for name in found.systems}, limits)
     return exit_status(chain(too_low, () if bar is None else worse_than_baseline(found, margins)))
 

@@ -54,6 +54,7 @@ _RATIO = options.choice("--ratio", ["historical", "exact"], "Partial ratio by wh
 @options.examples(
     "dialeval multiwoz -i damd.json -b -s -r -o damd-scores.json",
     "dialeval multiwoz -i predictions/ --data town",
+    "dialeval multiwoz -i lava.json -i damd.json --by domain",
     "dialeval multiwoz -i damd.json --failures",
     "dialeval multiwoz explain pmul0320 -i damd.json",
 )
@@ -73,6 +74,7 @@ _RATIO = options.choice("--ratio", ["historical", "exact"], "Partial ratio by wh
 @click.option("--failures", is_flag=True, help="Print the failed dialogues by cause instead of scores.")
 @click.option("--dialogues", type=options.FILE, help="Write one line per dialogue here (JSONL).")
 @options.save_folder
+@options.by
 @options.format_()
 @options.confidence
 @options.fail_under()
@@ -89,6 +91,7 @@ def multiwoz(
     confidence: float | None,
     limits: Mapping[str, float],
     intervals: options.Intervals,
+    by: list[str],
     **settings: Any,
 ) -> int:
     """Evaluate task dialogues: Inform, Success, BLEU, richness, state tracking.
@@ -123,7 +126,7 @@ def multiwoz(
         write(dialogues, b"".join(orjson.dumps(row) + b"\n" for row in dialogue_rows(run, evaluator.task)))
     if save is not None:
         save_run(evaluator.with_transcripts(run, read) if settings["success"] else run, save)
-    print_run(run, format_)
+    print_run(run, format_, by)
     return exit_status(below_limit(run, limits))
 
 

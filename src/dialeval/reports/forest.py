@@ -17,7 +17,7 @@ from dialeval.reports.metric_drawings import HEIGHT, Scale, axis, grid, svg
 from dialeval.reports.verdict import mark_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from dialeval.analysis.comparison import Comparison, Difference
 
@@ -33,11 +33,9 @@ def forest(comparison: Comparison) -> str:
     directions = {row.key: row.better for row in comparison.rows if not math.isnan(row.p)}
     directed = [key for key, better in directions.items() if better is not None]
     other = [key for key in directions if key not in directed]
-    ends = [abs(end) for row in comparison.rows for end in _stretched(row) or ()]
     if not directions:
         return ""
-    limit = min(WIDEST, max(ends, default=1.0))
-    scale = Scale(-limit, limit, WIDTH)
+    scale = scale_of(comparison.rows)
     caption = (
         f"Differences to {markup.name(comparison.baseline)} in standard deviations, with intervals; to the right is "
         "better. Green and red are significant after correction for all tests."
@@ -50,17 +48,37 @@ def forest(comparison: Comparison) -> str:
     return plot + markup.details(f"{markup.count(len(other), 'metric')} without a direction", folded)
 
 
+def scale_of(rows: Iterable[Difference]) -> Scale:
+    """The scale that shows differences in standard deviations."""
+    limit = min(WIDEST, max((abs(end) for row in rows for end in _stretched(row) or ()), default=1.0))
+    return Scale(-limit, limit, WIDTH)
+
+
 def _table(comparison: Comparison, keys: Sequence[str], scale: Scale, caption: str) -> str:
     rows = {(row.key, row.system): row for row in comparison.rows}
     lines = []
     for key in keys:
         found = [rows.get((key, system)) for system in comparison.systems]
         better = next((row.better for row in found if row is not None), None)
-        cells = markup.cells(*("" if row is None else _strip(row, scale) for row in found), kind="chart")
-        lines.append(markup.row(f"{markup.name(key)}{markup.arrow(better)}", cells))
-    axes = markup.cells(*(axis(scale) for _ in comparison.systems), kind="chart")
-    head = markup.heads("Metric", *map(markup.name, comparison.systems))
-    return markup.table("forest", caption, head, lines, f"<tr><td></td>{axes}</tr>")
+        lines.append((f"{markup.name(key)}{markup.arrow(better)}", found))
+    return strips(caption, "Metric", comparison.systems, lines, scale)
+
+
+def strips(
+    caption: str,
+    first: str,
+    systems: Sequence[str],
+    lines: Iterable[tuple[str, Sequence[Difference | None]]],
+    scale: Scale,
+) -> str:
+    """A table of differences as strips: lines with a title (markup) and a difference for each system."""
+    drawn = [
+        markup.row(title, markup.cells(*("" if row is None else _strip(row, scale) for row in found), kind="chart"))
+        for title, found in lines
+    ]
+    axes = markup.cells(*(axis(scale) for _ in systems), kind="chart")
+    head = markup.heads(first, *map(markup.name, systems))
+    return markup.table("forest", caption, head, drawn, f"<tr><td></td>{axes}</tr>")
 
 
 def _strip(row: Difference, scale: Scale) -> str:

@@ -44,8 +44,11 @@ _CAPTION = (
 )
 
 
-def summary(run: Run, compared: bool = True) -> Section:
-    """The section; systems that share no metric stand in tables of their own, each with a baseline of its own."""
+def summary(run: Run, compared: bool = True, more: Sequence[str] = ()) -> Section:
+    """The section; systems that share no metric stand in tables of their own, each with a baseline of its own.
+
+    `more`: sentences that belong to the verdict.
+    """
     if not run.keys_in_order:
         return Section("summary", "Summary", "<p>No metric was computed.</p>")
     places = {key: at for at, key in enumerate(run.keys_in_order)}
@@ -58,7 +61,8 @@ def summary(run: Run, compared: bool = True) -> Section:
                 comparison = compare(block, most_tests=MOST_TESTS)
             except SettingError as error:
                 reason = markup.note(f"Not compared: {markup.text(str(error))}")
-        tables += "" if comparison is None else _verdict(comparison) + forest(comparison)
+        tables += "" if comparison is None else _verdict(comparison, more) + forest(comparison)
+        more = ()
         tables += _tables(block, places, caption + _intervals(block) + _marks(comparison), comparison)
         tables += reason if comparison is None else _differences(comparison)
     return Section("summary", "Summary", tables + _long_names(run))
@@ -92,8 +96,8 @@ def _marks(comparison: Comparison | None) -> str:
     )
 
 
-def _verdict(comparison: Comparison) -> str:
-    items = "".join(f"<li>{markup.text(sentence)}</li>" for sentence in verdict(comparison))
+def _verdict(comparison: Comparison, more: Sequence[str]) -> str:
+    items = "".join(f"<li>{markup.text(sentence)}</li>" for sentence in (*verdict(comparison), *more))
     return f'<ul class="answer">{items}</ul>'
 
 
