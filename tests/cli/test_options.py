@@ -24,7 +24,7 @@ def test_intervals_of_every_command_that_scores(dialeval: Dialeval, tmp_path: Pa
         "distinct-2": ["score", str(here / "responses"), "-m", "distinct-2"],
         "mds": ["lsdscc", str(here / "lsdscc" / "safe.txt"), "-r", str(here / "lsdscc" / "groups.json")],
         "msttr": ["multiwoz", "-i", str(here / "town" / "predictions" / "patient.json"), "--data", "town"],
-        "f1-x": ["breakdown", "-p", str(talks / "data"), "-o", str(talks / "keywords"), "--no-anchors"],
+        "f1-x": ["breakdown", str(talks / "keywords"), "-p", str(talks / "data"), "--no-anchors"],
     }
     for key, command in commands.items():
         done = dialeval(*command, "-f", "json", "--intervals", "bca", "--resamples", "50", "--seed", "3")
@@ -53,7 +53,7 @@ def test_intervals_without_resampling(dialeval: Dialeval) -> None:
         ],
         ("inform", "wilson", "dialogues"): town,
         ("bleu/town", "wilson", "dialogues"): town,
-        ("f1-x", "wilson", "dialogues"): ["breakdown", "-p", str(talks / "data"), "-o", str(talks / "keywords")],
+        ("f1-x", "wilson", "dialogues"): ["breakdown", str(talks / "keywords"), "-p", str(talks / "data")],
     }
     for (key, method, over), command in commands.items():
 
@@ -92,10 +92,10 @@ def invoked(option: options.Decorator, *arguments: str) -> tuple[dict[str, objec
 def test_pairs_and_numbers() -> None:
     given, _ = invoked(options.row_fields, "--field", "response=answer", "--field", "context=a=b")
     assert given == {"fields": {"response": "answer", "context": "a=b"}}
-    given, _ = invoked(options.fail_under(), "--fail-under", "bleu-4=.5", "--fail-under", "length=3")
-    assert given == {"limits": {"bleu-4": 0.5, "length": 3.0}}
+    given, _ = invoked(options.limits, "--fail-under", "bleu-4=.5", "--fail-under", "length=3", "--fail-over", "jsd=1")
+    assert given == {"limits": options.Limits({"bleu-4": 0.5, "length": 3.0}, {"jsd": 1.0})}
     for wrong, message in (("x", "NAME=VALUE"), ("=1", "NAME=VALUE"), ("x=", "NAME=VALUE"), ("x=y", "KEY=NUMBER")):
-        _, done = invoked(options.fail_under(), "--fail-under", wrong)
+        _, done = invoked(options.limits, "--fail-under", wrong)
         assert done.exit_code == 2
         assert message in done.output
 

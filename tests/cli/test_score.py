@@ -142,7 +142,14 @@ def test_gates(dialeval: Dialeval) -> None:
     done = dialeval("score", "a.txt", "b.txt", "-m", "length", "--fail-under", "length=1.9")
     assert done.returncode == 1
     assert done.stderr == "gate failed: length of b is 1.5, limit 1.9\n"
-    assert dialeval("score", "a.txt", "-m", "length", "--fail-under", "distinct-2=0").returncode == 1
+    assert dialeval("score", "a.txt", "-m", "length", "--fail-over", "length=2").returncode == 0
+    done = dialeval("score", "a.txt", "b.txt", "-m", "length", "--fail-over", "length=1.9")
+    assert (done.returncode, done.stderr.count("gate failed")) == (1, 1)
+    missing = dialeval("score", "a.txt", "--fail-under", "bleu-4=0")
+    assert (missing.returncode, "bleu-4 of a is not computed" in missing.stderr) == (1, True)
+    for flag in ("--fail-under", "--fail-over"):
+        wrong = dialeval("score", "a.txt", "-m", "length", flag, "lenght=2")
+        assert (wrong.returncode, "did you mean 'length'?" in wrong.stderr) == (2, True)
 
 
 def test_words_from_outside(dialeval: Dialeval, tmp_path: Path) -> None:

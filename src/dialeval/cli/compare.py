@@ -36,7 +36,7 @@ _FILE_WIDTH = 160
     "What p is from; the interval is always that of the bootstrap.",
 )
 @click.option("--alpha", type=float, default=0.05, help="Adjusted p below it is significant; at least 1e-9.")
-@click.option("--level", type=float, default=0.95, help="Level of the intervals.")
+@click.option("--confidence", "level", type=float, default=0.95, metavar="LEVEL", help="Level of the intervals.")
 @options.bootstrap_resamples
 @click.option(
     "--trials", type=click.IntRange(min=1), help="Of the randomisation.  [default: 2000, more for very many tests]"
@@ -46,7 +46,7 @@ _FILE_WIDTH = 160
 @click.option("--force", is_flag=True, help="Compare what was not scored alike, and say so.")
 @options.format_()
 @options.output_file
-@options.fail_under("Exit 1 if the value of a system (not the baseline) is lower.")
+@options.limits
 @click.option(
     "--no-worse-than",
     "bar",
@@ -65,7 +65,7 @@ def compare(
     metrics: str | None,
     format_: str,
     output: Path | None,
-    limits: Mapping[str, float],
+    limits: options.Limits,
     bar: str | None,
     margins: Mapping[str, float],
     **settings: Any,
@@ -74,10 +74,10 @@ def compare(
 
     Differences come with intervals, p (as it is and adjusted for the number of tests), effect sizes and how often a
     system is ahead. Systems must have been scored alike on the same rows. With several runs, systems of the same name
-    are called RUN/NAME.
+    are called RUN/NAME. --fail-under and --fail-over hold every system but the baseline to a limit.
     """
     from dialeval.analysis.comparison import compare as compare_runs
-    from dialeval.analysis.gates import below_limit, worse_than_baseline
+    from dialeval.analysis.gates import worse_than_baseline
     from dialeval.analysis.pairing import load_runs
     from dialeval.core.result import files_of
     from dialeval.metrics.registry import split_names
@@ -97,8 +97,8 @@ def compare(
         **settings,
     )
     print_as(format_, comparisons, found, output, _FILE_WIDTH)
-    too_low = below_limit({name: found.results[name] for name in found.systems}, limits)
-    return exit_status(chain(too_low, () if bar is None else worse_than_baseline(found, margins)))
+    missed = limits.missed({name: found.results[name] for name in found.systems})
+    return exit_status(chain(missed, () if bar is None else worse_than_baseline(found, margins)))
 
 
 def _with_bar(runs: tuple[str, ...], bar: str) -> tuple[dict[str, Run], str]:

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from dialeval.cli import options
-from dialeval.cli.output import check_places, command_line, print_run, save_run, say
+from dialeval.cli.output import check_places, exit_status, print_run, save_run
 from dialeval.cli.progress import metered
 
 ALIGNERS = ("bleu", "nltk-bleu", "nltk-nist", "sacre", "embedding")
@@ -21,7 +21,7 @@ EOS = "</s>"
     "dialeval lsdscc beam.txt sampled.txt -r groups.json",
     "dialeval lsdscc sampled.txt",
     "dialeval lsdscc sampled.txt -r groups.json --aligner nltk-bleu --smoothing 3 -f json",
-    "dialeval lsdscc sampled.txt -r groups.json --aligner embedding --vectors wordllama --report report.html",
+    "dialeval lsdscc sampled.txt -r groups.json --aligner embedding --vectors wordllama -o results/",
     "dialeval lsdscc sampled.jsonl -r references.json --aligner sacre --auto-groups 0.2",
 )
 @click.command()
@@ -48,8 +48,8 @@ EOS = "</s>"
 @click.option("--train", type=click.Path(), help="Text whose frequent words weigh less under embedding.")
 @options.confidence
 @options.output_folder
-@click.option("--report", type=options.FILE, help="Write an HTML report to this file.")
 @options.format_(options.FORMATS)
+@options.limits
 @options.intervals
 @options.threads
 def lsdscc(
@@ -60,11 +60,11 @@ def lsdscc(
     smoothing: int | None,
     auto_groups: float | None,
     output: Path | None,
-    report: Path | None,
     format_: str,
+    limits: options.Limits,
     intervals: options.Intervals,
     **inputs: Any,
-) -> None:
+) -> int:
     """Measure how many of the things one could answer sampled responses cover: MDS, PDS and MaxBLEU.
 
     HYPOTHESES are files with a line per query and --eos between the hypotheses (.json, .jsonl: a list per query; each
@@ -88,7 +88,7 @@ def lsdscc(
 
         inputs["reference_groups"] = lsdscc_pack.reference_groups()
     read = (hypotheses, *(inputs[name] for name in ("reference_groups", "embeddings", "train")))
-    check_places(output, read, files=(report,))
+    check_places(output, read)
     settings = {"aligner": aligner, "n": n, "smooth": smoothing or 0, "threshold": auto_groups or 0.0}
     with metered() as meter:
         run = evaluate(
@@ -97,14 +97,11 @@ def lsdscc(
             settings={"coverage": settings},
             intervals=intervals.kind,
             progress=meter.run,
-            alignments=format_ == "json" or output is not None or report is not None,
+            alignments=format_ == "json" or output is not None,
             **inputs,
         )
     run = intervals.added_to(run, inputs["confidence"])
     if output is not None:
         save_run(run, output)
-    if report is not None:
-        from dialeval.reports.html import report as write_report
-
-        say(f"report in {write_report(run, report, command_line())}")
     print_run(run, format_)
+    return exit_status(limits.missed(run))

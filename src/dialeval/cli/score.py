@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -68,7 +67,7 @@ class Scaling:
 @options.row_fields
 @options.output_folder
 @options.format_(options.RUN_FORMATS)
-@options.fail_under()
+@options.limits
 @options.intervals
 @options.grouped(
     "scaling",
@@ -102,7 +101,7 @@ def score(
     approx: bool,
     output: Path | None,
     format_: str,
-    limits: Mapping[str, float],
+    limits: options.Limits,
     progress: str,
     **given: Any,
 ) -> int:
@@ -113,7 +112,6 @@ def score(
     What is not given switches off the metrics that need it. A quoted pattern such as 'logs/2026-*.jsonl' is one system
     in many files, which are read in chunks.
     """
-    from dialeval.analysis.gates import below_limit
     from dialeval.core.arrays import return_freed_arrays
 
     return_freed_arrays()
@@ -125,7 +123,7 @@ def score(
         given |= {"references": _references(references), "settings": settings, "output": output}
         run = _evaluated(meter=meter, format_=format_, **given)
     print_run(run, format_)
-    return exit_status(below_limit(run, limits))
+    return exit_status(limits.missed(run))
 
 
 def _references(paths: tuple[str, ...]) -> str | dict[str, str] | None:
