@@ -13,7 +13,6 @@ from dialeval.analysis.gates import outside_limits, worse_than_baseline
 from dialeval.core.errors import SettingError
 from dialeval.core.result import Run
 
-
 BELOW_AND_ABOVE = [(True, False), (False, True)]
 
 

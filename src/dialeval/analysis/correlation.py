@@ -48,6 +48,11 @@ class Points:
     def __len__(self) -> int:
         return len(self.first)
 
+    @property
+    def dialogues(self) -> int:
+        """The clusters that have a point."""
+        return len(np.unique(self.clusters))
+
     def values(self) -> Floats:
         """The three coefficients of the points as they are."""
         coefficients: Floats = self.resampled(_once(self.clusters))[0]
@@ -69,6 +74,11 @@ class MeanPoints:
 
     def __len__(self) -> int:
         return self.size
+
+    @property
+    def dialogues(self) -> int:
+        """The clusters that have a row."""
+        return self.rows.dialogues
 
     def values(self) -> Floats:
         """The three coefficients of the means."""

@@ -10,11 +10,13 @@ import click
 from dialeval.cli import options
 from dialeval.cli.output import (
     check_places,
+    check_transposed,
     exit_status,
     print_run,
     print_warnings,
     printing_all_faults,
     save_run,
+    say_next,
     show,
     write,
 )
@@ -63,6 +65,7 @@ def read_thresholds(_context: click.Context, parameter: click.Parameter, value: 
     type=click.Choice(("original", *options.FORMATS)),
     help="Print as.  [default: original for one detector and threshold, else table]",
 )
+@options.transpose
 @options.limits
 @options.intervals
 @printing_all_faults
@@ -73,6 +76,7 @@ def breakdown(
     turns_file: Path | None,
     output: Path | None,
     format_: str | None,
+    transpose: bool,
     limits: options.Limits,
     intervals: options.Intervals,
     **inputs: Any,
@@ -89,6 +93,7 @@ def breakdown(
     format_ = format_ or ("original" if single else "table")
     if format_ == "original" and not single:
         raise click.UsageError("-f original prints one detector at one threshold")
+    check_transposed(format_, transpose)
     check_places(output, labels, inputs["data"], inputs["development"], files=(turns_file,))
     anchors = not no_anchors and (format_ != "original" or output is not None)
     inputs["intervals"] = intervals.kind
@@ -102,16 +107,17 @@ def breakdown(
         from dialeval.reports.breakdown import turns_csv
 
         write(turns_file, turns_csv(run).encode(), "turns in")
-    print_breakdown(run, format_)
+    print_breakdown(run, format_, transpose)
+    say_next(run, format_, output)
     return exit_status(limits.missed(run))
 
 
-def print_breakdown(run: BreakdownRun, format_: str) -> None:
+def print_breakdown(run: BreakdownRun, format_: str, transpose: bool = False) -> None:
     """Print a run of detectors; `original`: one of them, as the challenge's program does."""
     from dialeval.reports.breakdown import original, tables_text
 
     if format_ != "original":
-        print_run(run, format_)
+        print_run(run, format_, transpose)
         if format_ == "table":
             show("\n" + tables_text(run))
         return

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dialeval.cli import options
-from dialeval.cli.output import check_places, exit_status, print_as
+from dialeval.cli.output import check_places, check_transposed, exit_status, print_as, show
 
 if TYPE_CHECKING:
     from dialeval.core.result import Run
@@ -45,6 +45,7 @@ _FILE_WIDTH = 160
 @click.option("--detect", type=float, metavar="DIFFERENCE", help="Say how many dialogues it takes to find this.")
 @click.option("--force", is_flag=True, help="Compare what was not scored alike, and say so.")
 @options.format_()
+@click.option("--transpose", is_flag=True, help="Swap rows and columns (latex).")
 @options.output_file
 @options.limits
 @click.option(
@@ -64,6 +65,7 @@ def compare(
     systems: str | None,
     metrics: str | None,
     format_: str,
+    transpose: bool,
     output: Path | None,
     limits: options.Limits,
     bar: str | None,
@@ -87,6 +89,7 @@ def compare(
         raise click.UsageError("--margin is that of --no-worse-than BASELINE")
     if bar is not None and baseline is not None:
         raise click.UsageError("--no-worse-than names the baseline; leave --baseline out")
+    check_transposed(format_, transpose, ["latex"])
     check_places(None, files_of(*runs, *([] if bar is None else [bar])), files=(output,))
     loaded, baseline = (load_runs(runs), baseline) if bar is None else _with_bar(runs, bar)
     found = compare_runs(
@@ -96,7 +99,10 @@ def compare(
         metrics=None if metrics is None else split_names(metrics),
         **settings,
     )
-    print_as(format_, comparisons, found, output, _FILE_WIDTH)
+    if transpose:
+        show(comparisons.to_latex(found, transpose=True), output)
+    else:
+        print_as(format_, comparisons, found, output, _FILE_WIDTH)
     missed = limits.missed({name: found.results[name] for name in found.systems})
     return exit_status(chain(missed, () if bar is None else worse_than_baseline(found, margins)))
 

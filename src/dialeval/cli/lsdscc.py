@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from dialeval.cli import options
-from dialeval.cli.output import check_places, exit_status, print_run, save_run
+from dialeval.cli.output import check_places, check_transposed, exit_status, print_run, save_run, say_next
 from dialeval.cli.progress import metered
 
 ALIGNERS = ("bleu", "nltk-bleu", "nltk-nist", "sacre", "embedding")
@@ -49,6 +49,7 @@ EOS = "</s>"
 @options.confidence
 @options.output_folder
 @options.format_(options.FORMATS)
+@options.transpose
 @options.limits
 @options.intervals
 @options.threads
@@ -61,6 +62,7 @@ def lsdscc(
     auto_groups: float | None,
     output: Path | None,
     format_: str,
+    transpose: bool,
     limits: options.Limits,
     intervals: options.Intervals,
     **inputs: Any,
@@ -88,6 +90,7 @@ def lsdscc(
 
         inputs["reference_groups"] = lsdscc_pack.reference_groups()
     read = (hypotheses, *(inputs[name] for name in ("reference_groups", "embeddings", "train")))
+    check_transposed(format_, transpose)
     check_places(output, read)
     settings = {"aligner": aligner, "n": n, "smooth": smoothing or 0, "threshold": auto_groups or 0.0}
     with metered() as meter:
@@ -103,5 +106,6 @@ def lsdscc(
     run = intervals.added_to(run, inputs["confidence"])
     if output is not None:
         save_run(run, output)
-    print_run(run, format_)
+    print_run(run, format_, transpose)
+    say_next(run, format_, output)
     return exit_status(limits.missed(run))

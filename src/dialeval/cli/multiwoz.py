@@ -12,12 +12,14 @@ import click
 from dialeval.cli import options
 from dialeval.cli.output import (
     check_places,
+    check_transposed,
     exit_status,
     json_bytes,
     print_run,
     printing_all_faults,
     save_run,
     say,
+    say_next,
     show,
     tell,
     write,
@@ -73,6 +75,7 @@ _RATIO = options.choice("--ratio", ["historical", "exact"], "Partial ratio by wh
 @click.option("--dialogues", type=options.FILE, help="Write one line per dialogue here (JSONL).")
 @options.output_folder
 @options.format_()
+@options.transpose
 @options.confidence
 @options.limits
 @options.intervals
@@ -83,6 +86,7 @@ def multiwoz(
     failures: bool,
     dialogues: Path | None,
     format_: str,
+    transpose: bool,
     t: float | None,
     confidence: float | None,
     limits: options.Limits,
@@ -103,6 +107,7 @@ def multiwoz(
 
     if not any(settings[name] for name in ("bleu", "success", "richness", "dst")):
         settings |= {"bleu": True, "success": True, "richness": True}
+    check_transposed(format_, transpose)
     check_places(output, predictions, files=(dialogues,))
     evaluator = _evaluator(predictions, settings)
     if failures:
@@ -116,7 +121,8 @@ def multiwoz(
         write(dialogues, b"".join(orjson.dumps(row) + b"\n" for row in dialogue_rows(run, evaluator.task)))
     if output is not None:
         save_run(evaluator.with_transcripts(run, read) if settings["success"] else run, output)
-    print_run(run, format_)
+    print_run(run, format_, transpose)
+    say_next(run, format_, output)
     return exit_status(limits.missed(run))
 
 

@@ -222,6 +222,8 @@ intervals = grouped(
     click.option("--resamples", type=click.IntRange(min=1), help="Resamples of --intervals.  [default: 1000]"),
     click.option("--seed", type=click.IntRange(min=0), help="Seed of --intervals.  [default: 12345]"),
 )
+open_page = click.option("--open", "opened", is_flag=True, help="Open the page in the browser.")
+transpose = click.option("--transpose", is_flag=True, help="Swap rows and columns (table, md, latex).")
 limits = grouped(
     "limits",
     Limits,

@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dialeval.cli import options
-from dialeval.cli.output import check_places, command_line, exit_status, print_run, save_run, say_saved
+from dialeval.cli.output import (
+    check_places,
+    check_transposed,
+    command_line,
+    exit_status,
+    print_run,
+    save_run,
+    say_next,
+    say_saved,
+)
 from dialeval.cli.progress import MODES, Meter, metered
 
 if TYPE_CHECKING:
@@ -67,6 +76,7 @@ class Scaling:
 @options.row_fields
 @options.output_folder
 @options.format_(options.RUN_FORMATS)
+@options.transpose
 @options.limits
 @options.intervals
 @options.grouped(
@@ -101,6 +111,7 @@ def score(
     approx: bool,
     output: Path | None,
     format_: str,
+    transpose: bool,
     limits: options.Limits,
     progress: str,
     **given: Any,
@@ -115,6 +126,7 @@ def score(
     from dialeval.core.arrays import return_freed_arrays
 
     return_freed_arrays()
+    check_transposed(format_, transpose)
     check_places(output, references, *(given[name] for name in _FILES))
     settings: dict[str, dict[str, object]] = {} if bleu_smoothing is None else {"bleu": {"smooth": bleu_smoothing}}
     if approx:
@@ -122,7 +134,8 @@ def score(
     with metered(progress) as meter:
         given |= {"references": _references(references), "settings": settings, "output": output}
         run = _evaluated(meter=meter, format_=format_, **given)
-    print_run(run, format_)
+    print_run(run, format_, transpose)
+    say_next(run, format_, output)
     return exit_status(limits.missed(run))
 
 

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from dialeval.core.fold import Metric
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class BreakdownRun(Run):
     """The results of breakdown detectors, with the counts and turns behind them."""
 
