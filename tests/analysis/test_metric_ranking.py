@@ -14,12 +14,12 @@ from scipy import stats
 from dialeval.analysis.agreement import agree
 from dialeval.analysis.matching import RatedRows
 from dialeval.analysis.metric_ranking import Ranking, _letters, direction, not_above, rank
-from dialeval.core.arrays import Floats
+from dialeval.core.arrays import Floats, Ints
 
 
-def rated_rows(human: Floats, **metrics: Floats) -> RatedRows:
+def rated_rows(human: Floats, dialogue: Ints, **metrics: Floats) -> RatedRows:
     n = len(human)
-    return RatedRows(["a"], np.zeros(n, np.int64), np.arange(n), human, np.zeros(n, np.bool_), metrics)
+    return RatedRows(["a"], np.zeros(n, np.int64), dialogue, human, np.zeros(n, np.bool_), metrics)
 
 
 def test_p_by_hand() -> None:
@@ -91,17 +91,17 @@ def test_equal_metrics_cannot_be_told_apart() -> None:
     assert (alone.places[0].groups, alone.tests) == ("a", 0)
 
 
-def shares_found(trials: int, seed: int) -> float:
-    """How often two equally good metrics are told apart."""
+def shares_found(trials: int, seed: int, turns: int = 1) -> float:
+    """How often two equally good metrics are told apart; in dialogues of several turns, they err alike."""
     random, found = np.random.default_rng(seed), 0
+    dialogue = np.repeat(np.arange(60 // turns), turns)
     for _ in range(trials):
-        human = random.normal(size=60)
-        metrics = {name: human + 1.5 * random.normal(size=60) for name in ("rouge-l", "chrf")}
-        ranking = agree(
-            rated_rows(human, **metrics), [np.array([value]) for value in human], "overall",
-            levels=["turn"], resamples=100, seed=int(random.integers(1000)),
-        ).ranking  # fmt: skip
-        found += ranking.differ("rouge-l", "chrf")
+        human = random.normal(size=60) + random.normal(size=60)[dialogue]
+        errors = {name: random.normal(size=60) + 2 * random.normal(size=60)[dialogue] for name in ("rouge-l", "chrf")}
+        rows = rated_rows(human, dialogue, **{name: human + error for name, error in errors.items()})
+        annotations = [np.array([value]) for value in human]
+        again = int(random.integers(1000))
+        found += agree(rows, annotations, "overall", levels=["turn"], resamples=100, seed=again).ranking.differ(*errors)
     return found / trials
 
 
@@ -110,5 +110,6 @@ def test_equally_good_metrics_are_rarely_told_apart() -> None:
 
 
 @pytest.mark.slow
-def test_the_level_is_kept() -> None:
-    assert 0.03 <= shares_found(2000, 4) <= 0.07
+@pytest.mark.parametrize("turns", [1, 3])
+def test_the_level_is_kept(turns: int) -> None:
+    assert 0.03 <= shares_found(2000, 4, turns) <= 0.07

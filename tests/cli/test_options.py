@@ -15,6 +15,7 @@ from click.testing import CliRunner, Result
 from cli.conftest import Dialeval
 from dialeval import sample
 from dialeval.cli import options
+from dialeval.cli.main import dialeval_command
 
 
 def test_intervals_of_every_command_that_scores(dialeval: Dialeval, tmp_path: Path) -> None:
@@ -138,3 +139,50 @@ def test_resamples_without_intervals_are_refused() -> None:
     given, _ = invoked(options.intervals, "--intervals", "bca", "--seed", "3")
     assert given == {"intervals": options.Intervals("bca", None, 3)}
     assert "--intervals" in invoked(options.intervals, "--resamples", "10")[1].output
+
+
+SCORING = ("score", "lsdscc", "multiwoz", "breakdown")
+SHARED = {
+    "--confidence",
+    "--factor",
+    "--fail-over",
+    "--fail-under",
+    "--format",
+    "--intervals",
+    "--output",
+    "--resamples",
+    "--seed",
+    "--threads",
+    "--transpose",
+}
+
+
+def flags_of(name: str) -> dict[str, click.Option]:
+    command = dialeval_command.get_command(click.Context(dialeval_command), name)
+    assert command is not None
+    return {
+        flag: each
+        for each in command.params
+        if isinstance(each, click.Option)
+        for flag in (*each.opts, *each.secondary_opts)
+    }
+
+
+@pytest.mark.parametrize("name", SCORING)
+def test_commands_that_score_share_their_flags(name: str) -> None:
+    flags = flags_of(name)
+    assert set(flags) >= SHARED
+    assert not set(flags) & {"--save", "--report"}
+    assert flags["-o"] is flags["--output"]
+    assert isinstance(flags["-o"].type, click.Path)
+    assert not flags["-o"].type.file_okay, "the folder of the run"
+    assert flags["-o"].help == "Save the run in this folder."
+
+
+def test_a_flag_means_the_same_in_every_command() -> None:
+    found: dict[str, set[str | None]] = {}
+    for name in (*SCORING, "compare", "meta"):
+        for flag, option in flags_of(name).items():
+            found.setdefault(flag, set()).add(option.name)
+    # References are texts or groups of them; richness and the threshold have the letters that the originals gave them.
+    assert {flag for flag, names in found.items() if len(names) > 1} <= {"-r", "--references", "-t"}

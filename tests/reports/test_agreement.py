@@ -8,6 +8,7 @@ import json
 import math
 import re
 from dataclasses import replace
+from html import escape
 from typing import Any
 
 import pytest
@@ -16,7 +17,7 @@ from rich.console import Console
 import dialeval
 from analysis.test_agreement import rated
 from dialeval.analysis.metric_ranking import Place, Ranking
-from dialeval.reports.agreement import FORMATS, table, verdict
+from dialeval.reports.agreement import FORMATS, notes, table, verdict
 
 
 @pytest.fixture(scope="module")
@@ -136,6 +137,18 @@ def test_json_markdown_and_latex(found: dialeval.Agreement) -> None:
     assert latex.count("&") == 4 * 12
     assert latex.count(r"\caption{") == latex.count(r"\label{tab:agreement}") == 1
     assert "agrees best with people" in latex.split(r"\label")[0]
+
+
+def test_the_page_says_the_same_and_holds_names_as_text() -> None:
+    found = dialeval.agreement(rated(), metrics="rouge-l", resamples=30)
+    hostile = replace(found, quality="<script>alert(1)</script>", warnings=["<img src=x>"])
+    page = FORMATS["html"](hostile)
+    assert page.startswith("<!DOCTYPE html>")
+    assert "<script>alert" not in page
+    assert "<img" not in page
+    for line in (*verdict(found), *notes(found)[1:]):
+        assert escape(line) in page
+    assert page.count('<table class="agreement">') == 3
 
 
 def test_what_has_no_figures_is_a_dash() -> None:

@@ -124,6 +124,8 @@ def test_a_plot_is_one_drawing_with_a_line_per_system(run: dialeval.Run, tmp_pat
     assert texts == ["bleu-4 ↑", "careful", "<script>alert(1)</script>\\x1b[2J"]
     assert len(root.findall(f".//{space}circle")) == 2
     assert root.findall(f".//{space}rect")
+    titles = [element.text for element in root.findall(f".//{space}title")]
+    assert titles[:2] == ["careful: 0.242 [0.204, 0.281]", "careful: spread over 60 turns"]
     assert plot.save(tmp_path / "plot.svg").read_text(encoding="utf-8") == plot.svg
     assert not ET.fromstring(run.plot("distinct-2").svg).findall(f"{space}rect")
     with pytest.raises(SettingError, match="the run has no 'blue'; it has bleu-1"):

@@ -55,7 +55,12 @@ def read_thresholds(_context: click.Context, parameter: click.Parameter, value: 
 )
 @click.option("--lenient", is_flag=True, help="Count faults of the files and go on.")
 @click.option("--development", type=click.Path(), help="Annotated dialogues for the floor of the mean distribution.")
-@click.option("--no-anchors", is_flag=True, help="Leave floors and ceilings out of the table.")
+@click.option(
+    "--anchors/--no-anchors",
+    default=True,
+    show_default=False,
+    help="Also score floors and ceilings.  [default: as soon as there is a table]",
+)
 @click.option("--turns", "turns_file", type=options.FILE, help="Write a CSV row per turn.")
 @options.output_folder
 @click.option(
@@ -67,12 +72,14 @@ def read_thresholds(_context: click.Context, parameter: click.Parameter, value: 
 )
 @options.transpose
 @options.limits
+@options.confidence
 @options.intervals
+@options.threads
 @printing_all_faults
 def breakdown(
     labels: str | dict[str, str],
     threshold: list[float],
-    no_anchors: bool,
+    anchors: bool,
     turns_file: Path | None,
     output: Path | None,
     format_: str | None,
@@ -95,10 +102,10 @@ def breakdown(
         raise click.UsageError("-f original prints one detector at one threshold")
     check_transposed(format_, transpose)
     check_places(output, labels, inputs["data"], inputs["development"], files=(turns_file,))
-    anchors = not no_anchors and (format_ != "original" or output is not None)
+    anchors = anchors and (format_ != "original" or output is not None)
     inputs["intervals"] = intervals.kind
     run = evaluate_breakdown(labels=labels, threshold=threshold, anchors=anchors, **inputs)
-    run = intervals.added_to(run)
+    run = intervals.added_to(run, inputs["confidence"])
     if output is not None:
         from dialeval.engine.breakdown_curves import with_curves
 

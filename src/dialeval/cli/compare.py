@@ -36,7 +36,7 @@ _FILE_WIDTH = 160
     "What p is from; the interval is always that of the bootstrap.",
 )
 @click.option("--alpha", type=float, default=0.05, help="Adjusted p below it is significant; at least 1e-9.")
-@click.option("--confidence", "level", type=float, default=0.95, metavar="LEVEL", help="Level of the intervals.")
+@click.option("--confidence", type=float, default=0.95, metavar="LEVEL", help="Level of the intervals.")
 @options.bootstrap_resamples
 @click.option(
     "--trials", type=click.IntRange(min=1), help="Of the randomisation.  [default: 2000, more for very many tests]"
@@ -68,6 +68,7 @@ def compare(
     transpose: bool,
     output: Path | None,
     limits: options.Limits,
+    confidence: float,
     bar: str | None,
     margins: Mapping[str, float],
     **settings: Any,
@@ -97,6 +98,7 @@ def compare(
         baseline=baseline,
         systems=None if systems is None else [name.strip() for name in systems.split(",")],
         metrics=None if metrics is None else split_names(metrics),
+        level=confidence,
         **settings,
     )
     if transpose:

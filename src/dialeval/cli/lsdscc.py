@@ -20,7 +20,7 @@ EOS = "</s>"
 @options.examples(
     "dialeval lsdscc beam.txt sampled.txt -r groups.json",
     "dialeval lsdscc sampled.txt",
-    "dialeval lsdscc sampled.txt -r groups.json --aligner nltk-bleu --smoothing 3 -f json",
+    "dialeval lsdscc sampled.txt -r groups.json --aligner nltk-bleu --bleu-smoothing 3 -f json",
     "dialeval lsdscc sampled.txt -r groups.json --aligner embedding --vectors wordllama -o results/",
     "dialeval lsdscc sampled.jsonl -r references.json --aligner sacre --auto-groups 0.2",
 )
@@ -37,7 +37,11 @@ EOS = "</s>"
 @click.option("--no-eos", is_flag=True, help="Nothing does: each line is one hypothesis.")
 @options.choice("--aligner", ALIGNERS, "What finds the group.")
 @click.option("-n", "n", type=click.IntRange(1, 100), default=4, help="Longest n-grams to count.")
-@click.option("--smoothing", type=click.IntRange(0, 7), help="nltk's smoothing method for nltk-bleu.  [default: none]")
+@click.option(
+    "--bleu-smoothing",
+    type=click.IntRange(0, 7),
+    help="nltk's smoothing method for nltk-bleu.  [default: none]",
+)
 @click.option(
     "--auto-groups",
     type=click.FloatRange(min=0, min_open=True),
@@ -58,7 +62,7 @@ def lsdscc(
     aligner: str,
     n: int,
     no_eos: bool,
-    smoothing: int | None,
+    bleu_smoothing: int | None,
     auto_groups: float | None,
     output: Path | None,
     format_: str,
@@ -77,8 +81,8 @@ def lsdscc(
     """
     from dialeval.engine.evaluate import evaluate
 
-    if smoothing is not None and aligner != "nltk-bleu":
-        raise click.UsageError(f"--smoothing is for --aligner nltk-bleu; {aligner} has none to choose")
+    if bleu_smoothing is not None and aligner != "nltk-bleu":
+        raise click.UsageError(f"--bleu-smoothing is for --aligner nltk-bleu; {aligner} has none to choose")
     if inputs["embeddings"] is not None and aligner != "embedding":
         raise click.UsageError(f"--vectors is for --aligner embedding; {aligner} looks at words alone")
     if no_eos:
@@ -92,7 +96,7 @@ def lsdscc(
     read = (hypotheses, *(inputs[name] for name in ("reference_groups", "embeddings", "train")))
     check_transposed(format_, transpose)
     check_places(output, read)
-    settings = {"aligner": aligner, "n": n, "smooth": smoothing or 0, "threshold": auto_groups or 0.0}
+    settings = {"aligner": aligner, "n": n, "smooth": bleu_smoothing or 0, "threshold": auto_groups or 0.0}
     with metered() as meter:
         run = evaluate(
             hypotheses,

@@ -79,6 +79,7 @@ _RATIO = options.choice("--ratio", ["historical", "exact"], "Partial ratio by wh
 @options.confidence
 @options.limits
 @options.intervals
+@options.threads
 @printing_all_faults
 def multiwoz(
     predictions: Any,
@@ -89,6 +90,7 @@ def multiwoz(
     transpose: bool,
     t: float | None,
     confidence: float | None,
+    threads: int | None,
     limits: options.Limits,
     intervals: options.Intervals,
     **settings: Any,
@@ -115,7 +117,8 @@ def multiwoz(
         return 0
     read = evaluator.read(predictions)
     with metered() as meter:
-        run = evaluator.run(read, t=t, confidence=confidence, intervals=intervals.kind, progress=meter.run)
+        chosen = {"t": t, "confidence": confidence, "intervals": intervals.kind, "threads": threads}
+        run = evaluator.run(read, **chosen, progress=meter.run)
     run = intervals.added_to(run, confidence)
     if dialogues is not None:
         write(dialogues, b"".join(orjson.dumps(row) + b"\n" for row in dialogue_rows(run, evaluator.task)))

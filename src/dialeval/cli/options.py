@@ -206,7 +206,7 @@ known_words = click.option(
     "file has a header line, as in dialog-eval]",
 )
 confidence = together(
-    click.option("-t", "t", type=float, help="Factor of t*std/sqrt(n), for --intervals rows.  [default: 1.97]"),
+    click.option("--factor", "t", type=float, help="t of t*std/sqrt(n), for --intervals rows.  [default: 1.97]"),
     click.option("--confidence", type=float, metavar="LEVEL", help="Level of the intervals.  [default: 0.95]"),
 )
 intervals = grouped(

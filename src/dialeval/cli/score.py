@@ -71,7 +71,12 @@ class Scaling:
 @click.option("--judge", type=click.Path(file_okay=False), help="Folder of a judge.  [default: the shipped ones]")
 @options.metrics("all that the inputs allow")
 @click.option("--bleu-smoothing", type=click.IntRange(0, 7), help="nltk's smoothing method for BLEU.  [default: 4]")
-@click.option("--anchors", is_flag=True, help="Also score gold, shuffled gold, a constant and random training lines.")
+@click.option(
+    "--anchors/--no-anchors",
+    default=False,
+    show_default=False,
+    help="Also score gold, shuffled gold, a constant and random training lines.  [default: not]",
+)
 @options.confidence
 @options.row_fields
 @options.output_folder

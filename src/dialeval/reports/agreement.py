@@ -1,6 +1,6 @@
 """Agreement with people as a table: for the terminal, for papers and pages, for other programs.
 
-    FORMATS["csv"](agreement)        json, csv, md, latex, each a str
+    FORMATS["csv"](agreement)        json, csv, md, latex, html, each a str
     console.print(table(agreement))  the terminal
 
 The verdict comes first: which metric agrees best with people, and which cannot be told from it. Then a table per level,
@@ -13,6 +13,7 @@ hold every digit.
 from __future__ import annotations
 
 import math
+from html import escape
 from typing import TYPE_CHECKING
 
 from dialeval.analysis.correlation import NAMES
@@ -86,11 +87,35 @@ def _latex_figure(cell: str) -> str:
     return cell.replace("-", "$-$").replace(DIFFERS, f"$^{{{DIFFERS}}}$")
 
 
+def to_html(agreement: Agreement) -> str:
+    """A page like those of runs, that opens from disk: the verdict, a table per level, and what to read it against."""
+    from dialeval.reports import markup
+    from dialeval.reports.page import page, script
+
+    content = "".join(f"<p>{markup.text(sentence)}</p>" for sentence in verdict(agreement))
+    for title, (head, rows) in _tables(agreement):
+        lines = [
+            markup.row(markup.text(name), markup.cells(*map(escape, cells), kind="figure")) for name, *cells in rows
+        ]
+        heads = f'<th scope="col">{escape(head[0])}</th>'
+        heads += "".join(f'<th scope="col" class="figure">{escape(cell)}</th>' for cell in head[1:])
+        content += markup.table("agreement", escape(title), f"<tr>{heads}</tr>", lines)
+    said = "".join(f"<li>{markup.text(note)}</li>" for note in (*notes(agreement), *agreement.warnings))
+    sections = [
+        markup.Section("agreement", "Agreement", content),
+        markup.Section("about", "How to read it", f"<ul>{said}</ul>"),
+    ]
+    title = f"Agreement with people: {agreement.quality}"
+    counts = f"{markup.count(agreement.rated, 'rated row')}, {markup.count(len(agreement.metrics), 'metric')}"
+    return page(title, f'<p class="lead">{counts}.</p>', sections, "", [script("page.js")])
+
+
 FORMATS: Mapping[str, Callable[[Agreement], str]] = {
     "json": to_json,
     "csv": to_csv,
     "md": to_markdown,
     "latex": to_latex,
+    "html": to_html,
 }
 """Every format that is a text, by its name on the command line."""
 

@@ -26,7 +26,7 @@ from dialeval.core.result import Result, Run
 from dialeval.core.version import __version__
 from dialeval.reports import agreement as agreements
 from dialeval.reports import comparisons
-from dialeval.reports.figures import MISSING, plain, shorten, show, show_spread
+from dialeval.reports.figures import MISSING, plain, shorten, show, show_rounded, show_spread
 from dialeval.reports.formats import Table, html_table
 from dialeval.reports.metric_drawings import (
     HEIGHT,
@@ -155,7 +155,8 @@ def plot(run: Run, key: str) -> Plot:
     for at, (name, estimate) in enumerate(estimates.items(), 1):
         parts.append(f'<text x="0" y="{at * _ROW + 16}">{escape(names[name])}</text>')
         if means is not None:
-            parts.append(_moved(interval(estimate, means, f"{names[name]}: {estimate!r}"), left, at * _ROW))
+            label = f"{names[name]}: {show_rounded(estimate.mean, estimate.interval)}"
+            parts.append(_moved(interval(estimate, means, label), left, at * _ROW))
         if spread is not None and name in spread.items:
             drawn = histogram(spread, name, f"{names[name]}: spread over {estimate.scored:,} {estimate.level}s")
             parts.append(_moved(drawn, left + INTERVAL_WIDTH, at * _ROW))
