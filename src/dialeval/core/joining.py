@@ -72,10 +72,11 @@ def joined(left: Run, right: Run) -> Run:
 
 
 def _check_rows(left: Run, right: Run) -> None:
+    first = next(iter(left), None)
     for name, result in right.items():
-        for first, other in list(left.items())[:1]:  # the systems of a run have the same rows
-            for what in _differences(other, result):
-                raise SettingError(f"{name} was not scored on the rows of {first}, {what}; score both on the same data")
+        what = None if first is None else next(_differences(left[first], result), None)
+        if what is not None:
+            raise SettingError(f"{name} was not scored on the rows of {first}, {what}; score both on the same data")
 
 
 def _differences(left: Result, right: Result) -> Iterator[str]:
