@@ -16,9 +16,9 @@ from dialeval import sample
 from dialeval.core.fold import Estimate
 from dialeval.core.result import Result, Run
 from dialeval.core.signature import Signature
+from dialeval.reports.figures import BAR_WIDTH
 from dialeval.reports.formats import to_json
 from dialeval.reports.tables import (
-    BAR_WIDTH,
     FORMATS,
     METRICS_TXT,
     interval_bars,

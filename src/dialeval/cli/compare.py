@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from itertools import chain
 from pathlib import Path
@@ -101,7 +102,9 @@ def compare(
         level=confidence,
         **settings,
     )
-    if transpose:
+    if format_ == "table" and output is None:
+        show(comparisons.table(found, bars=sys.stdout.isatty()))
+    elif transpose:
         show(comparisons.to_latex(found, transpose=True), output)
     else:
         print_as(format_, comparisons, found, output, _FILE_WIDTH)

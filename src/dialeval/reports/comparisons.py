@@ -18,7 +18,17 @@ from dialeval.analysis.comparison import STRONG, Comparison, Difference
 from dialeval.analysis.draws import all_swaps
 from dialeval.analysis.significance import POWER, least_p
 from dialeval.reports import formats
-from dialeval.reports.figures import MISSING, plain, shorten, show, show_fixed, show_interval, show_signed
+from dialeval.reports.figures import (
+    MISSING,
+    draw_interval,
+    plain,
+    shorten,
+    show,
+    show_fixed,
+    show_interval,
+    show_signed,
+)
+from dialeval.reports.forest import scale_of, stretched
 from dialeval.reports.formats import LaidOut, Table
 from dialeval.reports.tables import ARROWS, best_words, significant_decimals
 from dialeval.reports.verdict import mark_of, verdict
@@ -29,9 +39,9 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
 
-def table(comparison: Comparison) -> LaidOut:
-    """The comparison for a rich console."""
-    return LaidOut(partial(_laid_out, comparison))
+def table(comparison: Comparison, bars: bool = False) -> LaidOut:
+    """The comparison for a rich console; with `bars`, differences are also drawn where there is room."""
+    return LaidOut(partial(_laid_out, comparison, bars))
 
 
 def to_csv(comparison: Comparison) -> str:
@@ -122,7 +132,7 @@ def legend(comparison: Comparison) -> list[str]:
     return [*lines, *reasons, *(f"Forced: {what}." for what in comparison.forced)]
 
 
-def _laid_out(comparison: Comparison, width: int) -> Iterator[RenderableType]:
+def _laid_out(comparison: Comparison, bars: bool, width: int) -> Iterator[RenderableType]:
     """The verdict, a table for each system, and what the columns mean."""
     from rich.text import Text
 
@@ -130,6 +140,9 @@ def _laid_out(comparison: Comparison, width: int) -> Iterator[RenderableType]:
     for system in comparison.systems:
         head, rows = system_table(comparison, system)
         names, *columns = zip(head, *rows, strict=True)
+        drawn = ("worse   better", *difference_bars(comparison, system))
+        if bars and formats.needed_width(names, [*columns, drawn]) <= width:
+            columns.insert(head.index("difference"), drawn)
         for part in formats.fitting_tables(names, columns, width):
             yield part
             yield Text()
@@ -142,6 +155,13 @@ def system_table(comparison: Comparison, system: str) -> Table:
     head = ["metric", *names, "difference", "p adjusted", "effect", "won/tied/lost", "detectable"]
     needed = [] if comparison.settings.detect is None else ["needed"]
     return Table([*head, *needed], [_cells(row, comparison) for row in comparison.of(system)])
+
+
+def difference_bars(comparison: Comparison, system: str) -> list[str]:
+    """The differences of a system in standard deviations, better to the right, all systems on one scale."""
+    scale = scale_of(comparison)
+    ends = [stretched(row) for row in comparison.of(system)]
+    return ["" if each is None else draw_interval(each, scale.low, scale.high, zero=True) for each in ends]
 
 
 def _cells(row: Difference, comparison: Comparison) -> list[str]:

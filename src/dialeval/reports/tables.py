@@ -32,6 +32,7 @@ from dialeval.reports.figures import (
     DIFFERENT,
     MISSING,
     WORSE,
+    draw_interval,
     interval_words,
     plain,
     shorten,
@@ -235,29 +236,15 @@ def _aligned(column: Sequence[Cell]) -> list[str]:
     ]
 
 
-BAR_WIDTH = 13
-"""Characters of a drawn interval."""
-
-
 def interval_bars(run: Run, key: str) -> dict[str, str]:
     """The interval of each system that has one under a key, drawn on a common scale: `  ├──●──┤   `."""
     estimates = {name: result[key] for name, result in run.items() if key in result}
     ends = [end for est in estimates.values() for end in (est.mean, *(est.interval or ())) if math.isfinite(end)]
-    known = {name: est for name, est in estimates.items() if est.interval is not None and math.isfinite(est.mean)}
-    known = {name: est for name, est in known.items() if est.interval and all(map(math.isfinite, est.interval))}
     low, high = min(ends, default=0.0), max(ends, default=0.0)
     if not 0 < high - low < math.inf:
         return {}
-    bars = {}
-    for name, est in known.items():
-        start, middle, end = (
-            round((BAR_WIDTH - 1) * (value - low) / (high - low)) for value in sorted((est.mean, *(est.interval or ())))
-        )
-        drawn = [" "] * BAR_WIDTH
-        drawn[start : end + 1] = "─" * (end + 1 - start)
-        drawn[start], drawn[end], drawn[middle] = "├", "┤", "●"
-        bars[name] = "".join(drawn)
-    return bars
+    known = {name: (est.mean, *est.interval) for name, est in estimates.items() if est.interval is not None}
+    return {name: draw_interval(own, low, high) for name, own in known.items() if all(map(math.isfinite, own))}
 
 
 def _at_point(figure: str) -> tuple[str, str]:
