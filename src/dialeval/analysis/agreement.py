@@ -41,6 +41,7 @@ from dialeval.core.version import __version__
 from dialeval.data.rows.ratings import OVERALL, Ratings, read_ratings
 from dialeval.engine.resources import Resources
 from dialeval.metrics.registry import split_names
+from dialeval.text.tokenise import Tokeniser
 
 LEAST_SPREAD = 1e-9
 """Of ratings, relative to their size."""
@@ -146,6 +147,7 @@ def agreement(
     vocabulary: Any = None,
     embeddings: Any = None,
     settings: Mapping[str, Mapping[str, object]] | None = None,
+    tokeniser: Tokeniser | None = None,
     threads: int | None = None,
 ) -> Agreement:
     """How far metrics agree with human scores.
@@ -154,7 +156,7 @@ def agreement(
     themselves, which are then scored by `metrics` (None: all that they allow). Rated rows: a file (.jsonl, .json, .csv,
     .tsv, .parquet) or a list of objects with `response`, `scores` and, where known, `reference`, `context`, `system`
     and `dialog_id`; `fields` maps their names. `quality`: which of the `scores` counts. `levels`: some of turn,
-    dialogue, system. `train`, `vocabulary`, `embeddings`, `settings`: as in `dialeval.evaluate`.
+    dialogue, system. `train`, `vocabulary`, `embeddings`, `settings`, `tokeniser`: as in `dialeval.evaluate`.
     """
     run = _run_of(subject)
     rated = _ratings_of(subject if run is None else ratings, fields)
@@ -164,7 +166,7 @@ def agreement(
     if run is None:
         resources = Resources(train, vocabulary, embeddings)
         asked = None if names is None else [*names, CONTROL]
-        rows = score_ratings(rated, quality, resources, asked, settings)
+        rows = score_ratings(rated, quality, resources, asked, settings, tokeniser)
     else:
         rows = match_ratings(run, rated, quality)
         if names is not None:

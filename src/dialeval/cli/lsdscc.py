@@ -46,6 +46,7 @@ EOS = "</s>"
 )
 @click.option("--vectors", "embeddings", help="Word vectors for embedding: a file, a data pack, or wordllama.")
 @click.option("--train", type=click.Path(), help="Text whose frequent words weigh less under embedding.")
+@options.tokeniser
 @options.confidence
 @options.output_folder
 @click.option("--report", type=options.FILE, help="Write an HTML report to this file.")

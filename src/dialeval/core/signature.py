@@ -16,7 +16,10 @@ from urllib.parse import unquote
 
 from dialeval.core.errors import SettingError
 
-INFORMATIVE = frozenset({"dialeval"})
+SACREBLEU = "sacrebleu"
+"""The field that holds sacreBLEU's own signature, where it prints the same number (times 100)."""
+
+INFORMATIVE = frozenset({"dialeval", SACREBLEU})
 """Fields that say where a number comes from but forbid no comparison: `definition` grows when numbers change."""
 
 

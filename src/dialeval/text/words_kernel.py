@@ -187,21 +187,26 @@ def _whole(data, start, end):  # type: ignore[no-untyped-def]
     return _key(end - start, state, tail)
 
 
+@njit(nogil=True)
+def word_id(data, start, end, table, arena, word_ends, words):  # type: ignore[no-untyped-def]
+    """The id of `data[start:end]` as one word, -1 where the store is too small for it, and the words in the store."""
+    key = _whole(data, start, end)
+    slot = _find(data, start, end - start, key, table, arena, word_ends)
+    if table[slot] != 0:
+        return int64(table[slot + uint64(1)]), words
+    if _insert(data, start, end - start, key, slot, table, arena, word_ends, words):
+        return int64(words), words + 1
+    return int64(-1), words
+
+
 @njit(nogil=True, cache=True)
 def intern_words(data, starts, ends, first, table, arena, word_ends, words, ids):  # type: ignore[no-untyped-def]
     """Fill `ids` with the ids of texts that are one word each, blanks included; gives what `split_words` gives."""
     for row in range(first, starts.shape[0]):
-        start = starts[row]
-        length = ends[row] - start
-        key = _whole(data, start, ends[row])
-        slot = _find(data, start, length, key, table, arena, word_ends)
-        if table[slot] != 0:
-            ids[row] = table[slot + uint64(1)]
-        elif _insert(data, start, length, key, slot, table, arena, word_ends, words):
-            ids[row] = words
-            words += 1
-        else:
+        word, words = word_id(data, starts[row], ends[row], table, arena, word_ends, words)
+        if word < 0:
             return row, words
+        ids[row] = word
     return starts.shape[0], words
 
 
