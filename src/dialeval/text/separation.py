@@ -131,5 +131,9 @@ def _kinds_intl() -> Bytes:
 
 def ids_of_characters(points: npt.NDArray[np.int32], vocabulary: Vocabulary) -> npt.NDArray[np.int32]:
     """The ids of code points, each a word of its own."""
-    used, number = np.unique(points, return_inverse=True)
-    return vocabulary.add(TextColumn.from_strings(list(map(chr, used.tolist()))))[number].astype(np.int32, copy=False)
+    there = np.zeros(int(points.max(initial=-1)) + 1, np.bool_)
+    there[points] = True
+    used = np.flatnonzero(there)
+    ids = np.empty(len(there), np.int32)
+    ids[used] = vocabulary.add(TextColumn.from_strings(list(map(chr, used.tolist()))))
+    return ids[points]

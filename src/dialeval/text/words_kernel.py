@@ -203,10 +203,17 @@ def word_id(data, start, end, table, arena, word_ends, words):  # type: ignore[n
 def intern_words(data, starts, ends, first, table, arena, word_ends, words, ids):  # type: ignore[no-untyped-def]
     """Fill `ids` with the ids of texts that are one word each, blanks included; gives what `split_words` gives."""
     for row in range(first, starts.shape[0]):
-        word, words = word_id(data, starts[row], ends[row], table, arena, word_ends, words)
-        if word < 0:
+        start = starts[row]
+        length = ends[row] - start
+        key = _whole(data, start, ends[row])
+        slot = _find(data, start, length, key, table, arena, word_ends)
+        if table[slot] != 0:
+            ids[row] = table[slot + uint64(1)]
+        elif _insert(data, start, length, key, slot, table, arena, word_ends, words):
+            ids[row] = words
+            words += 1
+        else:
             return row, words
-        ids[row] = word
     return starts.shape[0], words
 
 
