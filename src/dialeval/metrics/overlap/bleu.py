@@ -87,7 +87,10 @@ class Bleu(CountMetric):
 
     def signature(self) -> Signature:
         plain = super().signature()
-        return plain.with_fields(smooth="exp") if self.by == "sacre" else plain
+        if self.by == "sacre":
+            plain = plain.with_fields(smooth="exp")
+        # One value per response is what these signatures have always meant, and runs that say no more compare with it.
+        return plain if self.of_corpus else plain.without("per")
 
     @property
     def of_corpus(self) -> bool:
