@@ -29,11 +29,14 @@ from dialeval.core.arrays import Bytes, Mask
 from dialeval.core.batch import Batch
 from dialeval.core.columns import TextColumn
 from dialeval.core.fold import Fact
+from dialeval.core.kernels import Kernels
 from dialeval.core.needs import Need
 from dialeval.core.ragged import row_numbers
 from dialeval.text.separation import kinds_of
 from dialeval.text.tokenise import Tokeniser, tokens
 from dialeval.text.vocabulary import Vocabulary
+
+_kernel = Kernels("dialeval.text.separation_kernel")
 
 LEAST_SHARE = 0.1
 MOST_SHARE = 0.5
@@ -68,10 +71,8 @@ def _kinds() -> Bytes:
 
 def counts_of(texts: TextColumn) -> Counts:
     """How many characters of each kind texts have."""
-    from dialeval.text import separation_kernel as kernel
-
     counts = np.zeros(_KINDS, np.int64)
-    kernel.count_kinds(texts.data, texts.starts, texts.ends, _kinds(), counts)
+    _kernel.count_kinds(texts.data, texts.starts, texts.ends, _kinds(), counts)
     return tuple(counts.tolist())
 
 
@@ -152,14 +153,12 @@ class _Runs:
 
     def mask(self, vocabulary: Vocabulary) -> Mask:
         """Whether each word that has occurred so far has one."""
-        from dialeval.text import separation_kernel as kernel
-
         with self._lock:
             start, stop = len(self._mask), len(vocabulary)
             if start < stop:
                 words = vocabulary.column().slice(start, stop)
                 letters = np.empty(stop - start, np.int64)
-                kernel.count_from(words.data, words.starts, words.ends, _kinds(), _CHINESE, letters)
+                _kernel.count_from(words.data, words.starts, words.ends, _kinds(), _CHINESE, letters)
                 self._mask = np.concatenate((self._mask, letters >= LONG_RUN))
             return self._mask
 

@@ -23,8 +23,16 @@ import numpy.typing as npt
 
 from dialeval.core.arrays import Bytes
 from dialeval.core.columns import TextColumn, TokenColumn
+from dialeval.core.kernels import Kernels
 from dialeval.text.mteval import cleaned
 from dialeval.text.vocabulary import Vocabulary
+
+_kernel = Kernels("dialeval.text.separation_kernel")
+
+OTHER, DIGIT, STOP, ALONE, HYPHEN, BLANK = range(6)
+"""Kinds of characters; a hyphen stands alone behind a digit."""
+EDGE = 6
+"""The end of a text that is not padded."""
 
 CODE_POINTS = 0x110000
 
@@ -64,20 +72,16 @@ def split_intl(texts: TextColumn, vocabulary: Vocabulary) -> TokenColumn:
 
 def split_rouge(texts: TextColumn, vocabulary: Vocabulary) -> TokenColumn:
     """The words of rouge-score, not stemmed."""
-    from dialeval.text import separation_kernel as kernel
-
     result = np.empty(int((texts.ends - texts.starts).sum()), np.uint8)
     starts, ends = np.empty(len(texts), np.int64), np.empty(len(texts), np.int64)
-    kernel.only_letters_and_digits(texts.data, texts.starts, texts.ends, result, starts, ends)
+    _kernel.only_letters_and_digits(texts.data, texts.starts, texts.ends, result, starts, ends)
     return vocabulary.split(TextColumn(result, starts, ends))
 
 
 def _without_marks(texts: TextColumn) -> TextColumn:
     """The texts after what mteval takes out or replaces first; few have any of it."""
-    from dialeval.text import separation_kernel as kernel
-
     marked = np.empty(len(texts), np.bool_)
-    kernel.has_marks(texts.data, texts.starts, texts.ends, marked)
+    _kernel.has_marks(texts.data, texts.starts, texts.ends, marked)
     rows = np.flatnonzero(marked)
     if not len(rows):
         return texts
@@ -99,16 +103,12 @@ def kinds_of(ranges: dict[int, tuple[tuple[int, int], ...]]) -> Bytes:
 
 @cache
 def _kinds_13a() -> Bytes:
-    from dialeval.text.separation_kernel import ALONE, BLANK, DIGIT, HYPHEN, STOP
-
     stops, digits, hyphen = ((0x2C, 0x2C), (0x2E, 0x2E)), ((0x30, 0x39),), ((0x2D, 0x2D),)
     return kinds_of({ALONE: _ALONE, STOP: stops, DIGIT: digits, HYPHEN: hyphen, BLANK: BLANKS})
 
 
 @cache
 def _kinds_zh() -> Bytes:
-    from dialeval.text.separation_kernel import ALONE, BLANK
-
     chinese = kinds_of({ALONE: _CHINESE, BLANK: BLANKS})
     return np.where(chinese > 0, chinese, _kinds_13a())
 
@@ -116,8 +116,6 @@ def _kinds_zh() -> Bytes:
 @cache
 def _kinds_intl() -> Bytes:
     import regex
-
-    from dialeval.text.separation_kernel import ALONE, BLANK, DIGIT, STOP
 
     kinds = kinds_of({BLANK: BLANKS})
     points = np.arange(CODE_POINTS, dtype="<u4")

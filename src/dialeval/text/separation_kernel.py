@@ -13,22 +13,18 @@ blanks its two ends match neither substitution, so they count as digits here.
 
 from __future__ import annotations
 
-from dialeval.core.cached_kernel import njit
+from dialeval.core.numba_kernel import njit
+from dialeval.text.separation import ALONE, BLANK, DIGIT, EDGE, HYPHEN, OTHER, STOP
 from dialeval.text.words_kernel import word_id
 
-OTHER, DIGIT, STOP, ALONE, HYPHEN, BLANK = range(6)
-"""Kinds of characters; a hyphen stands alone behind a digit."""
-EDGE = 6
-"""The end of a text that is not padded."""
 
-
-@njit(nogil=True)
+@njit()
 def _width(first):  # type: ignore[no-untyped-def]
     """Bytes of the character that begins with a byte."""
     return 1 if first < 0x80 else 2 if first < 0xE0 else 3 if first < 0xF0 else 4
 
 
-@njit(nogil=True)
+@njit()
 def _kind(data, i, kinds):  # type: ignore[no-untyped-def]
     """The kind of the character at `i`."""
     first = data[i]
@@ -42,7 +38,7 @@ def _kind(data, i, kinds):  # type: ignore[no-untyped-def]
     return kinds[(first & 0x07) << 18 | low]
 
 
-@njit(nogil=True)
+@njit()
 def _stripped_end(data, start, end, kinds):  # type: ignore[no-untyped-def]
     """Where a text ends without the blanks at its end."""
     while end > start:
@@ -55,7 +51,7 @@ def _stripped_end(data, start, end, kinds):  # type: ignore[no-untyped-def]
     return end
 
 
-@njit(nogil=True)
+@njit()
 def _run_of_stops(data, i, end, kinds):  # type: ignore[no-untyped-def]
     """The number of stops from `i` on, where the last of them begins, and where they end."""
     stops = 0
@@ -67,12 +63,12 @@ def _run_of_stops(data, i, end, kinds):  # type: ignore[no-untyped-def]
     return stops, last, i
 
 
-@njit(nogil=True)
+@njit()
 def _like_a_digit(kind):  # type: ignore[no-untyped-def]
     return kind in (DIGIT, EDGE)
 
 
-@njit(nogil=True)
+@njit()
 def _put_each(data, start, end, cuts, count):  # type: ignore[no-untyped-def]
     """Put every character from `start` to `end` into `cuts` as a token of its own; gives the new count."""
     while start < end:
@@ -83,7 +79,7 @@ def _put_each(data, start, end, cuts, count):  # type: ignore[no-untyped-def]
     return count
 
 
-@njit(nogil=True)
+@njit()
 def _cuts(data, start, end, kinds, padded, stripped, cuts):  # type: ignore[no-untyped-def]
     """Fill `cuts` with the start and the end of each token of a text; gives twice their number."""
     edge = OTHER if padded else EDGE
@@ -120,7 +116,7 @@ def _cuts(data, start, end, kinds, padded, stripped, cuts):  # type: ignore[no-u
     return count
 
 
-@njit(nogil=True, cache=True)
+@njit()
 def split_apart(data, starts, ends, first, kinds, padded, stripped, cuts, table, arena, word_ends, words, ids, offsets):  # type: ignore[no-untyped-def]
     """Fill `ids` and `offsets` with the tokens of the rows from `first` on; `cuts` is scratch for those of one row.
 
@@ -140,7 +136,7 @@ def split_apart(data, starts, ends, first, kinds, padded, stripped, cuts, table,
     return starts.shape[0], words
 
 
-@njit(nogil=True, cache=True)
+@njit()
 def has_marks(data, starts, ends, found):  # type: ignore[no-untyped-def]
     """Fill `found`: whether a text has what mteval takes out or replaces before it splits: `&`, `<s`, a line feed."""
     for row in range(starts.shape[0]):
@@ -155,7 +151,7 @@ def has_marks(data, starts, ends, found):  # type: ignore[no-untyped-def]
         found[row] = marks
 
 
-@njit(nogil=True, cache=True)
+@njit()
 def only_letters_and_digits(data, starts, ends, result, result_starts, result_ends):  # type: ignore[no-untyped-def]
     """Fill `result` with the texts in lower case, a blank for all but ASCII letters and digits.
 
@@ -185,7 +181,7 @@ def only_letters_and_digits(data, starts, ends, result, result_starts, result_en
         result_ends[row] = size
 
 
-@njit(nogil=True, cache=True)
+@njit()
 def count_kinds(data, starts, ends, kinds, counts):  # type: ignore[no-untyped-def]
     """Add to `counts` how many characters of each kind the texts have."""
     for row in range(starts.shape[0]):
@@ -195,7 +191,7 @@ def count_kinds(data, starts, ends, kinds, counts):  # type: ignore[no-untyped-d
             i += _width(data[i])
 
 
-@njit(nogil=True, cache=True)
+@njit()
 def count_from(data, starts, ends, kinds, least, result):  # type: ignore[no-untyped-def]
     """Fill `result` with how many characters of kind `least` or a higher one each text has."""
     for row in range(starts.shape[0]):
