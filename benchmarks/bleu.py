@@ -16,6 +16,7 @@ from sacrebleu.metrics import BLEU, CHRF
 
 from benchmarks.measure import cpu_seconds
 from benchmarks.texts import lines, written_lines
+from benchmarks.tokenising import with_empty_memory
 from dialeval.core.batch import Batch
 from dialeval.core.columns import RaggedColumn, TextColumn
 from dialeval.core.needs import Need
@@ -92,13 +93,7 @@ def against_sacrebleu() -> Iterator[tuple[str, str]]:
     ):
 
         def theirs(oracle: Callable[[], Any] = oracle) -> float:
-            made = oracle()
-            for part in (
-                getattr(made, "tokenizer", None),
-                getattr(getattr(made, "tokenizer", None), "_post_tokenizer", None),
-            ):
-                if part is not None:
-                    type(part).__call__.cache_clear()
+            made = with_empty_memory(oracle())
             return float(made.corpus_score(here, [there]).score) / 100
 
         def ours(metric: Bleu | Chrf = metric) -> float:

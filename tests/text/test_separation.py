@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from itertools import chain, product
 
+import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -98,3 +99,15 @@ def test_a_line_of_100_000_characters(name: Tokeniser) -> None:
 def test_many_words_make_the_store_grow() -> None:
     several = [f"w{number}.x{number}" for number in range(30_000)]
     assert ours(several, "13a") == [tokens_13a(text) for text in several]
+
+
+@pytest.mark.parametrize("name", ["zh", "intl", "rouge"])
+def test_bytes_that_are_not_utf_8_lead_nowhere(name: Tokeniser) -> None:
+    # A reader refuses them; a kernel that meets them all the same stays inside of its arrays.
+    dice = np.random.default_rng(0)
+    broken = [bytes(dice.integers(0x70, 0x100, size).astype(np.uint8)) for size in range(1, 60)]
+    for text in [b"\xf7\xbf\xbf\xbf", b"a\xe2", b"\xef\xbc", b".\xe2\x80", *broken]:
+        data = np.frombuffer(text, np.uint8)
+        column = TextColumn(data, np.array([0]), np.array([len(data)]))
+        words = tokenise(column, vocabulary := Vocabulary(), name)
+        assert int((vocabulary.column().ends - vocabulary.column().starts)[words.ids].sum()) <= len(text)

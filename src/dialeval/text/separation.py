@@ -35,6 +35,8 @@ EDGE = 6
 """The end of a text that is not padded."""
 
 CODE_POINTS = 0x110000
+_CODES = 1 << 21
+"""What four bytes can stand for, sound or not: a table is as long, so that no byte leads out of it."""
 
 BLANKS = (
     *((0x09, 0x0D), (0x1C, 0x20), (0x85, 0x85), (0xA0, 0xA0), (0x1680, 0x1680), (0x2000, 0x200A)),
@@ -94,7 +96,7 @@ def _without_marks(texts: TextColumn) -> TextColumn:
 
 def kinds_of(ranges: dict[int, tuple[tuple[int, int], ...]]) -> Bytes:
     """A table of kinds by code point, from the ranges of each; what is in none has kind 0, a later one wins."""
-    kinds: Bytes = np.zeros(CODE_POINTS, np.uint8)
+    kinds: Bytes = np.zeros(_CODES, np.uint8)
     for kind, spans in ranges.items():
         for first, last in spans:
             kinds[first : last + 1] = kind

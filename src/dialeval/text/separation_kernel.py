@@ -26,10 +26,12 @@ def _width(first):  # type: ignore[no-untyped-def]
 
 @njit()
 def _kind(data, i, kinds):  # type: ignore[no-untyped-def]
-    """The kind of the character at `i`."""
+    """The kind of the character at `i`; whatever the bytes are, nothing beyond the arrays is looked at."""
     first = data[i]
     if first < 0x80:
         return kinds[first]
+    if i + _width(first) > data.shape[0]:
+        return kinds[0]
     if first < 0xE0:
         return kinds[(first & 0x1F) << 6 | (data[i + 1] & 0x3F)]
     if first < 0xF0:
@@ -60,7 +62,7 @@ def _run_of_stops(data, i, end, kinds):  # type: ignore[no-untyped-def]
         last = i
         stops += 1
         i += _width(data[i])
-    return stops, last, i
+    return stops, last, min(i, end)
 
 
 @njit()
@@ -72,7 +74,7 @@ def _like_a_digit(kind):  # type: ignore[no-untyped-def]
 def _put_each(data, start, end, cuts, count):  # type: ignore[no-untyped-def]
     """Put every character from `start` to `end` into `cuts` as a token of its own; gives the new count."""
     while start < end:
-        behind = start + _width(data[start])
+        behind = min(start + _width(data[start]), end)
         cuts[count], cuts[count + 1] = start, behind
         count += 2
         start = behind
@@ -91,7 +93,7 @@ def _cuts(data, start, end, kinds, padded, stripped, cuts):  # type: ignore[no-u
     while i < end:
         kind = _kind(data, i, kinds)
         # From `i` to `until` every character is a token; from there on a new one begins, or goes on without a cut.
-        until = behind = i + _width(data[i])
+        until = behind = min(i + _width(data[i]), end)
         cut = kind in (ALONE, BLANK) or (kind == HYPHEN and before == DIGIT)
         if kind == STOP:
             stops, last, behind = _run_of_stops(data, i, end, kinds)
