@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 from pathlib import Path
+from typing import Any
 
 import orjson
 import pytest
@@ -11,6 +12,7 @@ from rouge_score.rouge_scorer import RougeScorer
 from sacrebleu.metrics import BLEU, CHRF
 
 import dialeval
+from dialeval.core.fold import Estimate
 from dialeval.core.signature import SACREBLEU
 from dialeval.metrics.registry import registry
 
@@ -22,6 +24,11 @@ TOKENISERS = {"13a": "13a", "intl": "intl", "zh": "zh", "char": "char", "words.1
 ROUGE = {"rouge-score-1": "rouge1", "rouge-score-2": "rouge2", "rouge-score-l": "rougeL"}
 ROWS = 1000
 """Of a file, that both programs are given: rouge-score takes a millisecond a row."""
+
+
+def known_as(estimate: Estimate) -> str:
+    assert estimate.signature is not None
+    return estimate.signature[SACREBLEU]
 
 
 def lines(path: Path) -> list[str]:
@@ -37,16 +44,16 @@ def test_responses_to_one_reference(shared_data: Path, system: str) -> None:
     for ours, name in zip(names, TOKENISERS.values(), strict=True):
         oracle = BLEU(tokenize=name)
         assert found[ours].mean == pytest.approx(oracle.corpus_score(responses, [references]).score / 100, rel=EXACT)
-        assert (found[ours].signature or {})[SACREBLEU] == f"BLEU|{oracle.get_signature()}"
+        assert known_as(found[ours]) == f"BLEU|{oracle.get_signature()}"
     chrf = CHRF()
     expected = chrf.corpus_score(responses, [references]).score / 100
     assert found["chrf(per=corpus)"].mean == pytest.approx(expected, rel=EXACT)
-    assert (found["chrf(per=corpus)"].signature or {})[SACREBLEU] == f"chrF2|{chrf.get_signature()}"
+    assert known_as(found["chrf(per=corpus)"]) == f"chrF2|{chrf.get_signature()}"
 
 
 def test_what_sacrebleu_prints_for_damd(shared_data: Path) -> None:
     folder = shared_data / "dialog-eval" / "multiwoz"
-    given = {"references": str(folder / "test_target.txt"), "metrics": "bleu(per=corpus,tokeniser=13a)"}
+    given: dict[str, Any] = {"references": str(folder / "test_target.txt"), "metrics": "bleu(per=corpus,tokeniser=13a)"}
     run = dialeval.evaluate({"damd": str(folder / "responses" / "damd.txt")}, **given)
     assert run["damd"]["bleu(per=corpus,tokeniser=13a)"].mean == pytest.approx(0.268, abs=5e-4)
 
@@ -62,7 +69,7 @@ def test_several_references(shared_data: Path) -> None:
     for name, oracle in zip(names, (BLEU(), CHRF(word_order=2)), strict=False):
         score = oracle.corpus_score(responses, columns)
         assert found[name].mean == pytest.approx(score.score / 100, rel=EXACT)
-        assert (found[name].signature or {})[SACREBLEU] == f"{score.name}|{oracle.get_signature()}"
+        assert known_as(found[name]) == f"{score.name}|{oracle.get_signature()}"
     scorer = RougeScorer(list(ROUGE.values()))
     expected = [scorer.score_multi(texts, response) for response, texts in zip(responses, references, strict=True)]
     for ours, theirs in ROUGE.items():

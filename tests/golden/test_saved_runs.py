@@ -38,7 +38,7 @@ OTHER_WORDS = {
 def responses() -> Run:
     texts = ("responses", "references.txt", "contexts.txt")
     there = list(load(SAVED / "responses")["careful"])  # warnings about anchors name every metric of a run
-    given = {"train": "train.txt", "embeddings": "vectors.txt", "metrics": there}
+    given: dict[str, Any] = {"train": "train.txt", "embeddings": "vectors.txt", "metrics": there}
     return dialeval.evaluate(*texts, **given, anchors=True, intervals="rows")
 
 
