@@ -13,11 +13,12 @@ import math
 from html import escape
 from typing import TYPE_CHECKING
 
+from dialeval.analysis.best import best_of
 from dialeval.analysis.comparison import Comparison, compare
 from dialeval.core.errors import SettingError
 from dialeval.core.result import Result, Run
 from dialeval.reports import markup
-from dialeval.reports.comparisons import best_of, legend, mark, show_detectable
+from dialeval.reports.comparisons import legend, mark, show_detectable
 from dialeval.reports.figures import (
     BETTER,
     DIFFERENT,
