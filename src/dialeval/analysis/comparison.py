@@ -131,13 +131,13 @@ def _behind(common: Mapping[str, list[str]], most_tests: int | None) -> tuple[st
     return tuple(common)[max(fitting, 1) :]
 
 
-def enough_trials(tests: int, alpha: float) -> int:
+def enough_trials(tests: int, alpha: float, share: float = STRONG) -> int:
     """Trials with which some of many tests can be far below alpha.
 
     After Holm's correction the least p is tests / trials. There are one and a half times as many trials as it takes for
-    a p of `STRONG` times alpha, in thousands.
+    a p of `share` times alpha, in thousands.
     """
-    enough = max(LEAST_TRIALS, math.ceil(1.5 * tests / (STRONG * alpha) / 1000) * 1000)
+    enough = max(LEAST_TRIALS, math.ceil(1.5 * tests / (share * alpha) / 1000) * 1000)
     if enough > MOST_TRIALS:
         raise SettingError(
             f"an alpha of {alpha:g} for {tests} tests takes {enough:,} trials, more than the {MOST_TRIALS:,} that are "

@@ -59,7 +59,7 @@ def print_run(run: Run, format_: str, by: Sequence[str] = ()) -> None:
         table = tables.table(run, compared(run))
     if by:
         from dialeval.analysis.slices import slices
-        from dialeval.reports.verdict import MOST_TESTS
+        from dialeval.reports.slices import MOST_TESTS
 
         print_slices(format_, table, run, slices(run, by, most_tests=MOST_TESTS))
     elif table:

@@ -30,10 +30,9 @@ from dialeval.reports.explorer import explorer
 from dialeval.reports.figures import shorten
 from dialeval.reports.metric_drawings import drawings
 from dialeval.reports.page import page, script
-from dialeval.reports.slices import losses, section
+from dialeval.reports.slices import MOST_TESTS, losses, section
 from dialeval.reports.summary import blocks, summary
 from dialeval.reports.transcripts import transcripts
-from dialeval.reports.verdict import MOST_TESTS
 
 if TYPE_CHECKING:
     import os

@@ -37,6 +37,8 @@ CSV_FIELDS = (
     *("baseline", "difference", "difference_low", "difference_high", "p", "adjusted_p", "significant", "not_tested"),
 )
 ALL = "all rows"
+MOST_TESTS = 100
+"""Tests of slices that are made without being asked for; `dialeval compare --by` makes any number."""
 _MOST_KEYS = 3
 """Metrics that are shown at once where none were named: those that differ most surely in some slice."""
 _MOST_NAMED = 5
@@ -132,7 +134,7 @@ def notes(slices: Slices) -> Iterator[str]:
         else:
             yield f"No slice differs significantly from {baseline} ({how_sure(slices)})."
         if first.untested:
-            yield f"Not tested: {_listed(first.untested)}; so many tests take long. `dialeval compare` tests all."
+            yield f"Not tested: {_listed(first.untested)}; so many tests take long. `dialeval compare --by` tests all."
         yield "Slices in which a system loses most stand first."
     reasons: dict[str, list[str]] = {}
     for each in slices.slices:
