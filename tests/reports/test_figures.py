@@ -86,6 +86,8 @@ def test_figures_are_rounded_to_what_their_interval_supports() -> None:
     assert show_rounded(0.24213, (0.205, 0.2834)) == "0.242 [0.205, 0.283]"
     assert show_rounded(9.6167, (8.55, 10.767), signed=True) == "+9.6 [8.6, 10.8]"
     assert show_rounded(-9.6167, None, signed=True) == "-9.6167"
+    assert show_rounded(-0.0014, (-0.0028, -0.000112)) == "-0.0014 [-0.0028, -0.0001]", "one style in one interval"
+    assert show_rounded(1e-6, (-0.00001, 0.00002)) == "1.00e-06 [-1.00e-05, 2.00e-05]"
 
 
 def test_intervals_signs_and_fixed_decimals() -> None:

@@ -75,9 +75,11 @@ def _in_words(how: Analytic | Resampling) -> tuple[str, str]:
 
 
 def show_interval(interval: tuple[float, float], decimals: int = DECIMALS) -> str:
-    """`[0.1100, 0.1500]`."""
+    """`[0.1100, 0.1500]`; both ends with the same decimals where these show how wide it is."""
     low, high = interval
-    return f"[{show(low, decimals)}, {show(high, decimals)}]"
+    if not (math.isfinite(high - low) and SMALLEST <= (high - low) / 2 < LARGEST):
+        return f"[{show(low, decimals)}, {show(high, decimals)}]"
+    return "[{}, {}]".format(*(f"{round(end, decimals) + 0.0:.{decimals}f}" for end in interval))
 
 
 def supported_decimals(interval: tuple[float, float] | None) -> int | None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from dialeval.reports import markup
 from dialeval.reports.figures import BETTER, DIFFERENT, WORSE, plain, shorten, show_rounded
-from dialeval.reports.metric_drawings import HEIGHT, Scale, axis, grid, svg
+from dialeval.reports.metric_drawings import HEIGHT, MARGIN, Scale, axis, grid, svg
 from dialeval.reports.verdict import mark_of
 
 if TYPE_CHECKING:
@@ -21,9 +21,13 @@ if TYPE_CHECKING:
 
     from dialeval.analysis.comparison import Comparison, Difference
 
-WIDTH = 240
+WIDTH = 150
 WIDEST = 4.0
 """The scale goes no further than so many standard deviations."""
+NARROWEST, BEYOND = 0.3, 1.3
+"""It goes at least so far, and so much further than the largest difference: a wide interval would hide all others."""
+SLIM = 6
+"""The margin of a strip without figures below it."""
 _KINDS = {BETTER: "up", WORSE: "down", DIFFERENT: "other", "": "unsure"}
 _IN_WORDS = {BETTER: ", better", WORSE: ", worse", DIFFERENT: ", different", "": ", cannot tell"}
 
@@ -48,10 +52,11 @@ def forest(comparison: Comparison) -> str:
     return plot + markup.details(f"{markup.count(len(other), 'metric')} without a direction", folded)
 
 
-def scale_of(rows: Iterable[Difference]) -> Scale:
-    """The scale that shows differences in standard deviations."""
-    limit = min(WIDEST, max((abs(end) for row in rows for end in _stretched(row) or ()), default=1.0))
-    return Scale(-limit, limit, WIDTH)
+def scale_of(rows: Iterable[Difference], width: int = WIDTH) -> Scale:
+    """The scale in standard deviations that shows all differences, and most of their intervals."""
+    furthest = max((abs(found[1]) for row in rows if (found := _stretched(row))), default=1.0)
+    limit = min(WIDEST, max(NARROWEST, BEYOND * furthest))
+    return Scale(-limit, limit, width, MARGIN if width >= WIDTH else SLIM)
 
 
 def _table(comparison: Comparison, keys: Sequence[str], scale: Scale, caption: str) -> str:
@@ -73,7 +78,7 @@ def strips(
 ) -> str:
     """A table of differences as strips: lines with a title (markup) and a difference for each system."""
     drawn = [
-        markup.row(title, markup.cells(*("" if row is None else _strip(row, scale) for row in found), kind="chart"))
+        markup.row(title, markup.cells(*("" if row is None else _labelled(row, scale) for row in found), kind="chart"))
         for title, found in lines
     ]
     axes = markup.cells(*(axis(scale) for _ in systems), kind="chart")
@@ -81,19 +86,28 @@ def strips(
     return markup.table("forest", caption, head, drawn, f"<tr><td></td>{axes}</tr>")
 
 
-def _strip(row: Difference, scale: Scale) -> str:
+def _labelled(row: Difference, scale: Scale) -> str:
     mark = mark_of(row)
+    shown = markup.span("spread", f"{show_rounded(row.difference, row.interval, signed=True)} {mark}".strip())
+    return f'<div class="{kind_of(row)}">{markup.span("who", markup.name(row.system))}{strip(row, scale)}{shown}</div>'
+
+
+def kind_of(row: Difference) -> str:
+    """The class of a difference: up, down, other (neither is better) or unsure."""
+    return _KINDS[mark_of(row)]
+
+
+def strip(row: Difference, scale: Scale) -> str:
+    """A difference as a dot with its interval; read aloud, and shown to the mouse, with its figures."""
     figure = show_rounded(row.difference, row.interval, signed=True)
-    label = f"{shorten(plain(row.system))}, {shorten(plain(row.key))}: {figure}{_IN_WORDS[mark]}"
+    label = f"{shorten(plain(row.system))}, {shorten(plain(row.key))}: {figure}{_IN_WORDS[mark_of(row)]}"
     middle, drawn = HEIGHT / 2, grid(scale)
     drawn += f'<line class="zero" x1="{scale(0)}" x2="{scale(0)}" y1="0" y2="{HEIGHT}"/>'
     if stretched := _stretched(row):
         low, at, high = (scale(min(scale.high, max(scale.low, value))) for value in stretched)
         drawn += f'<line class="range" x1="{low}" x2="{high}" y1="{middle}" y2="{middle}"/>'
         drawn += f'<circle class="mean" cx="{at}" cy="{middle}" r="4"/>'
-    shown = markup.span("spread", f"{figure} {mark}".strip())
-    who = markup.span("who", markup.name(row.system))
-    return f'<div class="{_KINDS[mark]}">{who}{svg(drawn, scale.width, label)}{shown}</div>'
+    return svg(drawn, scale.width, label)
 
 
 def _stretched(row: Difference) -> tuple[float, float, float] | None:

@@ -46,6 +46,7 @@ class Scale:
     low: float
     high: float
     width: int
+    margin: int = MARGIN
 
     @classmethod
     def over(cls, values: Iterable[float], width: int) -> Scale | None:
@@ -60,8 +61,8 @@ class Scale:
         return cls(low, high, width) if math.isfinite(high - low) else None
 
     def __call__(self, value: float) -> float:
-        inside = self.width - 2 * MARGIN
-        return round(MARGIN + inside * (value - self.low) / (self.high - self.low), 1)
+        inside = self.width - 2 * self.margin
+        return round(self.margin + inside * (value - self.low) / (self.high - self.low), 1)
 
     @property
     def ticks(self) -> list[float]:

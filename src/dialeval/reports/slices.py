@@ -277,16 +277,19 @@ def _title(each: Slice) -> str:
 
 def _values(slices: Slices, field: str, key: str, parts: Sequence[Slice]) -> str:
     whole, decimals = slices.whole, row_decimals(slices.whole, key)
-    lines = [
-        markup.row(ALL, "".join(markup.figure(result.get(key), decimals) for result in whole.values())),
-    ]
+    lines = [markup.row(ALL, "".join(_figure(result.get(key), decimals, "") for result in whole.values()))]
     for each in parts:
-        cells = (
-            markup.figure(each.estimate(name, key), decimals, mark=markup.span("sure", _mark(each, name, key)))
-            for name in whole
-        )
+        cells = (_figure(each.estimate(name, key), decimals, _mark(each, name, key)) for name in whole)
         lines.append(markup.row(_title(each), "".join(cells)))
     name = f"{markup.name(key)}{markup.arrow(better_of(whole, key))}"
     head = f'<tr><th scope="col">{markup.name(field)}</th>'
     head += "".join(f'<th scope="col" class="figure">{markup.name(system)}</th>' for system in whole) + "</tr>"
     return markup.table("summary", f"{name} by {markup.name(field)}, with intervals.", head, lines)
+
+
+def _figure(estimate: Estimate | None, decimals: int, mark: str) -> str:
+    """The cell of a value: mean, mark and interval."""
+    if estimate is None:
+        return markup.cells(MISSING, kind="figure")
+    spread = markup.span("spread", show_spread(estimate, decimals))
+    return markup.cells(f"{show(estimate.mean, decimals)} {mark}{spread}", kind="figure")
