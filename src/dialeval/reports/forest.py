@@ -65,25 +65,11 @@ def _table(comparison: Comparison, keys: Sequence[str], scale: Scale, caption: s
     for key in keys:
         found = [rows.get((key, system)) for system in comparison.systems]
         better = next((row.better for row in found if row is not None), None)
-        lines.append((f"{markup.name(key)}{markup.arrow(better)}", found))
-    return strips(caption, "Metric", comparison.systems, lines, scale)
-
-
-def strips(
-    caption: str,
-    first: str,
-    systems: Sequence[str],
-    lines: Iterable[tuple[str, Sequence[Difference | None]]],
-    scale: Scale,
-) -> str:
-    """A table of differences as strips: lines with a title (markup) and a difference for each system."""
-    drawn = [
-        markup.row(title, markup.cells(*("" if row is None else _labelled(row, scale) for row in found), kind="chart"))
-        for title, found in lines
-    ]
-    axes = markup.cells(*(axis(scale) for _ in systems), kind="chart")
-    head = markup.heads(first, *map(markup.name, systems))
-    return markup.table("forest", caption, head, drawn, f"<tr><td></td>{axes}</tr>")
+        cells = markup.cells(*("" if row is None else _labelled(row, scale) for row in found), kind="chart")
+        lines.append(markup.row(f"{markup.name(key)}{markup.arrow(better)}", cells))
+    axes = markup.cells(*(axis(scale) for _ in comparison.systems), kind="chart")
+    head = markup.heads("Metric", *map(markup.name, comparison.systems))
+    return markup.table("forest", caption, head, lines, f"<tr><td></td>{axes}</tr>")
 
 
 def _labelled(row: Difference, scale: Scale) -> str:
