@@ -8,6 +8,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from dialeval.core import display
 from dialeval.core.version import __version__
 
 if TYPE_CHECKING:
@@ -36,6 +37,8 @@ _HOMES = {
     "slices": "dialeval.analysis.slices",
     "with_intervals": "dialeval.analysis.intervals",
 }
+
+display.home = "dialeval.reports.notebook"
 
 __all__ = [
     "Agreement",

@@ -131,6 +131,15 @@ def test_nothing_scrolls_sideways_at_420_pixels(page: Page, path_of: Callable[[s
     opened.assert_quiet()
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_paper_is_wide_enough(page: Page, path_of: Callable[[str], Path], kind: str) -> None:
+    page.set_viewport_size({"width": 718, "height": 1000})  # A4 without its margins, in CSS pixels
+    Opened(page, path_of(kind))
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    page.emulate_media(media="print")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 718
+
+
 @pytest.mark.parametrize("width", [1400, 420])
 @pytest.mark.parametrize("kind", KINDS)
 def test_links_land_where_they_say(page: Page, path_of: Callable[[str], Path], kind: str, width: int) -> None:

@@ -181,7 +181,7 @@ def saved_run(folder: Path) -> None:
 
 @target("saved-run-used", seeds=_runs, mutators={".parquet": [changed_table]}, seconds=20)
 def saved_run_used(folder: Path) -> None:
-    """A saved run as the commands use it: tables, a comparison, intervals, a report."""
+    """A saved run as the commands use it: tables, a comparison, intervals, a report, plots."""
     import dialeval
     from dialeval.core.errors import DialevalError
     from dialeval.reports import tables
@@ -197,6 +197,8 @@ def saved_run_used(folder: Path) -> None:
             lambda: dialeval.with_intervals(run, resamples=100),
             lambda: dialeval.slices(run, "topic,turn", resamples=50, trials=50),
             lambda: dialeval.report(run, copy / "report.html", compared=False),
+            lambda: [repr(run), run.to_arrow(), run.item_table.to_pandas(), *map(run.plot, run.keys_in_order[:3])],
+            lambda: run + run,
         ]
         for use in uses:
             try:

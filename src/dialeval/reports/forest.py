@@ -54,7 +54,7 @@ def forest(comparison: Comparison) -> str:
 
 def scale_of(rows: Iterable[Difference], width: int = WIDTH) -> Scale:
     """The scale in standard deviations that shows all differences, and most of their intervals."""
-    furthest = max((abs(found[1]) for row in rows if (found := _stretched(row))), default=1.0)
+    furthest = max((abs(found[1]) for row in rows if (found := stretched(row))), default=1.0)
     limit = min(WIDEST, max(NARROWEST, BEYOND * furthest))
     return Scale(-limit, limit, width, MARGIN if width >= WIDTH else SLIM)
 
@@ -89,14 +89,14 @@ def strip(row: Difference, scale: Scale) -> str:
     label = f"{shorten(plain(row.system))}, {shorten(plain(row.key))}: {figure}{_IN_WORDS[mark_of(row)]}"
     middle, drawn = HEIGHT / 2, grid(scale)
     drawn += f'<line class="zero" x1="{scale(0)}" x2="{scale(0)}" y1="0" y2="{HEIGHT}"/>'
-    if stretched := _stretched(row):
-        low, at, high = (scale(min(scale.high, max(scale.low, value))) for value in stretched)
+    if ends := stretched(row):
+        low, at, high = (scale(min(scale.high, max(scale.low, value))) for value in ends)
         drawn += f'<line class="range" x1="{low}" x2="{high}" y1="{middle}" y2="{middle}"/>'
         drawn += f'<circle class="mean" cx="{at}" cy="{middle}" r="4"/>'
     return svg(drawn, scale.width, label)
 
 
-def _stretched(row: Difference) -> tuple[float, float, float] | None:
+def stretched(row: Difference) -> tuple[float, float, float] | None:
     """The lower end, the difference and the upper end in standard deviations, better above zero; None if unknown."""
     if row.interval is None or not row.difference or not math.isfinite(row.effect):
         return None

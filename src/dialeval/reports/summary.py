@@ -13,11 +13,12 @@ import math
 from html import escape
 from typing import TYPE_CHECKING
 
+from dialeval.analysis.best import best_of
 from dialeval.analysis.comparison import Comparison, compare
 from dialeval.core.errors import SettingError
 from dialeval.core.result import Result, Run
 from dialeval.reports import markup
-from dialeval.reports.comparisons import best_of, legend, mark, show_detectable
+from dialeval.reports.comparisons import legend, mark, show_detectable
 from dialeval.reports.figures import (
     BETTER,
     DIFFERENT,
@@ -183,11 +184,12 @@ def heads(first: str, titles: Iterable[str]) -> str:
 
 def _figure(estimate: Estimate | None, decimals: int, row: Difference | None) -> str:
     """A value with its mark and its interval."""
-    mark = "" if row is None else mark_of(row)
+    mark = markup.span("sure", "" if row is None else mark_of(row))  # room for one, so that figures are aligned
     if estimate is None:
-        return markup.span("number", MISSING)
-    value = f"{show(estimate.mean, decimals)}{markup.span('sure', mark) if row is not None else ''}"
-    return markup.span("number", value) + markup.span("spread", show_spread(estimate, decimals))
+        return markup.span("number", MISSING + mark)
+    return markup.span("number", show(estimate.mean, decimals) + mark) + markup.span(
+        "spread", show_spread(estimate, decimals)
+    )
 
 
 def _rows(run: Run, system: str) -> str:

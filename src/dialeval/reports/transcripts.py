@@ -70,7 +70,7 @@ def _causes(
         for cause in sorted(totals, key=lambda cause: -totals[cause])
     ]
     caption = "Dialogues that were lost, by cause. Choose a number to see only these."
-    status = '<p class="count" role="status" id="lost-shown"></p>'
+    status = '<p class="note" role="status" id="lost-shown"></p>'
     table = markup.table("lost-by", caption, markup.heads("Cause", *map(markup.name, counts)), lines)
     return table + status
 

@@ -52,7 +52,7 @@ const landings = (rows, row, words, shared) => {
   const { group, texts } = rows;
   const answers = group.landed.map((system) => system[row]);
   const side = (name, own) => make("div", { class: "side" }, isolated(name, "name"),
-    make("ul", {}, ...own.map(([text, , score]) => make("li", {}, fullText(texts[text], words, shared),
+    make("ul", {}, ...own.map(([text, , score]) => make("li", {}, fullText(texts[text], words, shared), " ",
       score === null ? null : make("span", { class: "aside" }, figure(score))))));
   const landing = (title, references, at) => {
     const own = answers.map((system) => system.filter((answer) => answer[1] === at));
