@@ -46,6 +46,7 @@ from dialeval.core.version import __version__
 from dialeval.data.rows.ratings import OVERALL, Ratings, read_ratings
 from dialeval.engine.resources import Resources
 from dialeval.metrics.registry import split_names
+from dialeval.text.tokenise import Tokeniser
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -197,6 +198,7 @@ def agreement(
     vocabulary: Any = None,
     embeddings: Any = None,
     settings: Mapping[str, Mapping[str, object]] | None = None,
+    tokeniser: Tokeniser | None = None,
     threads: int | None = None,
 ) -> Agreement:
     """How far metrics agree with human scores.
@@ -205,7 +207,7 @@ def agreement(
     themselves, which are then scored by `metrics` (None: all that they allow). Rated rows: a file (.jsonl, .json, .csv,
     .tsv, .parquet) or a list of objects with `response`, `scores` and, where known, `reference`, `context`, `system`
     and `dialog_id`; `fields` maps their names. `quality`: which of the `scores` counts. `levels`: some of turn,
-    dialogue, system. `train`, `vocabulary`, `embeddings`, `settings`: as in `dialeval.evaluate`.
+    dialogue, system. `train`, `vocabulary`, `embeddings`, `settings`, `tokeniser`: as in `dialeval.evaluate`.
     """
     run = _run_of(subject)
     rated = _ratings_of(subject if run is None else ratings, fields)
@@ -215,7 +217,7 @@ def agreement(
     if run is None:
         resources = Resources(train, vocabulary, embeddings)
         asked = None if names is None else [*names, CONTROL]
-        rows = score_ratings(rated, quality, resources, asked, settings)
+        rows = score_ratings(rated, quality, resources, asked, settings, tokeniser)
     else:
         rows = match_ratings(run, rated, quality)
         if names is not None:

@@ -50,6 +50,7 @@ EOS = "</s>"
 )
 @click.option("--vectors", "embeddings", help="Word vectors for embedding: a file, a data pack, or wordllama.")
 @click.option("--train", type=click.Path(), help="Text whose frequent words weigh less under embedding.")
+@options.tokeniser
 @options.confidence
 @options.output_folder
 @options.format_(options.FORMATS)

@@ -180,6 +180,17 @@ def metrics(default: str) -> Decorator:
     return click.option("-m", "--metrics", help=f"Metrics or families, by commas.  [default: {default}]")
 
 
+TOKENISERS = ("words.1", "lower-words.1", "13a", "intl", "zh", "char", "ja", "unicode", "rouge", "auto")
+"""As in `text.tokenise`, which is not imported to print help."""
+
+tokeniser = click.option(
+    "--tokeniser",
+    type=click.Choice(TOKENISERS),
+    help="What a word is, for every metric that counts words; auto chooses by the scripts of the texts.  "
+    "[default: words.1, split at blanks; rouge for rouge-score]",
+)
+
+
 def fields_in(what: str) -> Decorator:
     """Names of fields in files of rows."""
     return pairs("--field", "fields", "OURS=THEIRS", f"Name of a field in {what}.")

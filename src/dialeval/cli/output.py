@@ -73,6 +73,7 @@ def print_run(run: Run, format_: str, transpose: bool = False, by: Sequence[str]
     if format_ == "metrics-txt" and (other := [key for key in run.keys_in_order if key not in tables.METRICS_TXT]):
         say(f"metrics-txt has no column for {', '.join(other)}; choose another format for them")
     print_skipped(run.skipped)
+    print_other_signatures(run)
     print_warnings(run.warnings)
 
 
@@ -95,6 +96,19 @@ def print_slices(
         show(json_bytes({**beside.to_dict(), "slices": found.to_dict()}).decode(), output)
     else:
         print_as(format_, reports, found, output, width)
+
+
+def print_other_signatures(run: Run) -> None:
+    """Say which numbers sacreBLEU prints too, with its signature: a line for each different one."""
+    from dialeval.core.signature import SACREBLEU
+
+    by_line: dict[tuple[str, str], None] = {}
+    for result in run.values():
+        for key, estimate in result.items():
+            if estimate.signature is not None and SACREBLEU in estimate.signature:
+                by_line[key, estimate.signature[SACREBLEU]] = None
+    for key, line in by_line:
+        say(f"{key} times 100 is sacreBLEU's {line}")
 
 
 def check_transposed(format_: str | None, transpose: bool, formats: Sequence[str] = ("table", "md", "latex")) -> None:

@@ -291,6 +291,10 @@ class Metric(ABC, Generic[State]):
     def finish(self, state: State) -> Mapping[str, Estimate]:
         """The results of a state, by key."""
 
+    def known_as(self, state: State) -> Mapping[str, str]:
+        """The signatures under which other programs print the same number, by field of ours."""
+        return {}
+
     def resampled(self, sample: Resamples) -> Floats:
         """The value of all rows together for each resample, from the contributions that `partial` gave."""
         raise NeedError(f"{self.name} does not say what single rows add to its value, so it cannot be resampled")
