@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from dialeval.analysis.agreement import Agreement, agreement
     from dialeval.analysis.comparison import compare
     from dialeval.analysis.intervals import with_intervals
+    from dialeval.analysis.slices import slices
     from dialeval.core.errors import DataError, DialevalError, NeedError, SettingError
     from dialeval.core.result import Result, Run, load
     from dialeval.engine.evaluate import evaluate
@@ -33,6 +34,7 @@ _HOMES = {
     "compare": "dialeval.analysis.comparison",
     "evaluate": "dialeval.engine.evaluate",
     "report": "dialeval.reports.html",
+    "slices": "dialeval.analysis.slices",
     "with_intervals": "dialeval.analysis.intervals",
 }
 
@@ -52,6 +54,7 @@ __all__ = [
     "evaluate",
     "load",
     "report",
+    "slices",
     "with_intervals",
 ]
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dialeval.cli import options
-from dialeval.cli.output import check_places, check_transposed, exit_status, print_as, show
+from dialeval.cli.output import check_places, check_transposed, exit_status, print_as, print_slices, show
 
 if TYPE_CHECKING:
     from dialeval.core.result import Run
@@ -23,6 +23,7 @@ _FILE_WIDTH = 160
 @options.examples(
     "dialeval compare results/                          all systems of a run with its first",
     "dialeval compare main/ branch/ -m bleu-4,distinct-2 --detect 0.01",
+    "dialeval compare results/ --by domain,turn         where each system loses to the first",
     "dialeval compare results/ --baseline damd -f latex -o table.tex",
     "dialeval compare branch/ --no-worse-than main/ --margin bleu-4=0.005 --fail-under bleu-4=0.1",
 )
@@ -45,6 +46,7 @@ _FILE_WIDTH = 160
 @click.option("--seed", type=click.IntRange(min=0), default=12345, help="Of both.")
 @click.option("--detect", type=float, metavar="DIFFERENCE", help="Say how many dialogues it takes to find this.")
 @click.option("--force", is_flag=True, help="Compare what was not scored alike, and say so.")
+@options.by
 @options.format_()
 @click.option("--transpose", is_flag=True, help="Swap rows and columns (latex).")
 @options.output_file
@@ -72,6 +74,7 @@ def compare(
     confidence: float,
     bar: str | None,
     margins: Mapping[str, float],
+    by: list[str],
     **settings: Any,
 ) -> int:
     """Compare the systems of saved RUNS (folders that `dialeval score -o` wrote) with a baseline, row by row.
@@ -83,6 +86,7 @@ def compare(
     from dialeval.analysis.comparison import compare as compare_runs
     from dialeval.analysis.gates import worse_than_baseline
     from dialeval.analysis.pairing import load_runs
+    from dialeval.analysis.slices import slices
     from dialeval.core.result import files_of
     from dialeval.metrics.registry import split_names
     from dialeval.reports import comparisons
@@ -94,16 +98,20 @@ def compare(
     check_transposed(format_, transpose, ["latex"])
     check_places(None, files_of(*runs, *([] if bar is None else [bar])), files=(output,))
     loaded, baseline = (load_runs(runs), baseline) if bar is None else _with_bar(runs, bar)
-    found = compare_runs(
-        loaded,
-        baseline=baseline,
-        systems=None if systems is None else [name.strip() for name in systems.split(",")],
-        metrics=None if metrics is None else split_names(metrics),
-        level=confidence,
+    chosen: dict[str, Any] = {
+        "baseline": baseline,
+        "systems": None if systems is None else [name.strip() for name in systems.split(",")],
+        "metrics": None if metrics is None else split_names(metrics),
+        "level": confidence,
         **settings,
-    )
-    if format_ == "table" and output is None:
-        show(comparisons.table(found, bars=sys.stdout.isatty()))
+    }
+    found = compare_runs(loaded, **chosen)
+    bars = output is None and sys.stdout.isatty()
+    if by:
+        cut = slices(loaded, by, **chosen)
+        print_slices(format_, comparisons.table(found, bars=bars), found, cut, output, _FILE_WIDTH)
+    elif format_ == "table" and output is None:
+        show(comparisons.table(found, bars=bars))
     elif transpose:
         show(comparisons.to_latex(found, transpose=True), output)
     else:
