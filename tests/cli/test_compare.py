@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import dialeval as package
+from analysis.rated_runs import run_of
 from cli.conftest import Dialeval
 
 WORDS = ["the", "a", "cat", "dog", "sat", "ran", "on", "by"]
@@ -140,3 +141,14 @@ def test_a_file_of_a_run_that_is_gone_is_named(dialeval: Dialeval, tmp_path: Pat
     done = dialeval("compare", "main", "same")
     assert done.returncode == 2
     assert "rows.parquet" in done.stderr
+
+
+def test_looking_as_often_as_one_likes(dialeval: Dialeval, tmp_path: Path) -> None:
+    run_of(dialogues=60)[0].save(tmp_path / "watched")
+    done = dialeval("compare", "watched", "--sequential", "-m", "judge")
+    assert done.returncode == 0, done.stderr
+    assert "confidence sequences" in " ".join(done.stdout.split())
+    found = json.loads(dialeval("compare", "watched", "--sequential", "-m", "judge", "-f", "json").stdout)
+    assert found["differences"][0]["by"] == "asymptotic"
+    for other in (["--no-worse-than", "a"], ["--detect", "0.1"], ["--fail-under", "judge=1"]):
+        assert dialeval("compare", "watched", "--sequential", *other).returncode == 2
