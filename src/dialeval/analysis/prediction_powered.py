@@ -17,21 +17,22 @@ with Y_h and F_h the means of its stratum and w scaled to add up to the rows of 
 variances:
 
 - `dialogues`: what would people say of other dialogues of the same kind? The psi of a dialogue are added up, and the
-  variance is m / (m - 1 - judges) times the sum of their squares over all dialogues of the run, m of which have
-  ratings. For n of N rows that stand alone it is s^2 / n (1 - r^2 (1 - n / N)), with r the correlation of judge and
-  people.
+  variance is the sum of their squares over all dialogues of the run. For n of N rows that stand alone it is
+  s^2 / n (1 - r^2 (1 - n / N)), with r the correlation of judge and people.
 - `run`: what would people say of just these rows? Only the draw is random. With T_u the sum of w (e - E_h) / N over the
   drawn rows of a unit u of the design (`sampling`), e = y - lambda f,
 
-      variance = sum over strata of m_h / (m_h - 1) sum over units of (1 - p_u) (T_u - B_h)^2
-      B_h      = sum of (1 - p_u) T_u / sum of (1 - p_u)
+      variance = sum over strata and units of (1 - p_u) (T_u - B_h)^2,   B_h = sum of (1 - p_u) T_u / sum of (1 - p_u)
 
   which for equal probabilities is the variance of (stratified) simple random sampling without replacement, and for
   unequal ones Hájek's approximation for designs of high entropy. Ratings of all rows leave nothing to be said: 0.
 
-Both are sums of squares of columns that are linear in lambda, so that lambda is a least-squares fit. Intervals are
-Student's, with as many degrees of freedom as the rated clusters are worth by their weights (Kish), less one for each
-stratum and each judge.
+Both are sums of squares of columns that are linear in lambda, so that lambda is a least-squares fit. Few clusters, and
+unequal ones, vary less around what is fitted to them than around the truth. As in the jackknife (`core.clusters`), what
+a cluster brings is divided by the share of the weights that is left without it, times (m - 1) / m for m clusters, and
+by 1 less its leverage in the fit of lambda: for equal clusters that is the factor m / (m - 1). Intervals are Student's,
+with as many degrees of freedom as the rated clusters are worth by their weights (Kish), less one for each stratum and
+each judge.
 
 A difference of two systems has its own factors, one for each system, which make its own variance least: with the same
 contexts for both, what is hard for both cancels already, and the factors that are best for each system might bring it
@@ -67,6 +68,8 @@ from dialeval.core.student import t_factor, two_sided_p
 
 Target = Literal["dialogues", "run"]
 FOLDS = 5
+_MOST_LEVERAGE = 0.9
+"""A cluster that decides the factors all alone counts ten times, and not without end."""
 _FLAT = 1e-9
 """A judge that varies less than this share of its size says nothing."""
 
@@ -202,8 +205,8 @@ def _over_dialogues(systems: Sequence[RatedSystem], columns: Floats, weights: Fl
     held: Floats = np.bincount(codes, weights).astype(np.float64)
     clusters = int(np.count_nonzero(held))
     strata = max(len(np.unique(each.stratum)) for each in systems)
-    factor = clusters / (clusters - strata) if clusters > strata else math.nan
-    return sums * math.sqrt(factor), clusters, _worth(held) - strata
+    factor = (clusters - 1) ** 2 / (clusters * (clusters - strata)) if clusters > strata else math.nan
+    return sums / _left_out(held)[:, None] * math.sqrt(factor), clusters, _worth(held) - strata
 
 
 def _over_units(systems: Sequence[RatedSystem], columns: Floats, weights: Floats) -> tuple[Floats, int, float]:
@@ -225,13 +228,20 @@ def _over_units(systems: Sequence[RatedSystem], columns: Floats, weights: Floats
         number = int(np.count_nonzero(own))
         total = left[own].sum()
         away = sums[own] - ((left[own][:, None] * sums[own]).sum(axis=0) / total if total > 0 else 0.0)
-        factor = number / (number - 1) if number > 1 else math.nan if total > 0 else 0.0
-        made[own] = np.sqrt(factor * left[own])[:, None] * away
+        factor = (number - 1) / number if number > 1 else math.nan if total > 0 else 0.0
+        made[own] = (np.sqrt(factor * left[own]) / _left_out(held[own]))[:, None] * away
     return made, len(held), _worth(held) - len(strata)
 
 
 def _answered(system: RatedSystem) -> Floats:
     return np.array([system.answered.get(code, 1.0) for code in system.stratum.tolist()], np.float64)
+
+
+def _left_out(held: Floats) -> Floats:
+    """What is left of the weights without each cluster, as a share; 1 for a single one, of which nothing is known."""
+    total = held.sum()
+    shares: Floats = 1 - held / total if total > 0 else np.ones(len(held))
+    return np.where(shares > 0, shares, 1.0)
 
 
 def _worth(held: Floats) -> float:
@@ -259,8 +269,8 @@ def _tuned(
         fitted, *_ = np.linalg.lstsq(judges[:, used] / scale, own, rcond=1e-10)
         factors[used] = fitted / scale
     spent = len(used) if enough else 0
-    lost = (clusters - 1) / (clusters - 1 - spent) if clusters - 1 > spent else math.nan
-    variance = float(((own - judges @ factors) ** 2).sum()) * lost
+    held = _leverage(judges[:, used]) if spent else np.zeros(len(own))
+    variance = float((((own - judges @ factors) / (1 - held)) ** 2).sum())
     alone_variance = float((own**2).sum())
     ratings = int(np.count_nonzero(weights))
     value = alone - float(factors @ shifts)
@@ -283,6 +293,13 @@ def _tuned(
         _worth_in_ratings(ratings, rows, variance, alone_variance, target),
         p,
     )
+
+
+def _leverage(columns: Floats) -> Floats:
+    """How far each cluster draws the fit of the factors to itself; the jackknife's error is larger by as much."""
+    left, sizes, _ = np.linalg.svd(columns / np.sqrt((columns**2).sum(axis=0)), full_matrices=False)
+    found: Floats = (left[:, sizes > 1e-10 * sizes[0]] ** 2).sum(axis=1)
+    return np.minimum(found, _MOST_LEVERAGE)
 
 
 def _worth_in_ratings(ratings: int, rows: int, variance: float, alone: float, target: Target) -> float:

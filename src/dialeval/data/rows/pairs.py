@@ -15,15 +15,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
-from os import PathLike, fspath
+from os import fspath
 
 import numpy as np
 
+from dialeval.core.arguments import checked
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.errors import DataError, Fault, SettingError
 from dialeval.core.needs import Need
 from dialeval.data.formats import parquet
-from dialeval.data.formats.opening import LINES, PathSource, format_of
+from dialeval.data.formats.opening import LINES, PathSource, format_of, paths_of
 from dialeval.data.formats.records import FieldNames, Records, RowObject, all_of, kind_of
 from dialeval.data.rows.fields import FieldReader, missing_field
 from dialeval.data.rows.reading import file_records
@@ -58,6 +59,7 @@ def length_ratio(left: str, right: str) -> float:
     return float(np.log(max(len(left.split()), 1) / max(len(right.split()), 1)))
 
 
+@checked
 def read_pairs(
     paths: PathSource | Iterable[PathSource] | Sequence[RowObject], fields: Mapping[str, str] | None = None
 ) -> Pairs:
@@ -70,8 +72,7 @@ def read_pairs(
     if isinstance(paths, list) and paths and all(isinstance(row, dict) for row in paths):
         rows = _pair_rows(Records("pairs", enumerate(paths, 1)), names)
     else:
-        files = [paths] if isinstance(paths, str | PathLike) else paths
-        lists = all_of(partial(_file_rows, path, names) for path in files)  # type: ignore[arg-type]
+        lists = all_of(partial(_file_rows, path, names) for path in paths_of(paths))
         rows = list(chain.from_iterable(lists))
     if not rows:
         raise SettingError("no pairs were given; name at least one file of compared responses")

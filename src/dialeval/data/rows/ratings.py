@@ -22,7 +22,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
-from os import PathLike, fspath
+from os import fspath
 from typing import NamedTuple, TypeGuard
 
 import numpy as np
@@ -33,7 +33,7 @@ from dialeval.core.arrays import Floats, Ints
 from dialeval.core.errors import DataError, Fault, SettingError
 from dialeval.core.needs import Need
 from dialeval.data.formats import parquet
-from dialeval.data.formats.opening import LINES, PathSource, format_of, stem_of
+from dialeval.data.formats.opening import LINES, PathSource, format_of, paths_of, stem_of
 from dialeval.data.formats.records import LISTS, FieldNames, Records, RowObject, all_of, kind_of, listed
 from dialeval.data.rows.fields import FieldReader
 from dialeval.data.rows.reading import file_records
@@ -102,8 +102,7 @@ def read_ratings(
     if isinstance(paths, list) and paths and all(isinstance(row, dict) for row in paths):
         rows = _rated_rows(Records("ratings", enumerate(paths, 1)), "ratings", names, own, sampled)
     else:
-        files = [paths] if isinstance(paths, str | PathLike) else paths
-        lists = all_of(partial(_file_rows, path, names, own, sampled) for path in files)  # type: ignore[arg-type]
+        lists = all_of(partial(_file_rows, path, names, own, sampled) for path in paths_of(paths))
         rows = list(chain.from_iterable(lists))
     rows = _by_id(rows)
     if not rows:
