@@ -32,7 +32,7 @@ from dialeval.core.result import Result, Run
 from dialeval.core.rowtable import RowTable
 from dialeval.data.rows.ratings import OVERALL, Ratings, read_ratings
 
-SETS = {"coverage": 500, "ratings": 500, "looks": 1000}
+SETS = {"coverage": 300, "ratings": 500, "looks": 500}
 """Data sets of every case, unless another number is given."""
 BETWEEN = 0.3
 """The share of the variance that lies between dialogues."""
