@@ -62,6 +62,8 @@ def test_every_digit_and_every_format() -> None:
     assert [line["baseline"] for line in lines] == ["", "", "", "a", "a"]
     assert float(lines[1]["value"]) == made["b"].figure.value
     assert float(lines[3]["high"]) == made.differences[0].figure.interval[1]
+    assert [float(lines[3][name]) for name in ("factor", "baseline_factor")] == list(made.differences[0].figure.factors)
+    assert lines[0]["baseline_factor"] == ""
     assert r"\[c\]" in people.to_markdown(made)
     assert r"\toprule" in people.to_latex(made)
     assert json.loads(people.FORMATS["json"](made)) == made.to_dict()

@@ -44,6 +44,7 @@ from dialeval.core.arrays import Floats, Ints
 from dialeval.core.columns import RaggedColumn, SharedColumn, TextColumn
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Level
+from dialeval.core.plain_text import whole_characters
 from dialeval.core.result import Result, Run
 from dialeval.core.rowtable import NO_TURN, RowTable
 
@@ -152,6 +153,8 @@ def tables_of(run: Run, systems: Sequence[str] | None) -> dict[str, RowTable]:
                 f"the run holds no responses of {name}, so that nobody can rate them; score again with rows in memory, "
                 "or fewer of them, and save the run with items"
             )
+        if name != whole_characters(name):
+            raise SettingError(f"the system {name!r} has half a character in its name, which no file holds; rename it")
         tables[name] = table
     if not tables:
         raise SettingError("no system is named")

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _CSV = (
     *("system", "baseline", "value", "low", "high", "error", "alone", "alone_low", "alone_high", "alone_error"),
-    *("ratings", "clusters", "freedom", "worth", "agreement", "factor", "p", "adjusted_p"),
+    *("ratings", "clusters", "freedom", "worth", "agreement", "factor", "baseline_factor", "p", "adjusted_p"),
 )
 
 
@@ -42,12 +42,12 @@ def to_csv(people: People) -> str:
     rows = []
     for each in (*people.figures, *people.differences):
         made = each.figure
-        factors = " ".join(f"{factor:.6g}" for factor in made.factors)
+        factors = [*made.factors, None, None][:2]
         rows.append(
             [
                 *(each.system, each.baseline, made.value, *made.interval, made.error),
                 *(made.alone, *made.alone_interval, made.alone_error, made.ratings, made.clusters, made.freedom),
-                *(made.worth, each.agreement, factors, made.p, each.adjusted_p),
+                *(made.worth, each.agreement, *factors, made.p, each.adjusted_p),
             ]
         )
     return formats.csv_text(_CSV, rows)
