@@ -18,12 +18,12 @@ from tools.simulate_people import (
     RATED_SETS,
     TARGETS,
     Found,
+    by_dialogue,
     coverage,
     formula,
     judged,
     looks,
     of_ratings,
-    rated_run,
     ratio,
 )
 
@@ -43,7 +43,7 @@ def covered(found: Found, column: int = 0) -> float:
 
 @pytest.mark.parametrize("of", TARGETS)
 def test_intervals_cover(of: Target) -> None:
-    found = [each for design in DESIGNS for r in (0.0, 0.6) for each in coverage(range(6), design, r, of)]
+    found = [each for design in DESIGNS for r in (0.0, 0.6) for each in coverage(range(20), design, r, of)]
     assert covered(found) >= 0.95 - chance(0.95, len(found))
     assert covered(found, 1) >= 0.95 - chance(0.95, len(found))
 
@@ -51,7 +51,7 @@ def test_intervals_cover(of: Target) -> None:
 @pytest.mark.parametrize("r", CORRELATIONS)
 def test_widths_are_those_of_the_formula(r: float) -> None:
     for of in TARGETS:
-        assert ratio(coverage(range(25), "alone", r, of)) == pytest.approx(formula(r, of=of), rel=0.03)
+        assert ratio(coverage(range(100), "alone", r, of)) == pytest.approx(formula(r, of=of), rel=0.03)
 
 
 def test_rows_that_are_taken_for_dialogues_would_be_noticed() -> None:
@@ -63,7 +63,7 @@ def test_rows_that_are_taken_for_dialogues_would_be_noticed() -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_thousand_looks(kind: str) -> None:
-    missed, ordinary = looks(range(25 if kind == "yes/no" else 100), kind)
+    missed, ordinary = looks(range(20 if kind == "yes/no" else 100), kind)
     assert np.mean(missed) <= 0.05 + chance(0.05, len(missed))
     assert np.mean(ordinary) > 0.2
 
@@ -114,7 +114,6 @@ def test_sets_that_people_rated(name: str) -> None:
     if not RATINGS.exists():
         pytest.skip("needs the rated sets")
     ratings = read_ratings(RATINGS / f"{name}.jsonl.gz")
-    run, people = rated_run(ratings, judged(ratings))
-    found = of_ratings(run, people, range(500))
+    found = of_ratings(*by_dialogue(ratings, judged(ratings)), range(500))
     assert 0.93 - chance(0.95, 500) / 3 <= covered(found) <= 0.97 + chance(0.95, 500) / 3
     assert ratio(found) < 1.01
