@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import dialeval as package
+from analysis.rated_runs import run_of
 from cli.conftest import Dialeval
 
 WORDS = ["the", "a", "cat", "dog", "sat", "ran", "on", "by"]
@@ -215,3 +216,14 @@ def test_what_cannot_be_cut_is_refused(dialeval: Dialeval, arguments: list[str],
     assert done.returncode == 2
     assert done.stdout == ""
     assert message in " ".join(done.stderr.split())
+
+
+def test_looking_as_often_as_one_likes(dialeval: Dialeval, tmp_path: Path) -> None:
+    run_of(dialogues=60)[0].save(tmp_path / "watched")
+    done = dialeval("compare", "watched", "--sequential", "-m", "judge")
+    assert done.returncode == 0, done.stderr
+    assert "confidence sequences" in " ".join(done.stdout.split())
+    found = json.loads(dialeval("compare", "watched", "--sequential", "-m", "judge", "-f", "json").stdout)
+    assert found["differences"][0]["by"] == "asymptotic"
+    for other in (["--no-worse-than", "a"], ["--detect", "0.1"], ["--fail-under", "judge=1"]):
+        assert dialeval("compare", "watched", "--sequential", *other).returncode == 2

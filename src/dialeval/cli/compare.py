@@ -25,6 +25,7 @@ _FILE_WIDTH = 160
     "dialeval compare main/ branch/ -m bleu-4,distinct-2 --detect 0.01",
     "dialeval compare results/ --by domain,turn         where each system loses to the first",
     "dialeval compare results/ --baseline damd -f latex -o table.tex",
+    "dialeval compare results/ --sequential             look every day, stop when you like",
     "dialeval compare branch/ --no-worse-than main/ --margin bleu-4=0.005 --fail-under bleu-4=0.1",
 )
 @click.command()
@@ -44,6 +45,9 @@ _FILE_WIDTH = 160
     "--trials", type=click.IntRange(min=1), help="Of the randomisation.  [default: 2000, more for very many tests]"
 )
 @click.option("--seed", type=click.IntRange(min=0), default=12345, help="Of both.")
+@click.option(
+    "--sequential", is_flag=True, help="Intervals that hold however often one looks, dialogue after dialogue."
+)
 @click.option("--detect", type=float, metavar="DIFFERENCE", help="Say how many dialogues it takes to find this.")
 @click.option("--force", is_flag=True, help="Compare what was not scored alike, and say so.")
 @options.by
@@ -75,6 +79,7 @@ def compare(
     bar: str | None,
     margins: Mapping[str, float],
     by: list[str],
+    sequential: bool,
     **settings: Any,
 ) -> int:
     """Compare the systems of saved RUNS (folders that `dialeval score -o` wrote) with a baseline, row by row.
@@ -97,11 +102,18 @@ def compare(
         raise click.UsageError("--no-worse-than names the baseline; leave --baseline out")
     check_transposed(format_, transpose, ["latex"])
     check_places(None, files_of(*runs, *([] if bar is None else [bar])), files=(output,))
+    wanted = None if systems is None else [name.strip() for name in systems.split(",")]
+    keys = None if metrics is None else split_names(metrics)
+    if sequential:
+        if bar is not None or limits or settings["detect"] is not None:
+            raise click.UsageError("--sequential has no gates and detects nothing; leave the other options out")
+        _watch(runs, format_, output, baseline, wanted, keys, settings["alpha"], settings["force"])
+        return 0
     loaded, baseline = (load_runs(runs), baseline) if bar is None else _with_bar(runs, bar)
     chosen: dict[str, Any] = {
         "baseline": baseline,
-        "systems": None if systems is None else [name.strip() for name in systems.split(",")],
-        "metrics": None if metrics is None else split_names(metrics),
+        "systems": wanted,
+        "metrics": keys,
         "level": confidence,
         **settings,
     }
@@ -118,6 +130,24 @@ def compare(
         print_as(format_, comparisons, found, output, _FILE_WIDTH)
     missed = limits.missed({name: found.results[name] for name in found.systems})
     return exit_status(chain(missed, () if bar is None else worse_than_baseline(found, margins)))
+
+
+def _watch(
+    runs: tuple[str, ...],
+    format_: str,
+    output: Path | None,
+    baseline: str | None,
+    systems: list[str] | None,
+    metrics: list[str] | None,
+    alpha: float,
+    force: bool,
+) -> None:
+    from dialeval.analysis.pairing import load_runs
+    from dialeval.analysis.sequences import watch
+    from dialeval.reports import sequences
+
+    found = watch(load_runs(runs), baseline=baseline, systems=systems, metrics=metrics, alpha=alpha, force=force)
+    print_as(format_, sequences, found, output, _FILE_WIDTH)
 
 
 def _with_bar(runs: tuple[str, ...], bar: str) -> tuple[dict[str, Run], str]:
