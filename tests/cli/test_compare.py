@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import dialeval as package
+from analysis.rated_runs import run_of
 from cli.conftest import Dialeval
 
 WORDS = ["the", "a", "cat", "dog", "sat", "ran", "on", "by"]
@@ -68,6 +69,17 @@ def test_an_alpha_that_would_take_for_ever_is_refused(dialeval: Dialeval, alpha:
     assert (done.returncode, done.stdout) == (2, "")
     assert message in done.stderr
     assert dialeval("compare", "main", "poor", "--alpha", "1e-8", "--trials", "100").returncode == 0
+
+
+@pytest.mark.usefixtures("runs")
+def test_latex_may_be_transposed(dialeval: Dialeval, tmp_path: Path) -> None:
+    plain = dialeval("compare", "main", "poor", "-f", "latex", *QUICK)
+    swapped = dialeval("compare", "main", "poor", "-f", "latex", "--transpose", "-o", "table.tex", *QUICK)
+    assert (plain.returncode, swapped.returncode) == (0, 0), swapped.stderr
+    assert "metric & main/bot & poor/bot" in plain.stdout
+    assert r"system & bleu-1 $\uparrow$ & distinct-1 $\uparrow$ & length" in (tmp_path / "table.tex").read_text()
+    refused = dialeval("compare", "main", "poor", "--transpose", *QUICK)
+    assert (refused.returncode, "--transpose is for -f latex" in refused.stderr) == (2, True)
 
 
 @pytest.mark.usefixtures("runs")
@@ -204,3 +216,14 @@ def test_what_cannot_be_cut_is_refused(dialeval: Dialeval, arguments: list[str],
     assert done.returncode == 2
     assert done.stdout == ""
     assert message in " ".join(done.stderr.split())
+
+
+def test_looking_as_often_as_one_likes(dialeval: Dialeval, tmp_path: Path) -> None:
+    run_of(dialogues=60)[0].save(tmp_path / "watched")
+    done = dialeval("compare", "watched", "--sequential", "-m", "judge")
+    assert done.returncode == 0, done.stderr
+    assert "confidence sequences" in " ".join(done.stdout.split())
+    found = json.loads(dialeval("compare", "watched", "--sequential", "-m", "judge", "-f", "json").stdout)
+    assert found["differences"][0]["by"] == "asymptotic"
+    for other in (["--no-worse-than", "a"], ["--detect", "0.1"], ["--fail-under", "judge=1"]):
+        assert dialeval("compare", "watched", "--sequential", *other).returncode == 2

@@ -1,4 +1,4 @@
-"""Files of rows: lines, JSON, chats, CSV, Parquet and Arrow, packed and in shards, and ratings."""
+"""Files of rows: lines, JSON, chats, CSV, Parquet and Arrow, packed and in shards, ratings and pairs."""
 
 from __future__ import annotations
 
@@ -189,7 +189,31 @@ def ratings(folder: Path) -> None:
     read_ratings(only(folder))
 
 
+def _pairs() -> list[Files]:
+    row = b'{"dialog_id": "d%d", "a": "%s", "b": "%s", "better": "%s", "response_a": "yes please", "response_b": "no"}'
+    said = [
+        (n // 2, b"xyz"[n % 3 : n % 3 + 1], b"yzx"[n % 3 : n % 3 + 1], (b"a", b"b", b"tie")[n % 5 % 3])
+        for n in range(12)
+    ]
+    table = b"a,b,better\nx,y,a\ny,x,a\nx,y,tie\n"
+    return [{"pairs.jsonl": b"\n".join(row % each for each in said)}, {"pairs.csv": table}]
+
+
+@target("pairs", seeds=_pairs)
+def pairs(folder: Path) -> None:
+    """Pairs of responses, and a ranking by them."""
+    from dialeval.data.rows.pairs import read_pairs
+
+    dialeval.rank(read_pairs(only(folder)), resamples=5)
+
+
 @target("agreement", seeds=lambda: checked_in("ratings"))
 def agreement(folder: Path) -> None:
     """How far metrics agree with the people."""
-    dialeval.agreement(only(folder), metrics="length,rouge-l", resamples=9, threads=1)
+    from dialeval.reports.agreement import FORMATS
+
+    found = dialeval.agreement(only(folder), metrics="length,rouge-l", resamples=9, threads=1)
+    for name, written in FORMATS.items():
+        assert written(found).endswith("\n"), name
+    found._repr_html_()
+    found.to_arrow()

@@ -36,6 +36,8 @@ from dialeval.data.formats.records import split_fields
 LEAST_DIALOGUES = 10
 """A slice of fewer is not tested: few can be significant, and each makes all other tests harder to pass."""
 
+_SHARE = 0.5
+"""An adjusted p below this share of alpha must be possible: slices have one mark, and many tests take long."""
 _NUMBERED = re.compile(r"-\d+$")
 
 
@@ -210,7 +212,7 @@ def slices(
     pairs = sum(key in whole[first] and key in whole[name] for name in others for key in keys)
     if trials is None:
         most = math.inf if most_tests is None else max(most_tests, testable * len(keys))
-        trials = enough_trials(int(min(testable * pairs, most)), alpha)
+        trials = enough_trials(int(min(testable * pairs, most)), alpha, _SHARE)
     settings |= {"alpha": alpha, "trials": trials, "force": force}
     settings["most_tests"] = None if most_tests is None else most_tests // testable
     done = [each if each.reason is not None else _tested(each, keys, settings) for each in found]

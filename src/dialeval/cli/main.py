@@ -29,6 +29,9 @@ _COMMANDS = {
     "adem": "Train, use and attack a learned judge of responses.",
     "compare": "Which system is better: differences, tests, gates.",
     "meta": "How far metrics agree with people.",
+    "sample": "Draw responses for people to rate, or plan how many.",
+    "estimate": "What people would say, from a few ratings and a judge.",
+    "rank": "Rank systems by which of two responses was preferred.",
     "report": "Show saved runs in one HTML file.",
     "metrics": "List the metrics, or explain one.",
     "data": "Add, list, verify and remove data packs (word vectors).",
@@ -40,7 +43,7 @@ _COMMANDS = {
 
 STATUSES = {
     0: "done",
-    1: "a gate failed: --fail-under, --no-worse-than",
+    1: "a gate failed: --fail-under, --fail-over, --no-worse-than",
     2: "bad input or usage, or a place that cannot be read or written",
     70: "an internal error: a fault of dialeval, to be reported",
     130: "interrupted by Ctrl-C",

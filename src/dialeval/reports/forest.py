@@ -1,9 +1,8 @@
-"""A forest plot of differences to the baseline: a strip per metric and system, better to the right, worse to the left.
+"""The strips of a forest plot: each a difference to the baseline, better to the right, worse to the left.
 
-Metrics have different units, so differences are drawn in standard deviations (the effect size of `compare`, with the
-interval stretched alike) and written in their own units beside the strip. For a metric where lower is better the strip
-is turned around. Metrics that have no direction stand below, to be opened. A difference beyond the scale is drawn at
-its edge. Where the window is narrow, systems stand below each other.
+Metrics have different units, so differences are drawn in standard deviations: the effect size of `compare`, with the
+interval stretched alike. For a metric where lower is better the strip is turned around. A difference beyond the scale
+is drawn at its edge.
 """
 
 from __future__ import annotations
@@ -11,92 +10,52 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from dialeval.reports import markup
 from dialeval.reports.figures import BETTER, DIFFERENT, WORSE, plain, shorten, show_rounded
-from dialeval.reports.metric_drawings import HEIGHT, Scale, axis, grid, svg
+from dialeval.reports.metric_drawings import HEIGHT, MARGIN, Scale, grid, svg
 from dialeval.reports.verdict import mark_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
-    from dialeval.analysis.comparison import Comparison, Difference
+    from dialeval.analysis.comparison import Difference
 
-WIDTH = 240
+WIDTH = 150
 WIDEST = 4.0
 """The scale goes no further than so many standard deviations."""
+NARROWEST, BEYOND = 0.3, 1.3
+"""It goes at least so far, and so much further than the largest difference: a wide interval would hide all others."""
+SLIM = 6
+"""The margin of a strip without figures below it."""
 _KINDS = {BETTER: "up", WORSE: "down", DIFFERENT: "other", "": "unsure"}
 _IN_WORDS = {BETTER: ", better", WORSE: ", worse", DIFFERENT: ", different", "": ", cannot tell"}
 
 
-def forest(comparison: Comparison) -> str:
-    """The markup of the plot; empty if nothing was tested."""
-    directions = {row.key: row.better for row in comparison.rows if not math.isnan(row.p)}
-    directed = [key for key, better in directions.items() if better is not None]
-    other = [key for key in directions if key not in directed]
-    if not directions:
-        return ""
-    scale = scale_of(comparison.rows)
-    caption = (
-        f"Differences to {markup.name(comparison.baseline)} in standard deviations, with intervals; to the right is "
-        "better. Green and red are significant after correction for all tests."
-    )
-    plot = _table(comparison, directed, scale, caption) if directed else ""
-    if not other:
-        return plot
-    about = f"Differences to {markup.name(comparison.baseline)}; neither side is better."
-    folded = _table(comparison, other, scale, about)
-    return plot + markup.details(f"{markup.count(len(other), 'metric')} without a direction", folded)
+def scale_of(rows: Iterable[Difference], width: int = WIDTH) -> Scale:
+    """The scale in standard deviations that shows all differences, and most of their intervals."""
+    furthest = max((abs(found[1]) for row in rows if (found := stretched(row))), default=1.0)
+    limit = min(WIDEST, max(NARROWEST, BEYOND * furthest))
+    return Scale(-limit, limit, width, MARGIN if width >= WIDTH else SLIM)
 
 
-def scale_of(rows: Iterable[Difference]) -> Scale:
-    """The scale that shows differences in standard deviations."""
-    limit = min(WIDEST, max((abs(end) for row in rows for end in _stretched(row) or ()), default=1.0))
-    return Scale(-limit, limit, WIDTH)
+def kind_of(row: Difference) -> str:
+    """The class of a difference: up, down, other (neither is better) or unsure."""
+    return _KINDS[mark_of(row)]
 
 
-def _table(comparison: Comparison, keys: Sequence[str], scale: Scale, caption: str) -> str:
-    rows = {(row.key, row.system): row for row in comparison.rows}
-    lines = []
-    for key in keys:
-        found = [rows.get((key, system)) for system in comparison.systems]
-        better = next((row.better for row in found if row is not None), None)
-        lines.append((f"{markup.name(key)}{markup.arrow(better)}", found))
-    return strips(caption, "Metric", comparison.systems, lines, scale)
-
-
-def strips(
-    caption: str,
-    first: str,
-    systems: Sequence[str],
-    lines: Iterable[tuple[str, Sequence[Difference | None]]],
-    scale: Scale,
-) -> str:
-    """A table of differences as strips: lines with a title (markup) and a difference for each system."""
-    drawn = [
-        markup.row(title, markup.cells(*("" if row is None else _strip(row, scale) for row in found), kind="chart"))
-        for title, found in lines
-    ]
-    axes = markup.cells(*(axis(scale) for _ in systems), kind="chart")
-    head = markup.heads(first, *map(markup.name, systems))
-    return markup.table("forest", caption, head, drawn, f"<tr><td></td>{axes}</tr>")
-
-
-def _strip(row: Difference, scale: Scale) -> str:
-    mark = mark_of(row)
+def strip(row: Difference, scale: Scale) -> str:
+    """A difference as a dot with its interval; read aloud, and shown to the mouse, with its figures."""
     figure = show_rounded(row.difference, row.interval, signed=True)
-    label = f"{shorten(plain(row.system))}, {shorten(plain(row.key))}: {figure}{_IN_WORDS[mark]}"
+    label = f"{shorten(plain(row.system))}, {shorten(plain(row.key))}: {figure}{_IN_WORDS[mark_of(row)]}"
     middle, drawn = HEIGHT / 2, grid(scale)
     drawn += f'<line class="zero" x1="{scale(0)}" x2="{scale(0)}" y1="0" y2="{HEIGHT}"/>'
-    if stretched := _stretched(row):
-        low, at, high = (scale(min(scale.high, max(scale.low, value))) for value in stretched)
+    if ends := stretched(row):
+        low, at, high = (scale(min(scale.high, max(scale.low, value))) for value in ends)
         drawn += f'<line class="range" x1="{low}" x2="{high}" y1="{middle}" y2="{middle}"/>'
         drawn += f'<circle class="mean" cx="{at}" cy="{middle}" r="4"/>'
-    shown = markup.span("spread", f"{figure} {mark}".strip())
-    who = markup.span("who", markup.name(row.system))
-    return f'<div class="{_KINDS[mark]}">{who}{svg(drawn, scale.width, label)}{shown}</div>'
+    return svg(drawn, scale.width, label)
 
 
-def _stretched(row: Difference) -> tuple[float, float, float] | None:
+def stretched(row: Difference) -> tuple[float, float, float] | None:
     """The lower end, the difference and the upper end in standard deviations, better above zero; None if unknown."""
     if row.interval is None or not row.difference or not math.isfinite(row.effect):
         return None

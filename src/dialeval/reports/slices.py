@@ -2,7 +2,7 @@
 
     FORMATS["md"](slices)          json, csv, md, latex, each a str
     console.print(table(slices))   the terminal: for each field and metric a table of slices by systems
-    section(slices)                the part of the report, with a forest plot of the differences in each slice
+    section(slices)                the part of the report, with the differences in each slice as strips
 
 The slices in which a system loses most come first. Marks are those of the summary, corrected for the tests of all
 slices. `losses` says in a sentence where each system loses most, and claims nothing that is not significant.
@@ -20,9 +20,11 @@ from dialeval.analysis.values import metric_of
 from dialeval.core.fold import Level
 from dialeval.reports import formats, markup
 from dialeval.reports.figures import BETTER, DIFFERENT, MISSING, WORSE, plain, shorten, show, show_rounded, show_spread
-from dialeval.reports.forest import scale_of, strips
+from dialeval.reports.forest import WIDTH, scale_of
 from dialeval.reports.formats import LaidOut, Table
 from dialeval.reports.markup import Section
+from dialeval.reports.metric_drawings import axis
+from dialeval.reports.summary import NARROW, cell, has_room, heads
 from dialeval.reports.tables import ARROWS, better_of, row_decimals
 from dialeval.reports.verdict import mark_of
 
@@ -37,6 +39,8 @@ CSV_FIELDS = (
     *("baseline", "difference", "difference_low", "difference_high", "p", "adjusted_p", "significant", "not_tested"),
 )
 ALL = "all rows"
+MOST_TESTS = 100
+"""Tests of slices that are made without being asked for; `dialeval compare --by` makes any number."""
 _MOST_KEYS = 3
 """Metrics that are shown at once where none were named: those that differ most surely in some slice."""
 _MOST_NAMED = 5
@@ -132,7 +136,7 @@ def notes(slices: Slices) -> Iterator[str]:
         else:
             yield f"No slice differs significantly from {baseline} ({how_sure(slices)})."
         if first.untested:
-            yield f"Not tested: {_listed(first.untested)}; so many tests take long. `dialeval compare` tests all."
+            yield f"Not tested: {_listed(first.untested)}; so many tests take long. `dialeval compare --by` tests all."
         yield "Slices in which a system loses most stand first."
     reasons: dict[str, list[str]] = {}
     for each in slices.slices:
@@ -251,40 +255,24 @@ def _content(slices: Slices) -> str:
 
 
 def _metric(slices: Slices, field: str, key: str) -> str:
-    """The differences of a metric as strips, and its values, which stand alone where nothing was compared."""
-    parts = slices.worst_first(field, key)
-    rows = [row for row in slices.differences if row.key == key]
-    values = _values(slices, field, key, parts)
-    if not rows:
-        return values
-    first = slices.comparisons[0]
-    name = f"{markup.name(key)}{markup.arrow(better_of(slices.whole, key))}"
-    caption = f"{name} by {markup.name(field)}: differences to {markup.name(first.baseline)} in standard deviations."
-    lines = [
-        (_title(each), [each.difference(system, key) for system in first.systems])
-        for each in parts
-        if each.comparison is not None
-    ]
-    drawn = strips(caption, markup.name(field), first.systems, lines, scale_of(rows)) if lines else ""
-    return drawn + markup.details(f"Values of {markup.name(key)}", values)
-
-
-def _title(each: Slice) -> str:
-    return f"{markup.name(each.label)} {markup.span('aside', f'{each.dialogues:,} {each.unit}')}"
-
-
-def _values(slices: Slices, field: str, key: str, parts: Sequence[Slice]) -> str:
+    """The table of a field and a metric: the values of each slice, and their differences to the baseline as strips."""
     whole, decimals = slices.whole, row_decimals(slices.whole, key)
-    lines = [
-        markup.row(ALL, "".join(markup.figure(result.get(key), decimals) for result in whole.values())),
-    ]
-    for each in parts:
+    rows = [row for row in slices.differences if row.key == key and not math.isnan(row.p)]
+    few = has_room(whole)
+    scale = scale_of(rows, WIDTH if few else NARROW) if rows else None
+    cells = (cell(markup.name(name), result.get(key), decimals, None, None) for name, result in whole.items())
+    lines = [markup.row(ALL, "".join(cells))]
+    for each in slices.worst_first(field, key):
         cells = (
-            markup.figure(each.estimate(name, key), decimals, mark=markup.span("sure", _mark(each, name, key)))
+            cell(markup.name(name), each.estimate(name, key), decimals, each.difference(name, key), scale)
             for name in whole
         )
-        lines.append(markup.row(_title(each), "".join(cells)))
-    name = f"{markup.name(key)}{markup.arrow(better_of(whole, key))}"
-    head = f'<tr><th scope="col">{markup.name(field)}</th>'
-    head += "".join(f'<th scope="col" class="figure">{markup.name(system)}</th>' for system in whole) + "</tr>"
-    return markup.table("summary", f"{name} by {markup.name(field)}, with intervals.", head, lines)
+        count = markup.span("aside", f"{each.dialogues:,} {each.unit}")
+        lines.append(markup.row(f"{markup.name(each.label)} {count}", "".join(cells)))
+    tested = {row.system for row in rows}
+    axes = ("" if scale is None or name not in tested else f"<div>{axis(scale)}</div>" for name in whole)
+    below = f"<tr><td></td>{markup.cells(*axes, kind='figure')}</tr>" if few and scale is not None else ""
+    caption = f"{markup.name(key)}{markup.arrow(better_of(whole, key))} by {markup.name(field)}, with intervals"
+    caption += f"; strips: differences to {markup.name(next(iter(whole)))} in standard deviations." if rows else "."
+    kind = "summary" if few else "summary dense"
+    return markup.table(kind, caption, heads(markup.name(field), map(markup.name, whole)), lines, below)

@@ -85,24 +85,19 @@ def test_both_of_two_paths_without_what_is_empty() -> None:
 
 
 def test_our_own_names_count_beside_a_shape_but_not_its_system_prompt() -> None:
-    row: dict[str, Any] = {
-        "conversations": [{"from": "gpt", "value": "a"}],
-        "system": "Be kind.",
-        "reference": "b",
-        "dialog_id": "d",
-    }
+    row = {"conversations": [{"from": "gpt", "value": "a"}], "system": "Be kind.", "reference": "b", "dialog_id": "d"}
     assert ours(row, FieldNames()) == {"messages": row["conversations"], "reference": "b", "dialog_id": "d"}
     mapped = FieldNames.of({"reference": "gold"})
-    sample: dict[str, Any] = {"doc": {}, "resps": [["r"]], "target": "t", "gold": "g", "doc_id": 1}
+    sample = {"doc": {}, "resps": [["r"]], "target": "t", "gold": "g", "doc_id": 1}
     found = ours(sample, mapped)
     assert found is not None
     assert found["gold"] == "g"
 
 
 def test_a_row_that_has_our_fields_is_left_alone() -> None:
-    row: dict[str, Any] = {"response": "a", "doc": {}, "resps": [["b"]]}
+    row: dict[str, object] = {"response": "a", "doc": {}, "resps": [["b"]]}
     assert ours(row, FieldNames()) is row
-    answer: dict[str, Any] = {"answer": "a", "conversations": []}
+    answer: dict[str, object] = {"answer": "a", "conversations": []}
     assert ours(answer, FieldNames.of({"response": "answer"})) is answer
 
 
@@ -142,7 +137,7 @@ def test_headers_of_tables() -> None:
 
 
 def test_documents() -> None:
-    chat: dict[str, Any] = {"messages": [{"role": "user", "content": "a"}]}
+    chat: dict[str, object] = {"messages": [{"role": "user", "content": "a"}]}
     assert is_row(chat)
     assert not is_row({"messages": ["a", "b"]}), "responses of a system of that name"
     assert not is_row({"prompt": ["a"], "completion": ["b"]}), "two systems"
