@@ -25,7 +25,9 @@ def test_a_separator_a_warning_and_prompts(dialeval: Dialeval, tmp_path: Path) -
 def load(folder: Path) -> list[list[str]]:
     table = package.load(folder)["chats"].rows
     assert table is not None
-    return [list(turns) for turns in table.texts["context"]]
+    roles = [[role for role in turns if role] for turns in table.texts["roles"]]
+    assert roles == [list(turns) for turns in table.texts["context"]], "each message here says its role"
+    return roles
 
 
 def test_every_script_and_length_through_the_commands(dialeval: Dialeval, tmp_path: Path) -> None:
