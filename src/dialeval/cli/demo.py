@@ -52,18 +52,18 @@ def demo(output: Path, opened: bool) -> None:
             metrics="all" if lacking(Need.JUDGE) else "all,adem",
             progress=meter.run,
         )
-    run = _shown("Responses", run, output, RESPONSES, first=True)
+    _shown("Responses", run, output, RESPONSES, first=True)
     sampled = evaluate(
         {name: here / "lsdscc" / f"{name}.txt" for name in ("varied", "safe")},
         reference_groups=here / "lsdscc" / "groups.json",
     )
-    sampled = _shown("Sampled answers", sampled, output / "lsdscc", SAMPLED)
+    _shown("Sampled answers", sampled, output / "lsdscc", SAMPLED)
     evaluator, predictions = Evaluator(data="town", dst=True), here / "town" / "predictions"
     town = evaluator.with_transcripts(evaluator.run(predictions), predictions)
-    town = _shown("Task dialogues", town, output / "town", TASKS)
+    _shown("Task dialogues", town, output / "town", TASKS)
     talks = here / "breakdown"
     detected = with_curves(evaluate_breakdown(talks / "data", [talks / "keywords", talks / "cautious"]))
-    detected = _shown("Breakdown detection", detected, output / "breakdown", BREAKDOWN)
+    _shown("Breakdown detection", detected, output / "breakdown", BREAKDOWN)
     path = report([run, sampled, town, detected], output / "report.html", command="dialeval demo").resolve()
     tell("The report has every metric, test and row. Open it in a browser; it is one file:")
     show(f"{path}\n")
@@ -71,17 +71,11 @@ def demo(output: Path, opened: bool) -> None:
         click.launch(path.as_uri())
 
 
-def _shown(title: str, run: Run, folder: Path, keys: Sequence[str], first: bool = False) -> Run:
-    """The run with intervals by resampling, after it was saved and its main figures were printed.
-
-    With the `first` one comes the verdict, and what the tables mean.
-    """
-    from dialeval.analysis.intervals import with_intervals
+def _shown(title: str, run: Run, folder: Path, keys: Sequence[str], first: bool = False) -> None:
+    """Save a run and print its main figures; with the `first` one comes the verdict, and what the tables mean."""
     from dialeval.reports.tables import table
     from dialeval.reports.verdict import compared
 
-    # `with_intervals` warns of values that cannot have one; the demo's tables show that well enough.
-    run = replace(with_intervals(run), warnings=run.warnings)
     run.save(folder)
     tell(title)
     main = {
@@ -91,4 +85,3 @@ def _shown(title: str, run: Run, folder: Path, keys: Sequence[str], first: bool 
     }
     show(table(replace(run, systems=main), compared(run) if first else None, notes=first))
     tell("")
-    return run

@@ -29,9 +29,13 @@ _COMMANDS = {
     "adem": "Train, use and attack a learned judge of responses.",
     "compare": "Which system is better: differences, tests, gates.",
     "meta": "How far metrics agree with people.",
+    "sample": "Draw responses for people to rate, or plan how many.",
+    "estimate": "What people would say, from a few ratings and a judge.",
+    "rank": "Rank systems by which of two responses was preferred.",
     "report": "Show saved runs in one HTML file.",
     "metrics": "List the metrics, or explain one.",
     "data": "Add, list, verify and remove data packs (word vectors).",
+    "formats": "List the chats, logs and data sets that are read as they are.",
     "validate": "List every fault of every file.",
     "from": "Take the flags of an original program: dialog-eval, mwzeval, lsdscc, dbdc.",
 }

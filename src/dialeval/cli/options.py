@@ -201,8 +201,41 @@ def format_(formats: Sequence[str] = FORMATS) -> Decorator:
     return click.option("-f", "--format", "format_", type=click.Choice(formats), default="table", help="Print as.")
 
 
+def read_by(_context: click.Context, parameter: click.Parameter, value: str | None) -> list[str]:
+    """Read fields that rows are cut into slices by, with commas between them."""
+    from dialeval.data.formats.records import split_fields
+
+    fields = split_fields(value or "")
+    if value is not None and not fields:
+        raise click.BadParameter("name a field, such as turn", param=parameter)
+    if "system" in fields:
+        raise click.BadParameter("systems stand side by side in every slice; name another field", param=parameter)
+    return fields
+
+
+def read_separator(_context: click.Context, _parameter: click.Parameter, value: str | None) -> str | None:
+    """Read a separator; shells make it hard to type a tab."""
+    return "\t" if value in ("\\t", "tab") else value
+
+
+by = click.option(
+    "--by",
+    metavar="FIELDS",
+    callback=read_by,
+    help="Also cut the rows into slices, by commas: turn, length, history, or fields of the rows.",
+)
 contexts = click.option("-c", "--contexts", type=click.Path(), help="What each response answers.")
 row_fields = fields_in("rows")
+reading = together(
+    click.option("--system-prompts", is_flag=True, help="System prompts of chats are part of contexts."),
+    click.option(
+        "--sep",
+        "separator",
+        metavar="CHARACTER",
+        callback=read_separator,
+        help="Between cells of CSV.  [default: found]",
+    ),
+)
 resources = together(
     click.option("--train", type=click.Path(), help="Training text (source side), one text a line."),
     click.option(

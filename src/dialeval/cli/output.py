@@ -24,6 +24,7 @@ from dialeval.core.plain_text import plain_lines
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 
+    from dialeval.analysis.slices import Slices
     from dialeval.core.result import Run
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -44,14 +45,25 @@ def tell(line: str) -> None:
     click.echo(plain_lines(line))
 
 
-def print_run(run: Run, format_: str, transpose: bool = False) -> None:
-    """Print a run, what was skipped, and its warnings; before a table of several systems, which one is better."""
+def print_run(run: Run, format_: str, transpose: bool = False, by: Sequence[str] = ()) -> None:
+    """Print a run, what was skipped, and its warnings; before a table of several systems, which one is better.
+
+    `by`: fields to cut the rows into slices by, which stand below a table, in JSON, or in the place of the run.
+    """
     from dialeval.reports import anchors, tables
 
+    table: RenderableType = ""
     if format_ == "table":
         from dialeval.reports.verdict import compared
 
-        show(tables.table(run, compared(run), transpose=transpose, bars=sys.stdout.isatty()))
+        table = tables.table(run, compared(run), transpose=transpose, bars=sys.stdout.isatty())
+    if by:
+        from dialeval.analysis.slices import slices
+        from dialeval.reports.slices import MOST_TESTS
+
+        print_slices(format_, table, run, slices(run, by, most_tests=MOST_TESTS))
+    elif table:
+        show(table)
     elif transpose:
         show(tables.FORMATS[format_](run, transpose=True))
     else:
@@ -63,6 +75,27 @@ def print_run(run: Run, format_: str, transpose: bool = False) -> None:
     print_skipped(run.skipped)
     print_other_signatures(run)
     print_warnings(run.warnings)
+
+
+def print_slices(
+    format_: str,
+    above: RenderableType,
+    beside: Any,
+    found: Slices,
+    output: Path | None = None,
+    width: int | None = None,
+) -> None:
+    """Print slices: below the table of the run or comparison that they belong to, in JSON as a part of it, or alone."""
+    from dialeval.reports import slices as reports
+
+    if format_ == "table":
+        from rich.console import Group
+
+        show(Group(above, "", reports.table(found)), output, width)
+    elif format_ == "json":
+        show(json_bytes({**beside.to_dict(), "slices": found.to_dict()}).decode(), output)
+    else:
+        print_as(format_, reports, found, output, width)
 
 
 def print_other_signatures(run: Run) -> None:

@@ -35,6 +35,17 @@ def row(**fields: object) -> dict[str, object]:
         (None, []),
         ([{"speaker": "A", "text": "a"}, {"role": "user", "content": "b"}], ["a", "b"]),
         ([{"text": None, "content": "b"}], ["b"]),
+        ([{"role": "system", "content": "be kind"}, {"role": "user", "content": "b"}], ["b"]),
+        ([{"role": "user", "content": "a"}, {"role": "system", "content": "the bot"}], ["a", "the bot"]),
+        (
+            [
+                {"role": "system", "content": "bot"},
+                {"role": "user", "content": "a"},
+                {"role": "system", "content": "b"},
+            ],
+            ["bot", "a", "b"],
+        ),
+        ([{"speaker": "system", "text": "the bot"}, {"speaker": "user", "text": "b"}], ["the bot", "b"]),
         ([{"role": "user", "content": [{"type": "text", "text": "b"}, {"type": "text", "text": "c"}]}], ["bc"]),
     ],
 )
@@ -98,7 +109,9 @@ def test_a_wrong_mapping_is_a_setting_error(names: Any) -> None:
 @pytest.mark.parametrize(
     ("bad", "what", "remedy"),
     [
-        ({"answer": "x", "id": 1}, "has no field 'response', only answer, id", "--field response=NAME"),
+        ({"answer": "x", "id": 1}, "has no field 'response', only answer, id", "--field response=answer"),
+        ({"Response": "x"}, "has no field 'response', only Response", "--field response=Response"),
+        ({"said": "x"}, "has no field 'response', only said", "--field response=NAME"),
         ({}, "has no field 'response', only nothing", "--field"),
         (row(response=None), "response is null", "empty string"),
         (row(response=3), "response is a number", "string"),
@@ -111,7 +124,7 @@ def test_a_wrong_mapping_is_a_setting_error(names: Any) -> None:
         (row(context={"text": "a"}), "context is an object", "list"),
         (row(context=["a", 2]), "context[1] is a number", "string"),
         (row(context=[{"speaker": "A"}]), "context[0] has neither text nor content, only speaker", "text"),
-        (row(context=[{"content": [{"type": "image_url"}]}]), "context[0] has a part of type 'image_url'", "text"),
+        (row(context=[{"content": [{"type": "widget"}]}]), "context[0] has a part of type 'widget'", "text"),
         (row(dialog_id=1.5), "dialog_id is a number", "whole number"),
         (row(system=["a"]), "system is a list", "whole number"),
         (row(turn=-1), "turn is -1", "whole number"),
@@ -139,3 +152,38 @@ def test_faults(bad: object, what: str, remedy: str, faults_of: Caught) -> None:
 def test_every_fault_of_every_row_is_listed_in_order(faults_of: Caught) -> None:
     found = faults_of(lambda: gathered([row(turn="x", reference=1), row(), {}, row(context=3)]))
     assert [fault.line for fault in found] == [1, 1, 3, 4]
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("taxi", ["taxi"]),
+        (["taxi", "train"], ["taxi", "train"]),
+        (np.array(["a", "b"], object), ["a", "b"]),
+        (7, ["7"]),
+        (7.0, ["7"]),
+        (0.25, ["0.25"]),
+        (True, ["true"]),
+        ([1, False, "x", None], ["1", "false", "x"]),
+        (np.float32(2.5), ["2.5"]),
+        (None, []),
+        ("", []),
+        (float("nan"), []),
+        ([], []),
+    ],
+)
+def test_forms_of_a_further_field(value: object, expected: list[str]) -> None:
+    names = FieldNames.of({}, ["topic"])
+    [rows] = gather_rows(Records("rows.jsonl", enumerate([row(topic=value), row(topic="x"), "text"], 1)), names, "file")
+    assert {name: list(column) for name, column in rows.fields.items()} == {"topic": [expected, ["x"], []]}
+
+
+def test_a_further_field_that_is_an_object_is_a_fault(faults_of: Caught) -> None:
+    records = Records("rows.jsonl", enumerate([row(), row(topic={"a": 1}), row(topic=[["a"]])], 1))
+    found = faults_of(lambda: gather_rows(records, FieldNames.of({}, ["topic"]), "file"))
+    assert [(fault.line, fault.what) for fault in found] == [(2, "topic is an object"), (3, "topic is a list")]
+
+
+def test_a_further_field_is_not_mapped() -> None:
+    with pytest.raises(SettingError, match="no field 'kept' to map"):
+        FieldNames.of({"kept": "x"})

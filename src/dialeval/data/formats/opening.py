@@ -14,6 +14,7 @@ import gzip
 import os
 import stat
 import zlib
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -54,9 +55,30 @@ _READ_BYTES = 1 << 24
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
+_ZIP = b"PK\x03\x04"
+_ZIPPED = {
+    ".xlsx": ("is a workbook of Excel", 'save it as "CSV UTF-8" there'),
+    ".eval": (
+        "is a log of inspect_ai in its own format",
+        "run: inspect log convert FILE --to json --output-dir FOLDER",
+    ),
+    "": ("is a zip archive", "unpack it first"),
+}
+"""What a file that begins as a zip archive is, by its suffix, and what to do with it."""
+
+
 def packing_of(path: PathSource) -> str:
     """The suffix of a packed file's packing; nothing for a plain one."""
     return _parts(path)[2]
+
+
+def paths_of(given: PathSource | Iterable[object]) -> list[PathSource]:
+    """A path, or several, as a list; SettingError for what is none."""
+    paths = [given] if isinstance(given, str | os.PathLike) else list(given)
+    for path in paths:
+        if not isinstance(path, str | os.PathLike):
+            raise SettingError(f"{path!r:.40} is no path of a file")
+    return paths  # type: ignore[return-value]
 
 
 def _parts(path: PathSource) -> tuple[str, str, str]:
@@ -88,6 +110,8 @@ def read_bytes(path: PathSource) -> Bytes:
     except ValueError:
         raise DataError(Fault(repr(where), None, "is no path (it holds a NUL)", "check the path")) from None
     packing = _parts(path)[2]
+    if raw[: len(_ZIP)].tobytes() == _ZIP:
+        raise DataError(Fault(where, None, *_ZIPPED.get(Path(where).suffix.lower(), _ZIPPED[""])))
     if not packing:
         return raw
     try:
