@@ -95,6 +95,7 @@ def _group(
         "dialogue": dialogue.tolist(),
         "turns": None if turns is None else [None if turn == NO_TURN else turn for turn in turns],
         "context": _texts_of(rows, "context", shown, texts),
+        "roles": _texts_of(rows, "roles", shown, texts),
         "reference": _texts_of(rows, "reference", shown, texts),
         "responses": [_responses(result.rows, shown, texts) for result in systems.values()],
         "keys": [
