@@ -16,6 +16,7 @@ from dialeval.cli.output import (
     print_warnings,
     printing_all_faults,
     save_run,
+    say,
     show,
     write,
 )
@@ -32,19 +33,22 @@ def read_thresholds(_context: click.Context, parameter: click.Parameter, value: 
         raise click.BadParameter(f"{value!r} is no number, nor several by commas", param=parameter) from None
 
 
+_DATA = click.option(
+    "-p", "--data", type=click.Path(), help="Annotated dialogues: folder of *.log.json, .jsonl, .tar.gz."
+)
+
+
 @options.examples(
     "dialeval breakdown -p data/ -o labels/ -t 0.5",
     "dialeval breakdown -p test.jsonl -o mine.jsonl -o theirs.jsonl -t 0,0.3,0.5 --development dev/",
     "dialeval breakdown -p data/ -o labels/ --match position --lenient",
+    "dialeval breakdown detect chats.jsonl -o labels/",
 )
-@click.command()
-@click.option(
-    "-p", "--data", required=True, type=click.Path(), help="Annotated dialogues: folder of *.log.json, .jsonl, .tar.gz."
-)
+@click.group(invoke_without_command=True)
+@_DATA
 @click.option(
     "-o",
     "--labels",
-    required=True,
     multiple=True,
     callback=options.read_systems,
     help="A detector's labels: folder of *.labels.json, .jsonl, .tar.gz, or NAME=PATH; repeat for several.",
@@ -90,9 +94,13 @@ def breakdown(
     Prints the lines of the challenge's eval.py. As a table, detectors stand beside floors (detectors that look at
     nothing) and ceilings (annotators against each other), so that a figure can be read between them.
     """
+    if click.get_current_context().invoked_subcommand is not None:
+        return 0
     from dialeval.analysis.gates import below_limit
     from dialeval.engine.breakdown import evaluate_breakdown
 
+    if inputs["data"] is None or not labels:
+        raise click.UsageError("name the annotated dialogues and the labels: -p DATA -o LABELS")
     single = (isinstance(labels, str) or len(labels) == 1) and len(threshold) == 1
     format_ = format_ or ("original" if single else "table")
     if format_ == "original" and not single:
@@ -112,6 +120,38 @@ def breakdown(
         write(turns_file, turns_csv(run).encode(), "turns in")
     print_breakdown(run, format_)
     return exit_status(below_limit(run, limits))
+
+
+@options.examples(
+    "dialeval breakdown detect chats.jsonl -o labels/",
+    "dialeval breakdown detect -p data/ -o labels/ && dialeval breakdown -p data/ -o labels/ -f table",
+)
+@breakdown.command()
+@click.argument("chats", nargs=-1, type=click.Path())
+@_DATA
+@click.option(
+    "-o", "--output", required=True, type=click.Path(path_type=Path), help="Folder, or .jsonl file, of labels."
+)
+@options.judge
+@options.row_fields
+@printing_all_faults
+def detect(chats: tuple[str, ...], output: Path, **inputs: Any) -> None:
+    """Label the turns of CHATS where people would see a breakdown, by the judge of `dialeval judge`.
+
+    CHATS are files of chats, or of rows with contexts; -p takes dialogues of the challenge instead. The labels are
+    those of a detector in the challenge, which `dialeval breakdown` evaluates: shares of O (no breakdown), T (possibly
+    one) and X. A turn is its index among the messages.
+    """
+    from dialeval.analysis.breakdown_detection import detect as run
+    from dialeval.analysis.breakdown_detection import save_labels
+    from dialeval.core.files import check_file
+
+    check_file(output if output.suffix == ".jsonl" else None, chats, inputs["data"])
+    documents = run(chats, **inputs)
+    save_labels(documents, output)
+    turns = [turn["labels"][0]["breakdown"] for document in documents for turn in document["turns"]]
+    counted = ", ".join(f"{label} {turns.count(label)}" for label in ("O", "T", "X"))
+    say(f"{len(turns)} turns of {len(documents)} dialogues in {output}: {counted}")
 
 
 def print_breakdown(run: BreakdownRun, format_: str) -> None:

@@ -49,9 +49,12 @@ def print_run(run: Run, format_: str) -> None:
     from dialeval.reports import anchors, tables
 
     if format_ == "table":
+        from dialeval.reports import weak_turns
         from dialeval.reports.verdict import compared
 
         show(tables.table(run, compared(run)))
+        if weak := weak_turns.weak_turns_table(run):
+            print_tables([("Where dialogues most probably break, worst first", weak)])
     else:
         print_as(format_, tables, run)
     if format_ in ("table", *anchors.FORMATS) and anchors.lines_of(run):
