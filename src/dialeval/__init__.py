@@ -8,6 +8,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from dialeval.core import display
 from dialeval.core.version import __version__
 
 if TYPE_CHECKING:
@@ -34,6 +35,8 @@ _HOMES = {
     "report": "dialeval.reports.html",
     "with_intervals": "dialeval.analysis.intervals",
 }
+
+display.home = "dialeval.reports.notebook"
 
 __all__ = [
     "Agreement",

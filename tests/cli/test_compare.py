@@ -71,6 +71,17 @@ def test_an_alpha_that_would_take_for_ever_is_refused(dialeval: Dialeval, alpha:
 
 
 @pytest.mark.usefixtures("runs")
+def test_latex_may_be_transposed(dialeval: Dialeval, tmp_path: Path) -> None:
+    plain = dialeval("compare", "main", "poor", "-f", "latex", *QUICK)
+    swapped = dialeval("compare", "main", "poor", "-f", "latex", "--transpose", "-o", "table.tex", *QUICK)
+    assert (plain.returncode, swapped.returncode) == (0, 0), swapped.stderr
+    assert "metric & main/bot & poor/bot" in plain.stdout
+    assert r"system & bleu-1 $\uparrow$ & distinct-1 $\uparrow$ & length" in (tmp_path / "table.tex").read_text()
+    refused = dialeval("compare", "main", "poor", "--transpose", *QUICK)
+    assert (refused.returncode, "--transpose is for -f latex" in refused.stderr) == (2, True)
+
+
+@pytest.mark.usefixtures("runs")
 @pytest.mark.parametrize(("format_", "sign"), [("md", "| bleu-1 |"), ("latex", r"\toprule"), ("table", "bleu-1")])
 def test_writes_to_a_file(dialeval: Dialeval, tmp_path: Path, format_: str, sign: str) -> None:
     done = dialeval("compare", "main", "poor", *QUICK, "-f", format_, "-o", "deep/table.txt")

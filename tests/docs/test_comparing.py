@@ -58,6 +58,6 @@ def test_commands_python_and_table(
             assert capsys.readouterr().out.startswith(table)
     assert (folder / "report.html").exists()
     assert r"\toprule" in (folder / "table.tex").read_text()
-    (code,) = (block for kind, block in BLOCKS if kind == "python")
-    exec(code, {})
+    exec("".join(block for kind, block in BLOCKS if kind == "python"), {})
+    assert (folder / "bleu-2.svg").exists()
     assert "branch distinct-2" in capsys.readouterr().out

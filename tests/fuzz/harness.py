@@ -363,7 +363,7 @@ class Work:
     """What the children before have done for the first target."""
 
 
-STARTING, READING, READ, MINIMISING = range(4)
+STARTING, READING, READ, MINIMISING, AGAIN = range(5)
 
 
 class Note:
@@ -413,6 +413,10 @@ def _attack(inputs: Inputs, first: int, tally: Tally, work: Work, note: Callable
         note(number, READING)
         files = inputs[number]
         outcome = attempt(inputs.target, files, COMPILING if number < len(inputs.seeds) else None)
+        if outcome.startswith("MemoryError") and number > first:  # perhaps inputs before it have filled the memory
+            note(number, AGAIN)
+            _say({"tally": asdict(tally)})
+            sys.exit(0)
         note(number, READ)
         tally.inputs += 1
         tally.seconds = time.monotonic() - start if number >= inputs.fixed else 0.0
@@ -485,12 +489,14 @@ def fuzz(work: Work, done: Callable[[Attacked], object] = lambda _: None) -> dic
 
 
 def _rest(work: Work, at: tuple[int, int, int], died: _Child, ended: dict[str, Attacked]) -> Work:
-    """What is left to do after a child has died; its input is a finding."""
+    """What is left to do after a child has ended; its input is a finding, or is to be tried again in a new process."""
     place, number, state = at
     name = work.names[place]
     if state == STARTING:
         raise RuntimeError(f"the process for {name} ends before its first input:\n{died.errors}")
     one = ended.setdefault(name, Attacked(Tally(name)))
+    if state == AGAIN:
+        return replace(work, names=work.names[place:], first=number, tally=one.tally)
     if state != MINIMISING:  # that one has been told already
         path = saved(Path(work.findings), name, Inputs.of(all_targets(work.modules)[name], work.seed)[number])
         one.findings.append(Finding(name, number, died.end, str(path)))

@@ -27,6 +27,7 @@ import pyarrow.parquet as pq
 from dialeval.core.errors import DataError, Fault
 from fuzz.harness import Files, target
 from fuzz.mutation import Unfit, mutated
+from metrics.learned.judges import tiny_dialogue_judge
 from tiny_encoder import write_encoder
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "saved_runs"
@@ -179,7 +180,7 @@ def saved_run(folder: Path) -> None:
 
 @target("saved-run-used", seeds=_runs, mutators={".parquet": [changed_table]}, seconds=20)
 def saved_run_used(folder: Path) -> None:
-    """A saved run as the commands use it: tables, a comparison, intervals, a report."""
+    """A saved run as the commands use it: tables, a comparison, intervals, a report, plots."""
     import dialeval
     from dialeval.core.errors import DialevalError
     from dialeval.reports import tables
@@ -194,6 +195,8 @@ def saved_run_used(folder: Path) -> None:
             lambda: dialeval.compare(run, resamples=100, trials=100),
             lambda: dialeval.with_intervals(run, resamples=100),
             lambda: dialeval.report(run, copy / "report.html", compared=False),
+            lambda: [repr(run), run.to_arrow(), run.item_table.to_pandas(), *map(run.plot, run.keys_in_order[:3])],
+            lambda: run + run,
         ]
         for use in uses:
             try:
@@ -343,16 +346,41 @@ def judge(folder: Path) -> None:
     from dialeval.metrics.learned.weights import Encoded, load
 
     with copied(folder) as copy:
-        document = parsed(copy / "judge.json")
-        if isinstance(document, dict) and (copy / "judge.safetensors").is_file():
-            document["sha256"] = hashlib.sha256((copy / "judge.safetensors").read_bytes()).hexdigest()
-            (copy / "judge.json").write_text(json.dumps(document, ensure_ascii=False), "utf-8", "surrogatepass")
+        _seal_judge(copy)
         weights = load(copy)
         rows: Any = np.ones((2, weights.dimension), np.float32)
         there = np.ones(2, np.bool_)
         with np.errstate(all="ignore"):
             assert len(weights.score(Encoded(rows, rows, rows, there, ~there))) == 2
         assert weights.digest
+
+
+def _seal_judge(folder: Path) -> None:
+    """Put the digest of the weights into the facts of a judge."""
+    document = parsed(folder / "judge.json")
+    if isinstance(document, dict) and (folder / "judge.safetensors").is_file():
+        document["sha256"] = hashlib.sha256((folder / "judge.safetensors").read_bytes()).hexdigest()
+        (folder / "judge.json").write_text(json.dumps(document, ensure_ascii=False), "utf-8", "surrogatepass")
+
+
+def _dialogue_judges() -> list[Files]:
+    with tempfile.TemporaryDirectory() as place:
+        tiny_dialogue_judge(Path(place))
+        return [files_of(Path(place, "judge"))]
+
+
+@target("dialogue-judge", seeds=_dialogue_judges, mutators={".safetensors": [changed_tensors]})
+def dialogue_judge(folder: Path) -> None:
+    """A folder of a judge that reads context and response together, and scores by it."""
+    from dialeval.metrics.learned.dialogue_judge import DialogueJudge
+
+    with copied(folder) as copy, tempfile.TemporaryDirectory() as place:
+        _seal_judge(copy)
+        made = DialogueJudge(copy, write_encoder(Path(place, "encoder")))
+        with np.errstate(all="ignore"):  # weights of 1e38 give scores without a meaning
+            scores = made.score([["hello there", "how are you ?"]] * 2, ["i am fine", "the cat"], [["the dog"], []])
+        assert len(scores) == 2
+        assert made.digest
 
 
 # Packs, and arrays.

@@ -143,4 +143,10 @@ def ratings(folder: Path) -> None:
 @target("agreement", seeds=lambda: checked_in("ratings"))
 def agreement(folder: Path) -> None:
     """How far metrics agree with the people."""
-    dialeval.agreement(only(folder), metrics="length,rouge-l", resamples=9, threads=1)
+    from dialeval.reports.agreement import FORMATS
+
+    found = dialeval.agreement(only(folder), metrics="length,rouge-l", resamples=9, threads=1)
+    for name, written in FORMATS.items():
+        assert written(found).endswith("\n"), name
+    found._repr_html_()
+    found.to_arrow()

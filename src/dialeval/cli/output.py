@@ -44,7 +44,7 @@ def tell(line: str) -> None:
     click.echo(plain_lines(line))
 
 
-def print_run(run: Run, format_: str) -> None:
+def print_run(run: Run, format_: str, transpose: bool = False) -> None:
     """Print a run, what was skipped, and its warnings; before a table of several systems, which one is better."""
     from dialeval.reports import anchors, tables
 
@@ -52,9 +52,11 @@ def print_run(run: Run, format_: str) -> None:
         from dialeval.reports import weak_turns
         from dialeval.reports.verdict import compared
 
-        show(tables.table(run, compared(run)))
+        show(tables.table(run, compared(run), transpose=transpose, bars=sys.stdout.isatty()))
         if weak := weak_turns.weak_turns_table(run):
             print_tables([("Where dialogues most probably break, worst first", weak)])
+    elif transpose:
+        show(tables.FORMATS[format_](run, transpose=True))
     else:
         print_as(format_, tables, run)
     if format_ in ("table", *anchors.FORMATS) and anchors.lines_of(run):
@@ -62,7 +64,27 @@ def print_run(run: Run, format_: str) -> None:
     if format_ == "metrics-txt" and (other := [key for key in run.keys_in_order if key not in tables.METRICS_TXT]):
         say(f"metrics-txt has no column for {', '.join(other)}; choose another format for them")
     print_skipped(run.skipped)
+    print_other_signatures(run)
     print_warnings(run.warnings)
+
+
+def print_other_signatures(run: Run) -> None:
+    """Say which numbers sacreBLEU prints too, with its signature: a line for each different one."""
+    from dialeval.core.signature import SACREBLEU
+
+    by_line: dict[tuple[str, str], None] = {}
+    for result in run.values():
+        for key, estimate in result.items():
+            if estimate.signature is not None and SACREBLEU in estimate.signature:
+                by_line[key, estimate.signature[SACREBLEU]] = None
+    for key, line in by_line:
+        say(f"{key} times 100 is sacreBLEU's {line}")
+
+
+def check_transposed(format_: str | None, transpose: bool, formats: Sequence[str] = ("table", "md", "latex")) -> None:
+    """UsageError where --transpose goes with a format that has no rows and columns to swap."""
+    if transpose and format_ not in formats:
+        raise click.UsageError(f"--transpose is for -f {', '.join(formats)}; others hold a line per system and metric")
 
 
 def print_skipped(skipped: Mapping[str, str]) -> None:
@@ -169,6 +191,18 @@ def save_run(run: Run, folder: Path) -> None:
 def say_saved(folder: Path) -> None:
     """Say where a run was saved, and what to do with it."""
     say(f"saved in {folder}; see it row by row: dialeval report {shlex.quote(str(folder))}")
+
+
+def say_next(run: Run, format_: str | None, folder: Path | None) -> None:
+    """Say what one would type next, to somebody who reads a table in a terminal."""
+    if format_ != "table" or not sys.stderr.isatty():
+        return
+    if folder is None:
+        say(f"next: {command_line()} -o results/   saves the run, for dialeval report results/")
+    else:
+        what = "compare" if len(run) - len(run.anchors) > 1 else "report"
+        why = "every difference, with tests" if what == "compare" else "one page with every row"
+        say(f"next: dialeval {what} {shlex.quote(str(folder))}   {why}")
 
 
 def command_line(short_paths: bool = False) -> str:

@@ -32,9 +32,9 @@ PLOT_FORMATS = ("svg", "png", "pdf")
 )
 @click.option("--plots-dir", type=options.FOLDER, help="Folder for --plots.  [default: beside the report]")
 @click.option("--compare/--no-compare", "compared", default=True, help="Test the differences to the first system.")
-@click.option("--open", "show", is_flag=True, help="Open the page in the browser.")
+@options.open_page
 def report(
-    runs: tuple[str, ...], output: Path, plots: PlotFormat | None, plots_dir: Path | None, show: bool, **page: Any
+    runs: tuple[str, ...], output: Path, plots: PlotFormat | None, plots_dir: Path | None, opened: bool, **page: Any
 ) -> None:
     """Show saved RUNS (folders that `dialeval score -o` wrote) in one HTML file that needs no network.
 
@@ -57,5 +57,5 @@ def report(
         say(f"{len(written)} {'plot' if len(written) == 1 else 'plots'} in {folder}")
     path = write_report(loaded, output, command_line(), date=strftime("%Y-%m-%d"), **page).resolve()
     printed.show(f"{path}\n")
-    if show:
+    if opened:
         click.launch(path.as_uri())

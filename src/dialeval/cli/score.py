@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,7 +9,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dialeval.cli import options
-from dialeval.cli.output import check_places, command_line, exit_status, print_run, save_run, say_saved
+from dialeval.cli.output import (
+    check_places,
+    check_transposed,
+    command_line,
+    exit_status,
+    print_run,
+    save_run,
+    say_next,
+    say_saved,
+)
 from dialeval.cli.progress import MODES, Meter, metered
 
 if TYPE_CHECKING:
@@ -62,13 +70,20 @@ class Scaling:
 @options.known_words
 @click.option("--judge", type=click.Path(file_okay=False), help="Folder of a judge.  [default: the shipped ones]")
 @options.metrics("all that the inputs allow")
+@options.tokeniser
 @click.option("--bleu-smoothing", type=click.IntRange(0, 7), help="nltk's smoothing method for BLEU.  [default: 4]")
-@click.option("--anchors", is_flag=True, help="Also score gold, shuffled gold, a constant and random training lines.")
+@click.option(
+    "--anchors/--no-anchors",
+    default=False,
+    show_default=False,
+    help="Also score gold, shuffled gold, a constant and random training lines.  [default: not]",
+)
 @options.confidence
 @options.row_fields
 @options.output_folder
 @options.format_(options.RUN_FORMATS)
-@options.fail_under()
+@options.transpose
+@options.limits
 @options.intervals
 @options.grouped(
     "scaling",
@@ -102,7 +117,8 @@ def score(
     approx: bool,
     output: Path | None,
     format_: str,
-    limits: Mapping[str, float],
+    transpose: bool,
+    limits: options.Limits,
     progress: str,
     **given: Any,
 ) -> int:
@@ -113,10 +129,10 @@ def score(
     What is not given switches off the metrics that need it. A quoted pattern such as 'logs/2026-*.jsonl' is one system
     in many files, which are read in chunks.
     """
-    from dialeval.analysis.gates import below_limit
     from dialeval.core.arrays import return_freed_arrays
 
     return_freed_arrays()
+    check_transposed(format_, transpose)
     check_places(output, references, *(given[name] for name in _FILES))
     settings: dict[str, dict[str, object]] = {} if bleu_smoothing is None else {"bleu": {"smooth": bleu_smoothing}}
     if approx:
@@ -124,8 +140,9 @@ def score(
     with metered(progress) as meter:
         given |= {"references": _references(references), "settings": settings, "output": output}
         run = _evaluated(meter=meter, format_=format_, **given)
-    print_run(run, format_)
-    return exit_status(below_limit(run, limits))
+    print_run(run, format_, transpose)
+    say_next(run, format_, output)
+    return exit_status(limits.missed(run))
 
 
 def _references(paths: tuple[str, ...]) -> str | dict[str, str] | None:

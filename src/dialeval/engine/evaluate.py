@@ -23,6 +23,7 @@ from dialeval.engine.folding import BATCH_ROWS, Options, Progress, run_sources
 from dialeval.engine.job import Engine
 from dialeval.engine.plan import Asked, Settings, planner
 from dialeval.engine.resources import Resources, WordChoice
+from dialeval.text.tokenise import Tokeniser
 
 
 @dataclass(frozen=True)
@@ -76,6 +77,7 @@ def evaluate(
     judge: Any = None,
     metrics: Asked = None,
     settings: Settings | None = None,
+    tokeniser: Tokeniser | None = None,
     fields: Mapping[str, str] | None = None,
     eos: str | None = EOS,
     t: float | None = None,
@@ -108,8 +110,10 @@ def evaluate(
     file with a header line, as in dialog-eval.
     `judge`: the folder of a judge that `dialeval judge train` or `dialeval adem train` wrote, else the shipped ones.
     `metrics`: names, families, metric objects; None: all that the inputs allow, the others being listed in
-    `Run.skipped`. `settings` changes the defaults of a family (`{"bleu": {"smooth": 7}}`), `fields` maps our field
-    names to those of a file with rows (`{"response": "answer"}`).
+    `Run.skipped`. `settings` changes the defaults of a family (`{"bleu": {"smooth": 7}}`), `tokeniser` is that of every
+    metric that counts words and whose name says no other: "13a", "zh", "ja" or another of `Tokeniser`, or "auto", one
+    that suits the scripts of all texts. `fields` maps our field names to those of a file with rows
+    (`{"response": "answer"}`).
     `intervals`: "clustered" (the default) makes them over whole dialogues, or over rows that stand alone, by Student's
     and Wilson's formulas; "rows" makes those of dialog-eval, mean -+ t * std / sqrt(rows); "none" makes none.
     `confidence`: the level of the intervals, 0.95 unless given; `t`: the factor of "rows", 1.97 unless given.
@@ -128,7 +132,7 @@ def evaluate(
         check_folder(output, responses, references, contexts, reference_groups, train, vocabulary, embeddings)
     inputs = Inputs(responses, references, contexts, reference_groups, fields, eos)
     resources = Resources(train, vocabulary, embeddings, judge, known_words)
-    plans = planner(metrics, settings)
+    plans = planner(metrics, settings, tokeniser)
     options = Options(
         t, confidence, intervals, batch_rows, threads, engine, progress, output, items, resume, chunk_bytes
     )

@@ -20,6 +20,7 @@ from dialeval.core.fold import Level
 from dialeval.core.rowtable import NO_TURN, RowTable
 from dialeval.metrics.learned.judgement import reasons
 from dialeval.reports import markup
+from dialeval.reports.alignments import landed, reached
 from dialeval.reports.figures import plain
 from dialeval.reports.markup import Section
 from dialeval.reports.tables import better_of
@@ -44,12 +45,13 @@ SEED = 12345
 def explorer(run: Run) -> tuple[Section, dict[str, Any]] | None:
     """The section and its data; None for a run that does not know its rows."""
     texts: dict[str, int] = {}
-    groups = [_group(systems, texts) for systems in row_groups(run)]
+    found = [systems for systems in row_groups(run) if any(each.role == "system" for each in systems.values())]
+    groups = [_group(systems, texts, run.details.get("alignments", {})) for systems in found]
     if not groups:
         return None
     notes = "".join(markup.note(_note(group)) for group in groups if group["shown"] < group["total"])
     no_script = '<noscript><p class="notice">Looking through the rows needs scripts to be allowed.</p></noscript>'
-    content = f'{notes}{no_script}<div id="explorer-place"></div>'
+    content = f'{reached(run)}{notes}{no_script}<div id="explorer-place"></div>'
     return Section("explorer", "Row by row", content), {"groups": groups, "texts": list(texts)}
 
 
@@ -76,7 +78,7 @@ def _number(text: str, texts: dict[str, int]) -> int:
     return texts.setdefault(text, len(texts))
 
 
-def _group(systems: Mapping[str, Result], texts: dict[str, int]) -> dict[str, Any]:
+def _group(systems: Mapping[str, Result], texts: dict[str, int], alignments: Mapping[str, Any]) -> dict[str, Any]:
     rows = next(result.rows for result in systems.values() if result.rows is not None)
     columns = _columns(systems, rows)
     shown = _shown_rows(len(rows), columns, _text_bytes(systems) / len(rows))
@@ -104,6 +106,7 @@ def _group(systems: Mapping[str, Result], texts: dict[str, int]) -> dict[str, An
         ],
         "shown": len(shown),
         "total": len(rows),
+        **landed(alignments, systems, shown.tolist(), lambda text: _number(text, texts)),
     }
 
 

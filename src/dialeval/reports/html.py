@@ -4,8 +4,8 @@
     report([monday, tuesday], "report.html", command="dialeval score ...")
 
 The page holds the verdict and the summary (metrics by systems), a drawing per metric, how metrics go together, every
-row with its texts and scores, what a family of metrics has to show beside numbers, and in the end what was not
-computed, the signatures and how to make the numbers again. Sections are made by modules of their own; this one puts
+row with its texts and scores, what a family of metrics has to show beside numbers, and in the end where the numbers
+come from. Sections are made by modules of their own; this one puts
 them together.
 
 Equal runs give equal bytes: there is no date in the page unless `date` says one.
@@ -21,7 +21,6 @@ from dialeval.core.errors import SettingError
 from dialeval.core.files import write_bytes
 from dialeval.core.result import Run
 from dialeval.reports import markup, provenance, weak_turns
-from dialeval.reports.alignments import alignments
 from dialeval.reports.anchors import standing
 from dialeval.reports.breakdown_curves import curves
 from dialeval.reports.correlations import correlations
@@ -39,7 +38,7 @@ if TYPE_CHECKING:
 
 _MOST_NAMED = 3
 """Systems that the title names before the rest is counted."""
-_BY_SYSTEM = ("standing", "alignments", "transcripts", "curves")
+_BY_SYSTEM = ("standing", "alignments", "transcripts", "failures", "curves")
 """Details of a run by system that sections are made of."""
 
 
@@ -82,10 +81,8 @@ def render(
         correlations(run),
         rows and rows[0],
         weak_turns.section(run),
-        *(make(run) for make in (standing, alignments, transcripts, curves)),
-        provenance.skipped(run),
-        provenance.signatures(run),
-        provenance.again(run, command),
+        *(make(run) for make in (standing, transcripts, curves)),
+        provenance.provenance(run, command),
     ]
     scripts, data = [script("page.js")], ""
     if rows is not None:
@@ -150,8 +147,7 @@ def _lead(run: Run, date: str | None) -> str:
     sizes = [markup.count(number, str(level)) for level, number in sorted(rows)] if alike else []
     facts = [systems + anchors, *sizes, markup.count(len(run.keys_in_order), "metric")]
     made = f"Made {f'on {markup.text(date)} ' if date else ''}with dialeval {markup.text(run.version)}."
-    lead = f'<p class="lead">{", ".join(facts)}. {made}</p>'
-    if run.warnings:
-        many = markup.count(len(run.warnings), "warning")
-        lead += f'<p class="notice"><a href="#warnings">{many}</a> to read first.</p>'
-    return lead
+    many = (
+        f' <a class="notice" href="#warnings">{markup.count(len(run.warnings), "warning")}</a>' if run.warnings else ""
+    )
+    return f'<p class="lead">{", ".join(facts)}. {made}{many}</p>'

@@ -22,7 +22,11 @@ import numpy as np
 import numpy.typing as npt
 
 from dialeval.core.errors import SettingError
-from dialeval.resources.encoder_files import EncoderFiles, Singles, TransformerWeights
+from dialeval.core.kernels import Kernels
+from dialeval.resources.encoder_files import EncoderFiles, Singles, TransformerWeights, find_encoder
+
+_kernel = Kernels("dialeval.resources.encoder_kernel")
+
 
 TOKENS = 128
 """Word pieces of a text that count, or as many as the encoder takes, unless another number is asked for."""
@@ -103,6 +107,17 @@ class Encoder(TokenisedEncoder):
             vectors[tile] = self._pooled([pieces[text] for text in tile])
         return self._finished(vectors)
 
+    def token_vectors(self, texts: Sequence[str]) -> list[Singles]:
+        """Per text the last layer's vector of each token, the marks of beginning and end among them."""
+        pieces = self.pieces(texts)
+        found: list[Singles] = [np.empty((0, 0), np.float32)] * len(texts)
+        for tile in tiles([len(ids) for ids in pieces], max(TILE, self.tokens)):
+            lengths = [len(pieces[text]) for text in tile]
+            rows = self._layers.forward([pieces[text] for text in tile], lengths, max(TILE, self.tokens))
+            for text, end in zip(tile, np.cumsum(lengths).tolist(), strict=True):
+                found[text] = rows[end - len(pieces[text]) : end].copy()
+        return found
+
     @cached_property
     def _layers(self) -> Transformer:
         return Transformer(self.files, self.files.weights())
@@ -127,6 +142,30 @@ class Encoder(TokenisedEncoder):
             lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
             vectors = vectors / np.maximum(lengths, np.float32(1e-12))[:, None]
         return vectors
+
+
+class ShippedEncoder:
+    """The encoder of the shipped judges, found when it is first asked for anything. Another one may stand in."""
+
+    def __init__(self, encoder: Encoder | None = None) -> None:
+        self._given = encoder
+
+    def __reduce__(self) -> tuple[type[ShippedEncoder], tuple[Encoder | None]]:
+        return type(self), (self._given,)
+
+    @cached_property
+    def encoder(self) -> Encoder:
+        """The encoder itself."""
+        return Encoder(find_encoder()) if self._given is None else self._given
+
+    @property
+    def digest(self) -> str:
+        """What its vectors depend on, behind its name."""
+        return f"{self.encoder.name}@{self.encoder.digest}"
+
+    def token_vectors(self, texts: Sequence[str]) -> list[Singles]:
+        """See `Encoder.token_vectors`."""
+        return self.encoder.token_vectors(texts)
 
 
 _POOLS: dict[str, Callable[[Singles], Any]] = {
@@ -177,9 +216,7 @@ class Transformer:
 
         `seconds` says of each text how many tokens at its end are of the second token type.
         """
-        from dialeval.resources.encoder_kernel import add_and_normalise, gelu, relu
-
-        activate = gelu if self.activation == "gelu" else relu
+        activate = _kernel.gelu if self.activation == "gelu" else _kernel.relu
         filled = sum(lengths)
         rows: Singles = np.zeros((size, self.words.shape[1]), np.float32)
         places: Singles = np.zeros_like(rows)
@@ -189,18 +226,18 @@ class Transformer:
             for end, many in zip(np.cumsum(lengths).tolist(), seconds, strict=True):
                 places[end - many : end] += self.second
         nothing: Singles = np.zeros(rows.shape[1], np.float32)
-        add_and_normalise(rows, places, nothing, *self.norm, self.epsilon)
+        _kernel.add_and_normalise(rows, places, nothing, *self.norm, self.epsilon)
         mixed: Singles = np.zeros_like(rows)
         for layer in self.layers:
             weight, bias = layer["qkv"]
             self._attend(rows @ weight + bias, lengths, mixed)
             weight, bias = layer["out"]
-            add_and_normalise(rows, mixed @ weight, bias, *layer["norm"], self.epsilon)
+            _kernel.add_and_normalise(rows, mixed @ weight, bias, *layer["norm"], self.epsilon)
             weight, bias = layer["up"]
             inner: Singles = rows @ weight
             activate(inner, bias)
             weight, bias = layer["down"]
-            add_and_normalise(rows, inner @ weight, bias, *layer["last_norm"], self.epsilon)
+            _kernel.add_and_normalise(rows, inner @ weight, bias, *layer["last_norm"], self.epsilon)
         return rows
 
     def _attend(self, qkv: Singles, lengths: Sequence[int], mixed: Singles) -> None:

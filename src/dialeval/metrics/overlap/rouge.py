@@ -27,9 +27,13 @@ from dialeval.core.batch import Batch
 from dialeval.core.columns import TokenColumn
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import RowMetric
+from dialeval.core.kernels import Kernels
 from dialeval.core.needs import Need
 from dialeval.core.ragged import row_numbers
+from dialeval.metrics.overlap.bleu_counts import SHORT
 from dialeval.text.tokenise import DEFAULT, Tokeniser, tokens
+
+_kernel = Kernels("dialeval.metrics.overlap.rouge_kernel")
 
 
 @dataclass(frozen=True)
@@ -56,8 +60,8 @@ class RougeL(RowMetric):
         lists = batch.lists(Need.REFERENCE).offsets
         common = longest_common(responses, references, lists)
         rows = row_numbers(lists)
-        precision = _best(common / np.maximum(responses.lengths[rows], 1), rows, len(responses))
-        recall = _best(common / np.maximum(references.lengths, 1), rows, len(responses))
+        precision = best_of_rows(common / np.maximum(responses.lengths[rows], 1), rows, len(responses))
+        recall = best_of_rows(common / np.maximum(references.lengths, 1), rows, len(responses))
         weight = self.beta**2
         share = recall + weight * precision
         scores: Floats = (1 + weight) * precision * recall / np.where(share == 0, 1, share)
@@ -67,18 +71,16 @@ class RougeL(RowMetric):
 
 def longest_common(responses: TokenColumn, references: TokenColumn, lists: Ints) -> Ints:
     """Per reference the words of its longest common subsequence with the response of its row."""
-    from dialeval.metrics.overlap import rouge_kernel as kernel
-    from dialeval.metrics.overlap.bleu_kernel import SHORT
 
     blocks = -(-int(responses.lengths.max(initial=0)) // SHORT)
     words, rows = np.empty(blocks * SHORT, np.int32), np.empty(blocks, np.uint64)
     longest = np.empty(len(references), np.int64)
     texts = (responses.ids, responses.offsets, references.ids, references.offsets, lists)
-    kernel.longest_common(*texts, words, rows, longest)
+    _kernel.longest_common(*texts, words, rows, longest)
     return longest
 
 
-def _best(values: Floats, rows: Ints, size: int) -> Floats:
+def best_of_rows(values: Floats, rows: Ints, size: int) -> Floats:
     """The largest value of each row; 0 for a row without any."""
     best = np.zeros(size)
     np.maximum.at(best, rows, values)
