@@ -28,6 +28,11 @@ def test_a_label_is_o_below_the_cut_and_else_the_larger_one() -> None:
     codes = labelled(BreakdownScale(cut=0.5), shares)[:, 0]
     np.testing.assert_array_equal(codes, [0, 1, 2, np.nan])
     np.testing.assert_array_equal(labelled(BreakdownScale(cut=0.7), shares)[:3, 0], [0, 0, 0])
+    said = np.array([[0.2, 0.5, 0.3], [0.2, 0.3, 0.5]])
+    scale = BreakdownScale(0.1, (0.2, 0.5, 0.3))
+    found = shrunk(scale, said)
+    assert (found[:, 1] > found[:, 2]).all()
+    np.testing.assert_array_equal(labelled(scale, found)[:, 0], [1, 2])
 
 
 def turns(systems: int = 3, many: int = 60) -> tuple[Floats, Floats, Ints]:

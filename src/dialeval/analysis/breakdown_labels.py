@@ -1,6 +1,6 @@
 """Breakdown labels of a judge: a label for the shares that it gives a turn, and how it is fitted and tested.
 
-    label = O where T + X < cut, else the larger one of T and X
+    label = O where T + X < cut, else T or X, whichever the head says is more probable
 
 `fitted` finds how much the head counts beside the mean shares (`dialogue_judge`): so that the system that is helped
 least is helped most, compared with saying the mean of every turn. The cut is the lowest one that helps that system at
@@ -35,7 +35,9 @@ Figures = dict[str, float]
 
 def labelled(scale: BreakdownScale, found: Floats) -> Floats:
     """Shares with the code of the label before them, as `Need.LABELS` has them."""
-    broken = np.where(found[:, X] >= found[:, T], X, T)
+    # The mean would decide between T and X almost everywhere, so it is taken out again.
+    _, possible, sure = np.array(scale.mean) ** (1 - scale.weight)
+    broken = np.where(found[:, X] * possible >= found[:, T] * sure, X, T)
     codes = np.where(found[:, T] + found[:, X] < scale.cut, O, broken).astype(np.float64)
     return np.column_stack([np.where(np.isnan(found[:, O]), np.nan, codes), found])
 
