@@ -15,6 +15,11 @@ if TYPE_CHECKING:
     from dialeval.analysis.agreement import Agreement, agreement
     from dialeval.analysis.comparison import compare
     from dialeval.analysis.intervals import with_intervals
+    from dialeval.analysis.people import estimate
+    from dialeval.analysis.ranking import rank
+    from dialeval.analysis.sampling import draw
+    from dialeval.analysis.sequences import watch
+    from dialeval.analysis.slices import slices
     from dialeval.core.errors import DataError, DialevalError, NeedError, SettingError
     from dialeval.core.result import Result, Run, load
     from dialeval.engine.evaluate import evaluate
@@ -31,8 +36,13 @@ _HOMES = {
     "Run": "dialeval.core.result",
     "load": "dialeval.core.result",
     "compare": "dialeval.analysis.comparison",
+    "draw": "dialeval.analysis.sampling",
+    "estimate": "dialeval.analysis.people",
     "evaluate": "dialeval.engine.evaluate",
+    "rank": "dialeval.analysis.ranking",
     "report": "dialeval.reports.html",
+    "slices": "dialeval.analysis.slices",
+    "watch": "dialeval.analysis.sequences",
     "with_intervals": "dialeval.analysis.intervals",
 }
 
@@ -49,9 +59,14 @@ __all__ = [
     "__version__",
     "agreement",
     "compare",
+    "draw",
+    "estimate",
     "evaluate",
     "load",
+    "rank",
     "report",
+    "slices",
+    "watch",
     "with_intervals",
 ]
 

@@ -103,7 +103,7 @@ def test_saves_and_reports(dialeval: Dialeval, tmp_path: Path) -> None:
     assert run.details["alignments"]["a"][0]["unreached"] == []
     assert dialeval("report", "out", "-o", "page.html").returncode == 0
     page = (tmp_path / "page.html").read_text()
-    assert "Where hypotheses landed" in page
+    assert "Groups that were reached" in page
     assert "a small cat" in page
 
 

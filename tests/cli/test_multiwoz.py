@@ -146,3 +146,12 @@ def test_without_data_the_remedy_is_named(dialeval: Dialeval, monkeypatch: pytes
     done = dialeval("multiwoz", "-i", HASTY)
     assert done.returncode == 2
     assert "dialeval data add multiwoz" in done.stderr
+
+
+def test_slices_by_domain(dialeval: Dialeval) -> None:
+    done = dialeval("multiwoz", "-i", PATIENT, "-i", HASTY, "--data", "town", "-s", "--by", "domain")
+    assert done.returncode == 0, done.stderr
+    assert "success ↑ by domain" in done.stdout
+    assert "fewer than 10 dialogues" in " ".join(done.stdout.split())
+    for domain in ("cart", "eatery", "ferry", "inn"):
+        assert f"\n{domain} " in done.stdout

@@ -17,6 +17,7 @@ import tempfile
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -148,12 +149,13 @@ def _runs() -> list[Files]:
 
 
 def _compared_run() -> Files:
-    """A run of today, with intervals."""
+    """A run of today, with intervals and a field that it kept."""
     import dialeval
 
     lines = {"one": ["hello there", "good bye", "yes"], "two": ["hello", "no no", "maybe so"]}
+    rows = {name: [{"response": text, "topic": ["x", text]} for text in texts] for name, texts in lines.items()}
     run = dialeval.evaluate(
-        lines, references=["hello you", "bye", "yes"], metrics=["length", "distinct", "bleu", "chrf"]
+        rows, references=["hello you", "bye", "yes"], metrics=["length", "distinct", "bleu", "chrf"], keep=["topic"]
     )
     run = dialeval.with_intervals(run, resamples=100)
     with tempfile.TemporaryDirectory() as folder:
@@ -194,6 +196,7 @@ def saved_run_used(folder: Path) -> None:
             ],
             lambda: dialeval.compare(run, resamples=100, trials=100),
             lambda: dialeval.with_intervals(run, resamples=100),
+            lambda: dialeval.slices(run, "topic,turn", resamples=50, trials=50),
             lambda: dialeval.report(run, copy / "report.html", compared=False),
             lambda: [repr(run), run.to_arrow(), run.item_table.to_pandas(), *map(run.plot, run.keys_in_order[:3])],
             lambda: run + run,
@@ -538,3 +541,43 @@ def sentence_cache(folder: Path) -> None:
 def _made_anew(folder: Path) -> DataError:
     """A cache refuses nothing; what it makes anew counts as refused here."""
     return DataError(Fault(str(folder), None, "is damaged", "it is made anew"))
+
+
+@cache
+def _run_to_rate() -> Any:
+    import dialeval
+
+    rows = [{"dialog_id": f"d{n // 2}", "turn": n % 2, "response": f"word {n}"} for n in range(12)]
+    return dialeval.evaluate({"a": rows, "b": rows}, metrics="length", threads=1)
+
+
+def _samples() -> list[Files]:
+    """A folder of rows to rate with ratings of them, for each kind of draw."""
+    import dialeval
+
+    seeds: list[Files] = []
+    for settings in ({}, {"by": ["turn"]}, {"dialogues": True}):
+        with tempfile.TemporaryDirectory() as place:
+            sample = dialeval.draw(_run_to_rate(), 12, **settings)
+            folder = sample.save(place)
+            files = {name: (folder / name).read_bytes() for name in ("sample.json", "rows.jsonl")}
+        lines = [
+            json.dumps({"id": row.id, "rater": "ann", "scores": {"overall": n % 5}})
+            for n, row in enumerate(sample.rows)
+        ]
+        seeds.append({**files, "ratings.jsonl": "\n".join(lines).encode()})
+    return seeds
+
+
+@target("sample", seeds=_samples)
+def rows_to_rate(folder: Path) -> None:
+    """A folder of rows to rate, and an estimate from ratings of them."""
+    import dialeval
+
+    with copied(folder) as copy:
+        document = parsed(copy / "sample.json")
+        if sealed(document, copy, {"rows": "rows.jsonl"}):
+            text = json.dumps(document, ensure_ascii=False)
+            (copy / "sample.json").write_text(text, "utf-8", "surrogatepass")
+        dialeval.estimate(_run_to_rate(), copy / "ratings.jsonl", by="length", sample=copy, of="run")
+        dialeval.estimate(_run_to_rate(), copy / "ratings.jsonl", by="length", sample=copy)

@@ -1,13 +1,16 @@
-"""Files of rows: lines, JSON, chats, CSV, Parquet and Arrow, packed and in shards, and ratings."""
+"""Files of rows: lines, JSON, chats, CSV, Parquet and Arrow, packed and in shards, ratings and pairs."""
 
 from __future__ import annotations
 
 import gzip
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import dialeval
+from dialeval.core.errors import DataError
 from dialeval.data.rows.ratings import read_ratings
+from dialeval.data.rows.reading import read_responses
 from fuzz.harness import Files, checked_in, target
 
 
@@ -20,6 +23,8 @@ def evaluated(path: Path, **more: Any) -> None:
     """Score a file, and write the run in every format that is a text."""
     from dialeval.reports import tables
 
+    with suppress(DataError):
+        read_responses(path, keep=["context", "turn"])  # whatever a row has there, it is a label or a fault
     run = dialeval.evaluate(path, threads=1, **more)
     for name, written in tables.FORMATS.items():
         text = written(run)
@@ -138,6 +143,24 @@ def shards(folder: Path) -> None:
 def ratings(folder: Path) -> None:
     """Rated rows."""
     read_ratings(only(folder))
+
+
+def _pairs() -> list[Files]:
+    row = b'{"dialog_id": "d%d", "a": "%s", "b": "%s", "better": "%s", "response_a": "yes please", "response_b": "no"}'
+    said = [
+        (n // 2, b"xyz"[n % 3 : n % 3 + 1], b"yzx"[n % 3 : n % 3 + 1], (b"a", b"b", b"tie")[n % 5 % 3])
+        for n in range(12)
+    ]
+    table = b"a,b,better\nx,y,a\ny,x,a\nx,y,tie\n"
+    return [{"pairs.jsonl": b"\n".join(row % each for each in said)}, {"pairs.csv": table}]
+
+
+@target("pairs", seeds=_pairs)
+def pairs(folder: Path) -> None:
+    """Pairs of responses, and a ranking by them."""
+    from dialeval.data.rows.pairs import read_pairs
+
+    dialeval.rank(read_pairs(only(folder)), resamples=5)
 
 
 @target("agreement", seeds=lambda: checked_in("ratings"))

@@ -37,6 +37,9 @@ def run() -> dialeval.Run:
     return dialeval.evaluate({"a": ["x y", "z"], "b": ["x", "z z"]}, ["x y", "q"], metrics="length,bleu")
 
 
+RATED = [{"system": "a", "response": "x y", "scores": 3}, {"system": "a", "response": "z", "scores": 4}]
+
+
 @cache
 def town() -> multiwoz.Evaluator:
     return multiwoz.Evaluator(data="town")
@@ -60,11 +63,16 @@ CALLS: dict[str, Callable[[Any], object]] = {
         f"evaluate: {name}": lambda value, name=name: evaluated(**{name: value})  # type: ignore[misc]
         for name in (
             *("references", "contexts", "metrics", "settings", "fields", "t", "train", "vocabulary", "embeddings"),
-            *("known_words", "threads", "batch_rows", "anchors", "details"),
+            *("known_words", "threads", "batch_rows", "anchors", "details", "keep"),
         )
     },
     "report": lambda value: dialeval.report(value, "page.html"),
     "report: title": lambda value: dialeval.report(run(), "page.html", title=value, compared=False),
+    "report: by": lambda value: dialeval.report(run(), "page.html", by=value, compared=False),
+    "slices": lambda value: dialeval.slices(value, "turn"),
+    "slices: by": lambda value: dialeval.slices(run(), value, resamples=9, trials=9),
+    "slices: metrics": lambda value: dialeval.slices(run(), "turn", metrics=value, resamples=9, trials=9),
+    "slices: settings": lambda value: dialeval.slices(run(), "turn", resamples=value, trials=9),
     "compare": dialeval.compare,
     "compare: baseline": lambda value: dialeval.compare(run(), baseline=value, resamples=9, trials=9),
     "compare: metrics": lambda value: dialeval.compare(run(), metrics=value, resamples=9, trials=9),
@@ -76,6 +84,30 @@ CALLS: dict[str, Callable[[Any], object]] = {
     "agreement": lambda value: dialeval.agreement(value, resamples=9),
     "agreement: ratings": lambda value: dialeval.agreement(run(), value, resamples=9),
     "read_ratings": read_ratings,
+    "draw": lambda value: dialeval.draw(value, 2),
+    "draw: n": lambda value: dialeval.draw(run(), value),
+    **{
+        f"draw: {name}": lambda value, name=name: dialeval.draw(run(), 2, **{name: value})  # type: ignore[misc]
+        for name in ("systems", "by", "unsure", "dialogues", "apart", "seed")
+    },
+    "estimate": lambda value: dialeval.estimate(value, RATED, as_if_random=True),
+    "estimate: human": lambda value: dialeval.estimate(run(), value, as_if_random=True),
+    **{
+        f"estimate: {name}": lambda value, name=name: dialeval.estimate(  # type: ignore[misc]
+            run(), RATED, **{"as_if_random": True, name: value}
+        )
+        for name in ("by", "sample", "quality", "of", "level", "baseline", "fields", "seed")
+    },
+    "rank": lambda value: dialeval.rank(value, resamples=9),
+    **{
+        f"rank: {name}": lambda value, name=name: dialeval.rank(  # type: ignore[misc]
+            run(), **{"by": "length", "resamples": 9, name: value}
+        )
+        for name in ("by", "tie", "length", "systems", "level", "resamples", "seed", "fields")
+    },
+    "watch": dialeval.watch,
+    "watch: alpha": lambda value: dialeval.watch(run(), alpha=value),
+    "watch: metrics": lambda value: dialeval.watch(run(), metrics=value),
     "Evaluator": lambda value: multiwoz.Evaluator(data=value),
     "Evaluator: split": lambda value: multiwoz.Evaluator(data="town", split=value),
     "Evaluator: fallback": lambda value: multiwoz.Evaluator(data=town().task, fallback=value),

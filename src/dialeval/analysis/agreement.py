@@ -34,6 +34,7 @@ from dialeval.analysis.matching import RatedRows, match_ratings, score_ratings
 from dialeval.analysis.metric_differences import CONTROL, MetricDifference, metric_differences
 from dialeval.analysis.metric_ranking import RANKED_BY, Ranking, not_above, rank
 from dialeval.analysis.pairing import keys_meant
+from dialeval.analysis.sample_folder import read_sample
 from dialeval.core.arguments import checked
 from dialeval.core.arrays import Floats
 from dialeval.core.display import Shown, listed
@@ -200,6 +201,7 @@ def agreement(
     settings: Mapping[str, Mapping[str, object]] | None = None,
     tokeniser: Tokeniser | None = None,
     threads: int | None = None,
+    sample: str | PathLike[str] | None = None,
 ) -> Agreement:
     """How far metrics agree with human scores.
 
@@ -207,10 +209,11 @@ def agreement(
     themselves, which are then scored by `metrics` (None: all that they allow). Rated rows: a file (.jsonl, .json, .csv,
     .tsv, .parquet) or a list of objects with `response`, `scores` and, where known, `reference`, `context`, `system`
     and `dialog_id`; `fields` maps their names. `quality`: which of the `scores` counts. `levels`: some of turn,
-    dialogue, system. `train`, `vocabulary`, `embeddings`, `settings`, `tokeniser`: as in `dialeval.evaluate`.
+    dialogue, system. `train`, `vocabulary`, `embeddings`, `settings`, `tokeniser`: as in `dialeval.evaluate`. `sample`:
+    the folder that the rated rows were drawn into, where ratings name them by their ids.
     """
     run = _run_of(subject)
-    rated = _ratings_of(subject if run is None else ratings, fields)
+    rated = _ratings_of(subject if run is None else ratings, fields, sample)
     if quality not in rated.values:
         raise SettingError(f"nobody rated {quality!r}; there is {', '.join(rated.values)}")
     names = split_names(metrics) if isinstance(metrics, str) else None if metrics is None else list(metrics)
@@ -248,10 +251,11 @@ def _run_of(subject: Any) -> Run | None:
     return subject if isinstance(subject, Run) else None
 
 
-def _ratings_of(source: Any, fields: Mapping[str, str] | None) -> Ratings:
+def _ratings_of(source: Any, fields: Mapping[str, str] | None, sample: str | PathLike[str] | None) -> Ratings:
     if source is None:
         raise SettingError("a run says nothing about people; give the ratings of its responses as well")
-    return source if isinstance(source, Ratings) else read_ratings(source, fields)
+    sampled = None if sample is None else read_sample(sample).by_id()
+    return source if isinstance(source, Ratings) else read_ratings(source, fields, sampled)
 
 
 def agree(

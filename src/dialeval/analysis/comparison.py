@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from itertools import accumulate
+from itertools import accumulate, islice
 from typing import TYPE_CHECKING, Any
 
 from dialeval.analysis import significance
@@ -32,7 +32,7 @@ MOST_TRIALS = 1_000_000
 STRONG = 0.2
 """Below this share of alpha an adjusted p has two marks."""
 
-__all__ = ["Comparison", "Difference", "Settings", "compare", "enough_trials"]
+__all__ = ["Comparison", "Difference", "Settings", "adjusted_together", "compare", "enough_trials"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -147,6 +147,13 @@ def compare(
     return Comparison(first, others, adjusted, settings, compared.clusters, unit, results, tuple(forced), untested)
 
 
+def adjusted_together(comparisons: Sequence[Comparison]) -> list[Comparison]:
+    """The comparisons with the p of all of them adjusted as one family."""
+    everything = [row for each in comparisons for row in each.rows]
+    rows = iter(_adjusted(everything, comparisons[0].settings.alpha) if comparisons else [])
+    return [replace(each, rows=list(islice(rows, len(each.rows)))) for each in comparisons]
+
+
 def _behind(common: Mapping[str, list[str]], most_tests: int | None) -> tuple[str, ...]:
     """The systems that come when there are as many tests; never the first."""
     before = list(accumulate(map(len, common.values())))
@@ -154,13 +161,13 @@ def _behind(common: Mapping[str, list[str]], most_tests: int | None) -> tuple[st
     return tuple(common)[max(fitting, 1) :]
 
 
-def enough_trials(tests: int, alpha: float) -> int:
+def enough_trials(tests: int, alpha: float, share: float = STRONG) -> int:
     """Trials with which some of many tests can be far below alpha.
 
     After Holm's correction the least p is tests / trials. There are one and a half times as many trials as it takes for
-    a p of `STRONG` times alpha, in thousands.
+    a p of `share` times alpha, in thousands.
     """
-    enough = max(LEAST_TRIALS, math.ceil(1.5 * tests / (STRONG * alpha) / 1000) * 1000)
+    enough = max(LEAST_TRIALS, math.ceil(1.5 * tests / (share * alpha) / 1000) * 1000)
     if enough > MOST_TRIALS:
         raise SettingError(
             f"an alpha of {alpha:g} for {tests} tests takes {enough:,} trials, more than the {MOST_TRIALS:,} that are "

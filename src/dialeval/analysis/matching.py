@@ -107,6 +107,17 @@ def score_ratings(
     return _rated_rows(ratings, quality, run, _scattered(run, places, own, len(ratings)))
 
 
+def rows_of_ratings(run: Run, ratings: Ratings) -> dict[str, tuple[Ints, Ints]]:
+    """By system of the run: which ratings are of its responses, and of which of its rows."""
+    found = {}
+    for name, places in _rated_by_system(run, ratings).items():
+        rows = _matched_turns(_table(run[name], name), ratings, places)
+        found[name] = places[rows >= 0], rows[rows >= 0]
+    if not any(len(rows) for _, rows in found.values()):
+        raise DataError(_nothing_matches(run, ratings))
+    return found
+
+
 def match_ratings(run: Run, ratings: Ratings, quality: str) -> RatedRows:
     """Look rated rows up in a run."""
     rows_of, rated_of = {}, {}

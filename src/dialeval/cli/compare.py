@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dialeval.cli import options
-from dialeval.cli.output import check_places, check_transposed, exit_status, print_as, show
+from dialeval.cli.output import check_places, check_transposed, exit_status, print_as, print_slices, show
 
 if TYPE_CHECKING:
     from dialeval.core.result import Run
@@ -23,7 +23,9 @@ _FILE_WIDTH = 160
 @options.examples(
     "dialeval compare results/                          all systems of a run with its first",
     "dialeval compare main/ branch/ -m bleu-4,distinct-2 --detect 0.01",
+    "dialeval compare results/ --by domain,turn         where each system loses to the first",
     "dialeval compare results/ --baseline damd -f latex -o table.tex",
+    "dialeval compare results/ --sequential             look every day, stop when you like",
     "dialeval compare branch/ --no-worse-than main/ --margin bleu-4=0.005 --fail-under bleu-4=0.1",
 )
 @click.command()
@@ -43,8 +45,12 @@ _FILE_WIDTH = 160
     "--trials", type=click.IntRange(min=1), help="Of the randomisation.  [default: 2000, more for very many tests]"
 )
 @click.option("--seed", type=click.IntRange(min=0), default=12345, help="Of both.")
+@click.option(
+    "--sequential", is_flag=True, help="Intervals that hold however often one looks, dialogue after dialogue."
+)
 @click.option("--detect", type=float, metavar="DIFFERENCE", help="Say how many dialogues it takes to find this.")
 @click.option("--force", is_flag=True, help="Compare what was not scored alike, and say so.")
+@options.by
 @options.format_()
 @click.option("--transpose", is_flag=True, help="Swap rows and columns (latex).")
 @options.output_file
@@ -72,6 +78,8 @@ def compare(
     confidence: float,
     bar: str | None,
     margins: Mapping[str, float],
+    by: list[str],
+    sequential: bool,
     **settings: Any,
 ) -> int:
     """Compare the systems of saved RUNS (folders that `dialeval score -o` wrote) with a baseline, row by row.
@@ -83,6 +91,7 @@ def compare(
     from dialeval.analysis.comparison import compare as compare_runs
     from dialeval.analysis.gates import worse_than_baseline
     from dialeval.analysis.pairing import load_runs
+    from dialeval.analysis.slices import slices
     from dialeval.core.result import files_of
     from dialeval.metrics.registry import split_names
     from dialeval.reports import comparisons
@@ -93,23 +102,52 @@ def compare(
         raise click.UsageError("--no-worse-than names the baseline; leave --baseline out")
     check_transposed(format_, transpose, ["latex"])
     check_places(None, files_of(*runs, *([] if bar is None else [bar])), files=(output,))
+    wanted = None if systems is None else [name.strip() for name in systems.split(",")]
+    keys = None if metrics is None else split_names(metrics)
+    if sequential:
+        if bar is not None or limits or settings["detect"] is not None:
+            raise click.UsageError("--sequential has no gates and detects nothing; leave the other options out")
+        _watch(runs, format_, output, baseline, wanted, keys, settings["alpha"], settings["force"])
+        return 0
     loaded, baseline = (load_runs(runs), baseline) if bar is None else _with_bar(runs, bar)
-    found = compare_runs(
-        loaded,
-        baseline=baseline,
-        systems=None if systems is None else [name.strip() for name in systems.split(",")],
-        metrics=None if metrics is None else split_names(metrics),
-        level=confidence,
+    chosen: dict[str, Any] = {
+        "baseline": baseline,
+        "systems": wanted,
+        "metrics": keys,
+        "level": confidence,
         **settings,
-    )
-    if format_ == "table" and output is None:
-        show(comparisons.table(found, bars=sys.stdout.isatty()))
+    }
+    found = compare_runs(loaded, **chosen)
+    bars = output is None and sys.stdout.isatty()
+    if by:
+        cut = slices(loaded, by, **chosen)
+        print_slices(format_, comparisons.table(found, bars=bars), found, cut, output, _FILE_WIDTH)
+    elif format_ == "table" and output is None:
+        show(comparisons.table(found, bars=bars))
     elif transpose:
         show(comparisons.to_latex(found, transpose=True), output)
     else:
         print_as(format_, comparisons, found, output, _FILE_WIDTH)
     missed = limits.missed({name: found.results[name] for name in found.systems})
     return exit_status(chain(missed, () if bar is None else worse_than_baseline(found, margins)))
+
+
+def _watch(
+    runs: tuple[str, ...],
+    format_: str,
+    output: Path | None,
+    baseline: str | None,
+    systems: list[str] | None,
+    metrics: list[str] | None,
+    alpha: float,
+    force: bool,
+) -> None:
+    from dialeval.analysis.pairing import load_runs
+    from dialeval.analysis.sequences import watch
+    from dialeval.reports import sequences
+
+    found = watch(load_runs(runs), baseline=baseline, systems=systems, metrics=metrics, alpha=alpha, force=force)
+    print_as(format_, sequences, found, output, _FILE_WIDTH)
 
 
 def _with_bar(runs: tuple[str, ...], bar: str) -> tuple[dict[str, Run], str]:

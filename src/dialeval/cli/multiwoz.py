@@ -56,6 +56,7 @@ _RATIO = options.choice("--ratio", ["historical", "exact"], "Partial ratio by wh
 @options.examples(
     "dialeval multiwoz -i damd.json -b -s -r -o results/",
     "dialeval multiwoz -i predictions/ --data town",
+    "dialeval multiwoz -i lava.json -i damd.json --by domain",
     "dialeval multiwoz -i damd.json --failures",
     "dialeval multiwoz explain pmul0320 -i damd.json",
 )
@@ -74,6 +75,7 @@ _RATIO = options.choice("--ratio", ["historical", "exact"], "Partial ratio by wh
 @click.option("--failures", is_flag=True, help="Print the failed dialogues by cause instead of scores.")
 @click.option("--dialogues", type=options.FILE, help="Write one line per dialogue here (JSONL).")
 @options.output_folder
+@options.by
 @options.format_()
 @options.transpose
 @options.confidence
@@ -93,6 +95,7 @@ def multiwoz(
     threads: int | None,
     limits: options.Limits,
     intervals: options.Intervals,
+    by: list[str],
     **settings: Any,
 ) -> int:
     """Evaluate task dialogues: Inform, Success, BLEU, richness, state tracking.
@@ -124,7 +127,7 @@ def multiwoz(
         write(dialogues, b"".join(orjson.dumps(row) + b"\n" for row in dialogue_rows(run, evaluator.task)))
     if output is not None:
         save_run(evaluator.with_transcripts(run, read) if settings["success"] else run, output)
-    print_run(run, format_, transpose)
+    print_run(run, format_, transpose, by)
     say_next(run, format_, output)
     return exit_status(limits.missed(run))
 

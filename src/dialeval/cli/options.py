@@ -201,6 +201,24 @@ def format_(formats: Sequence[str] = FORMATS) -> Decorator:
     return click.option("-f", "--format", "format_", type=click.Choice(formats), default="table", help="Print as.")
 
 
+def read_by(_context: click.Context, parameter: click.Parameter, value: str | None) -> list[str]:
+    """Read fields that rows are cut into slices by, with commas between them."""
+    from dialeval.data.formats.records import split_fields
+
+    fields = split_fields(value or "")
+    if value is not None and not fields:
+        raise click.BadParameter("name a field, such as turn", param=parameter)
+    if "system" in fields:
+        raise click.BadParameter("systems stand side by side in every slice; name another field", param=parameter)
+    return fields
+
+
+by = click.option(
+    "--by",
+    metavar="FIELDS",
+    callback=read_by,
+    help="Also cut the rows into slices, by commas: turn, length, history, or fields of the rows.",
+)
 judge = together(
     click.option("--judge", type=click.Path(file_okay=False), help="Folder of a judge.  [default: the shipped one]"),
     click.option("--encoder", help="Where the judge's encoder lies: a folder, minilm, or a name in the hub cache."),

@@ -24,6 +24,7 @@ from dialeval.core.plain_text import plain_lines
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 
+    from dialeval.analysis.slices import Slices
     from dialeval.core.result import Run
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -44,28 +45,62 @@ def tell(line: str) -> None:
     click.echo(plain_lines(line))
 
 
-def print_run(run: Run, format_: str, transpose: bool = False) -> None:
-    """Print a run, what was skipped, and its warnings; before a table of several systems, which one is better."""
+def print_run(run: Run, format_: str, transpose: bool = False, by: Sequence[str] = ()) -> None:
+    """Print a run, what was skipped, and its warnings; before a table of several systems, which one is better.
+
+    `by`: fields to cut the rows into slices by, which stand below a table, in JSON, or in the place of the run.
+    """
     from dialeval.reports import anchors, tables
 
+    table: RenderableType = ""
     if format_ == "table":
-        from dialeval.reports import weak_turns
         from dialeval.reports.verdict import compared
 
-        show(tables.table(run, compared(run), transpose=transpose, bars=sys.stdout.isatty()))
-        if weak := weak_turns.weak_turns_table(run):
-            print_tables([("Where dialogues most probably break, worst first", weak)])
+        table = tables.table(run, compared(run), transpose=transpose, bars=sys.stdout.isatty())
+    if by:
+        from dialeval.analysis.slices import slices
+        from dialeval.reports.slices import MOST_TESTS
+
+        print_slices(format_, table, run, slices(run, by, most_tests=MOST_TESTS))
+    elif table:
+        show(table)
     elif transpose:
         show(tables.FORMATS[format_](run, transpose=True))
     else:
         print_as(format_, tables, run)
     if format_ in ("table", *anchors.FORMATS) and anchors.lines_of(run):
         print_as(format_, anchors, run)
+    if format_ == "table":
+        from dialeval.reports.weak_turns import weak_turns_table
+
+        if weak := weak_turns_table(run):
+            print_tables([("Where dialogues most probably break, worst first", weak)])
     if format_ == "metrics-txt" and (other := [key for key in run.keys_in_order if key not in tables.METRICS_TXT]):
         say(f"metrics-txt has no column for {', '.join(other)}; choose another format for them")
     print_skipped(run.skipped)
     print_other_signatures(run)
     print_warnings(run.warnings)
+
+
+def print_slices(
+    format_: str,
+    above: RenderableType,
+    beside: Any,
+    found: Slices,
+    output: Path | None = None,
+    width: int | None = None,
+) -> None:
+    """Print slices: below the table of the run or comparison that they belong to, in JSON as a part of it, or alone."""
+    from dialeval.reports import slices as reports
+
+    if format_ == "table":
+        from rich.console import Group
+
+        show(Group(above, "", reports.table(found)), output, width)
+    elif format_ == "json":
+        show(json_bytes({**beside.to_dict(), "slices": found.to_dict()}).decode(), output)
+    else:
+        print_as(format_, reports, found, output, width)
 
 
 def print_other_signatures(run: Run) -> None:

@@ -57,7 +57,7 @@ class Scaling:
     "dialeval score damd.txt ubar.txt -r references.txt -c contexts.txt",
     "dialeval score outputs/ -r references.txt --train train.txt --vectors glove-6b",
     "dialeval score outputs/ -m distinct,length -f latex",
-    "dialeval score rows.jsonl --field response=answer -o results/",
+    "dialeval score rows.jsonl --field response=answer --by topic,turn -o results/",
     "dialeval score 'logs/2026-*.jsonl' --jobs 8 --resume work/ -o results/",
 )
 @click.command()
@@ -80,6 +80,7 @@ class Scaling:
 )
 @options.confidence
 @options.row_fields
+@options.by
 @options.output_folder
 @options.format_(options.RUN_FORMATS)
 @options.transpose
@@ -120,6 +121,7 @@ def score(
     transpose: bool,
     limits: options.Limits,
     progress: str,
+    by: list[str],
     **given: Any,
 ) -> int:
     """Score response files, one system each.
@@ -131,6 +133,8 @@ def score(
     """
     from dialeval.core.arrays import return_freed_arrays
 
+    if by and format_ == "metrics-txt":
+        raise click.UsageError("metrics-txt has no slices; choose another format, or leave --by out")
     return_freed_arrays()
     check_transposed(format_, transpose)
     check_places(output, references, *(given[name] for name in _FILES))
@@ -139,8 +143,8 @@ def score(
         settings["distinct"] = {"count": "approx"}
     with metered(progress) as meter:
         given |= {"references": _references(references), "settings": settings, "output": output}
-        run = _evaluated(meter=meter, format_=format_, **given)
-    print_run(run, format_, transpose)
+        run = _evaluated(meter=meter, format_=format_, by=by, **given)
+    print_run(run, format_, transpose, by)
     say_next(run, format_, output)
     return exit_status(limits.missed(run))
 
@@ -160,9 +164,11 @@ def _evaluated(
     meter: Meter,
     format_: str,
     judge: str | None,
+    by: list[str],
     **inputs: Any,
 ) -> Run:
     """The run that the options ask for, saved in `output`."""
+    from dialeval.analysis.parts import FOUND
     from dialeval.engine.evaluate import Inputs, evaluate
 
     # The table of dialog-eval has its confidence, unless another is asked for.
@@ -171,13 +177,14 @@ def _evaluated(
     in_many_files = Inputs(inputs["responses"], inputs["references"], inputs["contexts"]).in_many_files
     if not (in_many_files or scaling.in_chunks):
         given: dict[str, Any] = {"judge": judge, "threads": scaling.threads, "anchors": anchors}
+        given["keep"] = [field for field in by if field not in FOUND]
         run = intervals.added_to(evaluate(**inputs, **given, **made, progress=meter.run), inputs["confidence"])
         if output is not None:
             save_run(run, output)
         return run
-    if anchors or intervals.resampled:
+    if anchors or by or intervals.resampled:
         resampling = "--intervals percentile or bca"
-        raise click.UsageError(f"--anchors and {resampling} need all rows at hand; a run in chunks lets them go")
+        raise click.UsageError(f"--anchors, --by and {resampling} need all rows at hand; a run in chunks lets them go")
     run = evaluate(
         **inputs,
         **made,

@@ -210,6 +210,8 @@ class Metric(ABC, Generic[State]):
     counts_kinds: ClassVar[bool] = False
     """Whether its corpus value is about how many different things there are. A resample repeats rows, and what is
     repeated is not different: all resampled values are off to one side, and an interval has to put that right."""
+    whole_dialogues: ClassVar[bool] = False
+    """Whether whole dialogues contribute to its corpus value, so that a part of one has none."""
     device: ClassVar[bool] = False
     """Whether it gains from an accelerator; a cluster then gives it workers that hold one."""
     costly: ClassVar[bool] = False

@@ -159,7 +159,7 @@ def system_table(comparison: Comparison, system: str) -> Table:
 
 def difference_bars(comparison: Comparison, system: str) -> list[str]:
     """The differences of a system in standard deviations, better to the right, all systems on one scale."""
-    scale = scale_of(comparison)
+    scale = scale_of(comparison.rows)
     ends = [stretched(row) for row in comparison.of(system)]
     return ["" if each is None else draw_interval(each, scale.low, scale.high, zero=True) for each in ends]
 

@@ -27,8 +27,9 @@ from dialeval.reports.tables import better_of
 from dialeval.reports.weak_turns import judged_parts
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
+    from dialeval.analysis.slices import Slices
     from dialeval.core.result import Result, Run
 
 MOST_ROWS = 10_000
@@ -42,11 +43,11 @@ DIGITS = 5
 SEED = 12345
 
 
-def explorer(run: Run) -> tuple[Section, dict[str, Any]] | None:
-    """The section and its data; None for a run that does not know its rows."""
+def explorer(run: Run, slices: Sequence[Slices] = ()) -> tuple[Section, dict[str, Any]] | None:
+    """The section and its data, with the slices that rows are in; None for a run that does not know its rows."""
     texts: dict[str, int] = {}
     found = [systems for systems in row_groups(run) if any(each.role == "system" for each in systems.values())]
-    groups = [_group(systems, texts, run.details.get("alignments", {})) for systems in found]
+    groups = [_group(systems, texts, run.details.get("alignments", {}), slices) for systems in found]
     if not groups:
         return None
     notes = "".join(markup.note(_note(group)) for group in groups if group["shown"] < group["total"])
@@ -78,7 +79,9 @@ def _number(text: str, texts: dict[str, int]) -> int:
     return texts.setdefault(text, len(texts))
 
 
-def _group(systems: Mapping[str, Result], texts: dict[str, int], alignments: Mapping[str, Any]) -> dict[str, Any]:
+def _group(
+    systems: Mapping[str, Result], texts: dict[str, int], alignments: Mapping[str, Any], slices: Sequence[Slices]
+) -> dict[str, Any]:
     rows = next(result.rows for result in systems.values() if result.rows is not None)
     columns = _columns(systems, rows)
     shown = _shown_rows(len(rows), columns, _text_bytes(systems) / len(rows))
@@ -104,10 +107,21 @@ def _group(systems: Mapping[str, Result], texts: dict[str, int], alignments: Map
             [_figures(by_system.get(name), places[level]) for name in systems]
             for (_, level), by_system in columns.items()
         ],
+        "slices": _slices(next(iter(systems)), shown, slices),
         "shown": len(shown),
         "total": len(rows),
         **landed(alignments, systems, shown.tolist(), lambda text: _number(text, texts)),
     }
+
+
+def _slices(system: str, shown: Ints, slices: Sequence[Slices]) -> list[dict[str, Any]]:
+    """Every slice with the places of its rows among those that are shown."""
+    found = []
+    for each in (part for cut in slices for part in cut.slices):
+        if system in each.places:
+            places = np.flatnonzero(np.isin(shown, each.places[system]))
+            found.append({"name": plain(f"{each.field}: {each.label}"), "rows": places.tolist()})
+    return found
 
 
 def _columns(systems: Mapping[str, Result], rows: RowTable) -> dict[tuple[str, Level], dict[str, Floats]]:

@@ -17,7 +17,7 @@ from dialeval.reports.metric_drawings import HEIGHT, MARGIN, Scale, axis, grid, 
 from dialeval.reports.verdict import mark_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from dialeval.analysis.comparison import Comparison, Difference
 
@@ -39,7 +39,7 @@ def forest(comparison: Comparison) -> str:
     other = [key for key in directions if key not in directed]
     if not directions:
         return ""
-    scale = scale_of(comparison)
+    scale = scale_of(comparison.rows)
     caption = (
         f"Differences to {markup.name(comparison.baseline)} in standard deviations, with intervals; to the right is "
         "better. Green and red are significant after correction for all tests."
@@ -52,9 +52,9 @@ def forest(comparison: Comparison) -> str:
     return plot + markup.details(f"{markup.count(len(other), 'metric')} without a direction", folded)
 
 
-def scale_of(comparison: Comparison, width: int = WIDTH) -> Scale:
-    """The scale in standard deviations that shows all differences of a comparison, and most of their intervals."""
-    furthest = max((abs(found[1]) for row in comparison.rows if (found := stretched(row))), default=1.0)
+def scale_of(rows: Iterable[Difference], width: int = WIDTH) -> Scale:
+    """The scale in standard deviations that shows all differences, and most of their intervals."""
+    furthest = max((abs(found[1]) for row in rows if (found := stretched(row))), default=1.0)
     limit = min(WIDEST, max(NARROWEST, BEYOND * furthest))
     return Scale(-limit, limit, width, MARGIN if width >= WIDTH else SLIM)
 

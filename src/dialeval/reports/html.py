@@ -16,6 +16,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dialeval.analysis.slices import Slices, kept_fields, slices
 from dialeval.core.arguments import checked
 from dialeval.core.errors import SettingError
 from dialeval.core.files import write_bytes
@@ -28,7 +29,8 @@ from dialeval.reports.explorer import explorer
 from dialeval.reports.figures import shorten
 from dialeval.reports.metric_drawings import drawings
 from dialeval.reports.page import page, script
-from dialeval.reports.summary import summary
+from dialeval.reports.slices import MOST_TESTS, losses, section
+from dialeval.reports.summary import blocks, summary
 from dialeval.reports.transcripts import transcripts
 
 if TYPE_CHECKING:
@@ -51,15 +53,17 @@ def report(
     title: str | None = None,
     date: str | None = None,
     compared: bool = True,
+    by: str | Sequence[str] | None = None,
 ) -> Path:
     """Write the report of one or several runs to a file and give its path.
 
     `command` is what made the page or the runs, `date` when that was. `title`: the systems unless given.
     `compared`: test the differences to the first system (`analysis.comparison`), which takes a while for many rows.
+    `by`: fields to cut the rows into slices by (`analysis.slices`), those that the run kept unless given.
     """
     path = Path(path)
     run = together([runs] if isinstance(runs, Run) else runs)
-    shown = render(run, command, title=title, date=date, compared=compared)
+    shown = render(run, command, title=title, date=date, compared=compared, by=by)
     write_bytes(path, shown.encode())
     return path
 
@@ -71,12 +75,15 @@ def render(
     title: str | None = None,
     date: str | None = None,
     compared: bool = True,
+    by: str | Sequence[str] | None = None,
 ) -> str:
     """The page as text."""
-    rows = explorer(run)
+    cut = _slices(run, by, compared)
+    rows = explorer(run, cut)
     found = [
-        summary(run, compared),
+        summary(run, compared, [sentence for each in cut for sentence in losses(each)]),
         provenance.warnings(run),
+        section(cut) if cut else None,
         drawings(run),
         correlations(run),
         rows and rows[0],
@@ -89,6 +96,12 @@ def render(
         scripts.append(script("text.js", "rows.js", "list.js", "detail.js", "explorer.js"))
         data += markup.embedded("explorer-data", rows[1])
     return page(title or _title(run), _lead(run, date), [each for each in found if each is not None], data, scripts)
+
+
+def _slices(run: Run, by: str | Sequence[str] | None, compared: bool) -> list[Slices]:
+    """The slices by some fields of systems that share a metric; without these, by those that they kept, if any."""
+    fields = [(block, kept_fields(block) if by is None else by) for block in blocks(run)]
+    return [slices(block, each, compared=compared, most_tests=MOST_TESTS) for block, each in fields if each]
 
 
 def together(runs: Iterable[Run]) -> Run:

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 
     from dialeval.analysis.comparison import Difference
     from dialeval.core.fold import Better, Estimate
+    from dialeval.reports.metric_drawings import Scale
 
 ROOM, BASELINE, COMPARED, ANCHOR = 1220, 290, 320, 150
 """Pixels of the page, and what columns need: metric and baseline, each other system with its strip, each anchor.
@@ -56,8 +57,11 @@ MOST_SENTENCES = 3
 """Sentences of the verdict; of more the first one is shown, and the rest is folded."""
 
 
-def summary(run: Run, compared: bool = True) -> Section:
-    """The section; systems that share no metric stand in tables of their own, each with a baseline of its own."""
+def summary(run: Run, compared: bool = True, more: Sequence[str] = ()) -> Section:
+    """The section; systems that share no metric stand in tables of their own, each with a baseline of its own.
+
+    `more`: sentences that belong to the verdict.
+    """
     if not run.keys_in_order:
         return Section("summary", "Summary", "<p>No metric was computed.</p>")
     places = {key: at for at, key in enumerate(run.keys_in_order)}
@@ -70,7 +74,8 @@ def summary(run: Run, compared: bool = True) -> Section:
             except SettingError as error:
                 reason = markup.note(f"Not compared: {markup.text(str(error))}")
         tables += markup.note("Further systems, measured by other metrics.") if at else ""
-        tables += "" if comparison is None else _verdict(comparison)
+        tables += "" if comparison is None else _verdict(comparison, more)
+        more = ()
         tables += _tables(block, places, comparison)
         tables += reason if comparison is None else _differences(comparison)
     return Section("summary", "Summary", tables + _long_names(run))
@@ -100,8 +105,8 @@ def _caption(run: Run, comparison: Comparison | None) -> str:
     return " ".join(parts)
 
 
-def _verdict(comparison: Comparison) -> str:
-    items = [f"<li>{markup.text(sentence)}</li>" for sentence in verdict(comparison)]
+def _verdict(comparison: Comparison, more: Sequence[str]) -> str:
+    items = [f"<li>{markup.text(sentence)}</li>" for sentence in (*verdict(comparison), *more)]
     shown = len(items) if len(items) <= MOST_SENTENCES else 1
     answer = f'<ul class="answer">{"".join(items[:shown])}</ul>'
     return answer + (markup.details("System by system", f"<ul>{''.join(items[shown:])}</ul>") if items[shown:] else "")
@@ -126,8 +131,8 @@ def _table(
     colours = markup.colours(run)
     systems = sorted(run, key=lambda name: run[name].role != "system")
     as_rows = len(run) >= MANY
-    few = BASELINE + COMPARED * (len(run) - len(run.anchors) - 1) + ANCHOR * len(run.anchors) <= ROOM
-    scale = None if comparison is None else scale_of(comparison, WIDTH if few else NARROW)
+    few = has_room(run)
+    scale = None if comparison is None else scale_of(comparison.rows, WIDTH if few else NARROW)
     tested = () if comparison is None else comparison.rows
     rows = {(row.key, row.system): row for row in tested if not math.isnan(row.p)}
     metrics = {key: markup.name(key) + markup.arrow(better_of(run, key)) for key in keys}
@@ -135,13 +140,9 @@ def _table(
     for key in keys:
         best, decimals = _best(run, key, better_of(run, key)), row_decimals(run, key)
         for name in systems:
-            row = rows.get((key, name))
-            kinds = ["figure", "best" if name in best else "", "anchor" if name in run.anchors else ""]
-            kinds.append("" if row is None else kind_of(row))
-            drawn = "" if row is None or scale is None else strip(row, scale)
-            who = markup.span("who", metrics[key] if as_rows else markup.name(name))
-            inside = f"<div>{who}{_figure(run[name].get(key), decimals, row)}{drawn}</div>"
-            cells[key, name] = f'<td class="{" ".join(filter(None, kinds))}">{inside}</td>'
+            kinds = ["best" if name in best else "", "anchor" if name in run.anchors else ""]
+            who = metrics[key] if as_rows else markup.name(name)
+            cells[key, name] = cell(who, run[name].get(key), decimals, rows.get((key, name)), scale, *kinds)
     linked = {
         key: f'<a href="#metric-{places[key]}">{markup.name(key)}</a>{markup.arrow(better_of(run, key))}'
         for key in keys
@@ -153,15 +154,30 @@ def _table(
     }
     if as_rows:
         lines = [markup.row(named[name], "".join(cells[key, name] for key in keys)) for name in systems]
-        return markup.table("summary dense", caption, _heads("System", linked.values()), lines)
+        return markup.table("summary dense", caption, heads("System", linked.values()), lines)
     lines = [markup.row(linked[key], "".join(cells[key, name] for name in systems)) for key in keys]
     axes = ("" if scale is None or (keys[0], name) not in rows else f"<div>{axis(scale)}</div>" for name in systems)
     below = f"<tr><td></td>{markup.cells(*axes, kind='figure')}</tr>" if few and scale is not None else ""
     kind = "summary" if few else "summary dense"
-    return markup.table(kind, caption, _heads("Metric", named.values()), lines, below)
+    return markup.table(kind, caption, heads("Metric", named.values()), lines, below)
 
 
-def _heads(first: str, titles: Iterable[str]) -> str:
+def has_room(run: Run) -> bool:
+    """Whether values of all systems fit beside each other, with intervals and strips."""
+    return BASELINE + COMPARED * (len(run) - len(run.anchors) - 1) + ANCHOR * len(run.anchors) <= ROOM
+
+
+def cell(
+    who: str, estimate: Estimate | None, decimals: int, row: Difference | None, scale: Scale | None, *kinds: str
+) -> str:
+    """A cell with a value, its mark and interval, and its difference to the baseline as a strip; `who` is markup."""
+    drawn = "" if row is None or scale is None else strip(row, scale)
+    classes = " ".join(filter(None, ("figure", *kinds, "" if row is None else kind_of(row))))
+    return f'<td class="{classes}"><div>{markup.span("who", who)}{_figure(estimate, decimals, row)}{drawn}</div></td>'
+
+
+def heads(first: str, titles: Iterable[str]) -> str:
+    """The head of a table of values; titles are markup."""
     cells = "".join(f'<th scope="col" class="figure">{title}</th>' for title in titles)
     return f'<tr><th scope="col">{first}</th>{cells}</tr>'
 
@@ -209,9 +225,9 @@ def _differences(comparison: Comparison) -> str:
 
 def _difference_table(comparison: Comparison, system: str) -> str:
     lines = [_difference(row, comparison) for row in comparison.of(system)]
-    heads = ("Difference", "Interval", "p, adjusted", "Effect", "Won, tied, lost", "Detectable")
+    titles = ("Difference", "Interval", "p, adjusted", "Effect", "Won, tied, lost", "Detectable")
     caption = f"{markup.name(system)} against {markup.name(comparison.baseline)}."
-    return markup.table("difference", caption, _heads("Metric", heads), lines)
+    return markup.table("difference", caption, heads("Metric", titles), lines)
 
 
 def _difference(row: Difference, comparison: Comparison) -> str:

@@ -138,3 +138,40 @@ def test_a_score_that_is_no_finite_number_is_a_fault(number: float) -> None:
     for row in ({"scores": number}, {"scores": [1, number]}, {"scores": 1, "scale": [0, number]}):
         with pytest.raises(DataError, match=r"ratings:1: (scores\.overall holds|scale is) "):
             read_ratings([{"response": "x", **row}])
+
+
+def test_lines_of_several_raters_are_one_row(tmp_path: Path) -> None:
+    def line(rater: str, **scores: float) -> dict[str, object]:
+        return {"id": "k1", "rater": rater, "response": "hello", "scores": scores}
+
+    found = read_ratings(
+        written(tmp_path, line("ann", overall=1), line("bob", overall=4, fluent=5), line("ann", overall=2))
+    )
+    assert len(found) == 1
+    assert found.ids == ["k1"]
+    assert found.annotations["overall"][0].tolist() == [1.5, 4]
+    assert found.annotations["fluent"][0].tolist() == [5]
+    # An id without a rater is somebody's own field.
+    rows = [{"id": "k1", "response": text, "scores": 1} for text in ("x", "y")]
+    assert len(read_ratings(written(tmp_path, *rows))) == 2
+    odd = [{"id": 1.5, "response": "x", "scores": 1}]
+    assert read_ratings(written(tmp_path, *odd)).ids == [None]
+
+
+def test_ratings_that_name_only_what_was_drawn(tmp_path: Path) -> None:
+    drawn: dict[str, dict[str, object]] = {
+        "k1": {"id": "k1", "dialog_id": "d1", "system": "s", "response": "hello", "context": ["hi"]},
+        "k2": {"id": "k2", "dialog_id": "d1", "system": "t", "response": "bye", "context": ["hi"]},
+    }
+    lines = [{"id": "k2", "scores": {"overall": 3}}, {"id": "k1", "rater": 7, "scores": 5, "response": "not this"}]
+    found = read_ratings(written(tmp_path, *lines), sampled=drawn)
+    assert (found.ids, found.systems, found.responses) == (["k2", "k1"], ["t", "s"], ["bye", "hello"])
+    assert found.dialogues[0] == found.dialogues[1]
+    with pytest.raises(DataError) as error:
+        read_ratings(written(tmp_path, {"id": "k3", "scores": 1}, {"scores": 1}), sampled=drawn)
+    assert [fault.what for fault in error.value.faults] == ["the id 'k3' is of no row that was drawn", "has no id"]
+
+
+def test_what_is_no_path_is_refused() -> None:
+    with pytest.raises(SettingError, match="5 is no path"):
+        read_ratings(iter([5]))  # type: ignore[arg-type]

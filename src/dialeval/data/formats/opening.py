@@ -14,6 +14,7 @@ import gzip
 import os
 import stat
 import zlib
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -57,6 +58,15 @@ BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 def packing_of(path: PathSource) -> str:
     """The suffix of a packed file's packing; nothing for a plain one."""
     return _parts(path)[2]
+
+
+def paths_of(given: PathSource | Iterable[object]) -> list[PathSource]:
+    """A path, or several, as a list; SettingError for what is none."""
+    paths = [given] if isinstance(given, str | os.PathLike) else list(given)
+    for path in paths:
+        if not isinstance(path, str | os.PathLike):
+            raise SettingError(f"{path!r:.40} is no path of a file")
+    return paths  # type: ignore[return-value]
 
 
 def _parts(path: PathSource) -> tuple[str, str, str]:

@@ -7,6 +7,9 @@ A rated row is a row (see `fields`) with `scores`, and where known `scale`, `dat
   `scores.overall`, `scores.fluent` and so on. Without any of these `overall`, `score` or `rating` is read as `overall`.
 - `scale`: `[lowest, highest]` of `overall`, in a cell also `1-5`; null where there is none.
 - `dataset`: what the row belongs to; else the name of its file. `level`: `dialog` where a whole dialogue was rated.
+- `id` and `rater`: what was rated, and by whom. Lines of equal `id` that name raters are one row, with a value of each
+  rater (the mean, where one rated it again). What else a row needs may be left out where `sampled` has it by its id:
+  `{"id": "k3fq8w2a", "rater": "ann", "scores": {"overall": 4}}` (see `analysis.sample_folder`).
 
 `fields` maps names as everywhere: `{"response": "answer", "scores": "human"}`. A row without a score of some quality
 has NaN there. Every fault of every file is found before one is raised.
@@ -19,7 +22,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
-from os import PathLike, fspath
+from os import fspath
 from typing import NamedTuple, TypeGuard
 
 import numpy as np
@@ -30,7 +33,7 @@ from dialeval.core.arrays import Floats, Ints
 from dialeval.core.errors import DataError, Fault, SettingError
 from dialeval.core.needs import Need
 from dialeval.data.formats import parquet
-from dialeval.data.formats.opening import LINES, PathSource, format_of, stem_of
+from dialeval.data.formats.opening import LINES, PathSource, format_of, paths_of, stem_of
 from dialeval.data.formats.records import LISTS, FieldNames, Records, RowObject, all_of, kind_of, listed
 from dialeval.data.rows.fields import FieldReader
 from dialeval.data.rows.reading import file_records
@@ -46,7 +49,7 @@ SIZES = (1e-50, 1e50)
 
 _OWN = ("scores", "scale", "dataset", "level")
 _PLAIN = (OVERALL, "score", "rating")
-_LISTED = ("datasets", "dialogues", "systems", "contexts", "responses", "references", "levels")
+_LISTED = ("datasets", "dialogues", "systems", "contexts", "responses", "references", "levels", "ids")
 """The columns of `Ratings` that are plain lists."""
 
 
@@ -63,6 +66,7 @@ class Ratings:
     references: Sequence[Sequence[str]]
     """None where the rated reply is itself the reference."""
     levels: Sequence[str]
+    ids: Sequence[str | None]
     scales: Floats
     """Lowest and highest value of `overall`, two columns; NaN where the row states none."""
     annotations: Mapping[str, Sequence[Floats]]
@@ -86,20 +90,24 @@ class Ratings:
 def read_ratings(
     paths: PathSource | Iterable[PathSource] | Sequence[RowObject],
     fields: Mapping[str, str] | None = None,
+    sampled: Mapping[str, RowObject] | None = None,
 ) -> Ratings:
-    """The rated rows of files (.jsonl, .json, .csv, .tsv, .parquet or .arrow, each also .gz or .zst), or of a list."""
+    """The rated rows of files (.jsonl, .json, .csv, .tsv, .parquet or .arrow, each also .gz or .zst), or of a list.
+
+    `sampled`: rows by id; every line is then the rating of one of them.
+    """
     given = dict(fields or {})
     own = {name: given.pop(name, name) for name in _OWN}
-    names = FieldNames.of(given)
+    names = FieldNames.of(given) if sampled is None else FieldNames()
     if isinstance(paths, list) and paths and all(isinstance(row, dict) for row in paths):
-        rows = _rated_rows(Records("ratings", enumerate(paths, 1)), "ratings", names, own)
+        rows = _rated_rows(Records("ratings", enumerate(paths, 1)), "ratings", names, own, sampled)
     else:
-        files = [paths] if isinstance(paths, str | PathLike) else paths
-        lists = all_of(partial(_file_rows, path, names, own) for path in files)  # type: ignore[arg-type]
+        lists = all_of(partial(_file_rows, path, names, own, sampled) for path in paths_of(paths))
         rows = list(chain.from_iterable(lists))
+    rows = _by_id(rows)
     if not rows:
         raise SettingError("no ratings were given; name at least one file of rated rows")
-    *columns, scales, scores = zip(*rows, strict=True)
+    *columns, _, scales, scores = zip(*rows, strict=True)
     annotations = {
         quality: [row.get(quality, np.empty(0)) for row in scores]
         for quality in dict.fromkeys(quality for row in scores for quality in row)
@@ -109,7 +117,29 @@ def read_ratings(
     return Ratings(**named, scales=np.array(scales, np.float64), annotations=annotations, values=values)
 
 
-def _file_rows(path: PathSource, names: FieldNames, own: Mapping[str, str]) -> list[_Rated]:
+def _by_id(rows: list[_Rated]) -> list[_Rated]:
+    """Rows in which the lines of several raters about one thing are one row, in the order of the first of them."""
+    joined: dict[object, list[_Rated]] = {}
+    for number, row in enumerate(rows):
+        joined.setdefault(number if row.id is None or row.rater is None else row.id, []).append(row)
+    return [lines[0] if len(lines) == 1 else lines[0]._replace(scores=_of_raters(lines)) for lines in joined.values()]
+
+
+def _of_raters(lines: list[_Rated]) -> dict[str, Floats]:
+    """The values of each quality, one per rater."""
+    by_rater: dict[str, dict[str | None, list[Floats]]] = {}
+    for line in lines:
+        for quality, values in line.scores.items():
+            by_rater.setdefault(quality, {}).setdefault(line.rater, []).append(values)
+    return {
+        quality: np.array([np.concatenate(values).mean() for values in raters.values()])
+        for quality, raters in by_rater.items()
+    }
+
+
+def _file_rows(
+    path: PathSource, names: FieldNames, own: Mapping[str, str], sampled: Mapping[str, RowObject] | None
+) -> list[_Rated]:
     kind = format_of(path)
     if kind == LINES:
         remedy = "give .jsonl, .json, .csv, .tsv or .parquet"
@@ -120,7 +150,7 @@ def _file_rows(path: PathSource, names: FieldNames, own: Mapping[str, str]) -> l
         lists = [Records(fspath(path), enumerate(parquet.plain_rows(table, fspath(path)), 1))]
     else:
         lists = file_records(path, names).values()
-    rows = all_of(partial(_rated_rows, records, stem_of(path), names, own) for records in lists)
+    rows = all_of(partial(_rated_rows, records, stem_of(path), names, own, sampled) for records in lists)
     return list(chain.from_iterable(rows))
 
 
@@ -134,11 +164,19 @@ class _Rated(NamedTuple):
     response: str
     references: list[str]
     level: str
+    id: str | None
+    rater: str | None
     scale: tuple[float, float]
     scores: dict[str, Floats]
 
 
-def _rated_rows(records: Records, name: str, names: FieldNames, own: Mapping[str, str]) -> list[_Rated]:
+def _rated_rows(
+    records: Records,
+    name: str,
+    names: FieldNames,
+    own: Mapping[str, str],
+    sampled: Mapping[str, RowObject] | None = None,
+) -> list[_Rated]:
     """The rows of one list, or all its faults; `name` is the data set of those that name none."""
     reader = FieldReader(records.where, names, records.faults)
     rows = []
@@ -146,7 +184,15 @@ def _rated_rows(records: Records, name: str, names: FieldNames, own: Mapping[str
         if not isinstance(row, dict):
             reader.fault(f"the row is {kind_of(row)}", "make it an object with a response and scores")
             continue
-        dataset = reader.identifier(row, own["dataset"]) or name
+        rater = _rater(row, sampled is not None)
+        identifier = None if rater is None else reader.identifier(row, "id")
+        if sampled is not None:
+            if identifier is None or identifier not in sampled:
+                shown = "has no id" if identifier is None else f"the id {identifier!r:.40} is of no row that was drawn"
+                reader.fault(shown, "give the ratings of the rows in this folder, each with its id")
+                continue
+            row = {**row, **sampled[identifier]}  # what was drawn is what was rated, whatever the line says
+        dataset = reader.identifier(row, own["dataset"]) or (name if sampled is None else "sample")
         rated = _Rated(
             dataset,
             f"{dataset}/{reader.dialogue(row) or f'row {reader.line}'}",
@@ -155,6 +201,8 @@ def _rated_rows(records: Records, name: str, names: FieldNames, own: Mapping[str
             reader.response(row),
             reader.references(row),
             reader.identifier(row, own["level"]) or "turn",
+            identifier,
+            rater,
             _scale(reader, row.get(own["scale"]), own["scale"]),
             _scores(reader, row, own["scores"]),
         )
@@ -167,6 +215,13 @@ def _rated_rows(records: Records, name: str, names: FieldNames, own: Mapping[str
         records.faults.append(Fault(records.where, None, what, remedy))
     records.raise_faults()
     return rows
+
+
+def _rater(row: RowObject, sampled: bool) -> str | None:
+    """Who a line is from; in lines about rows that were drawn one without a name will do."""
+    rater = row.get("rater")
+    named = isinstance(rater, str | int) and not isinstance(rater, bool) and ("id" in row or sampled)
+    return str(rater) if named else "" if sampled else None
 
 
 def _scores(reader: FieldReader, row: RowObject, name: str) -> dict[str, Floats]:

@@ -78,7 +78,7 @@ const setCopy = (button) => {
 const setPaper = () => {
   const closed = [];
   addEventListener("beforeprint", () => {
-    closed.push(...document.querySelectorAll("#summary details:not([open])"));
+    closed.push(...document.querySelectorAll(":is(#summary, #slices) details:not([open])"));
     closed.forEach((each) => each.setAttribute("open", ""));
   });
   addEventListener("afterprint", () => {

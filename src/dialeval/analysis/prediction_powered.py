@@ -1,0 +1,332 @@
+"""What people would say of all rows, from ratings of some and a judge's values of all: prediction-powered inference.
+
+With y what people say and f what the judge says of a row, w = 1 / probability of being drawn, N rows in all:
+
+    ratings alone   Y = sum over rated rows of w y / sum of w, in each stratum, strata by their shares of the N rows
+    estimate        Y - lambda (f as the rated rows have it, in the same way, minus the mean of f over all N rows)
+
+The judge moves the estimate by what the drawn rows are, by chance, easier or harder than all rows. Nothing is assumed
+of it: it may be biased, and lambda = 0 gives the ratings alone. lambda is the factor that makes the estimated variance
+least, so that a judge that says nothing about people costs next to nothing (PPI++).
+
+The estimate is linear in the rows, but for terms that vanish with more ratings. What row i brings to it is
+
+    psi_i = (Y_h - Y + [drawn] w_i (y_i - Y_h)) / N  -  lambda (F_h - F + [drawn] w_i (f_i - F_h) - (f_i - mean f)) / N
+
+with Y_h and F_h the means of its stratum and w scaled to add up to the rows of the stratum. Two questions, two
+variances:
+
+- `dialogues`: what would people say of other dialogues of the same kind? The psi of a dialogue are added up, and the
+  variance is the sum of their squares over all dialogues of the run. For n of N rows that stand alone it is
+  s^2 / n (1 - r^2 (1 - n / N)), with r the correlation of judge and people.
+- `run`: what would people say of just these rows? Only the draw is random. With T_u the sum of w (e - E_h) / N over the
+  drawn rows of a unit u of the design (`sampling`), e = y - lambda f,
+
+      variance = sum over strata and units of (1 - p_u) (T_u - B_h)^2,   B_h = sum of (1 - p_u) T_u / sum of (1 - p_u)
+
+  which for equal probabilities is the variance of (stratified) simple random sampling without replacement, and for
+  unequal ones Hájek's approximation for designs of high entropy. Ratings of all rows leave nothing to be said: 0.
+
+Both are sums of squares of columns that are linear in lambda, so that lambda is a least-squares fit. Few clusters, and
+unequal ones, vary less around what is fitted to them than around the truth. As in the jackknife (`core.clusters`), what
+a cluster brings is divided by the share of the weights that is left without it, times (m - 1) / m for m clusters, and
+by 1 less its leverage in the fit of lambda: for equal clusters that is the factor m / (m - 1). Intervals are Student's,
+with as many degrees of freedom as the rated clusters are worth by their weights (Kish), less one for each stratum and
+each judge.
+
+A difference of two systems has its own factors, one for each system, which make its own variance least: with the same
+contexts for both, what is hard for both cancels already, and the factors that are best for each system might bring it
+back. So a difference need not be the difference of the two estimates.
+
+Several judges are first made into one: a linear fit of the ratings, made for each fifth of the dialogues from the other
+four (cross-fitting), so that no rating is predicted by itself.
+
+What the judge was worth: as many ratings alone would give the same variance, n V_alone / V for `dialogues`.
+
+Papers: Angelopoulos, Bates, Fannjiang, Jordan and Zrnic 2023, "Prediction-powered inference", Science; Angelopoulos,
+Duchi and Zrnic 2023, "PPI++: Efficient Prediction-Powered Inference"; Zrnic and Candès 2024, "Cross-prediction-powered
+inference", PNAS; Fisch et al. 2024, "Stratified Prediction-Powered Inference"; Särndal, Swensson and Wretman 1992,
+"Model Assisted Survey Sampling" (the difference estimator); Hájek 1981, "Sampling from a Finite Population".
+
+Edge cases: a row that the judge cannot score has the judge's mean. A row that was drawn and not rated is taken for
+missing by chance within its stratum, and a warning counts them. A stratum without any rating is an error. Ratings of
+one dialogue have no interval over dialogues.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+
+from dialeval.core.arrays import Floats, Ints
+from dialeval.core.errors import SettingError
+from dialeval.core.student import t_factor, two_sided_p
+
+Target = Literal["dialogues", "run"]
+FOLDS = 5
+_MOST_LEVERAGE = 0.9
+"""A cluster that decides the factors all alone counts ten times, and not without end."""
+_FLAT = 1e-9
+"""A judge that varies less than this share of its size says nothing."""
+
+
+@dataclass(frozen=True, eq=False)
+class RatedSystem:
+    """The rows of one system: what people said of some, what judges say of all, and how rows were drawn."""
+
+    people: Floats
+    """NaN where nobody rated the row."""
+    judges: Floats
+    """A column per judge, NaN where it has no value."""
+    probability: Floats
+    """Of having been drawn; matters where a row is rated."""
+    stratum: Ints
+    """The number of each row's stratum."""
+    unit: Ints
+    """What was drawn together has the same number, also across systems."""
+    dialogue: Ints
+    """The number of each row's dialogue, the same for all systems."""
+    answered: Mapping[int, float] = field(default_factory=dict)
+    """By stratum: the share of drawn rows that were rated; 1 where it is not there."""
+
+    @property
+    def rated(self) -> Ints:
+        """The rows with a rating."""
+        return np.flatnonzero(~np.isnan(self.people))
+
+
+@dataclass(frozen=True)
+class Powered:
+    """A figure with its interval, from ratings and judge together and from ratings alone."""
+
+    value: float
+    error: float
+    interval: tuple[float, float]
+    alone: float
+    alone_error: float
+    alone_interval: tuple[float, float]
+    factors: tuple[float, ...]
+    """How much of the judge counts: one for each system."""
+    ratings: int
+    """Rated rows."""
+    clusters: int
+    """Dialogues (or units of the design) that have some."""
+    freedom: float
+    worth: float
+    """How many ratings alone would give the same variance."""
+    p: float
+    """That the value is 0, two-sided."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Linear:
+    """What the rows of a system bring: to the value of ratings alone, and to what the judge would take off."""
+
+    value: float
+    shifts: Floats
+    columns: Floats
+    """Of each row: for the value, then for each judge."""
+    weights: Floats
+    """Of each row in the value; 0 where it is not rated."""
+
+
+def powered(
+    system: RatedSystem, other: RatedSystem | None = None, target: Target = "dialogues", level: float = 0.95
+) -> Powered:
+    """What people would say of a system on average, or by how much more than of another one."""
+    parts = [(1.0, system)] if other is None else [(1.0, system), (-1.0, other)]
+    linear = [_linear(each, target) for _, each in parts]
+    judges = sum(len(each.shifts) for each in linear)
+    columns = np.zeros((sum(len(each.people) for _, each in parts), 1 + judges))
+    start, used = 0, 1
+    for (sign, _), each in zip(parts, linear, strict=True):
+        rows = slice(start, start + len(each.columns))
+        columns[rows, 0] = sign * each.columns[:, 0]
+        columns[rows, used : used + len(each.shifts)] = sign * each.columns[:, 1:]
+        start, used = start + len(each.columns), used + len(each.shifts)
+    weights = np.concatenate([each.weights for each in linear])
+    group = _over_dialogues if target == "dialogues" else _over_units
+    made, clusters, freedom = group([each for _, each in parts], columns, weights)
+    alone = sum(sign * each.value for (sign, _), each in zip(parts, linear, strict=True))
+    shifts = np.concatenate([sign * each.shifts for (sign, _), each in zip(parts, linear, strict=True)])
+    return _tuned(made, alone, shifts, weights, clusters, freedom, level, target, len(weights))
+
+
+def _linear(system: RatedSystem, target: Target) -> _Linear:
+    rows, rated = len(system.people), system.rated
+    if not len(rated):
+        raise SettingError("no row of a system is rated")
+    sizes = np.bincount(system.stratum)
+    raw = 1 / system.probability[rated]
+    found = np.bincount(system.stratum[rated], raw, len(sizes))
+    if ((sizes > 0) & (found == 0)).any():
+        raise SettingError(
+            "a stratum has no rating at all, so that nothing is known of its rows; rate some of each, or draw by fewer "
+            "strata"
+        )
+    weights = np.zeros(rows)
+    weights[rated] = raw * (sizes / np.where(found > 0, found, 1))[system.stratum[rated]]
+    judges = _filled(system.judges)
+    values = np.column_stack([np.where(np.isnan(system.people), 0.0, system.people), judges])
+    strata = (
+        np.stack([np.bincount(system.stratum, weights * column, len(sizes)) for column in values.T]).T
+        / np.where(sizes > 0, sizes, 1)[:, None]
+    )
+    means = (strata * sizes[:, None]).sum(axis=0) / rows
+    brought = weights[:, None] * (values - strata[system.stratum])
+    everywhere = judges.mean(axis=0)
+    if target == "dialogues":
+        brought += strata[system.stratum] - means
+        brought[:, 1:] -= judges - everywhere
+    return _Linear(float(means[0]), means[1:] - everywhere, brought / rows, weights)
+
+
+def _filled(judges: Floats) -> Floats:
+    """The values of judges, with their mean where there is none."""
+    known = ~np.isnan(judges)
+    sums, counts = np.where(known, judges, 0.0).sum(axis=0), known.sum(axis=0)
+    means = np.divide(sums, counts, out=np.zeros(judges.shape[1]), where=counts > 0)
+    filled: Floats = np.where(known, judges, means)
+    flat = np.ptp(filled, axis=0) <= _FLAT * np.abs(filled).max(axis=0, initial=0.0) if len(filled) else counts == 0
+    filled[:, flat] = 0.0  # and not rounding, to which a factor would be fitted
+    return filled
+
+
+def _over_dialogues(systems: Sequence[RatedSystem], columns: Floats, weights: Floats) -> tuple[Floats, int, float]:
+    """Columns whose squares add up to the variance over dialogues, how many are rated, and the degrees of freedom."""
+    dialogue = np.concatenate([each.dialogue for each in systems])
+    _, codes = np.unique(dialogue, return_inverse=True)
+    codes = codes.ravel()
+    sums = np.stack([np.bincount(codes, column) for column in columns.T]).T
+    held: Floats = np.bincount(codes, weights).astype(np.float64)
+    clusters = int(np.count_nonzero(held))
+    strata = max(len(np.unique(each.stratum)) for each in systems)
+    factor = (clusters - 1) ** 2 / (clusters * (clusters - strata)) if clusters > strata else math.nan
+    return sums / _left_out(held)[:, None] * math.sqrt(factor), clusters, _worth(held) - strata
+
+
+def _over_units(systems: Sequence[RatedSystem], columns: Floats, weights: Floats) -> tuple[Floats, int, float]:
+    """Columns whose squares add up to the variance of the draw."""
+    rated = weights > 0
+    unit = np.concatenate([each.unit for each in systems])[rated]
+    _, firsts, codes = np.unique(unit, return_index=True, return_inverse=True)
+    codes = codes.ravel()
+    stratum = np.concatenate([each.stratum for each in systems])[rated][firsts]
+    answered = np.concatenate([_answered(each) for each in systems])[rated][firsts]
+    left = 1 - np.concatenate([each.probability for each in systems])[rated][firsts] * answered
+    left = np.clip(left, 0.0, 1.0)
+    sums = np.stack([np.bincount(codes, column) for column in columns[rated].T]).T
+    held: Floats = np.bincount(codes, weights[rated]).astype(np.float64)
+    made = np.zeros_like(sums)
+    strata = np.unique(stratum)
+    for code in strata.tolist():
+        own = stratum == code
+        number = int(np.count_nonzero(own))
+        total = left[own].sum()
+        away = sums[own] - ((left[own][:, None] * sums[own]).sum(axis=0) / total if total > 0 else 0.0)
+        factor = (number - 1) / number if number > 1 else math.nan if total > 0 else 0.0
+        made[own] = (np.sqrt(factor * left[own]) / _left_out(held[own]))[:, None] * away
+    return made, len(held), _worth(held) - len(strata)
+
+
+def _answered(system: RatedSystem) -> Floats:
+    return np.array([system.answered.get(code, 1.0) for code in system.stratum.tolist()], np.float64)
+
+
+def _left_out(held: Floats) -> Floats:
+    """What is left of the weights without each cluster, as a share; 1 for a single one, of which nothing is known."""
+    total = held.sum()
+    shares: Floats = 1 - held / total if total > 0 else np.ones(len(held))
+    return np.where(shares > 0, shares, 1.0)
+
+
+def _worth(held: Floats) -> float:
+    """How many equal clusters unequal ones are worth (Kish)."""
+    return float(held.sum() ** 2 / (held**2).sum()) if held.any() else 0.0
+
+
+def _tuned(
+    made: Floats,
+    alone: float,
+    shifts: Floats,
+    weights: Floats,
+    clusters: int,
+    freedom: float,
+    level: float,
+    target: Target,
+    rows: int,
+) -> Powered:
+    own, judges = made[:, 0], made[:, 1:]
+    used = np.flatnonzero((judges**2).sum(axis=0) > 0)
+    factors = np.zeros(len(shifts))
+    enough = freedom - len(used) >= 1 and not np.isnan(made).any()
+    if len(used) and enough:
+        scale = np.sqrt((judges[:, used] ** 2).sum(axis=0))
+        fitted, *_ = np.linalg.lstsq(judges[:, used] / scale, own, rcond=1e-10)
+        factors[used] = fitted / scale
+    spent = len(used) if enough else 0
+    held = _leverage(judges[:, used]) if spent else np.zeros(len(own))
+    variance = float((((own - judges @ factors) / (1 - held)) ** 2).sum())
+    alone_variance = float((own**2).sum())
+    ratings = int(np.count_nonzero(weights))
+    value = alone - float(factors @ shifts)
+    error, alone_error = math.sqrt(variance), math.sqrt(alone_variance)
+    left = max(freedom - spent, 1.0)
+    half = t_factor(level, left) * error if not math.isnan(error) else math.nan
+    alone_half = t_factor(level, max(freedom, 1.0)) * alone_error if not math.isnan(alone_error) else math.nan
+    p = two_sided_p(abs(value) / error, left) if error > 0 else math.nan if math.isnan(error) or not value else 0.0
+    return Powered(
+        value,
+        error,
+        (value - half, value + half),
+        alone,
+        alone_error,
+        (alone - alone_half, alone + alone_half),
+        tuple(factors.tolist()),
+        ratings,
+        clusters,
+        left,
+        _worth_in_ratings(ratings, rows, variance, alone_variance, target),
+        p,
+    )
+
+
+def _leverage(columns: Floats) -> Floats:
+    """How far each cluster draws the fit of the factors to itself; the jackknife's error is larger by as much."""
+    left, sizes, _ = np.linalg.svd(columns / np.sqrt((columns**2).sum(axis=0)), full_matrices=False)
+    found: Floats = (left[:, sizes > 1e-10 * sizes[0]] ** 2).sum(axis=1)
+    return np.minimum(found, _MOST_LEVERAGE)
+
+
+def _worth_in_ratings(ratings: int, rows: int, variance: float, alone: float, target: Target) -> float:
+    """How many ratings alone would give the variance; at most all rows."""
+    if math.isnan(variance) or math.isnan(alone) or not alone:
+        return math.nan if math.isnan(variance) or math.isnan(alone) else float(ratings)
+    if target == "dialogues":
+        return min(ratings * alone / variance, float(rows)) if variance else float(rows)
+    return 1 / (1 / rows + variance / alone * (1 / ratings - 1 / rows)) if ratings < rows else float(ratings)
+
+
+def combined(systems: Sequence[RatedSystem], seed: int) -> list[Floats]:
+    """Several judges as one, for the rows of each system: a linear fit to the ratings of other dialogues."""
+    judges = np.concatenate([_filled(each.judges) for each in systems])
+    people = np.concatenate([each.people for each in systems])
+    weights = 1 / np.concatenate([each.probability for each in systems])
+    dialogue = np.concatenate([each.dialogue for each in systems])
+    fold = np.random.default_rng(seed).permutation(int(dialogue.max(initial=0)) + 1)[dialogue] % FOLDS
+    centred = judges - judges.mean(axis=0)
+    spread = centred.std(axis=0)
+    design = np.column_stack([np.ones(len(centred)), centred / np.where(spread > 0, spread, 1)])
+    made = np.zeros(len(people))
+    rated = ~np.isnan(people)
+    for number in range(FOLDS):
+        used = rated & (fold != number)
+        root = np.sqrt(weights[used])
+        fitted, *_ = np.linalg.lstsq(design[used] * root[:, None], people[used] * root, rcond=1e-8)
+        made[fold == number] = design[fold == number] @ fitted
+    ends = np.cumsum([len(each.people) for each in systems])[:-1]
+    return [part[:, None] for part in np.split(made, ends)]

@@ -1,0 +1,274 @@
+"""Confidence sequences: intervals for a difference that stay valid however often one looks, and whenever one stops.
+
+An ordinary 95% interval covers in 95% of cases at one number of dialogues that was chosen before. Who looks after every
+dialogue and stops when 0 is outside will in the end be wrong almost surely. A confidence sequence covers at all numbers
+of dialogues at once, with 95%. The price is width, about half as much again.
+
+The values are differences of dialogues, in the order of the run: the mean over the rows of a dialogue of the system's
+values less the baseline's. The dialogues are taken for drawn one after the other from the same source, and the interval
+is for the mean difference per dialogue (in which long dialogues count no more than short ones).
+
+- `betting`, where the metric has bounds: exact for any distribution, from the first dialogue on. Differences are
+  brought to 0..1. For every possible mean m two gamblers bet on it being too low and too high,
+
+      K+_t(m) = product of (1 + l+_s (x_s - m))        l+_s = min(l_s, c / m)
+      K-_t(m) = product of (1 - l-_s (x_s - m))        l-_s = min(l_s, c / (1 - m))
+      l_s = sqrt(2 log(2 / alpha) / (v_{s-1} s log(1 + s))), c = 1/2
+
+  where v_{s-1} is the variance of the values before. Neither can expect to win if m is the mean, so that the half of
+  the larger one exceeds 1 / alpha with a probability of at most alpha, ever (Ville). The interval are those m at which
+  it does not.
+- `asymptotic`, where it has none: mean -+ s_t sqrt(2 (t rho^2 + 1) / (t^2 rho^2) log(sqrt(t rho^2 + 1) / alpha)), a
+  normal mixture, from `FIRST` dialogues on. rho is chosen so that it is narrowest at `BEST` dialogues. It is right for
+  many dialogues, as Student's interval is without normal values.
+
+With several systems and metrics alpha is divided by their number. Intervals are intersected with those before, so that
+they never grow again. Values of all rows together have no value per dialogue and no sequence.
+
+Papers: Waudby-Smith and Ramdas 2024, "Estimating means of bounded random variables by betting", JRSS B; Waudby-Smith,
+Arbour, Sinha, Kennedy and Ramdas 2021, "Time-uniform central limit theory and asymptotic confidence sequences"; Robbins
+1970, "Statistical Methods Related to the Law of the Iterated Logarithm", Annals of Mathematical Statistics.
+
+Edge cases: a dialogue without a row that both systems were scored on is passed over. Where the intersection is empty,
+which happens with a probability of at most alpha, the interval is that of the last look alone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from dialeval.analysis.difference import DEFAULT_ALPHA
+from dialeval.analysis.pairing import Runs, chosen, keys_meant, mismatches, systems_of
+from dialeval.analysis.values import Values, metric_of
+from dialeval.core.arguments import checked
+from dialeval.core.arrays import Floats
+from dialeval.core.contributions import by_cluster
+from dialeval.core.errors import SettingError
+from dialeval.core.jsondata import null_for_nan
+from dialeval.core.result import Result
+from dialeval.core.version import __version__
+
+FIRST = 30
+"""Dialogues before the first asymptotic interval."""
+BEST = 200
+"""Dialogues at which the asymptotic interval is narrowest."""
+GRID = 2001
+"""Possible means that are bet on, from end to end."""
+_CAUTION = 0.5
+"""The share of what there is that a gambler risks at most."""
+_CHUNK = 512
+"""Dialogues whose bets are made together."""
+
+Kind = Literal["betting", "asymptotic"]
+
+
+@dataclass(frozen=True)
+class Watched:
+    """A difference as far as it has been seen."""
+
+    system: str
+    key: str
+    dialogues: int
+    difference: float
+    """The mean over dialogues."""
+    interval: tuple[float, float] | None
+    """Of the last look and all before; None where there is none yet."""
+    by: Kind | None
+    decided: int | None
+    """After how many dialogues 0 was outside for the first time."""
+    better: bool | None
+    """Whether the system is better, once that is decided and the metric has a direction."""
+    reason: str | None = None
+    """Why there is no interval."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for JSON; NaN is null."""
+        plain: dict[str, Any] = null_for_nan(asdict(self))
+        return plain
+
+
+@dataclass(frozen=True)
+class Watch:
+    """What `dialeval.watch` gives."""
+
+    baseline: str
+    systems: Sequence[str]
+    rows: Sequence[Watched]
+    alpha: float
+    """Of all intervals together."""
+    tests: int
+    unit: str
+    forced: Sequence[str] = ()
+    version: str = __version__
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for JSON."""
+        return {
+            "dialeval": self.version,
+            "baseline": self.baseline,
+            "systems": list(self.systems),
+            "alpha": self.alpha,
+            "tests": self.tests,
+            "unit": self.unit,
+            "forced": list(self.forced),
+            "differences": [row.to_dict() for row in self.rows],
+        }
+
+
+@checked
+def watch(
+    runs: Runs,
+    *,
+    baseline: str | None = None,
+    systems: Iterable[str] | None = None,
+    metrics: Iterable[str] | None = None,
+    alpha: float = DEFAULT_ALPHA,
+    force: bool = False,
+) -> Watch:
+    """Compare systems with a baseline by intervals that one may look at as often as one likes.
+
+    `runs`, `baseline`, `systems`, `metrics`, `force`: as in `dialeval.compare`.
+    """
+    if not 0 < alpha < 1:
+        raise SettingError(f"alpha lies between 0 and 1, such as 0.05; it is not {alpha}")
+    known = systems_of(runs)
+    first, others = chosen(known, baseline, None if systems is None else list(systems))
+    asked = None if metrics is None else list(metrics)
+    common, forced = {}, []
+    for name in others:
+        shared = [key for key in known[first] if key in known[name]]
+        common[name] = shared if asked is None else keys_meant(asked, shared, "not every system has", "they share")
+        forced += mismatches(first, name, known, common[name], force)
+    tests = sum(not known[first][key].corpus for keys in common.values() for key in keys)
+    rows = [
+        _watched(name, key, known[first], known[name], alpha / max(tests, 1))
+        for name, keys in common.items()
+        for key in keys
+    ]
+    table = known[first].rows
+    alone = table is None or (len(table) == len(table.offsets) - 1 and table.dialogues is None)
+    return Watch(first, others, rows, alpha, tests, "rows" if alone else "dialogues", forced)
+
+
+def _watched(name: str, key: str, left: Result, right: Result, alpha: float) -> Watched:
+    if left[key].corpus:
+        reason = "a value of all rows together has no values of dialogues"
+        return Watched(name, key, 0, math.nan, None, None, None, None, reason)
+    values = dialogue_differences(left, right, key)
+    if values is None:
+        reason = "the run holds no values of single rows for it"
+        return Watched(name, key, 0, math.nan, None, None, None, None, reason)
+    metric = metric_of(left[key])
+    bounds = (-math.inf, math.inf) if metric is None else metric.bounds_of(key)
+    low, high, by = sequence(values, bounds, alpha)
+    if not len(low) or not math.isfinite(low[-1]):
+        mean = float(values.mean()) if len(values) else math.nan
+        return Watched(name, key, len(values), mean, None, by, None, None, f"fewer than {FIRST} dialogues")
+    outside = np.flatnonzero((low > 0) | (high < 0))
+    decided = int(outside[0]) + 1 if len(outside) else None
+    better = None
+    if decided is not None and metric is not None and metric.better is not None:
+        better = bool(low[decided - 1] > 0) == (metric.better == "higher")
+    return Watched(name, key, len(values), float(values.mean()), (float(low[-1]), float(high[-1])), by, decided, better)
+
+
+def dialogue_differences(left: Result, right: Result, key: str) -> Floats | None:
+    """The mean difference of each dialogue over the rows that both were scored on; None without values of rows."""
+    both = [Values.of(each, [key], alone=True) for each in (left, right)]
+    if any(key not in each.items for each in both):
+        return None
+    difference = both[1].items[key] - both[0].items[key]
+    known = ~np.isnan(difference)
+    offsets = both[0].rows.offsets
+    lines = np.column_stack([np.where(known, difference, 0.0), known])
+    sums = lines if len(difference) == len(offsets) - 1 else by_cluster(lines, offsets)
+    there = sums[:, 1] > 0
+    found: Floats = sums[there, 0] / sums[there, 1]
+    return found
+
+
+def sequence(values: Floats, bounds: tuple[float, float], alpha: float) -> tuple[Floats, Floats, Kind]:
+    """The ends of the intervals after each value of a difference, and how they were made.
+
+    `bounds`: those of the metric, so that a difference lies within their width either way.
+    """
+    width = bounds[1] - bounds[0]
+    if not math.isfinite(width):
+        low, high = asymptotic(values, alpha)
+        return *_never_growing(low, high), "asymptotic"
+    low, high = betting((values + width) / (2 * width), alpha)
+    return *_never_growing(2 * width * low - width, 2 * width * high - width), "betting"
+
+
+def _never_growing(low: Floats, high: Floats) -> tuple[Floats, Floats]:
+    inner = np.maximum.accumulate(low), np.minimum.accumulate(high)
+    empty = inner[0] > inner[1]
+    return np.where(empty, low, inner[0]), np.where(empty, high, inner[1])
+
+
+def asymptotic(values: Floats, alpha: float) -> tuple[Floats, Floats]:
+    """The ends after each value; infinite before there are `FIRST`."""
+    times = np.arange(1, len(values) + 1, dtype=np.float64)
+    # Sums from the first value, so that little is lost where values are far from 0.
+    centre = values[0] if len(values) else 0.0
+    sums, squares = np.cumsum(values - centre), np.cumsum((values - centre) ** 2)
+    means = sums / times
+    spread = np.sqrt(np.maximum(squares / times - means**2, 0.0) * times / np.maximum(times - 1, 1))
+    mixed = times * _rho_squared(alpha) + 1
+    half = spread * np.sqrt(2 * mixed / (times * (mixed - 1)) * np.log(np.sqrt(mixed) / alpha))
+    half[times < FIRST] = math.inf
+    return centre + means - half, centre + means + half
+
+
+def _rho_squared(alpha: float) -> float:
+    """The mixture that makes the interval narrowest at `BEST` dialogues."""
+    return (-2 * math.log(alpha) + math.log(-2 * math.log(alpha) + 1)) / BEST
+
+
+def betting(values: Floats, alpha: float) -> tuple[Floats, Floats]:
+    """The ends after each value between 0 and 1."""
+    possible = np.linspace(0, 1, GRID)
+    bets = _bets(values, alpha)
+    capital = np.zeros((2, GRID))
+    low, high = np.zeros(len(values)), np.ones(len(values))
+    with np.errstate(divide="ignore"):
+        most = np.stack([_CAUTION / possible, _CAUTION / (1 - possible)])
+    for start in range(0, len(values), _CHUNK):
+        here, bet = values[start : start + _CHUNK, None], bets[start : start + _CHUNK, None]
+        away = here - possible
+        for side, sign in enumerate((1.0, -1.0)):
+            gains = np.log1p(sign * np.minimum(bet, most[side]) * away)
+            gains[0] += capital[side]
+            np.cumsum(gains, axis=0, out=gains)
+            capital[side] = gains[-1]
+            if side == 0:
+                upward = gains
+        inside = np.maximum(upward, gains) < math.log(2 / alpha)
+        low[start : start + _CHUNK], high[start : start + _CHUNK] = _ends(inside, possible, upward, gains)
+    return low, high
+
+
+def _bets(values: Floats, alpha: float) -> Floats:
+    """How much is risked on each value, from those before it."""
+    times = np.arange(1, len(values) + 1)
+    means = (0.5 + np.cumsum(values)) / (times + 1)
+    variances = (0.25 + np.cumsum((values - means) ** 2)) / (times + 1)
+    before = np.concatenate([[0.25], variances[:-1]])
+    bets: Floats = np.sqrt(2 * math.log(2 / alpha) / (before * times * np.log(1 + times)))
+    return bets
+
+
+def _ends(inside: Any, possible: Floats, upward: Floats, downward: Floats) -> tuple[Floats, Floats]:
+    """The smallest and the largest possible mean that is left; one step more, since the grid is no finer."""
+    step = possible[1]
+    none = ~inside.any(axis=1)
+    first, last = inside.argmax(axis=1), GRID - 1 - inside[:, ::-1].argmax(axis=1)
+    # Where nothing is left, the mean that both gamblers have least against.
+    least = np.maximum(upward, downward).argmin(axis=1)
+    first, last = np.where(none, least, first), np.where(none, least, last)
+    return np.maximum(possible[first] - step, 0.0), np.minimum(possible[last] + step, 1.0)

@@ -1,0 +1,185 @@
+"""What people would say, as a table: for the terminal, for papers and pages, for other programs.
+
+    FORMATS["md"](people)            json, csv, md, latex, each a str
+    console.print(table(people))     the terminal
+
+A line per system and a line per difference: the estimate with its interval, the one from ratings alone, and what the
+judge was worth in ratings. JSON and CSV hold every digit. `plan_table` shows how many ratings a width takes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING
+
+from dialeval.analysis.people import ALPHA, People, PeopleFigure
+from dialeval.reports import formats
+from dialeval.reports.figures import MISSING, plain, shorten, show_fixed, show_rounded
+from dialeval.reports.formats import LaidOut, Table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rich.console import RenderableType
+
+    from dialeval.analysis.rating_plan import RatingPlan
+
+_CSV = (
+    *("system", "baseline", "value", "low", "high", "error", "alone", "alone_low", "alone_high", "alone_error"),
+    *("ratings", "clusters", "freedom", "worth", "agreement", "factor", "baseline_factor", "p", "adjusted_p"),
+)
+
+
+def table(people: People) -> LaidOut:
+    """The estimates for a rich console."""
+    return LaidOut(partial(_laid_out, people))
+
+
+def to_csv(people: People) -> str:
+    """A line per system and per difference."""
+    rows = []
+    for each in (*people.figures, *people.differences):
+        made = each.figure
+        factors = [*made.factors, None, None][:2]
+        rows.append(
+            [
+                *(each.system, each.baseline, made.value, *made.interval, made.error),
+                *(made.alone, *made.alone_interval, made.alone_error, made.ratings, made.clusters, made.freedom),
+                *(made.worth, each.agreement, *factors, made.p, each.adjusted_p),
+            ]
+        )
+    return formats.csv_text(_CSV, rows)
+
+
+def to_markdown(people: People) -> str:
+    """Tables as GitHub renders them, and what they mean."""
+    parts = [formats.markdown_table(each, formats.markdown) for each in _tables(people)]
+    return "\n".join([*parts, "".join(f"{formats.markdown(line)}\n\n" for line in notes(people)).rstrip("\n") + "\n"])
+
+
+def to_latex(people: People) -> str:
+    """One tabular with booktabs rules."""
+    lines = formats.latex_lines(len(_head(people)), *_tables(people), figure=formats.latex)
+    return "\n".join([*lines, *(f"% {line}" for line in notes(people)), ""])
+
+
+FORMATS: Mapping[str, Callable[[People], str]] = {
+    "json": formats.to_json,
+    "csv": to_csv,
+    "md": to_markdown,
+    "latex": to_latex,
+}
+"""Every format that is a text, by its name on the command line."""
+
+
+def verdict(people: People) -> str:
+    """What the differences say, in a sentence."""
+    if not people.differences:
+        return ""
+    ways: dict[str, list[str]] = {"more": [], "less": [], "cannot": []}
+    for each in people.differences:
+        sure = each.adjusted_p < ALPHA
+        ways[("more" if each.figure.value > 0 else "less") if sure else "cannot"].append(plain(each.system))
+    said = {
+        "more": ("people would rate ", " higher than "),
+        "less": ("people would rate ", " lower than "),
+        "cannot": ("people do not tell ", " from "),
+    }
+    baseline = plain(people.baseline)
+    parts = [f"{said[way][0]}{', '.join(names)}{said[way][1]}{baseline}" for way, names in ways.items() if names]
+    tests = len(people.differences)
+    how = f"{plain(people.quality)}, 5% level, corrected for {tests} test{'s'[: tests != 1]}"
+    return f"P{'; '.join(parts)[1:]} ({how})."
+
+
+def notes(people: People) -> list[str]:
+    """What the figures are, a line each."""
+    level = f"{100 * people.level:g}%"
+    judge = " and ".join(plain(key) for key in people.by)
+    whom = {
+        "dialogues": f"other {people.unit} of the same kind",
+        "run": "just the rows of this run",
+    }[people.target]
+    lines = [
+        f"Quality {plain(people.quality)}; {level} intervals for what people would say of {whom}.",
+    ]
+    if judge:
+        lines.append(
+            f"estimate: ratings, and {judge} on all rows (prediction-powered). worth: as many ratings alone would give "
+            "the same precision. r: correlation of judge and people."
+        )
+    if not people.at_random:
+        lines.append("NOT DRAWN AT RANDOM: figures are as if the rated rows were a random sample, which nobody knows.")
+    return lines
+
+
+def _head(people: People) -> list[str]:
+    judged = ["estimate"] if people.by else []
+    more = ["worth", "r"] if people.by else []
+    return ["system", *judged, "ratings alone", "ratings", *more]
+
+
+def _tables(people: People) -> Iterator[Table]:
+    yield Table(_head(people), [_cells(each, people) for each in people.figures])
+    if people.differences:
+        head = ["difference", *_head(people)[1:-1], "p adjusted"] if people.by else ["difference", *_head(people)[1:]]
+        yield Table(head, [_cells(each, people) for each in people.differences])
+
+
+def _cells(each: PeopleFigure, people: People) -> list[str]:
+    made, signed = each.figure, each.baseline is not None
+    name = shorten(plain(each.system))
+    cells = [name if each.baseline is None else f"{name} - {shorten(plain(each.baseline))}"]
+    if people.by:
+        cells.append(_figure(made.value, made.interval, signed))
+    cells += [_figure(made.alone, made.alone_interval, signed), str(made.ratings)]
+    if people.by:
+        last = show_fixed(each.agreement, 2) if each.baseline is None else show_fixed(each.adjusted_p, 4)
+        cells += [MISSING if math.isnan(made.worth) else f"{made.worth:.0f}", last]
+    return cells
+
+
+def _figure(value: float, interval: tuple[float, float], signed: bool) -> str:
+    if not all(map(math.isfinite, interval)):
+        return show_rounded(value, None, signed)
+    return show_rounded(value, interval, signed)
+
+
+def _laid_out(people: People, width: int) -> Iterator[RenderableType]:
+    from rich.text import Text
+
+    yield from formats.paragraphs(filter(None, [verdict(people)]))
+    for head, rows in _tables(people):
+        names, *columns = zip(head, *rows, strict=True)
+        for part in formats.fitting_tables(names, columns, width):
+            yield part
+            yield Text()
+    yield from map(Text, notes(people))
+
+
+def plan_table(plan: RatingPlan) -> LaidOut:
+    """How many ratings a width takes, for a rich console."""
+    return LaidOut(partial(_plan_laid_out, plan))
+
+
+def _plan_laid_out(plan: RatingPlan, width: int) -> Iterator[RenderableType]:
+    from rich.text import Text
+
+    head = ["system", "with the judge", "ratings alone", "of"]
+    rows = [
+        [shorten(plain(each.what)), _count(each.with_judge), _count(each.alone), f"{each.of:,}"] for each in plan.needed
+    ]
+    names, *columns = zip(head, *rows, strict=True)
+    yield Text(f"Ratings for a {100 * plan.level:g}% interval of width {plan.width:g}:")
+    yield Text()
+    yield from formats.fitting_tables(names, columns, width)
+    yield Text()
+    yield Text(f"This holds if {'; '.join(plan.assumptions)}.")
+    if any(each.with_judge is None for each in plan.needed):
+        yield Text("more dialogues: ratings of all rows would not give that width.")
+
+
+def _count(number: int | None) -> str:
+    return "more dialogues" if number is None else f"{number:,}"

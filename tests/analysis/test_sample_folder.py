@@ -1,0 +1,74 @@
+"""The folder of rows to rate: read as it was written, and refused where it was changed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import dialeval
+from analysis.rated_runs import run_of
+from dialeval.analysis.sample_folder import check_same_run, read_sample
+from dialeval.core.errors import DataError, SettingError
+from dialeval.core.result import Run
+
+RUN, _ = run_of(dialogues=10)
+
+
+def test_a_sample_is_read_as_it_was_written(tmp_path: Path) -> None:
+    drawn = dialeval.draw(RUN, 12, by=["turn"])
+    folder = drawn.save(tmp_path / "to-rate")
+    found = read_sample(folder)
+    assert found.rows == drawn.rows
+    assert found.design.strata == drawn.design.strata
+    assert found.design.seed == 12345
+    line = json.loads((folder / "rows.jsonl").read_text().splitlines()[0])
+    assert list(line) == [
+        *("id", "system", "row", "probability", "stratum", "response", "context", "dialog_id", "turn")
+    ]
+    assert found.by_id()[line["id"]] == line
+    dialeval.draw(RUN, 6).save(folder)
+    assert len(read_sample(folder).rows) == 6
+
+
+def test_files_of_others_are_not_overwritten(tmp_path: Path) -> None:
+    (tmp_path / "rows.jsonl").write_text("mine")
+    with pytest.raises(DataError, match="did not write it"):
+        dialeval.draw(RUN, 6).save(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda sample: sample.update(format=99), "newer than this dialeval"),
+        (lambda sample: sample.update(unit="hours"), "unit"),
+        (lambda sample: sample["rows"].update(sha256="0" * 64), "does not belong"),
+        (lambda sample: sample["rows"].update(file="../rows.jsonl"), "rows.file"),
+        (lambda sample: sample["strata"]["all"].update(drawn_units=10**9), "more was drawn"),
+        (lambda sample: sample["strata"]["all"].update(drawn_responses=8), "holds 12 rows"),
+        (lambda sample: sample["systems"].pop("b"), "does not name"),
+        (lambda sample: sample["systems"]["a"].update(rows=0), "which has fewer"),
+    ],
+)
+def test_what_was_changed_is_refused(tmp_path: Path, change: object, words: str) -> None:
+    folder = dialeval.draw(RUN, 12).save(tmp_path)
+    sample = json.loads((folder / "sample.json").read_text())
+    change(sample)  # type: ignore[operator]
+    (folder / "sample.json").write_text(json.dumps(sample))
+    with pytest.raises(DataError, match=words):
+        read_sample(folder)
+
+
+def test_a_folder_without_a_sample(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"sample\.json"):
+        read_sample(tmp_path)
+
+
+def test_another_run_is_not_taken_for_it() -> None:
+    drawn = dialeval.draw(RUN, 12)
+    check_same_run(drawn, RUN)
+    with pytest.raises(SettingError, match="a has other rows now"):
+        check_same_run(drawn, run_of(dialogues=11)[0])
+    with pytest.raises(SettingError, match="b is not in this run"):
+        check_same_run(drawn, Run({"a": RUN["a"]}, "0"))

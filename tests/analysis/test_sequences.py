@@ -1,0 +1,143 @@
+"""Intervals that one may look at as often as one likes: they cover at all looks together."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import dialeval
+from analysis.rated_runs import run_of
+from dialeval.analysis.sequences import FIRST, asymptotic, betting, dialogue_differences, sequence
+from dialeval.core.errors import SettingError
+from dialeval.core.result import Run
+
+
+def hedged(values: np.ndarray, alpha: float, mean: float) -> np.ndarray:
+    """Whether a mean is still possible after each value: the two gamblers, written out one bet at a time."""
+    up = down = 1.0
+    total, squares, inside = 0.5, 0.25, []
+    variance = 0.25
+    for time, value in enumerate(values, 1):
+        bet = math.sqrt(2 * math.log(2 / alpha) / (variance * time * math.log(1 + time)))
+        up *= 1 + min(bet, 0.5 / mean) * (value - mean)
+        down *= 1 - min(bet, 0.5 / (1 - mean)) * (value - mean)
+        inside.append(max(up, down) / 2 < 1 / alpha)
+        total += value
+        squares += (value - total / (time + 1)) ** 2
+        variance = squares / (time + 1)
+    return np.array(inside)
+
+
+def test_betting_is_what_the_formula_says() -> None:
+    values = np.random.default_rng(1).beta(2, 3, size=700)
+    low, high = betting(values, 0.05)
+    for mean in (0.2, 0.35, 0.4, 0.45, 0.7):
+        inside = hedged(values, 0.05, mean)
+        clear = (np.abs(low - mean) > 1e-3) & (np.abs(high - mean) > 1e-3)
+        assert ((low < mean) & (mean < high))[clear].tolist() == inside[clear].tolist()
+    assert low[-1] < 0.4 < high[-1]
+    assert high[-1] - low[-1] < 0.1
+
+
+def test_asymptotic_is_what_the_formula_says() -> None:
+    values = np.random.default_rng(2).normal(5, 2, size=300)
+    low, high = asymptotic(values, 0.05)
+    assert np.isinf(low[: FIRST - 1]).all()
+    rho = (-2 * math.log(0.05) + math.log(-2 * math.log(0.05) + 1)) / 200
+    for time in (30, 200, 300):
+        mixed = time * rho + 1
+        half = values[:time].std(ddof=1) * math.sqrt(2 * mixed / (time**2 * rho) * math.log(math.sqrt(mixed) / 0.05))
+        assert (low[time - 1], high[time - 1]) == pytest.approx(
+            (values[:time].mean() - half, values[:time].mean() + half)
+        )
+
+
+def missed(kind: str, seeds: int, looks: int = 1000) -> float:
+    """In how many cases the truth was outside at one of the looks."""
+    wrong = 0
+    for seed in range(seeds):
+        rng = np.random.default_rng(seed)
+        if kind == "bounded":
+            low, high, by = sequence(rng.choice([-1.0, 0.0, 1.0], p=[0.1, 0.8, 0.1], size=looks), (0.0, 1.0), 0.05)
+            assert by == "betting"
+        else:
+            low, high, by = sequence(rng.normal(size=looks), (-math.inf, math.inf), 0.05)
+            assert by == "asymptotic"
+        wrong += bool(((low > 0) | (high < 0)).any())
+    return wrong / seeds
+
+
+@pytest.mark.parametrize("kind", ["bounded", "unbounded"])
+def test_a_thousand_looks(kind: str) -> None:
+    assert missed(kind, 40 if kind == "bounded" else 200) <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / 200)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["bounded", "unbounded"])
+def test_a_thousand_looks_in_many_cases(kind: str) -> None:
+    assert missed(kind, 1000) <= 0.05
+
+
+def test_looking_every_day_at_an_ordinary_interval_is_wrong_far_too_often() -> None:
+    wrong = 0
+    for seed in range(100):
+        values = np.random.default_rng(seed).normal(size=1000)
+        times = np.arange(1, 1001)
+        means = np.cumsum(values) / times
+        wrong += bool((np.abs(means) > 1.96 / np.sqrt(times))[FIRST:].any())
+    assert wrong > 30
+
+
+def test_intervals_never_grow() -> None:
+    values = np.random.default_rng(3).normal(0.3, 1, size=400)
+    low, high, _ = sequence(values, (-math.inf, math.inf), 0.05)
+    assert (np.diff(low[FIRST:]) >= 0).all()
+    assert (np.diff(high[FIRST:]) <= 0).all()
+
+
+def test_a_run_is_watched_in_the_order_of_its_dialogues() -> None:
+    run, _ = run_of(dialogues=300, systems={"a": 3.0, "b": 3.0})
+    found = dialeval.watch(run)
+    assert found.tests == 2
+    assert (found.baseline, list(found.systems), found.unit) == ("a", ["b"], "dialogues")
+    length, judge = found.rows
+    assert (length.key, judge.key) == ("length", "judge")
+    assert judge.by == "asymptotic"
+    assert judge.dialogues == 300
+    assert judge.interval is not None
+    assert judge.interval[0] < 0 < judge.interval[1]
+    assert judge.decided is None
+    values = dialogue_differences(run["a"], run["b"], "judge")
+    both = [run[name]["judge"].items for name in "ab"]
+    assert values is not None
+    assert values[7] == pytest.approx((both[1] - both[0])[21:24].mean())  # type: ignore[operator]
+    assert judge.difference == pytest.approx(values.mean())
+    assert found.to_dict()["differences"][1]["key"] == "judge"
+
+
+def test_a_difference_is_decided_and_stays_so() -> None:
+    texts = [{"dialog_id": f"d{n}", "response": "yes " * (1 + n % 3), "reference": "yes yes yes"} for n in range(200)]
+    good = [{**row, "response": "yes yes yes"} for row in texts]
+    run = Run({"bad": dialeval.evaluate(texts, metrics="rouge-l")["system"]}, "0")
+    run = Run({**run.systems, "good": dialeval.evaluate(good, metrics="rouge-l")["system"]}, "0")
+    (row,) = dialeval.watch(run).rows
+    assert row.by == "betting"
+    assert row.better is True
+    assert row.decided is not None
+    assert row.decided < 100
+    (fewer,) = dialeval.watch(Run(dict(reversed(list(run.systems.items()))), "0")).rows
+    assert fewer.better is False
+
+
+def test_what_cannot_be_watched() -> None:
+    run, _ = run_of(dialogues=10)
+    judge = dialeval.watch(run, metrics=["judge"]).rows[0]
+    assert judge.interval is None
+    assert judge.reason == "fewer than 30 dialogues"
+    with pytest.raises(SettingError, match="alpha lies"):
+        dialeval.watch(run, alpha=2.0)
+    texts = {"x": ["a b", "c"], "y": ["a", "d"]}
+    corpus = dialeval.evaluate(texts, metrics="distinct-1")
+    assert "all rows together" in str(dialeval.watch(corpus, force=True).rows[0].reason)

@@ -1,0 +1,87 @@
+"""Pairs of responses: every form of an outcome, and every fault with its place."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+
+from dialeval.core.errors import DataError, SettingError
+from dialeval.data.rows.pairs import length_ratio, read_pairs
+
+ROW: dict[str, object] = {
+    "dialog_id": "d1",
+    "a": "x",
+    "b": "y",
+    "better": "a",
+    "response_a": "one two",
+    "response_b": "one",
+}
+
+
+def test_outcomes() -> None:
+    said = ["a", "b", "tie", "x", "y", "Tie", " A "]
+    found = read_pairs([{**ROW, "better": word} for word in said])
+    assert found.outcome.tolist() == [1, -1, 0, 1, -1, 0, 1]
+    assert list(found.systems) == ["x", "y"]
+    assert found.dialogue.tolist() == [0] * 7
+    assert found.length_ratio[0] == pytest.approx(math.log(2))
+
+
+def test_a_system_may_be_called_like_a_side() -> None:
+    found = read_pairs([ROW | {"a": "b", "b": "a", "dialog_id": None}])
+    assert found.outcome.tolist() == [-1]
+    assert not found.named
+
+
+def test_rows_without_a_dialogue_stand_alone() -> None:
+    rows: list[dict[str, object]] = [
+        {"a": "x", "b": "y", "better": "a"},
+        {"a": "y", "b": "z", "better": "tie"},
+        {**ROW, "dialog_id": "0"},
+    ]
+    found = read_pairs(rows)
+    assert found.dialogue.tolist() == [0, 1, 2]
+    assert (found.left.tolist(), found.right.tolist()) == ([0, 1, 0], [1, 2, 1])
+    assert math.isnan(found.length_ratio[0])
+    assert found.named
+
+
+def test_files_of_every_kind_and_other_names(tmp_path: Path) -> None:
+    (tmp_path / "pairs.jsonl").write_text(json.dumps(ROW) + "\n" + json.dumps({**ROW, "better": "tie"}) + "\n")
+    (tmp_path / "pairs.csv").write_text("left,right,winner\nx,y,a\nx,z,b\n")
+    assert read_pairs(tmp_path / "pairs.jsonl").outcome.tolist() == [1, 0]
+    names = {"a": "left", "b": "right", "better": "winner"}
+    assert read_pairs(tmp_path / "pairs.csv", names).outcome.tolist() == [1, -1]
+    assert len(read_pairs([tmp_path / "pairs.jsonl", tmp_path / "pairs.jsonl"])) == 4
+    with pytest.raises(SettingError, match="no field 'judge'"):
+        read_pairs(tmp_path / "pairs.csv", {"judge": "x"})
+
+
+def test_every_fault_is_listed(tmp_path: Path) -> None:
+    rows = [
+        {"b": "y", "better": "a"},
+        {"a": "x", "b": "x", "better": "a"},
+        {"a": "x", "b": "y"},
+        {"a": "x", "b": "y", "better": "c"},
+        {"a": "x", "b": "y", "better": [1]},
+        [1],
+        {"a": 1.5, "b": "y", "better": "a"},
+    ]
+    file = tmp_path / "pairs.jsonl"
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    with pytest.raises(DataError) as error:
+        read_pairs(file)
+    assert [fault.line for fault in error.value.faults] == [1, 2, 3, 4, 5, 6, 7, 7]
+    (tmp_path / "pairs.txt").write_text("x > y\n")
+    with pytest.raises(DataError, match="plain lines"):
+        read_pairs(tmp_path / "pairs.txt")
+    with pytest.raises(SettingError, match="no pairs"):
+        read_pairs([])
+
+
+def test_lengths() -> None:
+    assert length_ratio("", "") == 0
+    assert length_ratio("a b c d", "") == pytest.approx(math.log(4))
