@@ -34,7 +34,7 @@ def with_values(run: Run, key: str, values: list[float]) -> Run:
 
 
 def test_turns_are_listed_worst_first_with_reasons(tmp_path: Path) -> None:
-    run = with_values(judged(tmp_path), "judge/no-breakdown", [0.4, 0.1, 0.7])
+    run = with_values(judged(tmp_path), "judge/no-breakdown", [0.3, 0.1, 0.4])
     for part, values in (("relevance", [0.9, 0.2, 0.1]), ("fluency", [0.9, 0.9, 0.9]), ("novelty", [0.9, 0.3, 0.9])):
         run = with_values(run, f"judge/{part}", values)
     worst, other = weak_turns(run, 10)

@@ -1,7 +1,8 @@
 """The turns at which a dialogue most probably breaks, worst first, as the metric `judge` sees them.
 
-A turn is listed where the judge expects most people to see at least a possible breakdown. Below the figures stand its
-reasons, in words, where it has any (`metrics.learned.judgement`).
+A turn is listed where the judge expects fewer than a third of people to see no breakdown, which is what annotators saw
+on average in the systems of the breakdown challenge. Beside the figure stand the judge's reasons, in words, where it
+has any (`metrics.learned.judgement`).
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from dialeval.core.arrays import Floats
 from dialeval.core.columns import TextColumn
 from dialeval.core.fold import Level
 from dialeval.core.rowtable import NO_TURN, RowTable
-from dialeval.metrics.learned.judgement import NO_BREAKDOWN, UNSURE, reasons
+from dialeval.metrics.learned.judgement import NO_BREAKDOWN, reasons
 from dialeval.reports import markup
 from dialeval.reports.figures import plain
 from dialeval.reports.markup import Section
@@ -22,6 +23,7 @@ from dialeval.reports.markup import Section
 if TYPE_CHECKING:
     from dialeval.core.result import Result, Run
 
+MOST_SHARE = 1 / 3
 LISTED, PRINTED = 50, 10
 """Turns of a system in the report, and in the terminal."""
 MOST_CHARACTERS = 300
@@ -54,7 +56,7 @@ def _of_system(name: str, result: Result, most: int) -> list[WeakTurn]:
     if rows is None or shares is None or len(shares) != len(rows) or "response" not in rows.texts:
         return []
     order = np.argsort(np.where(np.isnan(shares), np.inf, shares), kind="stable")[:most]
-    chosen = [row for row in order.tolist() if shares[row] < UNSURE]
+    chosen = [row for row in order.tolist() if shares[row] < MOST_SHARE]
     return [
         WeakTurn(
             name,
