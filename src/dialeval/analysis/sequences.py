@@ -164,7 +164,7 @@ def _watched(name: str, key: str, left: Result, right: Result, alpha: float) -> 
         reason = "the run holds no values of single rows for it"
         return Watched(name, key, 0, math.nan, None, None, None, None, reason)
     metric = metric_of(left[key])
-    bounds = (-math.inf, math.inf) if metric is None else metric.bounds
+    bounds = (-math.inf, math.inf) if metric is None else metric.bounds_of(key)
     low, high, by = sequence(values, bounds, alpha)
     if not len(low) or not math.isfinite(low[-1]):
         mean = float(values.mean()) if len(values) else math.nan

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["NO_TURN", "Rows", "by_system"]
 
-SHOWN = (Need.CONTEXT, Need.RESPONSE, Need.REFERENCE, Need.HYPOTHESES)
+SHOWN = (Need.CONTEXT, Need.ROLES, Need.RESPONSE, Need.REFERENCE, Need.HYPOTHESES)
 """The columns that a reader wants to see beside the values of a row."""
 
 _PLACE_NAME = re.compile(r"(row|line) \d+")
@@ -47,6 +47,8 @@ class Rows:
     """Row offsets of the dialogues, where they are known already."""
     fields: Mapping[str, RaggedColumn] = field(default_factory=dict)
     """Further fields that were asked for, by name: any number of values per row, as texts."""
+    notes: tuple[str, ...] = ()
+    """What was guessed in reading them, to be told."""
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values())))
