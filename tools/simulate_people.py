@@ -27,7 +27,7 @@ from dialeval.analysis.sequences import FIRST, sequence
 from dialeval.core.arrays import Floats, Ints
 from dialeval.data.rows.ratings import OVERALL, Ratings, read_ratings
 
-SETS = {"coverage": 500, "ratings": 500, "looks": 100}
+SETS = {"coverage": 500, "ratings": 500, "looks": 500}
 """Data sets of every case, unless another number is given."""
 BETWEEN = 0.3
 """The share of the variance that lies between dialogues."""
