@@ -105,8 +105,10 @@ def compare(
     wanted = None if systems is None else [name.strip() for name in systems.split(",")]
     keys = None if metrics is None else split_names(metrics)
     if sequential:
-        if bar is not None or limits or settings["detect"] is not None:
-            raise click.UsageError("--sequential has no gates and detects nothing; leave the other options out")
+        if bar is not None or by or limits.lowest or limits.highest or settings["detect"] is not None:
+            raise click.UsageError(
+                "--sequential has no gates, no slices and detects nothing; leave the other options out"
+            )
         _watch(runs, format_, output, baseline, wanted, keys, settings["alpha"], settings["force"])
         return 0
     loaded, baseline = (load_runs(runs), baseline) if bar is None else _with_bar(runs, bar)

@@ -92,6 +92,10 @@ const detail = (rows, row, state, words) => {
     const about = shared && make("span", { class: "aside" }, "underlined: also in the reference");
     lines.push(make("tr", {}, make("th", { scope: "row" }, "Response ", about), ...cells));
   }
+  if (group.reasons.some((said) => said?.[row])) {
+    const cells = group.systems.map((_, system) => make("td", {}, group.reasons[system]?.[row] || "–"));
+    lines.push(make("tr", {}, make("th", { scope: "row" }, "What the judge says"), ...cells));
+  }
   // The chosen score stands first.
   const order = [state.key, ...group.keys.keys()].filter((number, at) => at === 0 || number !== state.key);
   order.filter((number) => number in group.keys).forEach((number) => {
