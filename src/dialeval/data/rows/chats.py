@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from dialeval.data.formats.records import LISTS, RowObject, kind_of
 from dialeval.data.rows.fields import FieldReader
-from dialeval.data.rows.messages import ASSISTANT, SYSTEM, read_message, role_of
+from dialeval.data.rows.messages import ASSISTANT, SYSTEM, Message, plain_message, read_message, role_of
 
 
 class ChatResponse(NamedTuple):
@@ -43,25 +43,30 @@ def chat_responses(reader: FieldReader, row: RowObject) -> list[ChatResponse]:
     roles: list[str] = []
     responses: list[ChatResponse] = []
     for turn, given in enumerate(messages):
-        what = f"{name}[{turn}]"
-        if not isinstance(given, dict):
-            reader.fault(f"{what} is {kind_of(given)}", "make each message an object with role and content")
+        message = _message(reader, given, name, turn)
+        if message is None or (message.role == SYSTEM and not reader.names.system_prompts):
             continue
-        role = role_of(reader, given, what)
-        if role is None:
-            continue
-        message = read_message(reader, given, what, role)
-        if role == SYSTEM and not reader.names.system_prompts:
-            continue
-        if role == ASSISTANT and not message.only_calls:
+        if message.role == ASSISTANT and not message.only_calls:
             responses.append(ChatResponse(turn, message.text, said, roles, references))
             said, roles = [], []
         said.append(message.shown)
-        roles.append(role)
+        roles.append(message.role)
     if references and len(responses) > 1:
         what = f"has {reader.names.reference} for one response but {len(responses)} assistant messages"
         reader.fault(what, "give one row per response")
     return responses
+
+
+def _message(reader: FieldReader, given: object, name: str, turn: int) -> Message | None:
+    if isinstance(given, dict) and (plain := plain_message(given)) is not None:
+        role, text = plain
+        return Message(role, reader.text(text, name, turn))
+    what = f"{name}[{turn}]"
+    if not isinstance(given, dict):
+        reader.fault(f"{what} is {kind_of(given)}", "make each message an object with role and content")
+        return None
+    known = role_of(reader, given, what)
+    return None if known is None else read_message(reader, given, what, known)
 
 
 def dialogue_name(reader: FieldReader, row: RowObject) -> str:

@@ -35,6 +35,7 @@ __all__ = ["FieldNames", "FieldReader", "kind_of", "missing_field"]
 _LARGEST_TURN = 2**63 - 1
 _TRUE = {True, "true", "1"}
 _FALSE = {False, None, "false", "0", ""}
+_ONLY_TEXTS = frozenset({str})
 _LIKELY = (
     "answer",
     "output",
@@ -126,13 +127,19 @@ class FieldReader:
 
     def context(self, row: RowObject) -> tuple[list[str], list[str]]:
         """The turns of a row's context, and who said each; nobody where no turn says it."""
-        turns = self.turns(row.get(self.names.context), self.names.context)
+        value = row.get(self.names.context)
+        if type(value) is str or (type(value) is list and _ONLY_TEXTS.issuperset(map(type, value))):
+            return self.texts(value, self.names.context), []
+        turns = self.turns(value, self.names.context)
         roles = [turn.role for turn in turns]
         return [turn.shown for turn in turns], roles if any(roles) else []
 
     def texts(self, value: object, name: str) -> list[str]:
         """The texts in the value of a field: none in null, one in a string, any number in a list."""
-        return [self.text(item, name, index) for index, item in self._items(value, name)]
+        if type(value) is str:
+            return [self.text(value, name)]
+        items = enumerate(value) if type(value) is list else self._items(value, name)
+        return [self.text(item, name, index) for index, item in items]
 
     def turns(self, value: object, name: str) -> list[Message]:
         """The turns in the value of a field, as `texts`; items may be objects that also say who speaks."""

@@ -67,16 +67,22 @@ class _Contexts(_RaggedLists):
         texts, roles = turns
         if continues:
             self.continued.append(len(self.counts))
-        self.roles += roles or [""] * len(texts)
+        if roles:
+            self.roles += self._unnamed()
+            self.roles += roles
         self.add(texts)
+
+    def _unnamed(self) -> list[str]:
+        """Nobody, for each turn since the last one of which it is said who speaks."""
+        return [""] * (len(self.values) - len(self.roles))
 
     def columns(self) -> dict[Need, Column]:
         """The contexts and, where anybody is named, the roles."""
         if not self.values:
             return {}
         found: dict[Need, Column] = {Need.CONTEXT: self._shared(self.values)}
-        if any(self.roles):
-            found[Need.ROLES] = self._shared(self.roles)
+        if self.roles:
+            found[Need.ROLES] = self._shared([*self.roles, *self._unnamed()])
         return found
 
     def _shared(self, values: Sequence[str]) -> RaggedColumn | SharedColumn:
@@ -112,7 +118,7 @@ def gather_rows(records: Records, names: FieldNames, system: str, part: bool = F
         codes.append(systems.setdefault(own_system or system, len(systems)))
         dialogues.append(dialogue)
         turns.append(NO_TURN if turn is None else turn)
-        for lists, own_labels in zip(kept, labels, strict=True):
+        for lists, own_labels in zip(kept, labels, strict=True) if kept else ():
             lists.add(own_labels)
     if not records.faults and not responses and not part:
         records.faults.append(no_rows(records.where))
@@ -158,7 +164,7 @@ def _row_parts(records: Records, names: FieldNames, trials: Trials) -> Iterator[
         if row is None:
             reader.fault(*(unknown(given, names) or missing_field(names.response, "response", given)))
             continue
-        labels = [reader.labels(value_at(given, name), name) for name in names.kept]
+        labels = [reader.labels(value_at(given, name), name) for name in names.kept] if names.kept else ()
         if row.get(names.messages) is not None:
             system, dialogue = reader.system(row), dialogue_name(reader, row)
             responses = chat_responses(reader, row)

@@ -57,12 +57,21 @@ class Message(NamedTuple):
     @property
     def shown(self) -> str:
         """What a reader of the context sees."""
-        return " ".join(filter(None, (self.text, *self.calls)))
+        return " ".join(filter(None, (self.text, *self.calls))) if self.calls else self.text
 
     @property
     def only_calls(self) -> bool:
         """Whether nothing is said."""
         return bool(self.calls) and not self.text.strip()
+
+
+def plain_message(message: RowObject) -> tuple[str, str] | None:
+    """Role and text of a message that has nothing else, as most have; None for others, which take longer to read."""
+    name, text = message.get("role"), message.get("content")
+    if len(message) != 2 or type(name) is not str or type(text) is not str or name == CALLER:
+        return None
+    role = ROLES.get(name)
+    return None if role is None else (role, text)
 
 
 def read_message(reader: FieldReader, message: RowObject, what: str, role: str) -> Message:

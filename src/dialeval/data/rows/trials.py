@@ -39,7 +39,7 @@ class Trials:
     def note(self, reader: FieldReader, row: RowObject, system: str | None, task: str | None) -> bool:
         """Whether a row is a trial, which is counted; a fault where it is there already, or its reward is no number."""
         names = reader.names
-        if row.get(names.trial) is None or row.get(names.reward) is None:
+        if names.trial not in row or row[names.trial] is None or row.get(names.reward) is None:
             return False
         trial, reward = reader.identifier(row, names.trial), _number(row[names.reward])
         if reward is None:
