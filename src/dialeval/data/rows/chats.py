@@ -42,31 +42,38 @@ def chat_responses(reader: FieldReader, row: RowObject) -> list[ChatResponse]:
     said: list[str] = []
     roles: list[str] = []
     responses: list[ChatResponse] = []
+    prompts = reader.names.system_prompts
     for turn, given in enumerate(messages):
-        message = _message(reader, given, name, turn)
-        if message is None or (message.role == SYSTEM and not reader.names.system_prompts):
+        plain = plain_message(given)
+        if plain is not None:
+            role, text = plain
+            text = shown = reader.text(text, name, turn)
+            speaks = role == ASSISTANT
+        else:
+            message = _message(reader, given, f"{name}[{turn}]")
+            if message is None:
+                continue
+            role, text, shown = message.role, message.text, message.shown
+            speaks = role == ASSISTANT and not message.only_calls
+        if role == SYSTEM and not prompts:
             continue
-        if message.role == ASSISTANT and not message.only_calls:
-            responses.append(ChatResponse(turn, message.text, said, roles, references))
+        if speaks:
+            responses.append(ChatResponse(turn, text, said, roles, references))
             said, roles = [], []
-        said.append(message.shown)
-        roles.append(message.role)
+        said.append(shown)
+        roles.append(role)
     if references and len(responses) > 1:
         what = f"has {reader.names.reference} for one response but {len(responses)} assistant messages"
         reader.fault(what, "give one row per response")
     return responses
 
 
-def _message(reader: FieldReader, given: object, name: str, turn: int) -> Message | None:
-    if isinstance(given, dict) and (plain := plain_message(given)) is not None:
-        role, text = plain
-        return Message(role, reader.text(text, name, turn))
-    what = f"{name}[{turn}]"
+def _message(reader: FieldReader, given: object, what: str) -> Message | None:
     if not isinstance(given, dict):
         reader.fault(f"{what} is {kind_of(given)}", "make each message an object with role and content")
         return None
-    known = role_of(reader, given, what)
-    return None if known is None else read_message(reader, given, what, known)
+    role = role_of(reader, given, what)
+    return None if role is None else read_message(reader, given, what, role)
 
 
 def dialogue_name(reader: FieldReader, row: RowObject) -> str:

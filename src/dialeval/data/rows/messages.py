@@ -65,10 +65,12 @@ class Message(NamedTuple):
         return bool(self.calls) and not self.text.strip()
 
 
-def plain_message(message: RowObject) -> tuple[str, str] | None:
+def plain_message(message: object) -> tuple[str, str] | None:
     """Role and text of a message that has nothing else, as most have; None for others, which take longer to read."""
+    if type(message) is not dict or len(message) != 2:
+        return None
     name, text = message.get("role"), message.get("content")
-    if len(message) != 2 or type(name) is not str or type(text) is not str or name == CALLER:
+    if type(name) is not str or type(text) is not str or name == CALLER:
         return None
     role = ROLES.get(name)
     return None if role is None else (role, text)
