@@ -2,7 +2,7 @@
 # make check  in a minute: lint, types, layers, tests without browser, cluster and PyTorch
 # make test   everything: lint, types, layers, the whole test suite
 # make fuzz   attack every reader with broken files, FUZZ_SECONDS each (60)
-# make simulations  how often intervals cover and tests err: the tables of docs/simulations.md, twenty minutes
+# make simulations  how often intervals cover and tests err: the tables of docs/simulations.md and people.md, half an hour
 # make mutants      does a test fail when the source is wrong? half an hour or so
 # make bench  the figures that the README quotes
 # make bench-long   memory, scale and the long tests: an hour or so, and 6 GB of disk
@@ -44,6 +44,7 @@ fuzz: $(VENV)/.installed-dev
 
 simulations: $(VENV)/.installed-dev
 	$(BIN)/python tools/simulate.py --seed 1
+	$(BIN)/python tools/simulate_people.py --seed 1 --ratings $(RATINGS)
 
 mutants: $(VENV)/.installed-dev
 	$(BIN)/python tools/mutants.py --number 100 --at-least 95

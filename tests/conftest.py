@@ -29,7 +29,7 @@ LONG = (
     "packaging/",
     "analysis/test_judge_validation.py",
     "analysis/test_judges.py",
-    "core/test_cached_kernel.py::test_the_whole_program",
+    "core/test_kernel_files.py::test_the_whole_program",
     "data/rows/test_ratings.py::test_real_ratings",
     "data/rows/test_reading.py::test_real_rated_rows",
     "engine/test_processes.py",

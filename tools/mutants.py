@@ -9,7 +9,7 @@ Mutants are made from the syntax tree, never in docstrings, messages, annotation
 `if TYPE_CHECKING`. Which ones are taken depends on the seed and on the changed lines themselves, so that an edit
 elsewhere leaves the choice as it was.
 
-Each mutant is run in a copy of the tree with the caches of numba: first the test file of the module's name, then the
+Each mutant is run in a copy of the tree with the compiled kernels: first the test file of the module's name, then the
 tests of its area and the laws. Before that the tests run once without a mutant: they must pass, and they show how long
 is too long. A test that never ends kills its mutant as well.
 """
@@ -340,21 +340,6 @@ def copied(source: Path, folder: Path) -> Path:
     return tree
 
 
-def forget_compiled(tree: Path, file: str) -> None:
-    """Where a kernel is changed, remove what numba has compiled of those that call it: numba does not notice."""
-    if not Path(file).stem.endswith("_kernel"):
-        return
-    texts = {path: path.read_text(encoding="utf-8") for path in (tree / PACKAGE).rglob("*_kernel.py")}
-    changed, calling = {Path(file).stem}, {Path(file).stem}
-    while calling:
-        calling = {path.stem for path, text in texts.items() if any(name in text for name in calling)} - changed
-        changed |= calling
-    for path in texts:
-        if path.stem in changed:
-            for compiled in path.parent.glob(f"__pycache__/{path.stem}.*.nb?"):
-                compiled.unlink()
-
-
 def end(group: int) -> None:
     """Kill a process and all that it has started."""
     with contextlib.suppress(ProcessLookupError):
@@ -399,7 +384,6 @@ def fate(mutant: Mutant, original: Path, limits: dict[str, float]) -> str:
     area = Path(mutant.file).relative_to(PACKAGE).parts[0]
     with tempfile.TemporaryDirectory(prefix="dialeval-mutant-") as folder:
         tree = copied(original, Path(folder))
-        forget_compiled(tree, mutant.file)
         (tree / mutant.file).write_bytes(mutant.source)
         for arguments in steps(mutant.file):
             if killer := tested(tree, arguments, limits[area]):

@@ -4,8 +4,8 @@
 
 `coverage`: data sets are drawn from a distribution whose truth is known. Dialogues have one to thirty turns, which
 resemble each other (three tenths of the variance lie between dialogues); a judge has a correlation with people. Rows
-are drawn by `dialeval.draw` in each design, rated, and estimated by `dialeval.estimate`. `alone` are rows that stand
-alone, for which the formula of the width holds: sqrt(1 - r^2 (1 - n / N)).
+are drawn as `dialeval.draw` draws them in each design, and estimated as by `dialeval.estimate`, without the files in
+between. `alone` are rows that stand alone, for which the formula of the width holds: sqrt(1 - r^2 (1 - n / N)).
 
 `ratings`: sets that people did rate. The mean of their ratings of all rows is the truth; a hundred are drawn, and the
 shipped judge does the rest. `looks`: how often a confidence sequence misses at one of a thousand looks.
@@ -21,30 +21,19 @@ from typing import Any
 
 import numpy as np
 
-import dialeval
-from dialeval.analysis.prediction_powered import Target
+from dialeval.analysis.prediction_powered import RatedSystem, Target, powered
+from dialeval.analysis.sampling import allocated, inclusion, systematic, unsureness
 from dialeval.analysis.sequences import FIRST, sequence
 from dialeval.core.arrays import Floats, Ints
-from dialeval.core.columns import TextColumn
-from dialeval.core.fold import Estimate, Level
-from dialeval.core.ragged import offsets_of
-from dialeval.core.result import Result, Run
-from dialeval.core.rowtable import RowTable
 from dialeval.data.rows.ratings import OVERALL, Ratings, read_ratings
 
-SETS = {"coverage": 500, "ratings": 500, "looks": 1000}
+SETS = {"coverage": 1000, "ratings": 500, "looks": 500}
 """Data sets of every case, unless another number is given."""
 BETWEEN = 0.3
 """The share of the variance that lies between dialogues."""
 MEAN = 3.0
 CORRELATIONS = (0.0, 0.3, 0.6, 0.9)
-DESIGNS: dict[str, dict[str, Any]] = {
-    "plain": {},
-    "strata": {"by": ["judge"]},
-    "unsure": {"unsure": "judge"},
-    "dialogues": {"dialogues": True},
-    "alone": {},
-}
+DESIGNS = ("plain", "strata", "unsure", "dialogues", "alone")
 TARGETS: tuple[Target, ...] = ("dialogues", "run")
 DRAWN = 200
 DIALOGUES = 120
@@ -55,21 +44,6 @@ RATED_SETS = (
     *("gupta_dailydialog", "humod_test", "llmeval_dailydialog", "usr_topicalchat", "zhao_dailydialog"),
 )
 """Sets of up to a few thousand single replies."""
-
-
-def run_of(lengths: Ints, judges: dict[str, Floats], texts: Sequence[str] | None = None) -> Run:
-    """A run of one system, with these values of its rows."""
-    rows = int(lengths.sum())
-    texts = [str(row) for row in range(rows)] if texts is None else texts
-    names: list[str | None] = [str(number) for number in range(len(lengths))]
-    table = RowTable(offsets_of(lengths), names, None, {"response": TextColumn.from_strings(texts)})
-    estimates = {
-        key: Estimate(
-            float(values.mean()), float(values.std()), rows, rows, corpus=False, items=values, level=Level.TURN
-        )
-        for key, values in judges.items()
-    }
-    return Run({"system": Result(estimates, rows=table)}, "0")
 
 
 def simulated(rng: np.random.Generator, lengths: Ints, r: float) -> tuple[Floats, Floats]:
@@ -86,11 +60,24 @@ def simulated(rng: np.random.Generator, lengths: Ints, r: float) -> tuple[Floats
     return MEAN + people, judge
 
 
-def estimated(run: Run, people: Floats, n: int, seed: int, of: Target, **design: Any) -> Any:
-    """The figure of a run of which some rows were drawn and rated."""
-    sample = dialeval.draw(run, n, seed=seed, **design)
-    lines = [{"id": row.id, "rater": "a", "scores": {OVERALL: float(people[row.row])}} for row in sample.rows]
-    return dialeval.estimate(run, lines, by="judge", sample=sample, of=of)["system"].figure
+def rated(rng: np.random.Generator, design: str, lengths: Ints, people: Floats, judge: Floats, n: int) -> RatedSystem:
+    """The rows of a system of which about n were drawn and rated."""
+    rows = len(people)
+    dialogue = np.repeat(np.arange(len(lengths)), lengths)
+    unit = dialogue if design == "dialogues" else np.arange(rows)
+    units = int(unit[-1]) + 1
+    sizes = unsureness(judge) if design == "unsure" else np.ones(units)
+    stratum = np.zeros(units, np.int64)
+    if design == "strata":
+        stratum = np.searchsorted(np.quantile(judge, [0.25, 0.5, 0.75]), judge)
+    numbers = allocated(np.bincount(stratum, sizes).astype(np.float64), np.bincount(stratum), round(n * units / rows))
+    probability, taken = np.zeros(units), np.zeros(units, np.bool_)
+    for code, number in enumerate(numbers.tolist()):
+        own = np.flatnonzero(stratum == code)
+        probability[own] = inclusion(sizes[own], number)
+        taken[own] = systematic(probability[own], rng)
+    said = np.where(taken[unit], people, np.nan)
+    return RatedSystem(said, judge[:, None], probability[unit], stratum[unit], unit, dialogue)
 
 
 Found = list[tuple[bool, bool, float, float]]
@@ -105,8 +92,7 @@ def coverage(seeds: Iterable[int], design: str, r: float, of: Target, n: int = D
         alone = design == "alone"
         lengths = np.ones(ALONE, np.int64) if alone else rng.integers(1, 31, size=DIALOGUES)
         people, judge = simulated(rng, lengths, r)
-        run = run_of(lengths, {"judge": judge})
-        figure = estimated(run, people, n, seed, of, **DESIGNS[design])
+        figure = powered(rated(rng, design, lengths, people, judge, n), target=of)
         found.append(_hit(figure, MEAN if of == "dialogues" else float(people.mean())))
     return found
 
@@ -127,14 +113,13 @@ def formula(r: float, n: int = DRAWN, rows: int = ALONE, of: Target = "dialogues
     return math.sqrt(1 - r * r * (1 - n / rows)) if of == "dialogues" else math.sqrt(1 - r * r)
 
 
-def rated_run(ratings: Ratings, judge: Floats) -> tuple[Run, Floats]:
-    """A set that people rated as a run, dialogue by dialogue; rows without a rating are left out."""
+def by_dialogue(ratings: Ratings, judge: Floats) -> tuple[Ints, Floats, Floats]:
+    """The lengths of dialogues, what people said and what the judge says; rows without a rating are left out."""
     values = ratings.values[OVERALL]
     known = np.flatnonzero(~np.isnan(values) & ~np.isnan(judge))
     _, codes = np.unique(np.array(ratings.dialogues, object)[known], return_inverse=True)
     order = known[np.argsort(codes.ravel(), kind="stable")]
-    lengths = np.bincount(codes.ravel()).astype(np.int64)
-    return run_of(lengths, {"judge": judge[order]}), values[order]
+    return np.bincount(codes.ravel()).astype(np.int64), values[order], judge[order]
 
 
 def judged(ratings: Ratings) -> Floats:
@@ -146,10 +131,11 @@ def judged(ratings: Ratings) -> Floats:
     return rows
 
 
-def of_ratings(run: Run, people: Floats, seeds: Iterable[int], of: Target = "run") -> Found:
+def of_ratings(lengths: Ints, people: Floats, judge: Floats, seeds: Iterable[int], of: Target = "run") -> Found:
     """What estimates of a rated set do with a hundred of its ratings."""
     truth = float(people.mean())
-    return [_hit(estimated(run, people, RATED, seed, of), truth) for seed in seeds]
+    systems = (rated(np.random.default_rng(seed), "plain", lengths, people, judge, RATED) for seed in seeds)
+    return [_hit(powered(system, target=of), truth) for system in systems]
 
 
 def looks(seeds: Iterable[int], kind: str, number: int = 1000) -> tuple[list[bool], list[bool]]:
@@ -195,7 +181,7 @@ def coverage_lines(seeds: range) -> Iterator[Sequence[object]]:
         for design in DESIGNS:
             for r in CORRELATIONS:
                 found = coverage(seeds, design, r, of)
-                covered, alone = (share(each[column] for each in found) for column in (0, 1))
+                covered, alone = (share(bool(each[column]) for each in found) for column in (0, 1))
                 theory = f"{formula(r, of=of):.3f}" if design == "alone" else "–"
                 yield [of, design, r, covered, alone, f"{ratio(found):.3f}", theory]
 
@@ -204,11 +190,10 @@ def ratings_lines(seeds: range, folder: Path) -> Iterator[Sequence[object]]:
     """The lines of the table of rated sets."""
     for name in RATED_SETS:
         ratings = read_ratings(folder / f"{name}.jsonl.gz")
-        run, people = rated_run(ratings, judged(ratings))
-        judge = run["system"]["judge"].items
-        found = of_ratings(run, people, seeds)
-        r = float(np.corrcoef(judge, people)[0, 1])  # type: ignore[arg-type]
-        covered, alone = (share(each[column] for each in found) for column in (0, 1))
+        lengths, people, judge = by_dialogue(ratings, judged(ratings))
+        found = of_ratings(lengths, people, judge, seeds)
+        r = float(np.corrcoef(judge, people)[0, 1])
+        covered, alone = (share(bool(each[column]) for each in found) for column in (0, 1))
         worth = RATED / ratio(found) ** 2
         yield [name, len(people), f"{r:.2f}", covered, alone, f"{ratio(found):.3f}", f"{worth:.0f}"]
 

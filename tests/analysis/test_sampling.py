@@ -127,6 +127,12 @@ def test_what_cannot_be_drawn(settings: dict[str, object], words: str) -> None:
         dialeval.draw(RUN, **settings)  # type: ignore[arg-type]
 
 
+def test_a_name_that_cannot_be_written_is_refused() -> None:
+    run = Run({"\udcff": RUN["a"]}, "0")
+    with pytest.raises(SettingError, match="half a character"):
+        dialeval.draw(run, 10)
+
+
 def test_systems_with_other_rows_are_drawn_from_apart() -> None:
     other, _ = run_of(dialogues=20)
     run = Run({"a": RUN["a"], "c": other["a"]}, "0")

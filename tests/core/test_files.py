@@ -190,6 +190,27 @@ def test_files_together_replace_the_old_ones_and_leave_others_alone(tmp_path: Pa
     assert {path.name for path in tmp_path.iterdir()} == {"notes.txt", "manifest", "a"}
 
 
+@pytest.mark.parametrize("first", range(3))
+def test_a_save_that_fails_at_any_rename_leaves_the_old_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first: int
+) -> None:
+    save(tmp_path, "one")
+    done = []
+
+    def rename(path: Path, target: Path) -> Path:
+        done.append(target)
+        if len(done) > first:
+            raise OSError(28, "No space left on device")
+        return RENAME(path, target)
+
+    monkeypatch.setattr(Path, "replace", rename)
+    with pytest.raises(DataError, match="No space left"):
+        save(tmp_path, "two")
+    monkeypatch.undo()
+    assert saved(tmp_path) == "one"
+    assert {path.name for path in tmp_path.iterdir()} == {"manifest", "a", "b"}
+
+
 def test_saves_at_the_same_time_give_one_or_the_other(tmp_path: Path, quick: None) -> None:
     rounds, seen = 40, set()
     start = Barrier(3)

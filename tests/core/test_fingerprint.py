@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dialeval.core import fingerprint_kernel as kernel
+from dialeval.core import fingerprint as kernel
 from dialeval.core.columns import RaggedColumn, SharedColumn, TextColumn
 from dialeval.core.fingerprint import Fingerprint
 

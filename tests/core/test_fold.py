@@ -1,7 +1,8 @@
-"""The fold: settings that are checked by their types."""
+"""The fold: settings that are checked by their types, and estimates without an interval."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, get_origin, get_type_hints
 
@@ -11,7 +12,7 @@ import pytest
 from dialeval.core.arrays import Floats
 from dialeval.core.batch import Batch
 from dialeval.core.errors import SettingError
-from dialeval.core.fold import RowMetric
+from dialeval.core.fold import Estimate, RowMetric
 from dialeval.core.needs import Need
 from dialeval.metrics.registry import registry
 
@@ -79,3 +80,12 @@ def test_every_built_in_metric_checks_its_choices(family: str) -> None:
         if get_origin(hints[name]) is Literal:
             with pytest.raises(SettingError, match=f"^{family} has {name}=.*, not 'nonsense'$"):
                 metric(**{name: "nonsense"})
+
+
+def test_a_corpus_value_has_no_confidence_and_nothing_has_an_unknown_one() -> None:
+    corpus = Estimate(0.5, 0.0, 3, 3, corpus=True)
+    assert corpus.with_confidence(1.97) == corpus
+    assert corpus.confidence == 0
+    nothing = Estimate(math.nan, math.nan, 3, 0).with_confidence(1.97)
+    assert math.isnan(nothing.confidence)
+    assert nothing.interval is None

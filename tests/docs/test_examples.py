@@ -52,10 +52,17 @@ def folder(tmp_path: Path) -> Path:
             "reference": "hello",
             "scores": n % 5,
         }
-        for n in range(12)
+        for n in range(240)
     ]
     (tmp_path / "ratings.jsonl").write_text("".join(json.dumps(each) + "\n" for each in rated))
-    dialeval.evaluate(tmp_path / "ratings.jsonl", metrics="length,rouge-l").save(tmp_path / "results")
+    run = dialeval.evaluate(tmp_path / "ratings.jsonl", metrics="length,rouge-l")
+    run.save(tmp_path / "results")
+    drawn = dialeval.draw(run, 60)
+    drawn.save(tmp_path / "to-rate")
+    lines = [{"id": row.id, "rater": "ann", "scores": {"overall": row.row % 5}} for row in drawn.rows]
+    (tmp_path / "rated.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    pairs = [{"a": "x", "b": "y", "better": ("a", "b", "tie")[n % 3]} for n in range(9)]
+    (tmp_path / "pairs.jsonl").write_text("".join(json.dumps(pair) + "\n" for pair in pairs))
     (tmp_path / "logs").mkdir()
     for month in ("2026-01", "2026-02"):
         (tmp_path / "logs" / f"{month}.jsonl").write_text(row * 3)

@@ -31,7 +31,6 @@ from engine.chats import Delicate, estimates, in_chunks, write_shards
 VICTIM = """
 import sys
 import dialeval
-from dialeval.text import ngrams_kernel, words_kernel
 shards, work, out = sys.argv[1:]
 print("ready", flush=True)
 dialeval.evaluate(shards, metrics="length,distinct,kl-div,bleu-4", resume=work, output=out, chunk_bytes=15_000)

@@ -554,7 +554,7 @@ def _samples() -> list[Files]:
     seeds: list[Files] = []
     for settings in ({}, {"by": ["turn"]}, {"dialogues": True}):
         with tempfile.TemporaryDirectory() as place:
-            sample = dialeval.draw(_run_to_rate(), 12, **settings)  # type: ignore[arg-type]
+            sample = dialeval.draw(_run_to_rate(), 12, **settings)
             folder = sample.save(place)
             files = {name: (folder / name).read_bytes() for name in ("sample.json", "rows.jsonl")}
         lines = [

@@ -15,6 +15,7 @@ from dialeval.analysis.rating_plan import planned
 from dialeval.reports import people
 
 RUN, OPINIONS = run_of(systems={"a": 3.0, "b": 3.6, "[c]": 3.0})
+HOSTILE = "{0.__class__}"
 SAMPLE = dialeval.draw(RUN, 150)
 
 
@@ -30,12 +31,19 @@ def printed(content: object, width: int = 120) -> str:
 
 def test_the_terminal() -> None:
     text = printed(people.table(found()))
-    assert text.startswith("People would rate b higher than a; [c] cannot be told from a (overall, 5% level")
+    assert text.startswith("People would rate b higher than a; people do not tell [c] from a (overall, 5% level")
     assert "ratings alone" in text
     assert "worth" in text
     assert "b - a" in text
     assert "other dialogues of the same kind" in text
     assert "NOT DRAWN" not in text
+
+
+def test_a_name_is_a_name_whatever_it_holds() -> None:
+    run, opinions = run_of(dialogues=20, systems={HOSTILE: 3.0, "b": 3.0})
+    sample = dialeval.draw(run, 40)
+    made = dialeval.estimate(run, ratings_of(sample, opinions), by="judge", sample=sample)
+    assert HOSTILE in people.verdict(made)
 
 
 def test_ratings_alone_have_no_columns_of_a_judge() -> None:
@@ -62,6 +70,8 @@ def test_every_digit_and_every_format() -> None:
     assert [line["baseline"] for line in lines] == ["", "", "", "a", "a"]
     assert float(lines[1]["value"]) == made["b"].figure.value
     assert float(lines[3]["high"]) == made.differences[0].figure.interval[1]
+    assert [float(lines[3][name]) for name in ("factor", "baseline_factor")] == list(made.differences[0].figure.factors)
+    assert lines[0]["baseline_factor"] == ""
     assert r"\[c\]" in people.to_markdown(made)
     assert r"\toprule" in people.to_latex(made)
     assert json.loads(people.FORMATS["json"](made)) == made.to_dict()

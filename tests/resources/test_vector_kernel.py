@@ -5,13 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dialeval.resources.vector_kernel import parse_lines
+from dialeval.core.kernels import Kernels
+
+KERNEL = Kernels("dialeval.resources.vector_kernel")
 
 
 def parsed(line: bytes, dimension: int) -> tuple[int, list[float]]:
     vectors, ends = np.full((1, dimension), np.nan), np.zeros(1, np.int64)
     data = np.frombuffer(line, np.uint8)
-    parse_lines(data, np.zeros(1, np.int64), np.full(1, len(line)), vectors, ends)
+    KERNEL.parse_lines(data, np.zeros(1, np.int64), np.full(1, len(line)), vectors, ends)
     return int(ends[0]), vectors[0].tolist()
 
 

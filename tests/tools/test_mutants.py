@@ -169,18 +169,3 @@ def test_a_mutant_is_killed_in_a_copy(tmp_path: Path, monkeypatch: pytest.Monkey
     }
     assert fates == {"return a >= b": "", "return a <= b": "tests/core/test_sizes.py::test_larger"}
     assert module.read_text() == source
-
-
-def test_kernels_that_call_a_changed_one_are_compiled_anew(tmp_path: Path) -> None:
-    folder = tmp_path / tool.PACKAGE / "core"
-    (folder / "__pycache__").mkdir(parents=True)
-    (folder / "a_kernel.py").write_text("")
-    (folder / "b_kernel.py").write_text("from dialeval.core.a_kernel import f")
-    (folder / "c_kernel.py").write_text("from dialeval.core.b_kernel import g")
-    (folder / "d_kernel.py").write_text("")
-    for name in "abcd":
-        (folder / "__pycache__" / f"{name}_kernel.f-1.py311.nbi").touch()
-    tool.forget_compiled(tmp_path, (tool.PACKAGE / "core" / "sizes.py").as_posix())
-    assert len(list((folder / "__pycache__").iterdir())) == 4
-    tool.forget_compiled(tmp_path, (tool.PACKAGE / "core" / "a_kernel.py").as_posix())
-    assert [path.name for path in (folder / "__pycache__").iterdir()] == ["d_kernel.f-1.py311.nbi"]

@@ -27,7 +27,11 @@ from itertools import combinations
 import numpy as np
 
 from dialeval.core.arrays import Floats, Ints
+from dialeval.core.kernels import Kernels
 from dialeval.core.student import two_sided_p
+
+_kernel = Kernels("dialeval.analysis.correlation_kernel")
+
 
 NAMES = ("pearson", "spearman", "kendall")
 
@@ -148,8 +152,6 @@ def standardised(column: Floats) -> Floats:
 
 
 def _rank_correlations(points: Points, counts: Ints) -> tuple[Floats, Floats]:
-    from dialeval.analysis import correlation_kernel as kernel
-
     order = np.argsort(points.first, kind="stable")
     first = points.first[order]
     groups = np.append(np.flatnonzero(np.diff(first, prepend=np.nan)), len(first)).astype(np.int64)
@@ -159,7 +161,7 @@ def _rank_correlations(points: Points, counts: Ints) -> tuple[Floats, Floats]:
     tree, level_weights = np.empty((2, len(distinct)), np.int64)
     ranks = np.empty(len(distinct))
     scratch = (weights, tree, level_weights, ranks)
-    kernel.rank_correlations(counts, points.clusters[order], groups, levels.astype(np.int64), *scratch, rho, tau)
+    _kernel.rank_correlations(counts, points.clusters[order], groups, levels.astype(np.int64), *scratch, rho, tau)
     return rho, tau
 
 

@@ -5,10 +5,11 @@ more dialogues would make smaller:
 
     V(n) = a (1 / n - 1 / N) + b
 
-From a pilot, a and b follow from its two variances: b is that over dialogues less that of the draw. From assumptions,
-with a standard deviation s of ratings, a correlation r of judge and people, and rows that stand alone, a = s^2 (1 -
-r^2) and b = s^2 / N; then V(n) = s^2 / n (1 - r^2 (1 - n / N)). The width is that of the whole interval, from its lower
-to its upper end. A width that ratings of all rows would not give is said to need more dialogues.
+From a pilot, a and b follow from its two variances: b is that over dialogues less that of the draw, and is taken from
+the estimate with the judge, which knows it best, for ratings alone as well. From assumptions, with a standard deviation
+s of ratings, a correlation r of judge and people, and rows that stand alone, a = s^2 (1 - r^2) and b = s^2 / N; then
+V(n) = s^2 / n (1 - r^2 (1 - n / N)). The width is that of the whole interval, from its lower to its upper end. A width
+that ratings of all rows would not give is said to need more dialogues.
 """
 
 from __future__ import annotations
@@ -105,13 +106,11 @@ def planned_from(over_dialogues: People, of_run: People, rows: dict[str, int], w
     for whole, drawn in pairs:
         names = [whole.system] if whole.baseline is None else [whole.system, whole.baseline]
         number, rated = sum(rows[name] for name in names), whole.figure.ratings
+        floor = max(whole.figure.error**2 - drawn.figure.error**2, 0.0)
         numbers = []
-        for error, of_draw in (
-            (whole.figure.error, drawn.figure.error),
-            (whole.figure.alone_error, drawn.figure.alone_error),
-        ):
+        for of_draw in (drawn.figure.error, drawn.figure.alone_error):
             falling = of_draw**2 / (1 / rated - 1 / number) if rated < number else 0.0
-            numbers.append(_number(falling, max(error**2 - of_draw**2, 0.0), number, wanted))
+            numbers.append(_number(falling, floor, number, wanted))
         what = whole.system if whole.baseline is None else f"{whole.system} - {whole.baseline}"
         needed.append(Needed(what, number, numbers[0], numbers[1]))
     assumptions = (

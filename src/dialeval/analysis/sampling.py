@@ -44,6 +44,7 @@ from dialeval.core.arrays import Floats, Ints
 from dialeval.core.columns import RaggedColumn, SharedColumn, TextColumn
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Level
+from dialeval.core.plain_text import whole_characters
 from dialeval.core.result import Result, Run
 from dialeval.core.rowtable import NO_TURN, RowTable
 
@@ -152,6 +153,8 @@ def tables_of(run: Run, systems: Sequence[str] | None) -> dict[str, RowTable]:
                 f"the run holds no responses of {name}, so that nobody can rate them; score again with rows in memory, "
                 "or fewer of them, and save the run with items"
             )
+        if name != whole_characters(name):
+            raise SettingError(f"the system {name!r} has half a character in its name, which no file holds; rename it")
         tables[name] = table
     if not tables:
         raise SettingError("no system is named")
@@ -236,20 +239,25 @@ def row_values(result: Result, table: RowTable, key: str, name: str) -> Floats:
 def _unsure(frame: _Frame, results: Mapping[str, Result], key: str) -> Floats:
     """How unsure a judge is about each unit."""
     values = items_of(frame, results, key)
-    metric = metric_of(next(iter(results.values()))[key])
-    low, high = (-math.inf, math.inf) if metric is None else metric.bounds
-    known = values[~np.isnan(values)]
-    if not len(known):
+    if np.isnan(values).all():
         raise SettingError(f"{key} has no value of any row")
-    low = low if math.isfinite(low) else float(known.min())
-    high = high if math.isfinite(high) else float(known.max())
+    metric = metric_of(next(iter(results.values()))[key])
+    spread = unsureness(values, (-math.inf, math.inf) if metric is None else metric.bounds)
+    if not spread.any():
+        raise SettingError(f"{key} is equally sure of every row: all its values are at the ends of their range")
+    sizes: Floats = np.bincount(frame.unit, spread, frame.units).astype(np.float64)
+    return sizes
+
+
+def unsureness(values: Floats, bounds: tuple[float, float] = (-math.inf, math.inf)) -> Floats:
+    """How unsure a judge with these values is; where its range has no end, the values' own end counts."""
+    known = values[~np.isnan(values)]
+    low = bounds[0] if math.isfinite(bounds[0]) else float(known.min())
+    high = bounds[1] if math.isfinite(bounds[1]) else float(known.max())
     spread = np.sqrt(np.clip((values - low) * (high - values), 0, None))
     mean = float(spread[~np.isnan(spread)].mean())
-    if not mean:
-        raise SettingError(f"{key} is equally sure of every row: all its values are at the ends of their range")
-    floor = np.maximum(np.where(np.isnan(spread), mean, spread), LEAST_UNSURE * mean)
-    sizes: Floats = np.bincount(frame.unit, floor, frame.units).astype(np.float64)
-    return sizes
+    found: Floats = np.maximum(np.where(np.isnan(spread), mean, spread), LEAST_UNSURE * mean)
+    return found
 
 
 def _drawn(
@@ -260,7 +268,7 @@ def _drawn(
     if n > responses:
         raise SettingError(f"the run has {responses} responses, fewer than the {n} that are to be rated")
     wanted = max(1, round(n * frame.units / responses))
-    shares = _allocated(
+    shares = allocated(
         np.bincount(strata, sizes, number).astype(np.float64), np.bincount(strata, minlength=number), wanted
     )
     probabilities, taken = np.zeros(frame.units), np.zeros(frame.units, np.bool_)
@@ -271,7 +279,7 @@ def _drawn(
     return probabilities, taken
 
 
-def _allocated(weights: Floats, units: Ints, wanted: int) -> Ints:
+def allocated(weights: Floats, units: Ints, wanted: int) -> Ints:
     """How many units each stratum gives: in proportion to its weight, at least two, at most what it has."""
     least = np.minimum(units, LEAST_PER_STRATUM)
     if wanted < least.sum():

@@ -22,10 +22,13 @@ from dialeval.core.arrays import Floats, Ids, Ints
 from dialeval.core.columns import TokenColumn
 from dialeval.core.errors import NeedError
 from dialeval.core.gate import UnfitError
+from dialeval.core.kernels import Kernels
 from dialeval.core.ragged import row_numbers
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+_kernel = Kernels("dialeval.core.contributions_kernel")
 
 KEPT_ROWS = 200_000
 """The contributions of systems with more rows than that are not kept: with so many rows chance is the least worry."""
@@ -192,12 +195,10 @@ class Resamples(_Cache):
 
     def added(self, by_cluster: Floats) -> Floats:
         """Numbers of clusters, one line each, added up: one line per resample; whole numbers stay exact."""
-        from dialeval.core import contributions_kernel as kernel
-
         clusters, width = by_cluster.shape
         kinds, offsets = np.tile(np.arange(width, dtype=np.int32), clusters), np.arange(clusters + 1) * width
         totals = np.zeros((width, len(self)))
-        kernel.add_up(self.taken, offsets, kinds, np.ascontiguousarray(by_cluster).ravel(), totals)
+        _kernel.add_up(self.taken, offsets, kinds, np.ascontiguousarray(by_cluster).ravel(), totals)
         return np.transpose(totals)
 
     def totals(self, name: str) -> Floats:

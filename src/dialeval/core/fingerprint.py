@@ -12,10 +12,16 @@ import hashlib
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from dialeval.core.arrays import Bytes, Ints, Number
+from dialeval.core.arrays import Bytes, Ints
+from dialeval.core.kernels import Kernels
 
+_kernel = Kernels("dialeval.core.fingerprint_kernel")
+
+
+PRIME = (1 << 61) - 1
+FIRST_BASE = 0x12D687E5A3B9F04C
+SECOND_BASE = 0x0B4C6F9D81E7A253
 DIGEST_LENGTH = 12
 """Hexadecimal digits of a SHA-256 that stand in a signature."""
 
@@ -32,32 +38,25 @@ class Fingerprint:
     @classmethod
     def of(cls, data: Bytes, starts: Ints, ends: Ints, lists: Ints | None = None) -> Fingerprint:
         """That of texts; where rows hold several, `lists` are the offsets of the rows."""
-        from dialeval.core import fingerprint_kernel as kernel
-
         totals = np.zeros(3, np.uint64)
         offsets = np.empty(0, np.int64) if lists is None else lists
-        kernel.add_texts(_sealed(data), _sealed(starts), _sealed(ends), _sealed(offsets), totals)
+        _kernel.add_texts(data, starts, ends, offsets, totals)
         first, second, symbols = totals.tolist()
         return cls(first, second, symbols, len(starts))
 
     @classmethod
     def of_shared(cls, data: Bytes, starts: Ints, ends: Ints, firsts: Ints, lasts: Ints) -> Fingerprint:
         """That of rows of several texts, row `i` being the texts `firsts[i]` to `lasts[i]`, each read once."""
-        from dialeval.core import fingerprint_kernel as kernel
-
         totals, before = np.zeros(3, np.uint64), np.zeros((len(starts) + 1, 3), np.uint64)
-        texts = (_sealed(data), _sealed(starts), _sealed(ends))
-        kernel.add_shared_texts(*texts, _sealed(firsts), _sealed(lasts), before, totals)
+        _kernel.add_shared_texts(data, starts, ends, firsts, lasts, before, totals)
         first, second, symbols = totals.tolist()
         return cls(first, second, symbols, int((lasts - firsts).sum()))
 
     def __add__(self, other: Fingerprint) -> Fingerprint:
-        from dialeval.core import fingerprint_kernel as kernel
-
-        prime, count = kernel.PRIME, other.symbols
+        count = other.symbols
         return Fingerprint(
-            (self.first * pow(kernel.FIRST_BASE, count, prime) + other.first) % prime,
-            (self.second * pow(kernel.SECOND_BASE, count, prime) + other.second) % prime,
+            (self.first * pow(FIRST_BASE, count, PRIME) + other.first) % PRIME,
+            (self.second * pow(SECOND_BASE, count, PRIME) + other.second) % PRIME,
             self.symbols + count,
             self.texts + other.texts,
         )
@@ -67,10 +66,3 @@ class Fingerprint:
         """What stands in a signature."""
         content = f"{self.first} {self.second} {self.symbols} {self.texts}"
         return hashlib.sha256(content.encode()).hexdigest()[:DIGEST_LENGTH]
-
-
-def _sealed(array: npt.NDArray[Number]) -> npt.NDArray[Number]:
-    """The array as one that is only read: kernels are compiled once and not for both kinds."""
-    view: npt.NDArray[Number] = array.view()
-    view.flags.writeable = False
-    return view

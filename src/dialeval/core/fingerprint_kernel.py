@@ -9,11 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numba import uint64
 
-from dialeval.core.cached_kernel import njit
-
-PRIME = (1 << 61) - 1
-FIRST_BASE = 0x12D687E5A3B9F04C
-SECOND_BASE = 0x0B4C6F9D81E7A253
+from dialeval.core.fingerprint import FIRST_BASE, PRIME, SECOND_BASE
+from dialeval.core.numba_kernel import njit
 
 _PRIME = np.uint64(PRIME)
 _FIRST = np.uint64(FIRST_BASE)
@@ -24,7 +21,7 @@ _END_OF_TEXT = np.uint64(1 << 56)
 _END_OF_ROW = np.uint64(1 << 60)
 
 
-@njit(nogil=True)
+@njit()
 def _step(total, base, symbol):  # type: ignore[no-untyped-def]
     """(total * base + symbol) mod PRIME: factors cut at bit 31, so that no product leaves 64 bits."""
     high, low = total >> uint64(31), total & _BITS_31
@@ -38,7 +35,7 @@ def _step(total, base, symbol):  # type: ignore[no-untyped-def]
     return product - _PRIME if product >= _PRIME else product
 
 
-@njit(nogil=True)
+@njit()
 def _with_text(data, start, end, first, second, symbols):  # type: ignore[no-untyped-def]
     """The two sums and the number of symbols after one more text."""
     place = start
@@ -53,7 +50,7 @@ def _with_text(data, start, end, first, second, symbols):  # type: ignore[no-unt
     return _step(first, _FIRST, symbol), _step(second, _SECOND, symbol), symbols + uint64(1)
 
 
-@njit(nogil=True, cache=True)
+@njit()
 def add_texts(data, starts, ends, lists, totals):  # type: ignore[no-untyped-def]
     """Go on with `totals` (two sums, and the number of symbols) over texts; `lists` has the row offsets, or nothing."""
     first, second, symbols = totals[0], totals[1], totals[2]
@@ -71,7 +68,7 @@ def add_texts(data, starts, ends, lists, totals):  # type: ignore[no-untyped-def
     totals[0], totals[1], totals[2] = first, second, symbols
 
 
-@njit(nogil=True)
+@njit()
 def _power(base, exponent):  # type: ignore[no-untyped-def]
     """base ** exponent mod PRIME."""
     power = uint64(1)
@@ -83,13 +80,13 @@ def _power(base, exponent):  # type: ignore[no-untyped-def]
     return power
 
 
-@njit(nogil=True)
+@njit()
 def _between(before, after, power):  # type: ignore[no-untyped-def]
     """The sum of some texts, from the sums before and after them and the base to the power of their symbols."""
     return (after + _PRIME - _step(before, power, uint64(0))) % _PRIME
 
 
-@njit(nogil=True, cache=True)
+@njit()
 def add_shared_texts(data, starts, ends, firsts, lasts, before, totals):  # type: ignore[no-untyped-def]
     """Go on with `totals` over rows that share texts: row `i` is the texts `firsts[i]` to `lasts[i]`.
 

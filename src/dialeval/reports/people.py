@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _CSV = (
     *("system", "baseline", "value", "low", "high", "error", "alone", "alone_low", "alone_high", "alone_error"),
-    *("ratings", "clusters", "freedom", "worth", "agreement", "factor", "p", "adjusted_p"),
+    *("ratings", "clusters", "freedom", "worth", "agreement", "factor", "baseline_factor", "p", "adjusted_p"),
 )
 
 
@@ -42,12 +42,12 @@ def to_csv(people: People) -> str:
     rows = []
     for each in (*people.figures, *people.differences):
         made = each.figure
-        factors = " ".join(f"{factor:.6g}" for factor in made.factors)
+        factors = [*made.factors, None, None][:2]
         rows.append(
             [
                 *(each.system, each.baseline, made.value, *made.interval, made.error),
                 *(made.alone, *made.alone_interval, made.alone_error, made.ratings, made.clusters, made.freedom),
-                *(made.worth, each.agreement, factors, made.p, each.adjusted_p),
+                *(made.worth, each.agreement, *factors, made.p, each.adjusted_p),
             ]
         )
     return formats.csv_text(_CSV, rows)
@@ -83,15 +83,15 @@ def verdict(people: People) -> str:
         sure = each.adjusted_p < ALPHA
         ways[("more" if each.figure.value > 0 else "less") if sure else "cannot"].append(plain(each.system))
     said = {
-        "more": f"people would rate {{}} higher than {plain(people.baseline)}",
-        "less": f"people would rate {{}} lower than {plain(people.baseline)}",
-        "cannot": f"{{}} cannot be told from {plain(people.baseline)}",
+        "more": ("people would rate ", " higher than "),
+        "less": ("people would rate ", " lower than "),
+        "cannot": ("people do not tell ", " from "),
     }
-    words = "; ".join(said[way].format(", ".join(names)) for way, names in ways.items() if names)
+    baseline = plain(people.baseline)
+    parts = [f"{said[way][0]}{', '.join(names)}{said[way][1]}{baseline}" for way, names in ways.items() if names]
     tests = len(people.differences)
-    return (
-        f"{words[:1].upper()}{words[1:]} ({people.quality}, 5% level, corrected for {tests} test{'s'[: tests != 1]})."
-    )
+    how = f"{plain(people.quality)}, 5% level, corrected for {tests} test{'s'[: tests != 1]}"
+    return f"P{'; '.join(parts)[1:]} ({how})."
 
 
 def notes(people: People) -> list[str]:

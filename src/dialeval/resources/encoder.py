@@ -22,7 +22,11 @@ import numpy as np
 import numpy.typing as npt
 
 from dialeval.core.errors import SettingError
+from dialeval.core.kernels import Kernels
 from dialeval.resources.encoder_files import EncoderFiles, Singles, TransformerWeights
+
+_kernel = Kernels("dialeval.resources.encoder_kernel")
+
 
 TOKENS = 128
 """Word pieces of a text that count, or as many as the encoder takes, unless another number is asked for."""
@@ -177,9 +181,7 @@ class Transformer:
 
         `seconds` says of each text how many tokens at its end are of the second token type.
         """
-        from dialeval.resources.encoder_kernel import add_and_normalise, gelu, relu
-
-        activate = gelu if self.activation == "gelu" else relu
+        activate = _kernel.gelu if self.activation == "gelu" else _kernel.relu
         filled = sum(lengths)
         rows: Singles = np.zeros((size, self.words.shape[1]), np.float32)
         places: Singles = np.zeros_like(rows)
@@ -189,18 +191,18 @@ class Transformer:
             for end, many in zip(np.cumsum(lengths).tolist(), seconds, strict=True):
                 places[end - many : end] += self.second
         nothing: Singles = np.zeros(rows.shape[1], np.float32)
-        add_and_normalise(rows, places, nothing, *self.norm, self.epsilon)
+        _kernel.add_and_normalise(rows, places, nothing, *self.norm, self.epsilon)
         mixed: Singles = np.zeros_like(rows)
         for layer in self.layers:
             weight, bias = layer["qkv"]
             self._attend(rows @ weight + bias, lengths, mixed)
             weight, bias = layer["out"]
-            add_and_normalise(rows, mixed @ weight, bias, *layer["norm"], self.epsilon)
+            _kernel.add_and_normalise(rows, mixed @ weight, bias, *layer["norm"], self.epsilon)
             weight, bias = layer["up"]
             inner: Singles = rows @ weight
             activate(inner, bias)
             weight, bias = layer["down"]
-            add_and_normalise(rows, inner @ weight, bias, *layer["last_norm"], self.epsilon)
+            _kernel.add_and_normalise(rows, inner @ weight, bias, *layer["last_norm"], self.epsilon)
         return rows
 
     def _attend(self, qkv: Singles, lengths: Sequence[int], mixed: Singles) -> None:

@@ -28,8 +28,12 @@ import numpy as np
 
 from dialeval.core.arrays import Floats
 from dialeval.core.errors import DataError, Fault
+from dialeval.core.kernels import Kernels
 from dialeval.resources.vector_oddities import JOINED, Findings, Oddity, not_utf8
 from dialeval.resources.vectorstore import WordRows
+
+_kernel = Kernels("dialeval.resources.vector_kernel")
+
 
 BLOCK_BYTES = 1 << 24
 """How much text one thread parses at a time; a few such blocks are all that is in memory."""
@@ -210,9 +214,7 @@ def parse_block(block: Block, dimension: int, where: str, compiled: bool) -> Par
     vectors = np.empty((len(starts), dimension))
     word_ends = np.full(len(starts), -1, np.int64)
     if compiled:
-        from dialeval.resources.vector_kernel import parse_lines
-
-        parse_lines(data, starts, ends, vectors, word_ends)
+        _kernel.parse_lines(data, starts, ends, vectors, word_ends)
     spans = zip(starts.tolist(), np.maximum(word_ends, starts).tolist(), strict=True)
     words = [block.data[start:end] for start, end in spans]
     faults: list[Fault] = []

@@ -10,8 +10,11 @@ import numpy as np
 from dialeval.core.arrays import Ids
 from dialeval.core.batch import Batch
 from dialeval.core.columns import TextColumn, TokenColumn
+from dialeval.core.kernels import Kernels
 from dialeval.core.needs import Need
 from dialeval.text.tokenise import lowered
+
+_kernel = Kernels("dialeval.text.characters_kernel")
 
 
 class CodePoints:
@@ -27,11 +30,9 @@ class CodePoints:
 
 def characters_of(texts: TextColumn) -> TokenColumn:
     """The characters of each text that are no white space."""
-    from dialeval.text import characters_kernel as kernel
-
     ids = np.empty(int((texts.ends - texts.starts).sum()), np.int32)
     offsets = np.zeros(len(texts) + 1, np.int64)
-    kernel.code_points(texts.data, texts.starts, texts.ends, ids, offsets)
+    _kernel.code_points(texts.data, texts.starts, texts.ends, ids, offsets)
     return TokenColumn(ids[: offsets[-1]], offsets, CodePoints())
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dialeval.core.cached_kernel import njit
+from dialeval.core.numba_kernel import njit
 from dialeval.text.words_kernel import space_width
 
 
-@njit(nogil=True, cache=True)
+@njit()
 def code_points(data, starts, ends, ids, offsets):  # type: ignore[no-untyped-def]
     """Fill `ids` with the code points of the characters that are no white space, `offsets` with where each row ends."""
     count = 0

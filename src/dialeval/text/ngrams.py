@@ -22,10 +22,14 @@ from dialeval.core.batch import Batch
 from dialeval.core.columns import TextColumn, TokenColumn
 from dialeval.core.fold import Reduction
 from dialeval.core.gate import UnfitError, check_array
+from dialeval.core.kernels import Kernels
 from dialeval.core.needs import Need
 from dialeval.core.ragged import offsets_of, ranges, row_numbers
 from dialeval.text.tokenise import Oov, Tokeniser, tokenise, tokens
 from dialeval.text.vocabulary import Vocabulary
+
+_kernel = Kernels("dialeval.text.ngrams_kernel")
+
 
 Counts: TypeAlias = npt.NDArray[np.int32 | np.int64]
 
@@ -85,23 +89,19 @@ class NgramColumn:
 
     def distinct(self) -> Floats:
         """Number of distinct n-grams of every row."""
-        from dialeval.text import ngrams_kernel as kernel
-
         rows = len(self.offsets) - 1
         longest = int(np.diff(self.offsets).max(initial=0))
         table, seen = _table(longest), _table(longest)
         seen[:] = 0
         result = np.empty(rows, np.float64)
-        kernel.distinct_per_row(self.keys, self.offsets, table, seen, result)
+        _kernel.distinct_per_row(self.keys, self.offsets, table, seen, result)
         return result
 
     def counts(self) -> tuple[Ints, Ints]:
         """The distinct keys in ascending order, and how often each occurs."""
-        from dialeval.text import ngrams_kernel as kernel
-
         table, counts = _table(len(self.keys)), _table(len(self.keys))
         counts[:] = 0
-        kernel.count_keys(self.keys, table, counts)
+        _kernel.count_keys(self.keys, table, counts)
         used = np.flatnonzero(counts)
         order = used[np.argsort(table[used])]
         return table[order], counts[order]
@@ -254,15 +254,13 @@ class NgramCounts:
 
 def _merge(left: NgramCounts, right: NgramCounts, keys: Ints, counts: Counts) -> int:
     """Fill in the merged counts, a stretch at a time, and give their number."""
-    from dialeval.text import ngrams_kernel as kernel
-
     i = j = size = 0
     while i < left.types or j < right.types:
-        i_end, j_end = kernel.merge_ends(left.keys, i, right.keys, j, _COMPARED_KEYS)
+        i_end, j_end = _kernel.merge_ends(left.keys, i, right.keys, j, _COMPARED_KEYS)
         here, there = slice(i, i_end), slice(j, j_end)
         parts = left.keys[here], left.counts[here], right.keys[there], right.counts[there]
         room_left = keys[size:], counts[size:]
-        merged = kernel.merge_counts(*parts, *room_left)
+        merged = _kernel.merge_counts(*parts, *room_left)
         for done in (*parts, *(part[:merged] for part in room_left)):
             release(done)
         i, j, size = i_end, j_end, size + merged

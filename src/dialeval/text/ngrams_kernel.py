@@ -9,13 +9,13 @@ from __future__ import annotations
 import numpy as np
 from numba import uint64
 
-from dialeval.core.cached_kernel import njit
+from dialeval.core.numba_kernel import njit
 
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 _TOP = np.uint64(20)
 
 
-@njit(nogil=True, cache=True)
+@njit()
 def count_keys(keys, table, counts):  # type: ignore[no-untyped-def]
     """Count every key: slot by slot, `table` gets the key and `counts` (zeros before) how often it occurs."""
     mask = uint64(table.shape[0] - 1)
@@ -28,7 +28,7 @@ def count_keys(keys, table, counts):  # type: ignore[no-untyped-def]
         counts[slot] += 1
 
 
-@njit(nogil=True, cache=True)
+@njit()
 def distinct_per_row(keys, offsets, table, seen, distinct):  # type: ignore[no-untyped-def]
     """Number of distinct keys in every row; `seen` (zeros before) holds the last row that used a slot, plus one."""
     mask = uint64(table.shape[0] - 1)
@@ -46,7 +46,7 @@ def distinct_per_row(keys, offsets, table, seen, distinct):  # type: ignore[no-u
         distinct[row] = types
 
 
-@njit(nogil=True)
+@njit()
 def _compared(left, i, right, j):  # type: ignore[no-untyped-def]
     """Below 0, 0 or above 0 as row `i` of the one comes before, equals or comes after row `j` of the other."""
     for k in range(left.shape[1]):
@@ -55,7 +55,7 @@ def _compared(left, i, right, j):  # type: ignore[no-untyped-def]
     return 0
 
 
-@njit(nogil=True, cache=True)
+@njit()
 def merge_counts(left, left_counts, right, right_counts, merged, counts):  # type: ignore[no-untyped-def]
     """Merge two lists of rows in ascending order, adding the counts of equal rows; gives the number of merged rows."""
     i = j = size = 0
@@ -81,7 +81,7 @@ def merge_counts(left, left_counts, right, right_counts, merged, counts):  # typ
     return size
 
 
-@njit(nogil=True)
+@njit()
 def _up_to(keys, start, stop, other, row):  # type: ignore[no-untyped-def]
     """The first of the rows from `start` to `stop` that comes after a row of `other`."""
     while start < stop:
@@ -93,7 +93,7 @@ def _up_to(keys, start, stop, other, row):  # type: ignore[no-untyped-def]
     return start
 
 
-@njit(nogil=True, cache=True)
+@njit()
 def merge_ends(left, i, right, j, most):  # type: ignore[no-untyped-def]
     """How far from `i` and `j` on, at most `most` rows on either side, two lists can be merged by themselves."""
     left_end = min(i + most, left.shape[0])

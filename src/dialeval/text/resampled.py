@@ -13,9 +13,13 @@ import numpy as np
 from dialeval.core.arrays import Ids, Ints
 from dialeval.core.columns import TokenColumn
 from dialeval.core.contributions import ClusteredRows, Resamples
+from dialeval.core.kernels import Kernels
 from dialeval.core.ragged import offsets_of, ranges, row_numbers
 from dialeval.text.ngrams import NgramColumn
 from dialeval.text.vocabulary import Vocabulary
+
+_contributions_kernel = Kernels("dialeval.core.contributions_kernel")
+_resampled_kernel = Kernels("dialeval.text.resampled_kernel")
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -53,11 +57,9 @@ def ngram_totals(sample: Resamples, name: str, n: int) -> Ids:
     """How often each n-gram occurs in each resample, one line per n-gram; made once for all metrics."""
 
     def make() -> Ids:
-        from dialeval.core import contributions_kernel as kernel
-
         grams = cluster_grams(sample, name, n)
         totals = np.zeros((grams.count, len(sample)), np.int32)
-        kernel.add_up(sample.taken, grams.offsets, grams.kinds, grams.times, totals)
+        _contributions_kernel.add_up(sample.taken, grams.offsets, grams.kinds, grams.times, totals)
         return totals
 
     return sample.derived(("gram totals", name, n), make)
@@ -66,19 +68,19 @@ def ngram_totals(sample: Resamples, name: str, n: int) -> Ids:
 def segment_kinds(sample: Resamples, name: str, order: str, size: int) -> tuple[Ints, Ints, Ints]:
     """Words one after the other, in segments: per resample the words, the different words within whole segments added
     up, and the different words of the last segment, if it is not whole. `order` names the place of each row."""
-    from dialeval.text import resampled_kernel as kernel
-
     rows, kinds = sample.rows, len(sample.rows.words(name).words)
     ids, offsets, clusters = rows.derived(("in order", name, order), lambda: _in_order(rows, name, order))
 
     def make() -> Ids:
         inner = np.zeros((len(clusters), size + 1), np.int32)
-        kernel.count_inner(offsets, ids, size, np.zeros(kinds, np.int64), inner)
+        _resampled_kernel.count_inner(offsets, ids, size, np.zeros(kinds, np.int64), inner)
         return inner
 
     inner = rows.derived(("inner segments", name, order, size), make)
     found, seen = np.zeros((len(sample), 3), np.int64), np.zeros(kinds, np.int64)
-    kernel.count_segments(np.ascontiguousarray(sample.counts[:, clusters]), offsets, ids, size, inner, seen, found)
+    _resampled_kernel.count_segments(
+        np.ascontiguousarray(sample.counts[:, clusters]), offsets, ids, size, inner, seen, found
+    )
     words, whole, rest = found.T
     return words, whole, rest
 

@@ -6,10 +6,10 @@ once. What is left to a resample are the words at both ends of a cluster, which 
 
 from __future__ import annotations
 
-from dialeval.core.cached_kernel import njit
+from dialeval.core.numba_kernel import njit
 
 
-@njit(nogil=True, cache=True)
+@njit()
 def count_inner(offsets, ids, size, seen, inner):  # type: ignore[no-untyped-def]
     """Different words in the whole segments of cluster `k` from its word `start` on, in `inner[k, start]`.
 
@@ -28,7 +28,7 @@ def count_inner(offsets, ids, size, seen, inner):  # type: ignore[no-untyped-def
             inner[k, start] = different
 
 
-@njit(nogil=True, cache=True)
+@njit()
 def count_segments(counts, offsets, ids, size, inner, seen, found):  # type: ignore[no-untyped-def]
     """Per resample: all words, different words within whole segments of `size` words, those of the rest at the end.
 

@@ -15,6 +15,10 @@ import numpy.typing as npt
 
 from dialeval.core.arrays import Bytes, Ids, Ints
 from dialeval.core.columns import TextColumn, TokenColumn
+from dialeval.core.kernels import Kernels
+
+_kernel = Kernels("dialeval.text.words_kernel")
+
 
 Number = TypeVar("Number", bound=np.generic)
 
@@ -54,13 +58,11 @@ class Vocabulary:
 
     def add(self, texts: TextColumn) -> Ids:
         """The ids of texts that are one word each (blanks included), new ones being added."""
-        from dialeval.text import words_kernel as kernel
-
         ids = np.empty(len(texts), np.int32)
         with self._lock:
             row = 0
             while row < len(texts):
-                row, self._count = kernel.intern_words(
+                row, self._count = _kernel.intern_words(
                     texts.data, texts.starts, texts.ends, row, self._table, self._arena, self._ends, self._count, ids
                 )
                 if row < len(texts):
@@ -69,11 +71,9 @@ class Vocabulary:
 
     def find(self, texts: TextColumn) -> Ids:
         """The ids of texts that are one word each; -1 for a text that is not a word of this vocabulary."""
-        from dialeval.text import words_kernel as kernel
-
         ids = np.empty(len(texts), np.int32)
         with self._lock:
-            kernel.find_words(texts.data, texts.starts, texts.ends, self._table, self._arena, self._ends, ids)
+            _kernel.find_words(texts.data, texts.starts, texts.ends, self._table, self._arena, self._ends, ids)
         return ids
 
     def split(self, texts: TextColumn) -> TokenColumn:
@@ -82,15 +82,13 @@ class Vocabulary:
         The work is done in a small vocabulary of the texts' own words, which fits the processor's cache and needs no
         lock; only that handful of words is then looked up here.
         """
-        from dialeval.text import words_kernel as kernel
-
         own = Vocabulary()
         most = (texts.ends - texts.starts + 1) // 2  # a word and a blank take two bytes at least
         ids = np.empty(int(most.sum()), np.int32)
         offsets = np.zeros(len(texts) + 1, np.int64)
         row = 0
         while row < len(texts):
-            row, own._count = kernel.split_words(
+            row, own._count = _kernel.split_words(
                 texts.data, texts.starts, texts.ends, row, own._table, own._arena, own._ends, own._count, ids, offsets
             )
             if row < len(texts):
@@ -99,10 +97,8 @@ class Vocabulary:
 
     def _grow(self, needed_bytes: int) -> None:
         """Make every array larger; the old ones stay as they are, since another thread may be reading them."""
-        from dialeval.text import words_kernel as kernel
-
         table = np.zeros(4 * len(self._table), np.uint64)
-        kernel.refill(self._table, table)
+        _kernel.refill(self._table, table)
         self._table = table
         self._arena = _longer(self._arena, 4 * len(self._arena) + needed_bytes)
         self._ends = _longer(self._ends, 4 * len(self._ends))

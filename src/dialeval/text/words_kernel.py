@@ -18,7 +18,7 @@ import numpy as np
 from numba import int64, uint64
 
 from dialeval.core.bytes_kernel import load8, trailing_zeros
-from dialeval.core.cached_kernel import njit
+from dialeval.core.numba_kernel import njit
 
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 """2**64 divided by the golden ratio: spreads keys over the top bits (Fibonacci hashing)."""
@@ -32,7 +32,7 @@ _HIGH_BITS = np.uint64(0x8080808080808080)
 _ABOVE_BLANK = np.uint64(0x2121212121212121)
 
 
-@njit(nogil=True)
+@njit()
 def space_width(data, i, end):  # type: ignore[no-untyped-def]
     """Number of bytes of the white-space character at `i`; 0 if there is none."""
     b = data[i]
@@ -57,13 +57,13 @@ def space_width(data, i, end):  # type: ignore[no-untyped-def]
     return 0
 
 
-@njit(nogil=True)
+@njit()
 def _mix(state, chunk):  # type: ignore[no-untyped-def]
     state = (state ^ chunk) * _ODD
     return state ^ (state >> uint64(32))
 
 
-@njit(nogil=True)
+@njit()
 def _key(length, state, tail):  # type: ignore[no-untyped-def]
     """The key of a word from its length, the mix of its whole eight-byte chunks, and the bytes after them."""
     if length <= _SHORT:
@@ -71,7 +71,7 @@ def _key(length, state, tail):  # type: ignore[no-untyped-def]
     return _mix(state, tail) | _LONG
 
 
-@njit(nogil=True)
+@njit()
 def _scan(data, i, end):  # type: ignore[no-untyped-def]
     """Where the word at `i` ends, and its key, byte by byte: for any Unicode text and for the edge of the buffer."""
     start = i
@@ -86,7 +86,7 @@ def _scan(data, i, end):  # type: ignore[no-untyped-def]
     return i, _key(i - start, state, tail)
 
 
-@njit(nogil=True)
+@njit()
 def _find(data, start, length, key, table, arena, ends):  # type: ignore[no-untyped-def]
     """The slot of a word: it holds the word's key and id, or an empty key."""
     mask = uint64(table.shape[0] - 1)
@@ -107,7 +107,7 @@ def _find(data, start, length, key, table, arena, ends):  # type: ignore[no-unty
     return slot
 
 
-@njit(nogil=True)
+@njit()
 def _insert(data, start, length, key, slot, table, arena, ends, words):  # type: ignore[no-untyped-def]
     """Put word number `words` into an empty slot; False if the store is too small for it."""
     used = ends[words]
@@ -121,7 +121,7 @@ def _insert(data, start, length, key, slot, table, arena, ends, words):  # type:
     return True
 
 
-@njit(nogil=True, cache=True)
+@njit()
 def split_words(data, starts, ends, first, table, arena, word_ends, words, ids, offsets):  # type: ignore[no-untyped-def]
     """Fill `ids` and `offsets` with the words of the rows from `first` on.
 
@@ -174,7 +174,7 @@ def split_words(data, starts, ends, first, table, arena, word_ends, words, ids, 
     return starts.shape[0], words
 
 
-@njit(nogil=True)
+@njit()
 def _whole(data, start, end):  # type: ignore[no-untyped-def]
     """The key of `data[start:end]` as one word, whatever is in it."""
     state = tail = shift = uint64(0)
@@ -187,7 +187,7 @@ def _whole(data, start, end):  # type: ignore[no-untyped-def]
     return _key(end - start, state, tail)
 
 
-@njit(nogil=True, cache=True)
+@njit()
 def intern_words(data, starts, ends, first, table, arena, word_ends, words, ids):  # type: ignore[no-untyped-def]
     """Fill `ids` with the ids of texts that are one word each, blanks included; gives what `split_words` gives."""
     for row in range(first, starts.shape[0]):
@@ -205,7 +205,7 @@ def intern_words(data, starts, ends, first, table, arena, word_ends, words, ids)
     return starts.shape[0], words
 
 
-@njit(nogil=True, cache=True)
+@njit()
 def find_words(data, starts, ends, table, arena, word_ends, ids):  # type: ignore[no-untyped-def]
     """Fill `ids` with the ids of texts that are one word each; -1 for a word that is not in the store."""
     for row in range(starts.shape[0]):
@@ -214,7 +214,7 @@ def find_words(data, starts, ends, table, arena, word_ends, ids):  # type: ignor
         ids[row] = int64(table[slot + uint64(1)]) if table[slot] != 0 else -1
 
 
-@njit(nogil=True, cache=True)
+@njit()
 def refill(table, larger):  # type: ignore[no-untyped-def]
     """Put the entries of a table into an empty larger one."""
     mask = uint64(larger.shape[0] - 1)

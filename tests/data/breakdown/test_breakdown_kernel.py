@@ -13,16 +13,19 @@ from hypothesis import strategies as st
 
 from data.breakdown.challenge import SAMPLE
 from data.breakdown.test_documents import documents, typed
+from dialeval.core.kernels import Kernels
 from dialeval.data.breakdown import logs
-from dialeval.data.breakdown.breakdown_kernel import PADDING, skim
 from dialeval.data.breakdown.faults import Findings
+from dialeval.data.breakdown.skim import PADDING
+
+KERNEL = Kernels("dialeval.data.breakdown.breakdown_kernel")
 
 
 def skimmed(data: bytes) -> tuple[str, list[int], list[list[int]]] | None:
     """What the kernel makes of a document; None if it gives up."""
     padded = np.frombuffer(data + bytes(PADDING), np.uint8)
     turns, counts, found = np.zeros((64, 2), np.int64), np.zeros((64, 4), np.int64), np.zeros(4, np.int64)
-    if not skim(padded, len(data), turns, counts, 0, found):
+    if not KERNEL.skim(padded, len(data), turns, counts, 0, found):
         return None
     start, end, number, _ = found.tolist()
     return data[start:end].decode(), turns[:number, 0].tolist(), counts[:number].tolist()

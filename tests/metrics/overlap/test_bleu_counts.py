@@ -16,7 +16,7 @@ from dialeval.core.batch import Batch
 from dialeval.core.columns import Column, RaggedColumn, TextColumn
 from dialeval.core.errors import NeedError
 from dialeval.core.needs import Need
-from dialeval.metrics.overlap import bleu_kernel as kernel
+from dialeval.metrics.overlap import bleu_counts as kernel
 from dialeval.metrics.overlap.bleu_counts import (
     NO_REFERENCE,
     BleuCounts,

@@ -68,9 +68,10 @@ def test_longest_common_subsequences_of_any_length(rows: list[tuple[str, list[st
 def test_whole_blocks_and_one_more(length: int) -> None:
     words = [str(number) for number in range(length)]
     same, turned = " ".join(words), " ".join(reversed(words))
-    values = RougeL().score(batch_of([same, same], [[same], [turned]]))
+    values = RougeL(beta=1).score(batch_of([same] * 3, [[same], [turned], [f"{words[-1]} behind"]]))
     assert values[0] == 1
     assert values[1] == pytest.approx(1 / length)
+    assert values[2] == pytest.approx(2 / (length + 2)), "the last word, alone in a block, is found"
 
 
 def test_precision_and_recall_take_the_best_reference_each() -> None:

@@ -41,7 +41,7 @@ def test_half_of_inform_and_success_plus_bleu(missing: Missing) -> None:
     assert 0 < bleu < 100
     found = value(Combined(missing=missing), ROWS)
     assert found.mean == (inform + success) / 2 + bleu
-    assert found.corpus
+    assert (found.corpus, found.std) == (True, 0)
     assert (found.rows, found.scored) == (5, 3 if missing == "ignored" else 5)
 
 

@@ -13,10 +13,9 @@ from typing import Any
 import numpy as np
 
 from dialeval.core.bytes_kernel import load8
-from dialeval.core.cached_kernel import njit
+from dialeval.core.numba_kernel import njit
 from dialeval.data.breakdown.json_kernel import (
     GIVEN_UP,
-    PADDING,
     QUOTE,
     ZERO,
     byte,
@@ -27,7 +26,7 @@ from dialeval.data.breakdown.json_kernel import (
     past_whole,
 )
 
-__all__ = ["PADDING", "skim"]
+__all__ = ["skim"]
 
 _COMMA, _OPEN, _CLOSE, _OPEN_LIST, _CLOSE_LIST = (ord(sign) for sign in ",{}[]")
 _O, _T, _X, _S, _U = (ord(sign) for sign in "OTXSU")
@@ -48,7 +47,7 @@ _SPEAKER, _SPEAKER_END = _word(b'"speaker'), _word(b'speaker"')
 _TURNS, _SEVEN_BYTES = _word(b'"turns"'), np.uint64(0x00FFFFFFFFFFFFFF)
 
 
-@njit(nogil=True, inline="always")
+@njit(inline="always")
 def _past_key(data, i, end):  # type: ignore[no-untyped-def]
     """The position of the value behind the key at `i` (or `GIVEN_UP`), and that of the key's second quote."""
     if byte(data, i) != QUOTE:
@@ -57,20 +56,20 @@ def _past_key(data, i, end):  # type: ignore[no-untyped-def]
     return (last, i) if last == GIVEN_UP else (past_colon(data, last + 1), last)
 
 
-@njit(nogil=True, inline="always")
+@njit(inline="always")
 def _is_key(data, i, last, width, first, second):  # type: ignore[no-untyped-def]
     """Whether the key between the quotes at `i` and `last` has these first and last eight bytes and this width."""
     return last - i == width and load8(data, i) == first and load8(data, last - 7) == second
 
 
-@njit(nogil=True)
+@njit()
 def _past_string(data, i, end):  # type: ignore[no-untyped-def]
     """The position behind a string without escapes, or `GIVEN_UP`."""
     last = closing(data, i + 1, end, False) if byte(data, i) == QUOTE else GIVEN_UP
     return last if last == GIVEN_UP else last + 1
 
 
-@njit(nogil=True)
+@njit()
 def _past_annotation(data, i, end):  # type: ignore[no-untyped-def]
     """The position behind the annotation at `i` (or `GIVEN_UP`), and its label: a byte, or `_LONGER`."""
     label = 0
@@ -98,7 +97,7 @@ def _past_annotation(data, i, end):  # type: ignore[no-untyped-def]
     return (i + 1 if label and byte(data, i) == _CLOSE else GIVEN_UP), label
 
 
-@njit(nogil=True)
+@njit()
 def _past_annotations(data, i, end, counts):  # type: ignore[no-untyped-def]
     """Count the labels of the list of annotations that begins at `i` (O, T, X, others); the position behind it."""
     if byte(data, i) != _OPEN_LIST:
@@ -118,7 +117,7 @@ def _past_annotations(data, i, end, counts):  # type: ignore[no-untyped-def]
     return i + 1 if byte(data, i) == _CLOSE_LIST else GIVEN_UP
 
 
-@njit(nogil=True)
+@njit()
 def _past_field(data, i, key, last, end, counts, turn):  # type: ignore[no-untyped-def]
     """Read the value at `i` of a turn's key; the position behind it, and the bit of the key (0: it does not matter)."""
     if _is_key(data, key, last, 12, _ANNOTATIONS, _ANNOTATIONS_END):
@@ -138,7 +137,7 @@ def _past_field(data, i, key, last, end, counts, turn):  # type: ignore[no-untyp
     return past_plain(data, i, end), 0
 
 
-@njit(nogil=True)
+@njit()
 def _past_turn(data, i, end, counts, turn):  # type: ignore[no-untyped-def]
     """Read the turn that begins at `i` into `turn` (index, whether it is the system's); the position behind it."""
     seen = 0
@@ -162,7 +161,7 @@ def _past_turn(data, i, end, counts, turn):  # type: ignore[no-untyped-def]
     return i + 1 if byte(data, i) == _CLOSE and whole else GIVEN_UP
 
 
-@njit(nogil=True)
+@njit()
 def _past_turns(data, i, end, turns, counts, first, found):  # type: ignore[no-untyped-def]
     """Read the list of turns that begins at `i`; the position behind it."""
     if byte(data, i) != _OPEN_LIST:
@@ -187,7 +186,7 @@ def _past_turns(data, i, end, turns, counts, first, found):  # type: ignore[no-u
     return GIVEN_UP
 
 
-@njit(nogil=True)
+@njit()
 def _past_part(data, i, key, last, end, turns, counts, first, found):  # type: ignore[no-untyped-def]
     """Read the value at `i` of a document's key; the position behind it, and the bit of the key."""
     if _is_key(data, key, last, 12, _DIALOGUE_ID, _DIALOGUE_ID_END):
@@ -199,7 +198,7 @@ def _past_part(data, i, key, last, end, turns, counts, first, found):  # type: i
     return past_plain(data, i, end), 0
 
 
-@njit(nogil=True, cache=True)
+@njit()
 def skim(data, end, turns, counts, first, found):  # type: ignore[no-untyped-def]
     """Read the document `data[:end]`; False if it has to be parsed instead.
 

@@ -1,7 +1,8 @@
 """Kernels: passing over the parts of a JSON document, blanks and strings eight bytes at a time.
 
 Each gives the position behind the part at a position, or `GIVEN_UP` for what is no JSON and for all that these kernels
-do not know (fractions, large and negative numbers, false, halves of characters). The data has `PADDING` zeros to spare.
+do not know (fractions, large and negative numbers, false, halves of characters). Behind the data there are zeros
+(`skim.PADDING`).
 """
 
 from __future__ import annotations
@@ -12,9 +13,8 @@ from numba import types
 from numba.extending import intrinsic
 
 from dialeval.core.bytes_kernel import load8, trailing_zeros
-from dialeval.core.cached_kernel import njit
+from dialeval.core.numba_kernel import njit
 
-PADDING = 16
 GIVEN_UP = -1
 QUOTE, ZERO = ord('"'), ord("0")
 
@@ -39,7 +39,7 @@ def byte(_context, array, _index):  # type: ignore[no-untyped-def]
     return types.int64(array, types.int64), generate
 
 
-@njit(nogil=True, inline="always")
+@njit(inline="always")
 def past_blanks(data, i):  # type: ignore[no-untyped-def]
     """The position of the next byte that is no JSON white space."""
     while True:
@@ -55,7 +55,7 @@ def past_blanks(data, i):  # type: ignore[no-untyped-def]
             return i
 
 
-@njit(nogil=True)
+@njit()
 def _past_escape(data, i):  # type: ignore[no-untyped-def]
     """The position behind the escape that begins at `i`, or `GIVEN_UP`; halves of characters are not for a kernel."""
     c = byte(data, i + 1)
@@ -75,7 +75,7 @@ def _past_escape(data, i):  # type: ignore[no-untyped-def]
     return GIVEN_UP if 0xD800 <= value < 0xE000 else i + 6
 
 
-@njit(nogil=True)
+@njit()
 def _past_character(data, i):  # type: ignore[no-untyped-def]
     """The position behind the UTF-8 of a character above 127, or `GIVEN_UP` where it is none."""
     first, second = byte(data, i), byte(data, i + 1)
@@ -95,7 +95,7 @@ def _past_character(data, i):  # type: ignore[no-untyped-def]
     return i + width
 
 
-@njit(nogil=True, inline="always")
+@njit(inline="always")
 def closing(data, i, end, escapes):  # type: ignore[no-untyped-def]
     """The position of the quote that ends the string whose text begins at `i`, or `GIVEN_UP`."""
     while i < end:
@@ -122,7 +122,7 @@ def closing(data, i, end, escapes):  # type: ignore[no-untyped-def]
     return GIVEN_UP
 
 
-@njit(nogil=True)
+@njit()
 def past_plain(data, i, end):  # type: ignore[no-untyped-def]
     """The position behind the value at `i`, or `GIVEN_UP` where it is no string, whole number, true or null."""
     c = byte(data, i)
@@ -136,7 +136,7 @@ def past_plain(data, i, end):  # type: ignore[no-untyped-def]
     return past_whole(data, i)
 
 
-@njit(nogil=True)
+@njit()
 def past_whole(data, i):  # type: ignore[no-untyped-def]
     """The position behind a whole number of few digits, or `GIVEN_UP`."""
     start = i
@@ -147,7 +147,7 @@ def past_whole(data, i):  # type: ignore[no-untyped-def]
     return GIVEN_UP if byte(data, i) == _POINT or (byte(data, i) & 0xDF) == 0x45 else i
 
 
-@njit(nogil=True, inline="always")
+@njit(inline="always")
 def past_colon(data, i):  # type: ignore[no-untyped-def]
     """The position of the value behind the colon that follows a key."""
     i = past_blanks(data, i)

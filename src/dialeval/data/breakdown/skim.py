@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dialeval.core.kernels import Kernels
 from dialeval.data.breakdown.files import Document, Files
 from dialeval.data.breakdown.logs import Gathered
 
@@ -15,6 +16,10 @@ if TYPE_CHECKING:
 
     from dialeval.core.arrays import Ints
 
+_kernel = Kernels("dialeval.data.breakdown.breakdown_kernel")
+
+PADDING = 16
+"""Zeros behind the data, for a kernel that looks at several bytes at once."""
 _BUFFER = 1 << 20
 _MOST_TURNS = 1 << 12
 """A dialogue with more bytes or more turns than these is parsed; the challenge's have 70,000 bytes and 21 turns."""
@@ -24,8 +29,6 @@ _ROOM = 1 << 16
 
 def skim_folder(folder: Files, gathered: Gathered) -> Iterator[Document]:
     """Add every document of a folder, in the order of names; those that have to be parsed are handed out instead."""
-    from dialeval.data.breakdown.breakdown_kernel import PADDING, skim
-
     buffer = memoryview(bytearray(_BUFFER + PADDING))
     data, view = np.frombuffer(buffer, np.uint8), buffer[:_BUFFER]
     turns, counts = np.zeros((_ROOM, 2), np.int64), np.zeros((_ROOM, 4), np.int64)
@@ -37,7 +40,7 @@ def skim_folder(folder: Files, gathered: Gathered) -> Iterator[Document]:
         data[size : size + PADDING] = 0
         if used > _ROOM - _MOST_TURNS:
             used = _flush(gathered, turns, counts, used)
-        if size < _BUFFER and skim(data, size, turns, counts, used, found):
+        if size < _BUFFER and _kernel.skim(data, size, turns, counts, used, found):
             start, end, number, _ = found.tolist()
             gathered.places.append((place, None))
             gathered.dialogues.append(str(view[start:end], "utf-8"))

@@ -22,9 +22,12 @@ import numpy as np
 import numpy.typing as npt
 
 from dialeval.core.arrays import Floats, Ints
+from dialeval.core.kernels import Kernels
 from dialeval.metrics.coverage.aligners import PairAligner
 from dialeval.metrics.coverage.clustering import grouped
 from dialeval.metrics.coverage.comparison import Comparison
+
+_kernel = Kernels("dialeval.metrics.coverage.coverage_kernel")
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,12 +140,10 @@ class Alignment:
 
 def align(comparison: Comparison, aligner: PairAligner, threshold: float = 0.0) -> Alignment:
     """The alignment of every hypothesis; with a threshold above 0 the references are grouped first (`clustering`)."""
-    from dialeval.metrics.coverage import coverage_kernel as kernel
-
     if threshold > 0:
         comparison = grouped(comparison, aligner, threshold)
     best, scores = np.empty(len(comparison.hypotheses), np.int64), np.empty(len(comparison.hypotheses))
     for start, part in comparison.parts():
         here = slice(start, start + len(part.hypotheses))
-        kernel.best_groups(aligner.scores(part), part.group_counts, aligner.lands, best[here], scores[here])
+        _kernel.best_groups(aligner.scores(part), part.group_counts, aligner.lands, best[here], scores[here])
     return Alignment(comparison, best, scores)

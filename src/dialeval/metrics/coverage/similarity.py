@@ -31,11 +31,16 @@ import numpy as np
 import numpy.typing as npt
 
 from dialeval.core.arrays import Floats, Ints
+from dialeval.core.kernels import Kernels
 from dialeval.core.ragged import offsets_of, ranges
 from dialeval.metrics.coverage.comparison import Comparison
 from dialeval.metrics.embedding.vectors import WordValues
-from dialeval.metrics.overlap.bleu_counts import BleuCounts, match_long, match_short
+from dialeval.metrics.overlap.bleu_counts import ORDERS, BleuCounts, match_long, match_short
 from dialeval.metrics.overlap.smoothing import NIST, log_precisions, sacre_bleu, smoothed_precisions
+
+_coverage_kernel = Kernels("dialeval.metrics.coverage.coverage_kernel")
+_nist_kernel = Kernels("dialeval.metrics.coverage.nist_kernel")
+
 
 MOST_ORDERS = 100
 """The longest n-grams that can be counted: counts take room for every order, and few responses have as many words."""
@@ -43,8 +48,6 @@ MOST_ORDERS = 100
 
 def bleu_pairs(comparison: Comparison, n: int) -> BleuCounts:
     """The BLEU counts of every pair, for all orders up to n, and at least for those that smoothing looks at."""
-    from dialeval.metrics.overlap.bleu_kernel import ORDERS
-
     matches = np.empty((int(comparison.pairs[-1]), max(n, ORDERS)), np.int64)
     closest, long = match_short(_flat(comparison), matches)
     if n > ORDERS:  # the kernel for short texts has a byte for each of its orders and no room for more
@@ -76,24 +79,22 @@ def _match_long(comparison: Comparison, pairs: Ints, matches: Ints) -> None:
 
 def add_one_scores(comparison: Comparison, n: int) -> Floats:
     """BLEU with one added to every count, of every pair."""
-    from dialeval.metrics.coverage import coverage_kernel as kernel
-
     counts = bleu_pairs(comparison, n)
     scores = np.empty(len(counts))
     lengths = comparison.hypotheses.lengths
-    kernel.add_one(counts.matches, lengths, comparison.group_counts, counts.reference_lengths, n, scores)
+    _coverage_kernel.add_one(counts.matches, lengths, comparison.group_counts, counts.reference_lengths, n, scores)
     return scores
 
 
 def nltk_scores(comparison: Comparison, method: int, n: int) -> Floats:
     """BLEU as nltk defines it, of every pair."""
-    from dialeval.metrics.coverage import coverage_kernel as kernel
-
     counts = bleu_pairs(comparison, n)
     smoothed = smoothed_precisions(counts, method, n)
     scores, (terms, partials) = np.empty(len(counts)), np.empty((2, n + 1))
     lengths, pairs = comparison.hypotheses.lengths, comparison.group_counts
-    kernel.weighted(smoothed, counts.matches, lengths, pairs, counts.reference_lengths, terms, partials, scores)
+    _coverage_kernel.weighted(
+        smoothed, counts.matches, lengths, pairs, counts.reference_lengths, terms, partials, scores
+    )
     return scores
 
 
@@ -105,8 +106,6 @@ def sacre_scores(comparison: Comparison, n: int) -> Floats:
 
 def nist_scores(comparison: Comparison, n: int) -> Floats:
     """NIST of every pair."""
-    from dialeval.metrics.coverage import nist_kernel as kernel
-
     words = int(np.diff(comparison.references.offsets[comparison.groups]).max(initial=0))
     longest = int(comparison.hypotheses.lengths.max(initial=0))
     slots = 1 << max(1, (2 * n * words).bit_length())
@@ -114,17 +113,15 @@ def nist_scores(comparison: Comparison, n: int) -> Floats:
     counts, weights = tuple(np.empty((4, n * words + 1), np.int64)), np.empty(n * words + 1)
     scores = np.empty(int(comparison.pairs[-1]))
     grams, own = np.empty((n, words), np.int64), np.empty((n, longest), np.int64)
-    kernel.nist(_flat(comparison), n, table, counts, weights, grams, own, scores)
+    _nist_kernel.nist(_flat(comparison), n, table, counts, weights, grams, own, scores)
     return scores
 
 
 def cosine_scores(comparison: Comparison, values: WordValues) -> Floats:
     """The largest cosine of hypothesis and reference, of every pair."""
-    from dialeval.metrics.coverage import coverage_kernel as kernel
-
     left, right = (_units(values.averages(texts).vectors) for texts in (comparison.hypotheses, comparison.references))
     scores = np.empty(int(comparison.pairs[-1]))
-    kernel.cosines(left, comparison.lists, right, comparison.groups, comparison.group_lists, scores)
+    _coverage_kernel.cosines(left, comparison.lists, right, comparison.groups, comparison.group_lists, scores)
     return scores
 
 

@@ -25,7 +25,11 @@ import numpy as np
 
 from dialeval.core.arrays import Bytes
 from dialeval.core.gate import UnfitError, check_array
+from dialeval.core.kernels import Kernels
 from dialeval.text.ngrams import NgramCounts
+
+_kernel = Kernels("dialeval.metrics.diversity.hyperloglog_kernel")
+
 
 PRECISION = 16
 REGISTERS = 1 << PRECISION
@@ -56,13 +60,11 @@ class DistinctSketch:
     @classmethod
     def of(cls, counts: NgramCounts) -> DistinctSketch:
         """The sketch of counted n-grams."""
-        from dialeval.metrics.diversity import hyperloglog_kernel as kernel
-
         words, grams = counts.worded()
         hashes = np.empty(len(words), np.uint64)
-        kernel.hash_words(words.data, words.starts, words.ends, hashes)
+        _kernel.hash_words(words.data, words.starts, words.ends, hashes)
         registers = np.zeros(REGISTERS, np.uint8)
-        kernel.enter_ngrams(grams, hashes, PRECISION, registers)
+        _kernel.enter_ngrams(grams, hashes, PRECISION, registers)
         return cls(registers, counts.total)
 
     def merge(self, other: DistinctSketch) -> DistinctSketch:

@@ -9,14 +9,14 @@ from __future__ import annotations
 import numpy as np
 from numba import uint64
 
-from dialeval.core.cached_kernel import njit
+from dialeval.core.numba_kernel import njit
 
 _SEED = np.uint64(0x9E3779B97F4A7C15)
 _FIRST = np.uint64(0xBF58476D1CE4E5B9)
 _SECOND = np.uint64(0x94D049BB133111EB)
 
 
-@njit(nogil=True)
+@njit()
 def _mixed(value):  # type: ignore[no-untyped-def]
     """Every bit of the value spread over all bits (the finaliser of SplitMix64)."""
     value = (value ^ (value >> uint64(30))) * _FIRST
@@ -24,7 +24,7 @@ def _mixed(value):  # type: ignore[no-untyped-def]
     return value ^ (value >> uint64(31))
 
 
-@njit(nogil=True, cache=True)
+@njit()
 def hash_words(data, starts, ends, hashes):  # type: ignore[no-untyped-def]
     """Fill `hashes` with one of each word: its bytes eight at a time, then its length."""
     for word in range(starts.shape[0]):
@@ -39,7 +39,7 @@ def hash_words(data, starts, ends, hashes):  # type: ignore[no-untyped-def]
         hashes[word] = _mixed(total ^ uint64(ends[word] - starts[word]))
 
 
-@njit(nogil=True, cache=True)
+@njit()
 def enter_ngrams(grams, hashes, precision, registers):  # type: ignore[no-untyped-def]
     """Enter n-grams, rows of places in `hashes`: first bits choose a register, which keeps the longest run of zeros."""
     rest = uint64(64 - precision)

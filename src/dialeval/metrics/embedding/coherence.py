@@ -23,10 +23,13 @@ import numpy as np
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.batch import Batch
 from dialeval.core.fold import RowMetric
+from dialeval.core.kernels import Kernels
 from dialeval.core.needs import Need
 from dialeval.core.signature import Signature
 from dialeval.metrics.embedding.vectors import SIF_WEIGHT, TextVectors, average_vectors, cosines
 from dialeval.text.tokenise import DEFAULT, Tokeniser
+
+_kernel = Kernels("dialeval.metrics.embedding.embedding_kernel")
 
 
 @dataclass(frozen=True)
@@ -60,8 +63,6 @@ class Coherence(RowMetric):
 
 def _together(turns: TextVectors, starts: Ints, ends: Ints) -> TextVectors:
     """All texts of each row as one: averages weighted by the words they were made of."""
-    from dialeval.metrics.embedding import embedding_kernel as kernel
-
     vectors, counted = np.empty((len(starts), turns.vectors.shape[1])), np.empty(len(starts), np.int64)
-    kernel.sums_of_texts(turns.vectors, turns.counted, starts, ends, vectors, counted)
+    _kernel.sums_of_texts(turns.vectors, turns.counted, starts, ends, vectors, counted)
     return TextVectors(vectors / np.maximum(counted, 1)[:, None], counted)

@@ -18,10 +18,14 @@ import numpy as np
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.batch import Batch
 from dialeval.core.columns import TokenColumn
+from dialeval.core.kernels import Kernels
 from dialeval.core.needs import Need
 from dialeval.resources.words import KnownWords, Mask, VectorTable
 from dialeval.text.ngrams import NgramValues
 from dialeval.text.tokenise import Tokeniser, tokens
+
+_kernel = Kernels("dialeval.metrics.embedding.embedding_kernel")
+
 
 SIF_WEIGHT = 0.001
 """Frequent words weigh less: Arora et al. 2017, "A Simple but Tough-to-Beat Baseline for Sentence Embeddings", ICLR."""
@@ -55,19 +59,15 @@ class WordValues:
 
     def averages(self, texts: TokenColumn) -> TextVectors:
         """The weighted averages of texts."""
-        from dialeval.metrics.embedding import embedding_kernel as kernel
-
         means, counted = np.empty((len(texts), self.matrix.shape[1])), np.empty(len(texts), np.int64)
         words = (self.known, self.rows, self.weights, self.matrix)
-        kernel.weighted_means(texts.ids, texts.offsets, *words, means, counted)
+        _kernel.weighted_means(texts.ids, texts.offsets, *words, means, counted)
         return TextVectors(means, counted)
 
     def extrema(self, texts: TokenColumn) -> TextVectors:
         """The extrema of texts."""
-        from dialeval.metrics.embedding import embedding_kernel as kernel
-
         ends, counted = np.empty((len(texts), self.matrix.shape[1])), np.empty(len(texts), np.int64)
-        kernel.extrema(texts.ids, texts.offsets, self.known, self.rows, self.matrix, ends, counted)
+        _kernel.extrema(texts.ids, texts.offsets, self.known, self.rows, self.matrix, ends, counted)
         return TextVectors(ends, counted)
 
 
@@ -90,23 +90,19 @@ def extrema_vectors(batch: Batch, need: Need, tokeniser: Tokeniser) -> TextVecto
 
 def cosines(left: TextVectors, right: TextVectors, owners: Ints) -> Floats:
     """The cosine of each right vector `j` and the left vector `owners[j]`; NaN where one has no known word or is 0."""
-    from dialeval.metrics.embedding import embedding_kernel as kernel
-
     result = np.empty(len(owners))
-    kernel.cosines(right.vectors, left.vectors, owners, result)
+    _kernel.cosines(right.vectors, left.vectors, owners, result)
     result[(left.counted[owners] == 0) | (right.counted == 0)] = np.nan
     return result
 
 
 def greedy_matches(batch: Batch, owners: Ints, tokeniser: Tokeniser) -> Floats:
     """The greedy matching of each reference text `j` and the response of row `owners[j]`."""
-    from dialeval.metrics.embedding import embedding_kernel as kernel
-
     responses, references = tokens(batch, Need.RESPONSE, tokeniser), tokens(batch, Need.REFERENCE, tokeniser)
     table: VectorTable = batch.resource(Need.EMBEDDINGS)
     rows, matrix, lengths = table.lengths()
     result = np.empty(len(references))
     best = np.empty(int(references.lengths.max(initial=0)))
     texts = (responses.ids, responses.offsets, owners, references.ids, references.offsets)
-    kernel.greedy(*texts, rows, matrix, lengths, best, result)
+    _kernel.greedy(*texts, rows, matrix, lengths, best, result)
     return result

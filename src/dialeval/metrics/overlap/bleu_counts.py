@@ -23,11 +23,21 @@ import numpy.typing as npt
 from dialeval.core.arrays import Ints
 from dialeval.core.batch import Batch
 from dialeval.core.columns import TokenColumn
+from dialeval.core.kernels import Kernels
 from dialeval.core.needs import Need
 from dialeval.text.tokenise import Tokeniser, tokens
 
+_kernel = Kernels("dialeval.metrics.overlap.bleu_kernel")
+
+
 Order = Literal[1, 2, 3, 4]
 """The longest n-grams that a BLEU counts."""
+
+ORDERS = 5
+"""Orders that are counted: 1 to 4, and 5, which two smoothing methods look at."""
+
+SHORT = 64
+"""Words that fit the bits of one integer."""
 
 NO_REFERENCE = -1
 
@@ -44,17 +54,15 @@ class BleuCounts:
     @classmethod
     def of(cls, responses: TokenColumn, references: TokenColumn, lists: Ints) -> BleuCounts:
         """The counts of responses; the references of row `i` are the texts `lists[i]` to `lists[i + 1]`."""
-        from dialeval.metrics.overlap import bleu_kernel as kernel
-
         rows = np.arange(len(responses) + 1)  # each row is a query of one response and one group of references
         # Column-major: the formulas then work on one contiguous array per order.
-        matches = np.empty((len(responses), kernel.ORDERS), np.int64, order="F")
+        matches = np.empty((len(responses), ORDERS), np.int64, order="F")
         texts = (responses.ids, responses.offsets, rows, references.ids, references.offsets, lists, rows)
         closest, long = match_short(texts, matches)
         if len(long):
             match_long(long, responses, references, lists, matches)
         lengths = responses.lengths
-        totals = np.maximum(np.subtract.outer(-np.arange(kernel.ORDERS), -lengths).T, 0)
+        totals = np.maximum(np.subtract.outer(-np.arange(ORDERS), -lengths).T, 0)
         return cls(matches, totals, lengths, closest)
 
     def __len__(self) -> int:
@@ -66,25 +74,21 @@ def match_short(texts: tuple[npt.NDArray[np.integer], ...], matches: Ints) -> tu
 
     Returns the closest reference length of every pair, and the numbers of the pairs that have a longer text.
     """
-    from dialeval.metrics.overlap import bleu_kernel as kernel
-
     closest, rest = np.empty(len(matches), np.int64), np.empty(len(matches), np.int64)
-    words, ranks, hits = (np.empty(kernel.SHORT, kind) for kind in (np.int32, np.uint64, np.uint64))
-    left = kernel.match_short(texts, words, ranks, hits, matches, closest, rest)
+    words, ranks, hits = (np.empty(SHORT, kind) for kind in (np.int32, np.uint64, np.uint64))
+    left = _kernel.match_short(texts, words, ranks, hits, matches, closest, rest)
     return closest, rest[:left]
 
 
 def match_long(rows: Ints, responses: TokenColumn, references: TokenColumn, lists: Ints, matches: Ints) -> None:
     """Fill `matches` for the given rows by the method for texts of any length."""
-    from dialeval.metrics.overlap import bleu_kernel as kernel
-
     longest = int(responses.lengths[rows].max(initial=0))
     most = int((references.offsets[lists[rows + 1]] - references.offsets[lists[rows]]).max(initial=0))
     slots = np.empty(1 << max(2, (2 * longest).bit_length()), np.int32)
     # Of arrays this large only the pages that are written to take memory.
     table = (slots, np.empty(longest, np.int64), *(np.empty(longest, np.int32) for _ in range(3)))
     texts = (responses.ids, responses.offsets, references.ids, references.offsets, lists)
-    kernel.match_long(rows, *texts, np.empty(longest, np.int32), np.empty(most, np.int32), table, matches)
+    _kernel.match_long(rows, *texts, np.empty(longest, np.int32), np.empty(most, np.int32), table, matches)
 
 
 def bleu_counts(batch: Batch, tokeniser: Tokeniser) -> BleuCounts:

@@ -21,13 +21,9 @@ from llvmlite import ir
 from numba import int64, types, uint64
 from numba.extending import intrinsic
 
-from dialeval.core.cached_kernel import njit
+from dialeval.core.numba_kernel import njit
+from dialeval.metrics.overlap.bleu_counts import ORDERS, SHORT
 
-ORDERS = 5
-"""Orders that are counted: 1 to 4, and 5, which two smoothing methods look at."""
-
-SHORT = 64
-"""Words that fit the bits of one integer."""
 STEP = 16
 """Words compared by one instruction, or a few, of any processor with vectors; `SHORT` is a multiple."""
 
@@ -69,7 +65,7 @@ def equal_words(_context, array, _index, _word):  # type: ignore[no-untyped-def]
     return types.uint64(array, types.int64, types.int32), generate
 
 
-@njit(nogil=True)
+@njit()
 def _places(words, size, word):  # type: ignore[no-untyped-def]
     """Bit j is set where `words[j]` is the word; looks at `size` words, rounded up to whole steps."""
     bits = uint64(0)
@@ -78,21 +74,21 @@ def _places(words, size, word):  # type: ignore[no-untyped-def]
     return bits
 
 
-@njit(nogil=True)
+@njit()
 def _lanes(one, two, three, four, five):  # type: ignore[no-untyped-def]
     """The numbers of set bits, each in a byte of its own."""
     low = ones(one) | ones(two) << uint64(8) | ones(three) << uint64(16)
     return low | ones(four) << uint64(24) | ones(five) << uint64(32)
 
 
-@njit(nogil=True)
+@njit()
 def _ending_here(one, two, three, four, here):  # type: ignore[no-untyped-def]
     """The places of the n-grams that end in a word, from the places of the word and of those that end before it."""
     step = uint64(1)
     return here, (one << step) & here, (two << step) & here, (three << step) & here, (four << step) & here
 
 
-@njit(nogil=True)
+@njit()
 def rank_ngrams(ids, start, length, words, ranks):  # type: ignore[no-untyped-def]
     """Fill `ranks`: per word which occurrence in the text its n-grams are (1 for the first), one byte for each order.
 
@@ -107,7 +103,7 @@ def rank_ngrams(ids, start, length, words, ranks):  # type: ignore[no-untyped-de
         ranks[i] = _lanes(one, two, three, four, five) + _UNITS
 
 
-@njit(nogil=True)
+@njit()
 def closest_length(length, offsets, first, last):  # type: ignore[no-untyped-def]
     """The length nearest to a text's among the references (-1: there is none), and the largest of all."""
     best = -1
@@ -121,7 +117,7 @@ def closest_length(length, offsets, first, last):  # type: ignore[no-untyped-def
     return best, longest
 
 
-@njit(nogil=True)
+@njit()
 def clipped_matches(ids, start, length, reference_ids, reference_offsets, first, last, words, ranks, hits):  # type: ignore[no-untyped-def]
     """The clipped matches of a short text and short references, from the ranks of its n-grams, one byte an order."""
     for i in range(length):
@@ -143,7 +139,7 @@ def clipped_matches(ids, start, length, reference_ids, reference_offsets, first,
     return total
 
 
-@njit(nogil=True, cache=True)
+@njit()
 def match_short(texts, words, ranks, hits, matches, closest, rest):  # type: ignore[no-untyped-def]
     """Fill `matches` of pairs of short texts, `closest` (reference length, -1 if there is none) of all pairs.
 
@@ -178,7 +174,7 @@ def match_short(texts, words, ranks, hits, matches, closest, rest):  # type: ign
     return left
 
 
-@njit(nogil=True)
+@njit()
 def slot_of(keys, shift, key):  # type: ignore[no-untyped-def]
     """The slot of an n-gram: it holds the n-gram, or -1."""
     mask = (uint64(1) << (uint64(64) - shift)) - uint64(1)
@@ -188,7 +184,7 @@ def slot_of(keys, shift, key):  # type: ignore[no-untyped-def]
     return slot
 
 
-@njit(nogil=True)
+@njit()
 def _place_of(slots, bits, keys, key):  # type: ignore[no-untyped-def]
     """The slot of an n-gram: it holds the n-gram's number, or -1."""
     mask = (uint64(1) << uint64(bits)) - uint64(1)
@@ -198,7 +194,7 @@ def _place_of(slots, bits, keys, key):  # type: ignore[no-untyped-def]
     return slot
 
 
-@njit(nogil=True)
+@njit()
 def _number_ngrams(ids, start, size, order, bits, grams, slots, keys, counts):  # type: ignore[no-untyped-def]
     """Number the n-grams of a text in the order in which they occur, and count them; gives the bits of the slots."""
     for slot in range(1 << bits):
@@ -224,7 +220,7 @@ def _number_ngrams(ids, start, size, order, bits, grams, slots, keys, counts):  
     return bits, count
 
 
-@njit(nogil=True, cache=True)
+@njit()
 def match_long(rows, ids, offsets, reference_ids, reference_offsets, lists, grams, reference_grams, table, matches):  # type: ignore[no-untyped-def]
     """Fill `matches` of the given rows, however long; it has a column for each order to count.
 

@@ -27,9 +27,13 @@ from dialeval.core.batch import Batch
 from dialeval.core.columns import TokenColumn
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import RowMetric
+from dialeval.core.kernels import Kernels
 from dialeval.core.needs import Need
 from dialeval.core.ragged import row_numbers
+from dialeval.metrics.overlap.bleu_counts import SHORT
 from dialeval.text.tokenise import DEFAULT, Tokeniser, tokens
+
+_kernel = Kernels("dialeval.metrics.overlap.rouge_kernel")
 
 
 @dataclass(frozen=True)
@@ -67,14 +71,12 @@ class RougeL(RowMetric):
 
 def longest_common(responses: TokenColumn, references: TokenColumn, lists: Ints) -> Ints:
     """Per reference the words of its longest common subsequence with the response of its row."""
-    from dialeval.metrics.overlap import rouge_kernel as kernel
-    from dialeval.metrics.overlap.bleu_kernel import SHORT
 
     blocks = -(-int(responses.lengths.max(initial=0)) // SHORT)
     words, rows = np.empty(blocks * SHORT, np.int32), np.empty(blocks, np.uint64)
     longest = np.empty(len(references), np.int64)
     texts = (responses.ids, responses.offsets, references.ids, references.offsets, lists)
-    kernel.longest_common(*texts, words, rows, longest)
+    _kernel.longest_common(*texts, words, rows, longest)
     return longest
 
 

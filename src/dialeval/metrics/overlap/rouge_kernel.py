@@ -13,11 +13,12 @@ from __future__ import annotations
 
 from numba import uint64
 
-from dialeval.core.cached_kernel import njit
-from dialeval.metrics.overlap.bleu_kernel import SHORT, STEP, equal_words, ones
+from dialeval.core.numba_kernel import njit
+from dialeval.metrics.overlap.bleu_counts import SHORT
+from dialeval.metrics.overlap.bleu_kernel import STEP, equal_words, ones
 
 
-@njit(nogil=True)
+@njit()
 def _take_in(words, blocks, word, rows):  # type: ignore[no-untyped-def]
     """Take one more word of the reference in."""
     carry = uint64(0)
@@ -33,7 +34,7 @@ def _take_in(words, blocks, word, rows):  # type: ignore[no-untyped-def]
         rows[block] = total | (row - grown)
 
 
-@njit(nogil=True)
+@njit()
 def _shared_ends(ids, start, stop, reference_ids, first, last):  # type: ignore[no-untyped-def]
     """How many words two texts begin with alike, and how many of the rest they end with alike."""
     shorter = min(stop - start, last - first)
@@ -46,7 +47,7 @@ def _shared_ends(ids, start, stop, reference_ids, first, last):  # type: ignore[
     return head, tail
 
 
-@njit(nogil=True, cache=True)
+@njit()
 def longest_common(ids, offsets, reference_ids, reference_offsets, lists, words, rows, longest):  # type: ignore[no-untyped-def]
     """Fill `longest`: per reference the length of its longest common subsequence with the response of its row.
 
