@@ -51,7 +51,7 @@ def _tables(merged: MergedRatings) -> Iterator[Table]:
                 _shown(each.alpha.get("ordinal", math.nan)),
                 _shown(each.one_against_others.get("pearson", math.nan)),
                 str(each.n),
-                MISSING if not each.n else "{}-{}".format(*each.annotators),
+                MISSING if not each.n else "-".join(map(str, dict.fromkeys(each.annotators))),
             ]
             for name, each in merged.ceilings.items()
         ],
