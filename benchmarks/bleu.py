@@ -1,26 +1,31 @@
-"""BLEU: bleu-1 to bleu-4 of pairs, against nltk.
+"""BLEU: bleu-1 to bleu-4 of pairs, against nltk; corpus BLEU and chrF, against sacreBLEU.
 
 Text of about twelve words a line in which a response shares a stretch of words with its reference. nltk makes one call
-of `sentence_bleu` per pair, for bleu-4 alone, on text that is split before the clock starts.
+of `sentence_bleu` per pair, for bleu-4 alone, on text that is split before the clock starts. sacreBLEU gets lines as
+people write them, with its default tokeniser, and remembers none of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 from nltk.translate.bleu_score import SmoothingFunction, sentence_bleu
+from sacrebleu.metrics import BLEU, CHRF
 
 from benchmarks.measure import cpu_seconds
-from benchmarks.texts import lines
+from benchmarks.texts import lines, written_lines
+from benchmarks.tokenising import with_empty_memory
 from dialeval.core.batch import Batch
 from dialeval.core.columns import RaggedColumn, TextColumn
 from dialeval.core.needs import Need
 from dialeval.metrics.overlap.bleu import Bleu
+from dialeval.metrics.overlap.chrf import Chrf
 from dialeval.text.tokenise import tokens
 from dialeval.text.vocabulary import Vocabulary
 
-PAIRS, NLTK_PAIRS = 200_000, 3_000
+PAIRS, NLTK_PAIRS, SACRE_PAIRS = 200_000, 3_000, 5_000
 BATCH = 20_000
 METRICS = [Bleu(n=n) for n in (1, 2, 3, 4)]
 
@@ -71,6 +76,37 @@ def by_nltk(responses: list[list[str]], references: list[list[str]]) -> float:
     return float(np.mean([sentence_bleu([there], here, (0.25,) * 4, smooth) for here, there in both]))
 
 
+def corpus_of(metric: Bleu | Chrf, responses: list[str], references: list[str]) -> float:
+    """The value of all pairs together, from texts that are not split."""
+    state = metric.empty()
+    for batch in batches(responses, references):
+        state = metric.merge(state, metric.partial(batch).state)
+    return metric.finish(state)[metric.name].mean
+
+
+def against_sacrebleu() -> Iterator[tuple[str, str]]:
+    """Corpus figures of both programs."""
+    here, there = written_lines(SACRE_PAIRS, 1), written_lines(SACRE_PAIRS, 2)
+    for name, metric, oracle in (
+        ("corpus BLEU, 13a", Bleu(per="corpus", tokeniser="13a"), lambda: BLEU(force=True)),
+        ("corpus chrF", Chrf(per="corpus"), CHRF),
+    ):
+
+        def theirs(oracle: Callable[[], Any] = oracle) -> float:
+            made = with_empty_memory(oracle())
+            return float(made.corpus_score(here, [there]).score) / 100
+
+        def ours(metric: Bleu | Chrf = metric) -> float:
+            return corpus_of(metric, here, there)
+
+        assert abs(ours() - theirs()) < 1e-12
+        slow, fast = cpu_seconds(theirs), cpu_seconds(ours)
+        yield (
+            f"pairs per CPU second, {name}, splitting included",
+            f"{SACRE_PAIRS / fast:,.0f}, {slow / fast:.0f} times sacreBLEU",
+        )
+
+
 def figures() -> Iterator[tuple[str, str]]:
     """What is measured, and the figure."""
     responses, references = pairs()
@@ -83,3 +119,4 @@ def figures() -> Iterator[tuple[str, str]]:
     for name, split in (("split before", True), ("splitting included", False)):
         fast = PAIRS / cpu_seconds(lambda split=split: scored(made, split))  # type: ignore[misc]
         yield f"pairs per CPU second, dialeval, bleu-1 to bleu-4, {name}", f"{fast:,.0f}, {fast / slow:.0f} times nltk"
+    yield from against_sacrebleu()

@@ -60,7 +60,7 @@ def figures() -> Iterator[tuple[str, str]]:
     """What is measured, and the figure."""
     with tempfile.TemporaryDirectory() as folder:
         sets = unpacked(Path(folder, "sets"))
-        small = ["-c", MAIN, "breakdown", "-p", str(sets[0][0]), "-o", str(sets[0][1])]
+        small = ["-c", MAIN, "breakdown", str(sets[0][1]), "-p", str(sets[0][0])]
         yield "`dialeval breakdown` on one set of 50 dialogues", shown(command(small))
         once = [evaluate_breakdown(*each, anchors=False)[each[1].name] for each in sets]
         data, labels = copied(sets, Path(folder, "copies"))
@@ -73,7 +73,7 @@ def figures() -> Iterator[tuple[str, str]]:
             f"turns per CPU second, {turns:,} turns in {dialogues:,} dialogues",
             f"{fast:,.0f}, {fast / ORIGINAL:.1f} times the original's {ORIGINAL:,}",
         )
-        whole = command(["-c", MAIN, "breakdown", "-p", str(data), "-o", str(labels)], 3)
+        whole = command(["-c", MAIN, "breakdown", str(labels), "-p", str(data)], 3)
         yield (
             "the whole command on these, start and loading of the compiler included",
             f"{shown(whole)}, {turns / whole.cpu / ORIGINAL:.1f} times the original's rate",

@@ -8,6 +8,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from dialeval.core import display
 from dialeval.core.version import __version__
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from dialeval.analysis.ranking import rank
     from dialeval.analysis.sampling import draw
     from dialeval.analysis.sequences import watch
+    from dialeval.analysis.slices import slices
     from dialeval.core.errors import DataError, DialevalError, NeedError, SettingError
     from dialeval.core.result import Result, Run, load
     from dialeval.engine.evaluate import evaluate
@@ -39,9 +41,12 @@ _HOMES = {
     "evaluate": "dialeval.engine.evaluate",
     "rank": "dialeval.analysis.ranking",
     "report": "dialeval.reports.html",
+    "slices": "dialeval.analysis.slices",
     "watch": "dialeval.analysis.sequences",
     "with_intervals": "dialeval.analysis.intervals",
 }
+
+display.home = "dialeval.reports.notebook"
 
 __all__ = [
     "Agreement",
@@ -60,6 +65,7 @@ __all__ = [
     "load",
     "rank",
     "report",
+    "slices",
     "watch",
     "with_intervals",
 ]

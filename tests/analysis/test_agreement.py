@@ -94,9 +94,29 @@ def test_rows_without_one_of_the_values_do_not_count() -> None:
     rows[2]["response_is_reference"] = True
     found = dialeval.agreement(rows, metrics="rouge-l", resamples=10)
     assert found["rouge-l"]["turn"].n == 57
-    assert found["length"]["turn"].n == 59
+    assert found["length"]["turn"].n == 57, "all metrics have the same rows"
     assert (found.rows, found.rated) == (60, 59)
     assert found.differences[0].n == 57
+    assert found.excluded == [
+        "2 of 59 rated rows are left out, so that all metrics have the same: rouge-l cannot score 2"
+    ]
+
+
+def test_a_metric_that_would_leave_few_rows_is_left_out() -> None:
+    human = np.arange(40.0) % 7
+    most, few = human + np.sin(human), np.where(np.arange(40) < 9, human, np.nan)
+    rows = RatedRows(
+        ["a"], np.zeros(40, np.int64), np.arange(40), human, np.zeros(40, np.bool_),
+        {"rouge-l": np.where(np.arange(40) < 30, most, np.nan), "chrf": few, "length": most},
+    )  # fmt: skip
+    found = agree(rows, [np.array([value]) for value in human], "overall", resamples=10)
+    assert {key: found[key]["turn"].n for key in found.metrics} == {"rouge-l": 30, "chrf": 0, "length": 30}
+    assert found["chrf"]["turn"].reason == (
+        "is left out, since it scores 9 of 40 rated rows, and only 9 of those that the other metrics score"
+    )
+    assert [line.partition(" ")[0] for line in found.excluded] == ["10", "chrf"]
+    assert {place.metric for place in found.ranking.places} == {"rouge-l", "length"}
+    assert found.to_dict()["excluded"] == found.excluded
 
 
 @pytest.mark.parametrize(
@@ -211,6 +231,8 @@ def test_rated_rows_that_are_not_in_the_run_are_counted() -> None:
     found = dialeval.agreement(run, rows, resamples=10)
     assert found["length"]["turn"].n == 50
     assert "10 of 60 rated rows are not in the run" in found.warnings[0]
+    bare = dialeval.agreement(dialeval.evaluate(rows[:50], metrics="rouge-l"), rows, resamples=10)
+    assert (bare["length"]["turn"].n, bare.excluded) == (50, []), "what the run does not have is told once"
     with pytest.raises(dialeval.DataError, match="no rated row is in the run"):
         dialeval.agreement(run, [{**row, "response": "other"} for row in rows])
     with pytest.raises(dialeval.SettingError, match="give the ratings"):

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
 
 from analysis.test_comparison import QUICK, made, texts
 from dialeval.analysis.comparison import compare
-from dialeval.analysis.gates import below_limit, worse_than_baseline
+from dialeval.analysis.gates import outside_limits, worse_than_baseline
 from dialeval.core.errors import SettingError
 from dialeval.core.result import Run
+
+BELOW_AND_ABOVE = [(True, False), (False, True)]
 
 
 @pytest.fixture(scope="module")
@@ -21,25 +24,45 @@ def run() -> Run:
 def test_means_below_their_limits(run: Run) -> None:
     means = {name: run[name]["distinct-1"].mean for name in run}
     limit = (means["narrow"] + min(means["a"], means["b"])) / 2
-    assert list(below_limit(run, {"distinct-1": limit})) == [
-        f"distinct-1 of narrow is {means['narrow']:.6g}, limit {limit:g}"
+    narrow = f"distinct-1 of narrow is {means['narrow']:.6g}, limit"
+    assert list(outside_limits(run, {"distinct-1": limit}, {})) == [f"{narrow} {limit:g}"]
+    assert not list(outside_limits(run, {"distinct-1": means["narrow"]}, {})), "a mean may equal its limit"
+    assert not list(outside_limits(run, {}, {}))
+
+
+def test_means_above_their_limits(run: Run) -> None:
+    means = {name: run[name]["length"].mean for name in run}
+    limit = max(means.values())
+    assert not list(outside_limits(run, {}, {"length": limit})), "a mean may equal its limit"
+    assert list(outside_limits(run, {}, {"length": limit - 1e-9})) == [
+        f"length of {name} is {mean:.6g}, limit {limit - 1e-9:g}" for name, mean in means.items() if mean == limit
     ]
-    assert not list(below_limit(run, {"distinct-1": means["narrow"]})), "a mean may equal its limit"
-    assert not list(below_limit(run, {}))
+    both = list(outside_limits(run, {"length": limit + 1}, {"length": 0.0}))
+    assert len(both) == 2 * len(run)
 
 
 def test_what_was_not_computed_fails(run: Run) -> None:
-    assert list(below_limit(run, {"bleu-4": 0.0})) == [
-        f"bleu-4 of {name} is not computed, limit 0" for name in ("a", "b", "narrow")
-    ]
+    skipped = {name: replace(result, skipped={"bleu-4": "needs references"}) for name, result in run.items()}
+    for lowest, highest in BELOW_AND_ABOVE:
+        assert list(outside_limits(skipped, {"bleu-4": 0.0} if lowest else {}, {"bleu-4": 0.0} if highest else {})) == [
+            f"bleu-4 of {name} is not computed, limit 0" for name in ("a", "b", "narrow")
+        ]
     length = replace(run["a"]["length"], mean=float("nan"))
     unscored = replace(run["a"], estimates={"length": length})
-    assert list(below_limit({"a": unscored}, {"length": 0.0})) == ["length of a is nan, limit 0"]
+    assert list(outside_limits({"a": unscored}, {"length": 0.0}, {})) == ["length of a is nan, limit 0"]
+
+
+@pytest.mark.parametrize(("key", "hint"), [("distinct1", "did you mean 'distinct-1'?"), ("x", "there are length, ")])
+def test_a_key_that_nobody_has_is_an_error(run: Run, key: str, hint: str) -> None:
+    for lowest, highest in BELOW_AND_ABOVE:
+        with pytest.raises(SettingError, match=re.escape(f"no system has {key!r}")) as error:
+            list(outside_limits(run, {key: 0.0} if lowest else {}, {key: 0.0} if highest else {}))
+        assert hint in str(error.value)
 
 
 def test_floors_and_ceilings_are_not_held_to_limits(run: Run) -> None:
     anchors = {"low": replace(run["a"], role="floor"), "high": replace(run["b"], role="ceiling")}
-    assert not list(below_limit(anchors, {"length": 1e9, "bleu-4": 0.0}))
+    assert not list(outside_limits(anchors, {"length": 1e9}, {"distinct-1": 0.0}))
 
 
 def test_worse_than_the_baseline(run: Run) -> None:

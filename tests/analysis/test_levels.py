@@ -6,10 +6,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
 
 from dialeval.analysis.correlation import MeanPoints, Points
-from dialeval.analysis.levels import NoPointsError, points_of, points_over, used_rows
+from dialeval.analysis.levels import NoPointsError, on_common_rows, points_of, points_over, used_rows
 from dialeval.analysis.matching import RatedRows
+from dialeval.core.arrays import Floats
 
 NAN = float("nan")
 ROWS = RatedRows(
@@ -81,3 +85,27 @@ def test_the_size_of_a_metric_changes_nothing(factor: float) -> None:
             points_of(replace(rows, metrics={"m": values * by}), "m", level).values() for by in (1.0, factor)
         )
         np.testing.assert_array_equal(extreme, plain)
+
+
+@given(hnp.arrays(np.float64, (4, 12), elements=st.sampled_from([1.0, 2.0, 5.0, NAN])))
+def test_all_metrics_that_are_kept_have_the_same_rows(values: Floats) -> None:
+    human, *metrics = values
+    rows = RatedRows(
+        ["a"],
+        np.zeros(12, np.int64),
+        np.arange(12),
+        human,
+        np.zeros(12, np.bool_),
+        dict(zip("xyz", metrics, strict=True)),
+    )
+    found, left_out, told = on_common_rows(rows)
+    scored = {key: ~np.isnan(human) & ~np.isnan(column) for key, column in rows.metrics.items()}
+    kept = [key for key in scored if key not in left_out and scored[key].any()]
+    common = np.all([scored[key] for key in kept], axis=0) if kept else np.zeros(12, np.bool_)
+    for key in kept:
+        np.testing.assert_array_equal(found.metrics[key], np.where(common, rows.metrics[key], NAN))
+    for key in left_out:
+        assert np.isnan(found.metrics[key]).all()
+    rated = np.any(list(scored.values()), axis=0)
+    assert 4 * common.sum() >= rated.sum() or not kept
+    assert bool(told) == bool(left_out) or common.sum() < rated.sum()

@@ -14,10 +14,8 @@ from analysis.test_agreement import rated
 from dialeval.analysis.agreement import agree
 from dialeval.analysis.matching import RatedRows
 from dialeval.analysis.metric_differences import (
-    MetricDifference,
     Pair,
     metric_differences,
-    not_above_control,
     permutation_ps,
     williams,
 )
@@ -104,23 +102,6 @@ def test_metrics_that_are_better_when_lower_count_the_other_way() -> None:
     assert found["unigram-kl-div"]["turn"].pearson < -0.9
     assert found.differences[0].pearson[0] > 0.9
     assert found.not_above_control == []
-
-
-def difference(first: str, second: str, r: tuple[float, float], p: float) -> MetricDifference:
-    return MetricDifference(first, second, "turn", 50, r, 1.0, p, 0.5)
-
-
-def test_a_metric_is_above_the_control_if_its_r_is_and_the_test_says_so() -> None:
-    keys = ["a", "b", "c", "d", "length"]
-    found = [
-        difference("a", "length", (0.5, 0.3), 0.04),
-        difference("length", "b", (0.3, 0.5), 0.04),
-        difference("c", "length", (0.5, 0.3), 0.05),
-        difference("d", "length", (0.1, 0.3), 0.001),
-        difference("c", "d", (0.9, 0.1), 0.001),
-    ]
-    assert not_above_control(found, keys) == ["c", "d"]
-    assert not_above_control(found, keys[:-1]) == []
 
 
 def test_pairs_of_too_few_points_are_not_tested() -> None:

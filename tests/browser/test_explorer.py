@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -289,3 +290,39 @@ def test_ten_thousand_rows_do_not_lag(page: Page, tmp_path: Path) -> None:
 def test_a_thousand_rows_fit_into_three_megabytes(tmp_path: Path) -> None:
     path = report(run_of(1000, metrics=20), tmp_path / "report.html")
     assert path.stat().st_size < 3_000_000
+
+
+@pytest.fixture(scope="module")
+def sliced(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two systems that kept a field, which the first forty rows have."""
+    run = run_of(200)
+    topics = RaggedColumn.from_lists([["taxi"] if row < 40 else [] for row in range(200)])
+    systems = {
+        name: replace(each, rows=replace(each.rows, fields={"topic": topics}))  # type: ignore[type-var]
+        for name, each in run.items()
+    }
+    return report(Run(systems, "0"), tmp_path_factory.mktemp("slices") / "report.html")
+
+
+def test_rows_of_a_slice(page: Page, sliced: Path) -> None:
+    opened = Opened(page, sliced, "#explorer?system=0&minus=&sort=file")
+    choices = page.locator("#by-slice option").all_inner_texts()
+    assert choices == ["all rows", "topic: taxi", "topic: (no value)"]
+    page.locator("#by-slice").select_option("0")
+    settle(page)
+    assert count(page) == "40 of 200 rows"
+    assert "slice=0" in page.evaluate("location.hash")
+    page.locator("#by-slice").select_option("1")
+    settle(page)
+    assert count(page) == "160 of 200 rows"
+    page.get_by_role("button", name="Clear").click()
+    assert count(page) == "200 of 200 rows"
+    opened.assert_quiet()
+    Opened(page, sliced, "#explorer?slice=0")
+    assert count(page) == "40 of 200 rows"
+    Opened(page, sliced, "#explorer?slice=7")
+    assert count(page) == "200 of 200 rows"
+
+
+def test_a_report_without_slices_offers_none(page: Page, opened: Opened) -> None:
+    assert page.locator("#by-slice").is_hidden()

@@ -79,15 +79,25 @@ def details(text: str) -> dict[str, Any]:
     aligned = {"query": text, "mds": 1.0, "pds": 1.0, "max-bleu": 1.0, "groups": [group, {**group, "group": "b"}]}
     aligned |= {"unreached": ["b"], "hypotheses": [{"text": text, "group": text, "score": 0.5}]}
     step = {"domain": text, "told": [text], "early": [text], "offer": {"venues": 9, "names": [text]}}
-    turn = {"turn": 0, "response": text, "active": [text], "estimated": True, "true_state": True, "steps": [step]}
+    turn = {
+        "turn": 0,
+        "user": text,
+        "response": text,
+        "active": [text],
+        "estimated": True,
+        "true_state": True,
+        "steps": [step],
+    }
     domain = {"domain": text, "wishes": {text: text}, "asked": [text], "told": [text], "matched": True}
     transcript = {"dialogue": text, "inform": True, "success": False, "domains": [{**domain, "complete": False}]}
     transcript |= {"turns": [{**turn, "state": {text: {text: text}}}]}
     transcript |= {"causes": [{"lost": text, "domain": text, "cause": text, "detail": text}]}
     curve = {"dialogue": text, "turns": [1, 2], "reference": [text] * 2, "label": [text] * 2}
     curve |= {"shares": [[0.2, 0.3, 0.5]] * 2, "probabilities": [[0.2, 0.3, 0.5]] * 2}
-    families = {"alignments": aligned, "transcripts": transcript, "curves": curve}
-    return {"command": f"dialeval {text}", **{name: {text: [entry]} for name, entry in families.items()}}
+    curve |= {"said": [[1, True, text], [2, False, text]]}
+    families = {"transcripts": transcript, "curves": curve}
+    sampled = {"alignments": {f"sampled {text}": [aligned] * 3}, "failures": {text: {text: 2}}}
+    return {"command": f"dialeval {text}", **sampled, **{name: {text: [entry]} for name, entry in families.items()}}
 
 
 @pytest.mark.parametrize("texts", [list(SHORT.values()), [HOSTILE["long"]]], ids=["short", "long"])
@@ -125,8 +135,12 @@ def test_hostile_text_is_shown_as_it_is(page: Page, tmp_path: Path, kind: str) -
     assert pane.locator(".said .text").evaluate_all(content) == [wanted, wanted]
     assert pane.locator("thead bdi").evaluate_all(content) == [wanted, f"other {wanted}"]
     assert page.get_by_label("Score").locator("option").evaluate_all(content) == [wanted, f"second {wanted}"]
-    for section in ("alignments", "transcripts", "curves"):
+    for section in ("transcripts", "curves"):
         assert wanted[:20] in page.locator(f"#{section}").evaluate("each => each.textContent")
+    page.get_by_label("Rows of").select_option(index=1)
+    landed = pane.locator("section").filter(has=page.locator(".side"))
+    assert landed.locator("h4").evaluate_all(content) == [f"Group {wanted}"]
+    assert landed.locator(".text").evaluate_all(content) == [wanted, wanted]
     opened.assert_quiet()
 
 

@@ -21,14 +21,14 @@ DATA, KEYWORDS, CAUTIOUS = (str(HERE / name) for name in ("data", "keywords", "c
 
 
 def test_one_detector_prints_the_original_lines(dialeval: Dialeval) -> None:
-    done = dialeval("breakdown", "-p", DATA, "-o", KEYWORDS, "-t", "0.5")
+    done = dialeval("breakdown", KEYWORDS, "-p", DATA, "-t", "0.5")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == original(evaluate_breakdown(DATA, KEYWORDS, 0.5))
     assert done.stdout.startswith("######### Data Stats #########\nFile Num : \t\t4\nSystem Utterance Num : \t16\n")
 
 
 def test_several_detectors_stand_in_a_table_between_floors_and_ceilings(dialeval: Dialeval) -> None:
-    done = dialeval("breakdown", "-p", DATA, "-o", KEYWORDS, "-o", f"shy={CAUTIOUS}")
+    done = dialeval("breakdown", KEYWORDS, f"shy={CAUTIOUS}", "-p", DATA)
     assert done.returncode == 0
     names = (
         "keywords",
@@ -40,12 +40,12 @@ def test_several_detectors_stand_in_a_table_between_floors_and_ceilings(dialeval
     )
     assert all(name in done.stdout for name in names)
     assert "keywords, threshold 0: 4 dialogues, 16 turns" in done.stdout
-    bare = dialeval("breakdown", "-p", DATA, "-o", KEYWORDS, "-f", "table", "--no-anchors")
+    bare = dialeval("breakdown", KEYWORDS, "-p", DATA, "-f", "table", "--no-anchors")
     assert "floor/" not in bare.stdout
 
 
 def test_json_holds_figures_and_tables_at_every_threshold(dialeval: Dialeval, tmp_path: Path) -> None:
-    arguments = ["-p", DATA, "-o", KEYWORDS, "-t", "0,0.5", "--development", DATA, "--save", "saved"]
+    arguments = [KEYWORDS, "-p", DATA, "-t", "0,0.5", "--development", DATA, "-o", "saved"]
     done = dialeval("breakdown", *arguments, "-f", "json")
     run = json.loads(done.stdout)
     metrics = run["systems"]["keywords"]["metrics"]
@@ -60,20 +60,21 @@ def test_json_holds_figures_and_tables_at_every_threshold(dialeval: Dialeval, tm
     again = evaluate_breakdown(DATA, KEYWORDS, [0, 0.5], development=DATA)
     assert loaded.systems == again.systems
     assert loaded.details["breakdown"] == again.details["breakdown"]
-    assert loaded.details["command"].startswith("dialeval breakdown -p ")
-    assert loaded.details["curves"]["keywords"][0]["dialogue"] == "library-hours"
+    assert loaded.details["command"].startswith("dialeval breakdown ")
+    found = {curve["dialogue"]: curve for curve in loaded.details["curves"]["keywords"]}
+    assert found["library-hours"]["said"], "what was said is kept with the run"
     assert loaded["keywords"]["accuracy"].items is not None
 
 
 @pytest.mark.parametrize(("format_", "sign"), [("md", "| accuracy"), ("latex", r"\toprule"), ("csv", "floor/always-X")])
 def test_other_formats(dialeval: Dialeval, format_: str, sign: str) -> None:
-    done = dialeval("breakdown", "-p", DATA, "-o", KEYWORDS, "-f", format_)
+    done = dialeval("breakdown", KEYWORDS, "-p", DATA, "-f", format_)
     assert done.returncode == 0
     assert sign in done.stdout
 
 
 def test_a_row_per_turn(dialeval: Dialeval, tmp_path: Path) -> None:
-    done = dialeval("breakdown", "-p", DATA, "-o", KEYWORDS, "-o", CAUTIOUS, "--turns", "turns.csv")
+    done = dialeval("breakdown", KEYWORDS, CAUTIOUS, "-p", DATA, "--turns", "turns.csv")
     assert done.returncode == 0
     rows = list(csv.DictReader((tmp_path / "turns.csv").read_text().splitlines()))
     assert len(rows) == 32
@@ -91,23 +92,23 @@ def test_all_faults_are_listed_and_lenient_goes_on(dialeval: Dialeval, tmp_path:
     for path in Path(KEYWORDS).iterdir():
         (labels / path.name).write_text(path.read_text().replace('"breakdown": "O"', '"breakdown": "o"'))
     (labels / "library-hours.labels.json").unlink()
-    done = dialeval("breakdown", "-p", DATA, "-o", "labels")
+    done = dialeval("breakdown", "labels", "-p", DATA)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.count("dialeval: ") == 4
     assert "there are no labels for the dialogue 'library-hours'" in done.stderr
     assert "write O, T or X in capitals" in done.stderr
-    lenient = dialeval("breakdown", "-p", DATA, "-o", "labels", "--lenient")
+    lenient = dialeval("breakdown", "labels", "-p", DATA, "--lenient")
     assert lenient.returncode == 0
     assert "System Utterance Num : \t16\n" in lenient.stdout
     assert "warning: labels other than O, T, X: in 3 files" in lenient.stderr
 
 
 def test_gates_and_usage(dialeval: Dialeval) -> None:
-    gate = dialeval("breakdown", "-p", DATA, "-o", KEYWORDS, "-f", "csv", "--fail-under", "accuracy=1.1")
+    gate = dialeval("breakdown", KEYWORDS, "-p", DATA, "-f", "csv", "--fail-under", "accuracy=1.1")
     assert gate.returncode == 1
     assert gate.stderr.count("gate failed") == 1, "floors and ceilings pass no gate"
-    assert dialeval("breakdown", "-p", DATA, "-o", KEYWORDS, "-t", "half").returncode == 2
-    several = dialeval("breakdown", "-p", DATA, "-o", KEYWORDS, "-o", CAUTIOUS, "-f", "original")
+    assert dialeval("breakdown", KEYWORDS, "-p", DATA, "-t", "half").returncode == 2
+    several = dialeval("breakdown", KEYWORDS, CAUTIOUS, "-p", DATA, "-f", "original")
     assert several.returncode == 2
     assert "one detector at one threshold" in several.stderr
 
@@ -115,7 +116,7 @@ def test_gates_and_usage(dialeval: Dialeval) -> None:
 def test_the_original_lines_need_nothing_heavy() -> None:
     program = (
         "import sys\n"
-        f"sys.argv = ['dialeval', 'breakdown', '-p', {DATA!r}, '-o', {KEYWORDS!r}]\n"
+        f"sys.argv = ['dialeval', 'breakdown', {KEYWORDS!r}, '-p', {DATA!r}]\n"
         "from dialeval.cli.main import main\n"
         "try: main()\n"
         "except SystemExit as end: assert not end.code\n"

@@ -72,6 +72,17 @@ def test_an_alpha_that_would_take_for_ever_is_refused(dialeval: Dialeval, alpha:
 
 
 @pytest.mark.usefixtures("runs")
+def test_latex_may_be_transposed(dialeval: Dialeval, tmp_path: Path) -> None:
+    plain = dialeval("compare", "main", "poor", "-f", "latex", *QUICK)
+    swapped = dialeval("compare", "main", "poor", "-f", "latex", "--transpose", "-o", "table.tex", *QUICK)
+    assert (plain.returncode, swapped.returncode) == (0, 0), swapped.stderr
+    assert "metric & main/bot & poor/bot" in plain.stdout
+    assert r"system & bleu-1 $\uparrow$ & distinct-1 $\uparrow$ & length" in (tmp_path / "table.tex").read_text()
+    refused = dialeval("compare", "main", "poor", "--transpose", *QUICK)
+    assert (refused.returncode, "--transpose is for -f latex" in refused.stderr) == (2, True)
+
+
+@pytest.mark.usefixtures("runs")
 @pytest.mark.parametrize(("format_", "sign"), [("md", "| bleu-1 |"), ("latex", r"\toprule"), ("table", "bleu-1")])
 def test_writes_to_a_file(dialeval: Dialeval, tmp_path: Path, format_: str, sign: str) -> None:
     done = dialeval("compare", "main", "poor", *QUICK, "-f", format_, "-o", "deep/table.txt")
@@ -152,3 +163,67 @@ def test_looking_as_often_as_one_likes(dialeval: Dialeval, tmp_path: Path) -> No
     assert found["differences"][0]["by"] == "asymptotic"
     for other in (["--no-worse-than", "a"], ["--detect", "0.1"], ["--fail-under", "judge=1"]):
         assert dialeval("compare", "watched", "--sequential", *other).returncode == 2
+
+
+@pytest.fixture
+def rows(tmp_path: Path) -> None:
+    """Two systems, of which the second is bad at taxis; 36 dialogues of two rows."""
+    for name, bad in (("old", ""), ("new", "taxi")):
+        lines = []
+        for row, reference in enumerate((texts(1) + texts(2) + texts(4))[:72]):
+            topic = ("taxi", "train", "hotel")[row // 2 % 3]
+            response = "x y" if topic == bad else " ".join(reference.split()[: 3 + row % 3])
+            fields = {"dialog_id": row // 2, "turn": row % 2, "reference": reference, "topic": topic}
+            lines.append(json.dumps({**fields, "response": response}))
+        (tmp_path / f"{name}.jsonl").write_text("\n".join(lines))
+
+
+@pytest.mark.usefixtures("rows")
+def test_slices_of_rows_and_of_saved_runs(dialeval: Dialeval, tmp_path: Path) -> None:
+    done = dialeval("score", "old.jsonl", "new.jsonl", "-m", "rouge-l", "--by", "topic,turn", "-o", "run")
+    assert done.returncode == 0, done.stderr
+    sentence = "new loses most to old where topic is taxi: rouge-l -"
+    assert sentence in " ".join(done.stdout.split())
+    assert done.stdout.index("rouge-l ↑ by topic") < done.stdout.index("rouge-l ↑ by turn")
+    again = dialeval("compare", "run", "--by", "topic", *QUICK)
+    assert again.returncode == 0, again.stderr
+    assert sentence in " ".join(again.stdout.split())
+    document = json.loads(dialeval("compare", "run", "--by", "topic", "-f", "json", *QUICK).stdout)
+    assert [each["slice"] for each in document["slices"]["slices"]] == ["hotel", "taxi", "train"]
+    assert document["differences"]
+    table = list(csv.DictReader(io.StringIO(dialeval("compare", "run", "--by", "topic", "-f", "csv", *QUICK).stdout)))
+    assert {line["slice"] for line in table if line["significant"] == "True"} == {"taxi"}
+    done = dialeval("compare", "run", "--by", "topic", "-o", "table.txt", *QUICK)
+    assert done.stdout == ""
+    written = (tmp_path / "table.txt").read_text()
+    assert "won/tied/lost" in written
+    assert "rouge-l ↑ by topic" in written
+    scored = json.loads(dialeval("score", "old.jsonl", "-m", "rouge-l", "--by", "topic", "-f", "json").stdout)
+    assert scored["systems"]["old"]["metrics"]["rouge-l"]["rows"] == 72
+    assert [each["rows"] for each in scored["slices"]["slices"]] == [24, 24, 24]
+    done = dialeval("report", "run", "--by", "topic,length", "-o", "page.html")
+    assert done.returncode == 0, done.stderr
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "Where it fails" in page
+    assert "topic: taxi" in page
+
+
+@pytest.mark.usefixtures("rows")
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["score", "old.jsonl", "--by", "mood"], "no row of old has a value in the field 'mood'"),
+        (["score", "old.jsonl", "--by", "system"], "systems stand side by side"),
+        (["score", "old.jsonl", "--by", ","], "name a field"),
+        (["score", "old.jsonl", "--by", "turn", "--jobs", "1"], "--by and --intervals percentile or bca need all rows"),
+        (["score", "old.jsonl", "--by", "turn", "-f", "metrics-txt"], "metrics-txt has no slices"),
+        (["compare", "run", "--by", "mood"], "did not keep a field 'mood', only turn, length, history"),
+        (["report", "run", "--by", "mood"], "did not keep a field 'mood'"),
+    ],
+)
+def test_what_cannot_be_cut_is_refused(dialeval: Dialeval, arguments: list[str], message: str) -> None:
+    assert dialeval("score", "old.jsonl", "new.jsonl", "-m", "rouge-l", "-o", "run").returncode == 0
+    done = dialeval(*arguments)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert message in " ".join(done.stderr.split())

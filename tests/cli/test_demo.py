@@ -15,12 +15,26 @@ from cli.conftest import Dialeval
 def test_demo_writes_a_report_and_prints_its_path_last(dialeval: Dialeval, tmp_path: Path) -> None:
     done = dialeval("demo")
     assert done.returncode == 0, done.stderr
+    lines = (done.stdout + done.stderr).splitlines()
+    assert len(lines) <= 47, "two screens of 24 lines, and a prompt"
+    assert max(map(len, lines[:-1])) <= 80
+    assert "chatty is worse than careful on " in done.stdout
+    for title in ("Responses", "Sampled answers", "Task dialogues", "Breakdown detection"):
+        assert title in lines
+    assert lines[-2].startswith("The report has ")
     report = Path(done.stdout.splitlines()[-1])
     assert report == tmp_path / "dialeval-demo" / "report.html"
     assert report.read_text(encoding="utf-8").lower().startswith("<!doctype html>")
     run = json.loads((tmp_path / "dialeval-demo" / "run.json").read_text())
     assert len(run["systems"]) == 3
     assert package.load(tmp_path / "dialeval-demo")
+
+
+def test_the_report_is_opened_where_that_is_asked_for(dialeval: Dialeval, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[str] = []
+    monkeypatch.setattr("click.launch", opened.append)
+    done = dialeval("demo", "-o", "there", "--open")
+    assert opened == [Path(done.stdout.splitlines()[-1]).as_uri()]
 
 
 def test_nothing_reaches_for_the_network(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -157,11 +157,12 @@ def test_lsdscc_golden(dialeval: Dialeval, shared_data: Path, case: str) -> None
 def test_dbdc_matches_by_position_and_goes_on(dialeval: Dialeval, tmp_path: Path) -> None:
     source = HERE / "breakdown"
     flags = ["-p", str(source / "data"), "-o", "labels", "-t", "0.5"]
+    ours = ["labels", "-p", str(source / "data"), "-t", "0.5"]
     labels = Path(shutil.copytree(source / "keywords", tmp_path / "labels"))
     plain = dialeval("from", "dbdc", *flags)
     assert plain.returncode == 0
-    assert plain.stdout == dialeval("breakdown", *flags).stdout
-    assert dialeval("from", "dbdc", *flags[:-2]).stdout == dialeval("breakdown", *flags[:-2]).stdout != plain.stdout
+    assert plain.stdout == dialeval("breakdown", *ours).stdout
+    assert dialeval("from", "dbdc", *flags[:-2]).stdout == dialeval("breakdown", *ours[:-2]).stdout != plain.stdout
     path = next(labels.iterdir())
     document = json.loads(path.read_text())
     for turn in document["turns"]:
@@ -170,7 +171,7 @@ def test_dbdc_matches_by_position_and_goes_on(dialeval: Dialeval, tmp_path: Path
     shifted = dialeval("from", "dbdc", *flags)
     assert (shifted.returncode, shifted.stdout) == (0, plain.stdout)
     assert "warning" in shifted.stderr
-    assert dialeval("breakdown", *flags).returncode == 2
+    assert dialeval("breakdown", *ours).returncode == 2
 
 
 def test_dbdc_prints_one_detector(dialeval: Dialeval, tmp_path: Path) -> None:

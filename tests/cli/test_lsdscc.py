@@ -70,7 +70,7 @@ def test_settings_reach_the_signature_and_the_figures(dialeval: Dialeval) -> Non
     seen = {
         best("-n", "2"): "|n:2|",
         best("--aligner", "nltk-bleu"): "|aligner:nltk-bleu|n:4|smooth:0|",
-        best("--aligner", "nltk-bleu", "--smoothing", "3"): "|smooth:3|",
+        best("--aligner", "nltk-bleu", "--bleu-smoothing", "3"): "|smooth:3|",
         best("--aligner", "nltk-nist", "-n", "2"): "|aligner:nltk-nist|n:2|",
         best("--aligner", "embedding", "--vectors", "vectors.txt"): "|aligner:embedding|",
         best("--eos", "big"): "|aligner:bleu|",
@@ -95,14 +95,15 @@ def test_groups_can_be_made(dialeval: Dialeval, tmp_path: Path) -> None:
 
 
 def test_saves_and_reports(dialeval: Dialeval, tmp_path: Path) -> None:
-    done = dialeval("lsdscc", "a.txt", "-r", "groups.json", "-o", "out", "--report", "page.html")
+    done = dialeval("lsdscc", "a.txt", "-r", "groups.json", "-o", "out")
     assert done.returncode == 0
-    assert done.stderr.splitlines() == ["saved in out; see it row by row: dialeval report out", "report in page.html"]
+    assert done.stderr.splitlines() == ["saved in out; see it row by row: dialeval report out"]
     run = package.load(tmp_path / "out")
     assert run["a"]["mds"].mean == 1.0
     assert run.details["alignments"]["a"][0]["unreached"] == []
+    assert dialeval("report", "out", "-o", "page.html").returncode == 0
     page = (tmp_path / "page.html").read_text()
-    assert "Where hypotheses landed" in page
+    assert "Groups that were reached" in page
     assert "a small cat" in page
 
 
@@ -131,7 +132,7 @@ def test_unscored_queries_do_not_end_the_run(dialeval: Dialeval, tmp_path: Path)
         (["a.txt", "-r", "groups.json", "-n", "101"], "101 is not in the range"),
         (["a.txt", "-r", "groups.json", "--eos", ";", "--no-eos"], "--eos or --no-eos, not both"),
         (["a.txt", "-r", "groups.json", "-f", "metrics-txt"], "'metrics-txt' is not one of"),
-        (["a.txt", "-r", "groups.json", "--smoothing", "3"], "--smoothing is for --aligner nltk-bleu"),
+        (["a.txt", "-r", "groups.json", "--bleu-smoothing", "3"], "--bleu-smoothing is for --aligner nltk-bleu"),
         (["a.txt", "-r", "groups.json", "--vectors", "vectors.txt"], "--vectors is for --aligner embedding"),
         (["a.txt", "-r", "groups.json", "--aligner", "embedding"], "needs embeddings"),
         (["a.txt", "-r", "groups.json", "--eos", ""], "separator"),

@@ -42,7 +42,8 @@ def test_a_saved_run_with_ratings(dialeval: Dialeval) -> None:
 def test_the_table_goes_to_stdout_or_to_a_file(dialeval: Dialeval, tmp_path: Path) -> None:
     same = ["meta", "ratings.jsonl", "--human", "overall", "-m", "rouge-l", "--level", "turn", *FEW]
     table = dialeval(*same).stdout
-    assert table.startswith("turn level\nmetric")
+    assert table.startswith("length agrees best with people: Spearman rho 0.")
+    assert "\nturn level, n = 60\nmetric" in table
     assert "dialogue level" not in table
     written = dialeval(*same, "-o", "table.csv", "-f", "csv")
     assert written.stdout == ""

@@ -15,6 +15,7 @@ from click.testing import CliRunner, Result
 from cli.conftest import Dialeval
 from dialeval import sample
 from dialeval.cli import options
+from dialeval.cli.main import dialeval_command
 
 
 def test_intervals_of_every_command_that_scores(dialeval: Dialeval, tmp_path: Path) -> None:
@@ -24,7 +25,7 @@ def test_intervals_of_every_command_that_scores(dialeval: Dialeval, tmp_path: Pa
         "distinct-2": ["score", str(here / "responses"), "-m", "distinct-2"],
         "mds": ["lsdscc", str(here / "lsdscc" / "safe.txt"), "-r", str(here / "lsdscc" / "groups.json")],
         "msttr": ["multiwoz", "-i", str(here / "town" / "predictions" / "patient.json"), "--data", "town"],
-        "f1-x": ["breakdown", "-p", str(talks / "data"), "-o", str(talks / "keywords"), "--no-anchors"],
+        "f1-x": ["breakdown", str(talks / "keywords"), "-p", str(talks / "data"), "--no-anchors"],
     }
     for key, command in commands.items():
         done = dialeval(*command, "-f", "json", "--intervals", "bca", "--resamples", "50", "--seed", "3")
@@ -53,7 +54,7 @@ def test_intervals_without_resampling(dialeval: Dialeval) -> None:
         ],
         ("inform", "wilson", "dialogues"): town,
         ("bleu/town", "wilson", "dialogues"): town,
-        ("f1-x", "wilson", "dialogues"): ["breakdown", "-p", str(talks / "data"), "-o", str(talks / "keywords")],
+        ("f1-x", "wilson", "dialogues"): ["breakdown", str(talks / "keywords"), "-p", str(talks / "data")],
     }
     for (key, method, over), command in commands.items():
 
@@ -92,10 +93,10 @@ def invoked(option: options.Decorator, *arguments: str) -> tuple[dict[str, objec
 def test_pairs_and_numbers() -> None:
     given, _ = invoked(options.row_fields, "--field", "response=answer", "--field", "context=a=b")
     assert given == {"fields": {"response": "answer", "context": "a=b"}}
-    given, _ = invoked(options.fail_under(), "--fail-under", "bleu-4=.5", "--fail-under", "length=3")
-    assert given == {"limits": {"bleu-4": 0.5, "length": 3.0}}
+    given, _ = invoked(options.limits, "--fail-under", "bleu-4=.5", "--fail-under", "length=3", "--fail-over", "jsd=1")
+    assert given == {"limits": options.Limits({"bleu-4": 0.5, "length": 3.0}, {"jsd": 1.0})}
     for wrong, message in (("x", "NAME=VALUE"), ("=1", "NAME=VALUE"), ("x=", "NAME=VALUE"), ("x=y", "KEY=NUMBER")):
-        _, done = invoked(options.fail_under(), "--fail-under", wrong)
+        _, done = invoked(options.limits, "--fail-under", wrong)
         assert done.exit_code == 2
         assert message in done.output
 
@@ -138,3 +139,50 @@ def test_resamples_without_intervals_are_refused() -> None:
     given, _ = invoked(options.intervals, "--intervals", "bca", "--seed", "3")
     assert given == {"intervals": options.Intervals("bca", None, 3)}
     assert "--intervals" in invoked(options.intervals, "--resamples", "10")[1].output
+
+
+SCORING = ("score", "lsdscc", "multiwoz", "breakdown")
+SHARED = {
+    "--confidence",
+    "--factor",
+    "--fail-over",
+    "--fail-under",
+    "--format",
+    "--intervals",
+    "--output",
+    "--resamples",
+    "--seed",
+    "--threads",
+    "--transpose",
+}
+
+
+def flags_of(name: str) -> dict[str, click.Option]:
+    command = dialeval_command.get_command(click.Context(dialeval_command), name)
+    assert command is not None
+    return {
+        flag: each
+        for each in command.params
+        if isinstance(each, click.Option)
+        for flag in (*each.opts, *each.secondary_opts)
+    }
+
+
+@pytest.mark.parametrize("name", SCORING)
+def test_commands_that_score_share_their_flags(name: str) -> None:
+    flags = flags_of(name)
+    assert set(flags) >= SHARED
+    assert not set(flags) & {"--save", "--report"}
+    assert flags["-o"] is flags["--output"]
+    assert isinstance(flags["-o"].type, click.Path)
+    assert not flags["-o"].type.file_okay, "the folder of the run"
+    assert flags["-o"].help == "Save the run in this folder."
+
+
+def test_a_flag_means_the_same_in_every_command() -> None:
+    found: dict[str, set[str | None]] = {}
+    for name in (*SCORING, "compare", "meta"):
+        for flag, option in flags_of(name).items():
+            found.setdefault(flag, set()).add(option.name)
+    # References are texts or groups of them; richness and the threshold have the letters that the originals gave them.
+    assert {flag for flag, names in found.items() if len(names) > 1} <= {"-r", "--references", "-t"}

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import re
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 import pytest
@@ -13,6 +16,7 @@ from rich.text import Text
 
 import dialeval
 from cli.conftest import Dialeval
+from dialeval import sample
 from dialeval.cli import output
 from dialeval.core.errors import DataError, Fault
 from dialeval.core.plain_text import plain
@@ -78,6 +82,48 @@ def test_a_run_is_saved_with_its_command(tmp_path: Path, monkeypatch: pytest.Mon
     assert run.details == {}
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        "score {here}/responses -m length,distinct-1,distinct-2",
+        "lsdscc {here}/lsdscc/safe.txt {here}/lsdscc/varied.txt -r {here}/lsdscc/groups.json",
+        "multiwoz -i {here}/town/predictions --data town -s",
+        "breakdown {here}/breakdown/keywords {here}/breakdown/cautious -p {here}/breakdown/data --no-anchors",
+    ],
+)
+def test_every_command_that_scores_swaps_rows_and_columns(dialeval: Dialeval, command: str) -> None:
+    words = command.format(here=sample.folder()).split()
+    for format_, first in (("table", "\nsystem "), ("md", "| system |"), ("latex", "\nsystem &")):
+        plain, swapped = dialeval(*words, "-f", format_), dialeval(*words, "-f", format_, "--transpose")
+        assert (plain.returncode, swapped.returncode) == (0, 0), swapped.stderr
+        assert (first in plain.stdout, first in swapped.stdout) == (False, True), format_
+    refused = dialeval(*words, "-f", "csv", "--transpose")
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert "--transpose is for -f table, md, latex" in refused.stderr
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_the_next_command_is_told_to_people_in_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    one = dialeval.evaluate({"a": ["one two"]}, metrics="length")
+    two = dialeval.evaluate({"a": ["one two"], "b": ["one"]}, metrics="length")
+    monkeypatch.setattr(sys, "argv", ["dialeval", "score", "a b.txt"])
+
+    def said(*arguments: Any, terminal: io.StringIO) -> str:
+        with contextlib.redirect_stderr(terminal):
+            output.say_next(*arguments)
+        return terminal.getvalue()
+
+    assert said(one, "table", None, terminal=Terminal()).startswith("next: dialeval score 'a b.txt' -o results/ ")
+    assert said(one, "table", Path("my run"), terminal=Terminal()).startswith("next: dialeval report 'my run' ")
+    assert said(two, "table", Path("run"), terminal=Terminal()).startswith("next: dialeval compare run ")
+    assert said(two, "csv", Path("run"), terminal=Terminal()) == ""
+    assert said(two, "table", Path("run"), terminal=io.StringIO()) == ""
+
+
 def test_failed_gates_are_lines_and_a_status(capsys: pytest.CaptureFixture[str]) -> None:
     assert output.exit_status([]) == 0
     assert output.exit_status(iter(["one", "two"])) == 1
@@ -100,13 +146,14 @@ def test_all_faults_are_printed_up_to_a_limit(number: int, lines: int, last: str
 @pytest.mark.parametrize(
     "command",
     [
-        "multiwoz -i {} -o {}",
         "multiwoz -i {} --dialogues {}",
-        "multiwoz -i . -o {}",
-        "breakdown -p {} -o labels.jsonl --turns {}",
-        "breakdown -p data.jsonl -o mine={} --turns {}",
-        "lsdscc {} -r groups.json --report {}",
-        "lsdscc answers.txt -r {} --report {}",
+        "multiwoz -i . --dialogues {}",
+        "multiwoz -i run.json -o .",
+        "breakdown labels.jsonl -p {} --turns {}",
+        "breakdown mine={} -p data.jsonl --turns {}",
+        "breakdown labels.jsonl -p run.json -o .",
+        "lsdscc run.json -r groups.json -o .",
+        "lsdscc answers.txt -r run.json -o .",
         "meta {} --human overall -o {}",
         "from mwzeval --bleu -i {} -o {}",
         "adem train --ratings judge.json -o .",

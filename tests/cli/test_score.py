@@ -36,7 +36,7 @@ def test_prints_a_table(dialeval: Dialeval) -> None:
 
 
 def test_json_is_the_documented_run(dialeval: Dialeval) -> None:
-    done = dialeval("score", "a.txt", "b.txt", "-m", "length", "-f", "json", "-t", "2")
+    done = dialeval("score", "a.txt", "b.txt", "-m", "length", "-f", "json", "--factor", "2")
     run = json.loads(done.stdout)
     assert run["dialeval"] == package.__version__
     assert list(run["systems"]) == ["a", "b"]
@@ -46,6 +46,33 @@ def test_json_is_the_documented_run(dialeval: Dialeval) -> None:
     assert length["confidence"] == pytest.approx(2 / 2**0.5)
     assert run["systems"]["a"]["skipped"] == {}
     assert run["warnings"] == []
+
+
+def test_the_figure_of_sacrebleu_with_its_signature(dialeval: Dialeval) -> None:
+    done = dialeval(
+        "score", "a.txt", "b.txt", "-r", "refs.txt", "-m", "bleu(per=corpus,tokeniser=13a),chrf(per=corpus)"
+    )
+    assert done.returncode == 0
+    lines = [line for line in done.stderr.splitlines() if "sacreBLEU" in line]
+    bleu = "BLEU|nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:2.6.0"
+    chrf = "chrF2|nrefs:1|case:mixed|eff:yes|nc:6|nw:0|space:no|version:2.6.0"
+    assert lines == [
+        f"bleu(per=corpus,tokeniser=13a) times 100 is sacreBLEU's {bleu}",
+        f"chrf(per=corpus) times 100 is sacreBLEU's {chrf}",
+    ]
+
+
+@pytest.mark.parametrize("scale", [[], ["--jobs", "2"]])
+def test_a_tokeniser_for_all_metrics(dialeval: Dialeval, tmp_path: Path, scale: list[str]) -> None:
+    write(tmp_path, zh="今天天气很好\n我不知道\n")
+    given = ["score", "zh.txt", "-m", "length,distinct-1", "-f", "json", *scale]
+    for name, taken, length in (("auto", "zh", 5.0), ("char", "char", 5.0), ("13a", "13a", 1.0)):
+        done = dialeval(*given, "--tokeniser", name)
+        metrics = json.loads(done.stdout)["systems"]["zh"]["metrics"]
+        assert metrics["length"]["mean"] == length
+        assert all(f"|tokeniser:{taken}|" in each["signature"] for each in metrics.values())
+        assert ("13a cannot split 1 of 2 responses" in done.stderr) == (name == "13a")
+    assert dialeval(*given, "--tokeniser", "words").returncode == 2
 
 
 @pytest.mark.parametrize("jobs", [[], ["--jobs", "2"]])
@@ -118,7 +145,7 @@ def test_rows_need_no_other_flag(dialeval: Dialeval, tmp_path: Path) -> None:
         (["a.txt", "-r", "one.txt"], "one.txt"),
         (["a.txt", "--field", "response"], "NAME=VALUE"),
         (["a.txt", "--fail-under", "length=much"], "KEY=NUMBER"),
-        (["a.txt", "-t", "0"], "above 0"),
+        (["a.txt", "--factor", "0"], "above 0"),
         ([], "Missing argument"),
         (["bad.txt"], "bad.txt:2"),
         (["empty.txt"], "empty.txt"),
@@ -142,7 +169,14 @@ def test_gates(dialeval: Dialeval) -> None:
     done = dialeval("score", "a.txt", "b.txt", "-m", "length", "--fail-under", "length=1.9")
     assert done.returncode == 1
     assert done.stderr == "gate failed: length of b is 1.5, limit 1.9\n"
-    assert dialeval("score", "a.txt", "-m", "length", "--fail-under", "distinct-2=0").returncode == 1
+    assert dialeval("score", "a.txt", "-m", "length", "--fail-over", "length=2").returncode == 0
+    done = dialeval("score", "a.txt", "b.txt", "-m", "length", "--fail-over", "length=1.9")
+    assert (done.returncode, done.stderr.count("gate failed")) == (1, 1)
+    missing = dialeval("score", "a.txt", "--fail-under", "bleu-4=0")
+    assert (missing.returncode, "bleu-4 of a is not computed" in missing.stderr) == (1, True)
+    for flag in ("--fail-under", "--fail-over"):
+        wrong = dialeval("score", "a.txt", "-m", "length", flag, "lenght=2")
+        assert (wrong.returncode, "did you mean 'length'?" in wrong.stderr) == (2, True)
 
 
 def test_words_from_outside(dialeval: Dialeval, tmp_path: Path) -> None:
@@ -183,7 +217,7 @@ def test_a_confidence_level(dialeval: Dialeval) -> None:
     assert length["confidence"] == pytest.approx(12.706 / 2**0.5, rel=1e-4)
     length = json.loads(dialeval(*same).stdout)["systems"]["a"]["metrics"]["length"]
     assert length["interval"] == pytest.approx([0, 2 + 12.706], rel=1e-4), "no length is below 0"
-    both = dialeval("score", "a.txt", "-t", "2", "--confidence", "0.95")
+    both = dialeval("score", "a.txt", "--factor", "2", "--confidence", "0.95")
     assert both.returncode == 2
     assert "not both" in both.stderr
     assert dialeval("score", "a.txt", "--confidence", "95").returncode == 2
@@ -283,7 +317,7 @@ def test_approximate_counts_stand_in_the_signature(dialeval: Dialeval, shards: P
         (["logs/*.jsonl", "-r", "whole.jsonl"], "rows carry their own references"),
         (["logs/*.jsonl", "-m", "coherence"], "coherence needs embeddings"),
         (["logs/*.jsonl", "--intervals", "bca"], "--intervals percentile or bca need all rows at hand"),
-        (["whole.jsonl", "--intervals", "clustered", "-t", "2"], "t is the factor of intervals over rows"),
+        (["whole.jsonl", "--intervals", "clustered", "--factor", "2"], "t is the factor of intervals over rows"),
         (["nothing.jsonl", "-o", "whole.jsonl/results"], "whole.jsonl/results: cannot be written"),
         (["s3q://bucket/*.jsonl"], "s3q://bucket/*.jsonl cannot be opened"),
     ],

@@ -20,6 +20,7 @@ from dialeval.core.contributions import (
     from_arrow,
     gathered,
     joined,
+    taken,
     to_arrow,
 )
 from dialeval.core.errors import NeedError
@@ -88,3 +89,12 @@ def test_batches_and_threads_change_nothing() -> None:
 def test_very_many_rows_keep_no_statistics(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(contributions, "KEPT_ROWS", 2)
     assert not dialeval.evaluate(["a", "b", "c"], metrics="distinct")["system"].contributions
+
+
+@given(texts, st.data())
+def test_those_of_some_rows_are_those_that_these_rows_would_have(rows: list[str], data: st.DataObject) -> None:
+    chosen = data.draw(st.lists(st.integers(0, len(rows)), max_size=6))
+    found = taken(RowWords.of(tokens([*rows, "a b"], Vocabulary())), np.array(chosen, np.int64))
+    assert found == RowWords.of(tokens([[*rows, "a b"][row] for row in chosen], Vocabulary()))
+    sums = RowSums(np.arange(2.0 * len(rows) + 2).reshape(-1, 2))
+    assert taken(sums, np.array(chosen, np.int64)) == RowSums(sums.values[chosen].reshape(-1, 2))

@@ -9,6 +9,7 @@ import pytest
 
 from dialeval.core import rowtable
 from dialeval.core.columns import RaggedColumn, SharedColumn, TextColumn
+from dialeval.core.gate import UnfitError
 from dialeval.core.rowtable import NO_TURN, RowTable, write_places
 
 
@@ -105,3 +106,53 @@ def test_places_are_written_part_by_part(tmp_path: Path) -> None:
     for system, parts in {"a": [part, bare, part], "b": [bare, bare]}.items():
         own = pa.Table.from_pylist([row for row in saved if row["system"] == system])
         assert RowTable.from_arrow(own) == RowTable.joined(parts)
+
+
+def test_fields_are_saved_whatever_they_are_called() -> None:
+    fields = {
+        name: RaggedColumn.from_lists([["x"], [], ["y", "z"]])
+        for name in ("domain", "turn", "system", "dialogue", "response", "x_continues", "field/x")
+    }
+    before = table(fields=fields)
+    assert before != table()
+    after = RowTable.from_arrow(before.to_arrow("damd"))
+    assert after == before
+    assert list(after.fields) == list(fields)
+    assert list(after.texts) == list(before.texts)
+
+
+def test_fields_are_saved_with_any_number_of_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rowtable, "SAVED_TEXT_ROWS", 1)
+    before = table(fields={"domain": RaggedColumn.from_lists([["x"], [], ["y"]])})
+    after = RowTable.from_arrow(before.to_arrow("damd"))
+    assert (dict(after.texts), list(after.fields["domain"])) == ({}, [["x"], [], ["y"]])
+
+
+def test_a_field_that_is_no_list_is_refused() -> None:
+    saved = table().to_arrow("damd").append_column("field/domain", pa.array(["x", "y", "z"]))
+    with pytest.raises(UnfitError, match="no list of texts"):
+        RowTable.from_arrow(saved)
+
+
+@pytest.mark.parametrize("name", ["response", "field/domain"])
+def test_truths_are_no_texts(name: str) -> None:
+    saved = table(texts={}).to_arrow("damd").append_column(name, pa.array([True, False, True]))
+    with pytest.raises(UnfitError, match="a column of texts holds no texts"):
+        RowTable.from_arrow(saved)
+
+
+def test_some_rows_without_the_dialogues_that_have_none() -> None:
+    fields = {"domain": RaggedColumn.from_lists([["x"], [], ["y"]])}
+    whole = table(fields=fields)
+    assert whole.take(np.arange(3)) == whole
+    last = whole.take(np.array([2]))
+    assert (last.offsets.tolist(), last.dialogues) == ([0, 1], ["d2"])
+    assert last.turns is not None
+    assert last.turns.tolist() == [1]
+    assert {name: list(column) for name, column in last.texts.items()} == {
+        "context": [["wie geht's"]],
+        "response": ["naïve 🙂"],
+    }
+    assert list(last.fields["domain"]) == [["y"]]
+    assert whole.take(np.array([1, 2])).offsets.tolist() == [0, 1, 2]
+    assert len(RowTable(np.arange(4)).take(np.array([0, 2]))) == 2

@@ -75,7 +75,10 @@ LENGTH = "systems.careful.metrics.length"
         ("breakdown", "curves.keywords.0.turns", [1, 2, 3, 4], "are of different turns"),
         ("breakdown", "curves.keywords.0.shares.0", [1.0, None], "expected array of length 3"),
         ("lsdscc", "alignments.safe.0.groups.0.references", None, "references: expected array"),
+        ("breakdown", "curves.keywords.0.said", [[1, True]], "expected array of length 3"),
         ("town", "transcripts.hasty.0.turns.0.state", {"inn": 7}, "state"),
+        ("town", "transcripts.hasty.0.turns.0.user", 7, "user"),
+        ("town", "failures", {"hasty": {"no offer": -1}}, "failures"),
     ],
 )
 def test_a_changed_document_is_refused(

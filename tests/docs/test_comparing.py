@@ -27,7 +27,15 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for system, source in {"main": "careful", "branch": "careful"}.items():
         responses = (here / "responses" / f"{source}.txt").read_text().splitlines()
         rows = [
-            {"dialog_id": f"d{n // 3}", "turn": n % 3, "system": system, "context": [c], "response": r, "reference": t}
+            {
+                "dialog_id": f"d{n // 3}",
+                "turn": n % 3,
+                "system": system,
+                "topic": ("tea", "library")[n // 3 % 2],
+                "context": [c],
+                "response": r,
+                "reference": t,
+            }
             for n, (c, r, t) in enumerate(zip(contexts, responses, references, strict=True))
         ]
         if system == "branch":
@@ -58,6 +66,6 @@ def test_commands_python_and_table(
             assert capsys.readouterr().out.startswith(table)
     assert (folder / "report.html").exists()
     assert r"\toprule" in (folder / "table.tex").read_text()
-    (code,) = (block for kind, block in BLOCKS if kind == "python")
-    exec(code, {})
+    exec("".join(block for kind, block in BLOCKS if kind == "python"), {})
+    assert (folder / "bleu-2.svg").exists()
     assert "branch distinct-2" in capsys.readouterr().out

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -32,6 +33,23 @@ def test_which_dialogues_are_kept(run: Run, most: int) -> None:
     everything = with_transcripts(run, PREDICTIONS, TASK).details["transcripts"]
     lost = {entry["dialogue"] for entries in everything.values() for entry in entries if entry["causes"]}
     assert set(names) <= lost or lost <= set(names)
+
+
+def test_every_cause_has_an_example_where_there_is_room_for_one_each(run: Run) -> None:
+    found = with_transcripts(run, PREDICTIONS, TASK, most=2 * len(TASK.files.turns) - 4).details
+    for system, counts in found["failures"].items():
+        shown = {cause["cause"] for entry in found["transcripts"][system] for cause in entry["causes"]}
+        assert shown == set(counts)
+
+
+def test_the_user_speaks_before_each_turn(run: Run) -> None:
+    users = json.loads((sample.folder() / "town" / "user_turns.json").read_text())
+    for entries in with_transcripts(run, PREDICTIONS, TASK).details["transcripts"].values():
+        for entry in entries:
+            assert [turn["user"] for turn in entry["turns"]] == users[entry["dialogue"]][: len(entry["turns"])]
+    without = replace(TASK, files=replace(TASK.files, users=None))
+    entry = with_transcripts(run, PREDICTIONS, without).details["transcripts"]["patient"][0]
+    assert {turn["user"] for turn in entry["turns"]} == {None}
 
 
 def test_a_turn_says_what_was_offered_and_told(run: Run) -> None:

@@ -11,6 +11,9 @@ from dialeval.core.columns import TextColumn
 from dialeval.core.errors import DataError
 from dialeval.data.formats.lines import encoding_faults, split
 from dialeval.text.characters import characters_of
+from dialeval.text.mteval import tokens_13a
+from dialeval.text.scripts import counts_of
+from dialeval.text.tokenise import Tokeniser, tokenise
 from dialeval.text.vocabulary import Vocabulary
 from fuzz.harness import Files, checked_in, target
 from fuzz.row_files import only
@@ -35,9 +38,16 @@ def splitting(folder: Path) -> None:
     assert len(tokens.offsets) == len(column) + 1
     assert tokens.ids.size == 0 or (tokens.ids.min() >= 0 and tokens.ids.max() < len(vocabulary))
     characters = characters_of(column)
+    apart: tuple[Tokeniser, ...] = ("zh", "intl", "rouge")
+    found = {name: tokenise(column, Vocabulary(), name) for name in apart}
+    counted = counts_of(column)
     faults = encoding_faults(column, "x")
     if faults:
         raise DataError(faults)
+    assert sum(counted) == sum(map(len, column))
+    for name in ("zh", "intl"):  # blanks are all that these take out
+        assert ["".join(words) for words in found[name].words()] == ["".join(text.split()) for text in column]
+    assert tokenise(column, vocabulary, "13a").words() == [tokens_13a(text.rstrip()) for text in column]
     assert tokens.words() == [text.split() for text in column]
     assert characters.words() == [list("".join(text.split())) for text in column]
 
@@ -50,7 +60,9 @@ def ngrams(folder: Path) -> None:
     if faults or not len(column):
         raise DataError(faults or [])
     rows = list(column)
-    run = dialeval.evaluate(rows, rows[1:] + rows[:1], metrics="distinct,bleu,nlg-bleu,rouge-l,chrf", threads=1)
+    run = dialeval.evaluate(
+        rows, rows[1:] + rows[:1], metrics="distinct,bleu,nlg-bleu,rouge-l,rouge-score,chrf", threads=1
+    )
     (system,) = run.values()
     for n in (1, 2):
         grams = [tuple(words[at : at + n]) for words in map(str.split, rows) for at in range(len(words) - n + 1)]

@@ -149,12 +149,13 @@ def _runs() -> list[Files]:
 
 
 def _compared_run() -> Files:
-    """A run of today, with intervals."""
+    """A run of today, with intervals and a field that it kept."""
     import dialeval
 
     lines = {"one": ["hello there", "good bye", "yes"], "two": ["hello", "no no", "maybe so"]}
+    rows = {name: [{"response": text, "topic": ["x", text]} for text in texts] for name, texts in lines.items()}
     run = dialeval.evaluate(
-        lines, references=["hello you", "bye", "yes"], metrics=["length", "distinct", "bleu", "chrf"]
+        rows, references=["hello you", "bye", "yes"], metrics=["length", "distinct", "bleu", "chrf"], keep=["topic"]
     )
     run = dialeval.with_intervals(run, resamples=100)
     with tempfile.TemporaryDirectory() as folder:
@@ -181,7 +182,7 @@ def saved_run(folder: Path) -> None:
 
 @target("saved-run-used", seeds=_runs, mutators={".parquet": [changed_table]}, seconds=20)
 def saved_run_used(folder: Path) -> None:
-    """A saved run as the commands use it: tables, a comparison, intervals, a report."""
+    """A saved run as the commands use it: tables, a comparison, intervals, a report, plots."""
     import dialeval
     from dialeval.core.errors import DialevalError
     from dialeval.reports import tables
@@ -195,7 +196,10 @@ def saved_run_used(folder: Path) -> None:
             ],
             lambda: dialeval.compare(run, resamples=100, trials=100),
             lambda: dialeval.with_intervals(run, resamples=100),
+            lambda: dialeval.slices(run, "topic,turn", resamples=50, trials=50),
             lambda: dialeval.report(run, copy / "report.html", compared=False),
+            lambda: [repr(run), run.to_arrow(), run.item_table.to_pandas(), *map(run.plot, run.keys_in_order[:3])],
+            lambda: run + run,
         ]
         for use in uses:
             try:

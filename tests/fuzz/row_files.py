@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import gzip
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import dialeval
+from dialeval.core.errors import DataError
 from dialeval.data.rows.ratings import read_ratings
+from dialeval.data.rows.reading import read_responses
 from fuzz.harness import Files, checked_in, target
 
 
@@ -20,6 +23,8 @@ def evaluated(path: Path, **more: Any) -> None:
     """Score a file, and write the run in every format that is a text."""
     from dialeval.reports import tables
 
+    with suppress(DataError):
+        read_responses(path, keep=["context", "turn"])  # whatever a row has there, it is a label or a fault
     run = dialeval.evaluate(path, threads=1, **more)
     for name, written in tables.FORMATS.items():
         text = written(run)
@@ -161,4 +166,10 @@ def pairs(folder: Path) -> None:
 @target("agreement", seeds=lambda: checked_in("ratings"))
 def agreement(folder: Path) -> None:
     """How far metrics agree with the people."""
-    dialeval.agreement(only(folder), metrics="length,rouge-l", resamples=9, threads=1)
+    from dialeval.reports.agreement import FORMATS
+
+    found = dialeval.agreement(only(folder), metrics="length,rouge-l", resamples=9, threads=1)
+    for name, written in FORMATS.items():
+        assert written(found).endswith("\n"), name
+    found._repr_html_()
+    found.to_arrow()

@@ -63,11 +63,16 @@ CALLS: dict[str, Callable[[Any], object]] = {
         f"evaluate: {name}": lambda value, name=name: evaluated(**{name: value})  # type: ignore[misc]
         for name in (
             *("references", "contexts", "metrics", "settings", "fields", "t", "train", "vocabulary", "embeddings"),
-            *("known_words", "threads", "batch_rows", "anchors", "details"),
+            *("known_words", "threads", "batch_rows", "anchors", "details", "keep"),
         )
     },
     "report": lambda value: dialeval.report(value, "page.html"),
     "report: title": lambda value: dialeval.report(run(), "page.html", title=value, compared=False),
+    "report: by": lambda value: dialeval.report(run(), "page.html", by=value, compared=False),
+    "slices": lambda value: dialeval.slices(value, "turn"),
+    "slices: by": lambda value: dialeval.slices(run(), value, resamples=9, trials=9),
+    "slices: metrics": lambda value: dialeval.slices(run(), "turn", metrics=value, resamples=9, trials=9),
+    "slices: settings": lambda value: dialeval.slices(run(), "turn", resamples=value, trials=9),
     "compare": dialeval.compare,
     "compare: baseline": lambda value: dialeval.compare(run(), baseline=value, resamples=9, trials=9),
     "compare: metrics": lambda value: dialeval.compare(run(), metrics=value, resamples=9, trials=9),

@@ -84,7 +84,7 @@ def test_all_cases_are_here(shared_data: Path) -> None:
 def test_output_is_equal_byte_for_byte(dbdc: Path, shared_data: Path, name: str) -> None:
     for case in cases(shared_data, "golden.json"):
         if case["set"] == name:
-            arguments = ["-p", str(dbdc / case["data"]), "-o", str(dbdc / case["labels"]), "-t", case["threshold"]]
+            arguments = [str(dbdc / case["labels"]), "-p", str(dbdc / case["data"]), "-t", case["threshold"]]
             assert printed(*arguments) == (0, case["stdout"], ""), case["labels"]
 
 
@@ -121,7 +121,7 @@ def test_the_archive_is_read_as_it_lies(dbdc: Path, shared_data: Path, name: str
 
 
 def edge_arguments(dbdc: Path, case: dict[str, Any]) -> list[str]:
-    arguments = ["-p", str(dbdc / case["data"]), "-o", str(dbdc / case["labels"])]
+    arguments = [str(dbdc / case["labels"]), "-p", str(dbdc / case["data"])]
     return arguments if case["threshold"] is None else [*arguments, "-t", case["threshold"]]
 
 

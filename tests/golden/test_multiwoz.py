@@ -5,12 +5,15 @@ from __future__ import annotations
 import copy
 import gzip
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from dialeval import with_intervals
+from dialeval.analysis.difference import Difference
+from dialeval.analysis.slices import Slice, slices
 from dialeval.core.result import Run
 from dialeval.multiwoz import Evaluator, add_slot_domains, dialogue_rows
 from dialeval.resources.task import TaskData, load_task
@@ -171,3 +174,28 @@ def test_unified_booking_slots_raise_tracking(folder: Path, task: TaskData) -> N
         for unify in (False, True)
     )
     assert unified > apart + 5
+
+
+def test_slices_find_the_domains_in_which_damd_loses_to_lava(folder: Path, task: TaskData) -> None:
+    run = Evaluator(data=task).run({name: predictions(folder, name) for name in ("lava", "damd")})
+    found = slices(run, "domain", metrics=["inform", "success", "bleu/mwz22"], resamples=200, trials=1000)
+    assert {each.label: each.dialogues for each in found.slices} == {
+        "train": 495, "restaurant": 437, "attraction": 396, "hotel": 394, "taxi": 195,
+    }  # fmt: skip
+    lost = {(each.label, row.key) for each in found.slices for row in found_in(each) if row.significant and row.worse}
+    assert lost == {(each.label, key) for each in found.slices for key in ("inform", "success")}, "and not in BLEU"
+    hotel = next(each for each in found.slices if each.label == "hotel").difference("damd", "success")
+    assert hotel is not None
+    assert hotel.difference == pytest.approx(-53.69, abs=0.01)
+    worst = found.worst("damd")
+    assert worst is not None
+    assert (worst.where.label, worst.by.key) == ("taxi", "success")
+    goals = task.files.goals.goals
+    for each in found.slices:
+        table = each.run["damd"].rows
+        assert table is not None
+        assert all(each.label in goals[name] for name in table.dialogues or () if name is not None)
+
+
+def found_in(each: Slice) -> Sequence[Difference]:
+    return () if each.comparison is None else each.comparison.rows

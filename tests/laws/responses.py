@@ -18,9 +18,11 @@ from dialeval.core.columns import Column, RaggedColumn, TextColumn
 from dialeval.core.needs import Need
 from dialeval.metrics.learned.dialogue_judge import DialogueJudge
 from dialeval.metrics.learned.judge import Judge
+from dialeval.resources.encoder import ShippedEncoder
 from dialeval.resources.words import KnownWords, TrainText, VectorTable, listed_words
 from dialeval.text.vocabulary import Vocabulary
 from laws.worlds import World
+from metrics.embedding.test_greedy_match import tiny_shipped_encoder
 from metrics.learned.judges import tiny_dialogue_judge, tiny_judge
 
 WORDS = ["the", "cat", "sat", "on", "a", "mat", "<unk>", "日本", "Ünder", "the-very-long-word"]
@@ -65,7 +67,13 @@ def resources(vocabulary: Vocabulary) -> dict[Need, Any]:
     known = KnownWords(vocabulary, listed_words(LISTED), vectors)
     train = TrainText(vocabulary, TextColumn.from_strings(TRAIN), known)
     judges = {Need.JUDGE: judge(), Need.DIALOGUE_JUDGE: dialogue_judge()}
-    return {Need.EMBEDDINGS: vectors, Need.VOCABULARY: known, Need.TRAIN: train, **judges}
+    return {Need.EMBEDDINGS: vectors, Need.VOCABULARY: known, Need.TRAIN: train, Need.ENCODER: encoder(), **judges}
+
+
+@cache
+def encoder() -> ShippedEncoder:
+    """An encoder of a few random weights."""
+    return tiny_shipped_encoder(Path(mkdtemp(prefix="dialeval-laws-")))
 
 
 @cache

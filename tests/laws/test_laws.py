@@ -61,7 +61,8 @@ def drawn(data: st.DataObject, metric: AnyMetric) -> list[Any]:
 
 def finished(metric: AnyMetric, state: Any) -> str:
     """The results of a state, printed in full: equal strings are equal to the last digit."""
-    return repr({key: estimate.with_confidence(1.97) for key, estimate in metric.finish(state).items()})
+    estimates = {key: estimate.with_confidence(1.97) for key, estimate in metric.finish(state).items()}
+    return repr({(key, each.name): getattr(est, each.name) for key, est in estimates.items() for each in fields(est)})
 
 
 @every_metric

@@ -11,7 +11,7 @@ from dialeval import sample
 from dialeval.breakdown import BreakdownRun, evaluate_breakdown
 from dialeval.core.result import Run
 from dialeval.engine.breakdown_curves import with_curves
-from dialeval.reports.breakdown_curves import curves
+from dialeval.reports.breakdown_curves import SHOWN, curves
 from dialeval.reports.html import render, together
 from reports.test_html import HOSTILE, Page
 
@@ -29,6 +29,8 @@ def run() -> BreakdownRun:
 def test_curves_are_the_turns_of_the_run(run: BreakdownRun) -> None:
     rows = [row for row in run.turns() if row["system"] == "keywords"]
     found = with_curves(run).details["curves"]["keywords"]
+    order = [curve["dialogue"] for curve in found]
+    rows.sort(key=lambda row: order.index(row["dialogue"]))
     assert [label for curve in found for label in curve["label"]] == [row["label"] for row in rows]
     assert [shares[2] for curve in found for shares in curve["shares"]] == [row["share-X"] for row in rows]
 
@@ -61,6 +63,35 @@ def test_a_run_in_memory_and_a_saved_one_show_the_same(run: BreakdownRun, tmp_pa
     assert "library-hours" in page.text
 
 
+def test_utterances_stand_beside_the_curve_with_their_labels(run: BreakdownRun) -> None:
+    section = curves(together([run]))
+    assert section is not None
+    first = section.content.partition('<section class="curves">')[2].partition("</section>")[0]
+    found = run_curve(run)
+    page = Page(first)
+    for _, _, text in found["said"]:
+        assert text in page.text
+    at = found["turns"].index(found["turns"][-1])
+    shares = " ".join(f"{share:.2f}" for share in found["shares"][at])
+    assert f"annotators {found['reference'][at]}{shares}" in page.text
+    assert page.text.count("keywords") == len(found["turns"])
+    assert len([attrs for attrs in page.of("li") if attrs["class"] == "by-user"]) == sum(u for _, u, _ in found["said"])
+
+
+def run_curve(run: BreakdownRun) -> dict[str, Any]:
+    curve: dict[str, Any] = with_curves(run).details["curves"]["keywords"][0]
+    return curve
+
+
+def test_of_many_dialogues_the_first_are_open() -> None:
+    found = [curve(dialogue=f"d{at}") for at in range(SHOWN + 3)]
+    section = curves(Run({}, "0", details={"curves": {"a": found}}))
+    assert section is not None
+    before, _, folded = section.content.partition("<details>")
+    assert (before.count('<section class="curves">'), folded.count('<section class="curves">')) == (SHOWN, 3)
+    assert "3 further dialogues" in folded
+
+
 def curve(**changes: Any) -> dict[str, Any]:
     plain: dict[str, Any] = {"dialogue": "d", "turns": [1, 3], "reference": ["O", "X"], "label": ["O", "T"]}
     plain |= {"shares": [[1.0, 0.0, 0.0], [0.0, 0.5, 0.5]], "probabilities": [[0.5, 0.25, 0.25], [0.0, 1.0, 0.0]]}
@@ -82,7 +113,10 @@ def test_turns_without_labels_and_single_turns_are_drawn() -> None:
 
 def test_texts_from_outside_stay_texts() -> None:
     name = HOSTILE.replace("\udc80", "")
-    page = section_of(name, curve(dialogue=name, turns=[name, name], label=[name, name], reference=[name, name]))
+    page = section_of(
+        name,
+        curve(dialogue=name, turns=[name, name], label=[name, name], reference=[name, name], said=[[1, False, name]]),
+    )
     assert {tag for tag, _ in page.tags} & {"script", "img"} == set()
     render(Run({}, "0", details={"curves": {name: [curve(dialogue=name)]}}))
 

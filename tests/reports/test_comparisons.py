@@ -110,3 +110,22 @@ def test_how_intervals_were_made_is_told() -> None:
     lengths = compare(dialeval.evaluate({"a": ["x"] * 9, "b": ["x y"] * 9}, metrics="length"), resamples=9)
     assert "jackknife" not in comparisons.to_markdown(lengths)
     assert {row["interval_by"] for row in few(30).to_dict()["differences"]} == {"studentised", "jackknife"}
+
+
+def test_differences_are_drawn_where_there_is_room() -> None:
+    comparison = made()
+
+    def shown(width: int, bars: bool) -> str:
+        console = Console(file=io.StringIO(), width=width)
+        console.print(comparisons.table(comparison, bars))
+        return console.file.getvalue()  # type: ignore[attr-defined, no-any-return]
+
+    assert "●" not in shown(200, False) + shown(80, True)
+    assert shown(80, True) == shown(80, False)
+    wide = shown(200, True)
+    assert "worse   better" in wide
+    row = next(line for line in wide.splitlines() if line.startswith("distinct-1"))
+    assert row.index("●") < row.index("│"), "worse is to the left"
+    bars = comparisons.difference_bars(comparison, "poor")
+    assert len(bars) == len(comparison.of("poor"))
+    assert {len(bar) for bar in bars if bar} == {13}

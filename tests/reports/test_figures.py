@@ -9,6 +9,7 @@ import pytest
 
 from dialeval.core.fold import Analytic, Estimate, Resampling
 from dialeval.reports.figures import (
+    draw_interval,
     interval_words,
     plain,
     shorten,
@@ -86,6 +87,8 @@ def test_figures_are_rounded_to_what_their_interval_supports() -> None:
     assert show_rounded(0.24213, (0.205, 0.2834)) == "0.242 [0.205, 0.283]"
     assert show_rounded(9.6167, (8.55, 10.767), signed=True) == "+9.6 [8.6, 10.8]"
     assert show_rounded(-9.6167, None, signed=True) == "-9.6167"
+    assert show_rounded(-0.0014, (-0.0028, -0.000112)) == "-0.0014 [-0.0028, -0.0001]", "one style in one interval"
+    assert show_rounded(1e-6, (-0.00001, 0.00002)) == "1.00e-06 [-1.00e-05, 2.00e-05]"
 
 
 def test_intervals_signs_and_fixed_decimals() -> None:
@@ -97,3 +100,9 @@ def test_intervals_signs_and_fixed_decimals() -> None:
 def test_rows_that_could_not_be_scored_are_counted() -> None:
     assert show_scored(rows_estimate(1.0, math.nan)) == "1/2"
     assert show_scored(rows_estimate(1.0, 2.0)) == ""
+
+
+def test_an_interval_is_drawn_on_its_scale() -> None:
+    assert draw_interval((0.5, 0.0, 1.0), 0.0, 3.0) == "├─●─┤        "
+    assert draw_interval((0.0, -9.0, 9.0), -1.0, 1.0) == "├─────●─────┤", "at the edges"
+    assert draw_interval((0.5, 0.4, 0.6), -1.0, 1.0, zero=True) == "      │ ├●┤  "

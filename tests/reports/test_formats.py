@@ -18,7 +18,9 @@ from dialeval.reports.formats import (
     Table,
     csv_text,
     fitting_tables,
+    html_table,
     latex,
+    latex_float,
     latex_lines,
     markdown,
     markdown_table,
@@ -80,6 +82,32 @@ def test_markdown_escapes_names_and_leaves_figures() -> None:
         "| x&amp;y |  | 2 |",
     ]
     assert r"0.5 \[0.1\]" in markdown_table(TABLE, markdown)
+
+
+def test_a_table_is_transposed_and_back() -> None:
+    swapped = TABLE.transposed("other")
+    assert swapped.head == ["other", *(row[0] for row in TABLE.rows)]
+    assert [row[0] for row in swapped.rows] == list(TABLE.head[1:])
+    back = swapped.transposed(TABLE.head[0])
+    assert ([*back.head], [[*row] for row in back.rows]) == ([*TABLE.head], [[*row] for row in TABLE.rows])
+
+
+def test_a_table_that_floats_has_a_caption_and_a_label() -> None:
+    text = latex_float([TABLE], ["50% of a_b.", "↑"], "tab:x")
+    assert r"\caption{50\% of a\_b. $\uparrow$}" in text
+    assert r"\label{tab:x}" in text
+    inside = text[text.index(r"\begin{tabular}") : text.index(r"\end{table}")]
+    assert inside.splitlines() == latex_lines(len(TABLE.head), TABLE)
+    assert latex_float([], []).count(r"\begin{tabular}{l}") == 1
+
+
+def test_html_escapes_names_and_figures() -> None:
+    shown = html_table(Table(["<n>", "a\x1b"], [["<b>", "<i>"]]))
+    assert shown == (
+        "<table><thead><tr><th>&lt;n&gt;</th><th>a\\x1b</th></tr></thead>"
+        "<tbody><tr><th>&lt;b&gt;</th><td>&lt;i&gt;</td></tr></tbody></table>"
+    )
+    assert "<td><b>1</b></td>" in html_table(Table(["n", "a"], [["x", "<b>1</b>"]]), str)
 
 
 def test_latex_is_one_tabular_of_all_tables() -> None:

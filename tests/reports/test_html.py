@@ -89,7 +89,8 @@ def result(key: str = "bleu-4") -> Result:
 def test_page_has_all_sections_in_order() -> None:
     page = Page(render(Run({"a": result(), "b": result()}, "0.1.0", ("line\nbreak",)), "dialeval score a b"))
     ids = [attrs["id"] for attrs in page.of("section")]
-    assert ids == ["summary", "warnings", "metrics", "metric-0", "metric-1", "skipped", "signatures", "again"]
+    last = ["provenance", "skipped", "signatures", "again"]
+    assert ids == ["summary", "warnings", "metrics", "metric-0", "metric-1", *last]
     for part in (
         "0.30",
         "[0.02, 0.58]",

@@ -8,7 +8,7 @@ import pytest
 
 from dialeval.core.result import Result, Run
 from dialeval.reports import markup
-from reports.test_html import HOSTILE, Page, estimate
+from reports.test_html import HOSTILE, Page
 
 
 @pytest.mark.parametrize("made", [markup.text(HOSTILE), markup.name(HOSTILE), markup.text(HOSTILE, lines=True)])
@@ -49,11 +49,6 @@ def test_a_table_is_well_formed_and_scrolls_by_keyboard() -> None:
 def test_details_open_only_if_asked() -> None:
     assert Page(markup.details("s", "c", "kind", opened=True)).of("details") == [{"class": "kind", "open": None}]
     assert Page(markup.details("s", "c")).of("details") == [{}]
-
-
-def test_a_figure_has_the_decimals_of_its_row() -> None:
-    assert Page(markup.figure(None, 2)).text == "–"
-    assert Page(markup.figure(estimate("k", 1.0, 3.0), 1)).text == "2.0[0.6, 3.4]"
 
 
 def test_entries_of_systems_are_put_together_by_dialogue() -> None:

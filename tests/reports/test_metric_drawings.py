@@ -104,21 +104,21 @@ def test_shares_are_those_of_a_histogram_over_all_systems() -> None:
 def test_the_tallest_bar_has_the_full_height_and_a_rare_value_is_seen() -> None:
     spread = Spread.of({"a": estimate("k", *[0.0] * 999, 1.0), "b": estimate("k", 0.0, 0.0, 1.0, 1.0)}, 100)
     assert spread is not None
-    heights = [float(attrs["height"] or 0) for attrs in Page(module._histogram(spread, "a", "<a>")).of("rect")]
+    heights = [float(attrs["height"] or 0) for attrs in Page(module.histogram(spread, "a", "<a>")).of("rect")]
     assert heights == [module.HEIGHT - 2, module.MIN_BAR]
-    heights = [float(attrs["height"] or 0) for attrs in Page(module._histogram(spread, "b", "b")).of("rect")]
+    heights = [float(attrs["height"] or 0) for attrs in Page(module.histogram(spread, "b", "b")).of("rect")]
     assert np.allclose(heights, (module.HEIGHT - 2) * 0.5 / 0.999, atol=0.05)
 
 
 def test_an_interval_is_drawn_where_there_is_one() -> None:
     scale = Scale(0.0, 10.0, 100)
     drawn = replace(estimate("k", 2.0, 4.0), interval=(1.0, 5.0))
-    page = Page(module._interval(drawn, scale, "label"))
+    page = Page(module.interval(drawn, scale, "label"))
     ends = [attrs for attrs in page.of("line") if attrs["class"] == "range"]
     assert len(ends) == 3
     assert (ends[0]["x1"], ends[0]["x2"]) == (str(scale(1.0)), str(scale(5.0)))
     assert page.of("circle")[0]["cx"] == str(scale(3.0))
-    bare = Page(module._interval(replace(drawn, interval=None, mean=math.nan), scale, "label"))
+    bare = Page(module.interval(replace(drawn, interval=None, mean=math.nan), scale, "label"))
     assert not bare.of("circle")
     assert not [attrs for attrs in bare.of("line") if attrs["class"] == "range"]
 

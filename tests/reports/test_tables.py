@@ -11,11 +11,23 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+import dialeval
+from dialeval import sample
 from dialeval.core.fold import Estimate
 from dialeval.core.result import Result, Run
 from dialeval.core.signature import Signature
+from dialeval.reports.figures import BAR_WIDTH
 from dialeval.reports.formats import to_json
-from dialeval.reports.tables import FORMATS, METRICS_TXT, table, to_csv, to_latex, to_markdown, to_metrics_txt
+from dialeval.reports.tables import (
+    FORMATS,
+    METRICS_TXT,
+    interval_bars,
+    table,
+    to_csv,
+    to_latex,
+    to_markdown,
+    to_metrics_txt,
+)
 
 
 def rows_estimate(*items: float) -> Estimate:
@@ -123,12 +135,82 @@ def test_markdown_escapes_what_would_break_the_table(run: Run) -> None:
 def test_latex_is_a_booktabs_tabular(run: Run) -> None:
     text = to_latex(Run({r"50%_\&": run["a"], "b": run["b"]}, "0"))
     lines = text.splitlines()
-    assert lines[:2] == [r"\begin{tabular}{lrr}", r"\toprule"]
-    assert lines[2] == r"metric & 50\%\_\textbackslash{}\& & b \\"
-    assert r"bleu-4 & $0.2333\ [0.0915, 0.3752]$ (3/4) & $0.3500\ [0.1243, 0.5757]$ \\" in lines
-    assert r"length & -- & $100.0\ [86.1, 113.9]$ \\" in lines
-    assert lines[-3:-1] == [r"\bottomrule", r"\end{tabular}"]
-    assert lines[-1] == "% Intervals: over rows (mean +- 1.97 * std / sqrt n)."
+    assert lines[:3] == [r"% \usepackage{booktabs}", r"\begin{table}", r"\centering"]
+    assert lines[3] == (
+        r"\caption{Intervals: over rows (mean $\pm$ 1.97 $\cdot$ std / $\surd$n). Arrows: which values are better. "
+        r"Bold: the best value.}"
+    )
+    assert lines[4:7] == [r"\label{tab:results}", r"\begin{tabular}{lrr}", r"\toprule"]
+    assert lines[7] == r"metric & 50\%\_\textbackslash{}\& & b \\"
+    best = r"$\mathbf{0.3500}\ [0.1243, 0.5757]$ \\"
+    assert rf"bleu-4 $\uparrow$ & $0.2333\ [0.0915, 0.3752]$ (3/4) & {best}" in lines
+    assert r"length $\uparrow$ & -- & $100.0\ [86.1, 113.9]$ \\" in lines
+    assert lines[-3:] == [r"\bottomrule", r"\end{tabular}", r"\end{table}"]
+
+
+@pytest.fixture(scope="module")
+def scored() -> Run:
+    here = sample.folder()
+    return dialeval.evaluate(here / "responses", here / "references.txt", metrics="bleu-4,distinct-1,length")
+
+
+def test_latex_has_arrows_and_what_is_not_worse_than_the_best_in_bold(scored: Run) -> None:
+    lines = to_latex(scored).splitlines()
+    assert "Bold: the best value, and those that are not significantly worse (5\\% level, corrected for 4" in lines[3]
+    rows = {line.split(" ")[0]: line for line in lines if "&" in line}
+    assert rows["bleu-4"].startswith(r"bleu-4 $\uparrow$ & $\mathbf{0.2421}\ [0.2036, 0.2806]$ & $0.0170\ [")
+    assert rows["distinct-1"].startswith(r"distinct-1 $\uparrow$ & $\mathbf{0.3607}$ & $\mathbf{0.3790}$ & $0.0926$")
+    assert r"\mathbf" not in rows["length"]
+
+
+def test_rows_and_columns_are_swapped(scored: Run) -> None:
+    for write, divider in ((to_markdown, "|"), (to_latex, "&")):
+        plain, swapped = (
+            [
+                [cell.strip(" \\") for cell in line.strip("|").split(divider)]
+                for line in write(scored, transpose=transpose).splitlines()
+                if divider in line and "---" not in line
+            ]
+            for transpose in (False, True)
+        )
+        assert [cells[1:] for cells in swapped[1:]] == [
+            list(cells) for cells in zip(*(c[1:] for c in plain[1:]), strict=True)
+        ]
+        assert swapped[0][0] == "system"
+    across, down = (Console(width=300, file=io.StringIO()) for _ in range(2))
+    across.print(table(scored))
+    down.print(table(scored, transpose=True))
+    shown = down.file.getvalue()  # type: ignore[attr-defined]
+    assert shown.startswith("system")
+    assert across.file.getvalue().startswith("metric")  # type: ignore[attr-defined]
+
+
+def test_intervals_are_drawn_where_there_is_room(scored: Run) -> None:
+    def shown(width: int, bars: bool) -> str:
+        console = Console(width=width, file=io.StringIO())
+        console.print(table(scored, bars=bars))
+        return console.file.getvalue()  # type: ignore[attr-defined, no-any-return]
+
+    assert "●" in shown(150, True)
+    assert "●" not in shown(150, False)
+    assert shown(150, False) == shown(110, True) != shown(80, True), "first the bars go, then the intervals"
+    assert all(len(line) <= width for width in (80, 110, 150) for line in shown(width, True).splitlines())
+    assert "[0.2036, 0.2806]" not in shown(80, True)
+    assert "Intervals: " not in shown(80, True)
+    assert "Intervals: " in shown(110, True)
+
+
+def test_bars_of_a_metric_have_one_scale() -> None:
+    def made(low: float, mean: float, high: float) -> Result:
+        return Result({"bleu-4": Estimate(mean, 0.1, 9, 9, interval=(low, high))})
+
+    run = Run({"a": made(0.0, 0.5, 1.0), "b": made(1.0, 2.0, 3.0), "c": made(2.9, 3.0, 3.0)}, "0")
+    bars = interval_bars(run, "bleu-4")
+    assert bars == {"a": "├─●─┤        ", "b": "    ├───●───┤", "c": "            ●"}
+    assert {len(bar) for bar in bars.values()} == {BAR_WIDTH}
+    unknown = Result({"bleu-4": Estimate(math.nan, 0.1, 9, 0, interval=(math.nan, math.nan))})
+    assert interval_bars(Run({"a": made(1.0, 1.0, 1.0), "b": unknown}, "0"), "bleu-4") == {}
+    assert list(interval_bars(Run({"a": made(1.0, 1.5, 2.0), "b": unknown}, "0"), "bleu-4")) == ["a"]
 
 
 def test_tables_say_which_intervals_they_have(run: Run) -> None:

@@ -9,6 +9,7 @@ import pytest
 import dialeval
 from dialeval import sample
 from dialeval.engine.transcripts import with_transcripts
+from dialeval.metrics.task.explain import by_cause
 from dialeval.multiwoz import Evaluator
 from dialeval.reports.html import render, together
 from dialeval.reports.transcripts import transcripts
@@ -62,7 +63,8 @@ def test_the_page_shows_goal_turns_offers_and_causes(run: Run, tmp_path: Path) -
         "dish = fish",
         "offers 2 venues (the salt spoon, pier seven)",
         "wrong venue",
-        "✗ no",
+        "✗ offer misses the goal",
+        "i would like fish by the harbour, nothing fancy.",
     ):
         assert part in page.text
     assert len([attrs for attrs in page.of("details") if attrs.get("class") == "dialogue"]) == 8
@@ -71,7 +73,15 @@ def test_the_page_shows_goal_turns_offers_and_causes(run: Run, tmp_path: Path) -
 def test_texts_from_outside_stay_texts() -> None:
     name = HOSTILE.replace("\udc80", "")
     step = {"domain": name, "told": [name], "early": [name], "offer": {"venues": 2, "names": [name, name]}}
-    turn = {"turn": 0, "response": name, "active": [name], "estimated": True, "true_state": True, "steps": [step]}
+    turn = {
+        "turn": 0,
+        "user": name,
+        "response": name,
+        "active": [name],
+        "estimated": True,
+        "true_state": True,
+        "steps": [step],
+    }
     domain = {
         "domain": name,
         "wishes": {name: name},
@@ -84,11 +94,40 @@ def test_texts_from_outside_stay_texts() -> None:
     entry |= {"turns": [{**turn, "state": {name: {name: name}}}, {**turn, "state": {}}]}
     entry |= {"causes": [{"lost": name, "domain": name, "cause": name, "detail": name}]}
     run = dialeval.evaluate({name: ["a"]}, metrics="length")
-    section = transcripts(type(run)(run.systems, "0", details={"transcripts": {name: [entry]}}))
+    section = transcripts(
+        type(run)(run.systems, "0", details={"transcripts": {name: [entry]}, "failures": {name: {name: 3}}})
+    )
     assert section is not None
     page = Page(section.content)
     assert {tag for tag, _ in page.tags} & {"script", "img"} == set()
     assert page.text.count("<script>alert(1)</script>") > 20
+
+
+def test_causes_are_counted_over_all_dialogues_and_lead_to_those_that_are_shown() -> None:
+    evaluator = Evaluator(data="town")
+    run = with_transcripts(evaluator.run(PREDICTIONS), PREDICTIONS, evaluator.task, evaluator.choices, most=6)
+    section = transcripts(run)
+    assert section is not None
+    page = Page(section.content)
+    lost = {system: by_cause(found) for system, found in evaluator.failures(PREDICTIONS).items()}
+    counts = {system: {cause: len(names) for cause, names in causes.items()} for system, causes in lost.items()}
+    assert run.details["failures"] == counts
+    buttons = [attrs for attrs in page.of("button") if "data-lost" in attrs]
+    assert len(buttons) == sum(map(len, counts.values()))
+    dialogues = [attrs for attrs in page.of("details") if attrs.get("class") == "dialogue"]
+    for button in buttons:
+        here = [each for each in dialogues if button["data-lost"] in str(each["data-lost"]).split()]
+        assert str(button["title"]).startswith(f"{len(here)} of ")
+
+
+def test_each_turn_has_the_user_and_the_systems_side_by_side(run: Run) -> None:
+    section = transcripts(run)
+    assert section is not None
+    first = section.content.partition('<section class="turn">')[2].partition("</section>")[0]
+    text = Page(first).text
+    asked, *answers = (text.index(part) for part in ("i would like fish", "there are [choice]", "[eatery_name]"))
+    assert asked < min(answers)
+    assert len([attrs for attrs in Page(first).of("div") if str(attrs.get("class")).startswith("side own-")]) == 2
 
 
 def test_runs_without_transcripts_have_no_such_section() -> None:

@@ -167,3 +167,24 @@ def test_what_is_not_asked_for_makes_a_bounded_number_of_tests() -> None:
     assert few[0] == many[0] > 0
     assert many[1].endswith("so many tests take long. `dialeval compare` tests all.")
     assert int(many[1].split()[0]) == int(few[1].split()[0]) + 20
+
+
+def test_many_systems_are_sorted_by_what_can_be_said_of_them() -> None:
+    by = {"up": [0.2, 0.1], "down": [-0.2, 0.001], "both": [0.2, -0.2], "same": [0.001, -0.001], "far": [0.3, 0.3]}
+    rows = [
+        replace(
+            difference(f"m{at}", value, "higher", 0.001 if abs(value) > 0.01 else 0.5, abs(value) > 0.01), system=name
+        )
+        for name, values in by.items()
+        for at, value in enumerate(values)
+    ]
+    first, *rest = verdict(Comparison("old", list(by), rows, Settings(), 60, "dialogues", {}))
+    assert first == (
+        "Compared with old (5% level, corrected for 10 tests), better: up, far; worse: down; "
+        "better on some metrics and worse on others: both; cannot tell: same."
+    )
+    assert len(rest) == len(by)
+    names = [f"s{at}" for at in range(12)]
+    many = [replace(difference("m", 0.2, "higher", 0.001, True), system=name) for name in names]
+    told = verdict(Comparison("old", names, many, Settings(), 60, "dialogues", {}))[0]
+    assert told.endswith("better: s0, s1, s2, s3, s4, s5, s6, s7 and 4 more.")

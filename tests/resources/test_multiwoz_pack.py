@@ -146,6 +146,7 @@ def test_what_is_built_can_be_evaluated(address: str) -> None:
     task = load_task()
     assert list(task.files.turns.items()) == [("mul03", 2)]
     assert load_task(split="dev").files.turns == {"sng02": 2}
+    assert load_task(split="dev").files.users == {"sng02": ["a cheap room", "book it"]}
     assert task.files.states is not None
     assert task.files.states.states["mul03"] == [
         {"hotel": {"pricerange": "cheap"}},

@@ -6,10 +6,11 @@ At three levels, each with Pearson's r, Spearman's rho and Kendall's tau-b:
 - `dialogue`: one point per system and dialogue, the means over its rated responses (or the rating of the whole);
 - `system`: one point per system, the means over its rated responses.
 
-Only rows with both values count: n says how many. Intervals are percentiles of a bootstrap that draws whole dialogues,
+Only rows that people rated and that every metric scores count, so that n is the same for all (`levels.on_common_rows`);
+what that leaves out is told. Intervals are percentiles of a bootstrap that draws whole dialogues,
 with the replies of all systems to it; equal seeds mean equal resamples, so metrics are compared on the same ones. What
 the figures are to be read against: the agreement of the annotators (`annotators`), and the length of the response,
-which needs no reference and no model (`metric_differences`).
+which needs no reference and no model (`metric_differences`). `metric_ranking` says which metrics can be told apart.
 """
 
 from __future__ import annotations
@@ -21,27 +22,35 @@ from dataclasses import asdict, dataclass, field, replace
 from itertools import product
 from os import PathLike, cpu_count
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dialeval.analysis.annotators import Ceiling, ceiling
 from dialeval.analysis.correlation import NAMES, MeanPoints, Points, p_values
 from dialeval.analysis.draws import DEFAULT_LEVEL, DEFAULT_RESAMPLES, DEFAULT_SEED, check_resampling, draws, percentiles
-from dialeval.analysis.levels import LEVELS, NoPointsError, points_of
+from dialeval.analysis.levels import LEVELS, NoPointsError, on_common_rows, points_of
 from dialeval.analysis.matching import RatedRows, match_ratings, score_ratings
-from dialeval.analysis.metric_differences import CONTROL, MetricDifference, metric_differences, not_above_control
+from dialeval.analysis.metric_differences import CONTROL, MetricDifference, metric_differences
+from dialeval.analysis.metric_ranking import RANKED_BY, Ranking, not_above, rank
 from dialeval.analysis.pairing import keys_meant
 from dialeval.analysis.sample_folder import read_sample
 from dialeval.core.arguments import checked
 from dialeval.core.arrays import Floats
+from dialeval.core.display import Shown, listed
 from dialeval.core.errors import SettingError
 from dialeval.core.jsondata import null_for_nan
+from dialeval.core.plain_text import plain
 from dialeval.core.result import RUN_FILE, Run, load
+from dialeval.core.tabular import Tabular
 from dialeval.core.version import __version__
 from dialeval.data.rows.ratings import OVERALL, Ratings, read_ratings
 from dialeval.engine.resources import Resources
 from dialeval.metrics.registry import split_names
+from dialeval.text.tokenise import Tokeniser
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 LEAST_SPREAD = 1e-9
 """Of ratings, relative to their size."""
@@ -72,6 +81,15 @@ class Correlation:
         """Kendall's tau-b."""
         return self.values.get("kendall", math.nan)
 
+    def flat(self) -> dict[str, float | None]:
+        """Each coefficient, the ends of its interval and its p, under names of their own; None where there is none."""
+        figures: dict[str, float | None] = {}
+        for name in NAMES:
+            low, high = self.intervals.get(name, (None, None))
+            figures |= {name: self.values.get(name), f"{name}_low": low, f"{name}_high": high}
+            figures[f"{name}_p"] = self.p.get(name)
+        return figures
+
     def to_dict(self) -> dict[str, Any]:
         """The figures for JSON; NaN is null."""
         figures = {
@@ -84,8 +102,8 @@ class Correlation:
         return plain
 
 
-@dataclass(frozen=True)
-class Agreement:
+@dataclass(frozen=True, repr=False)
+class Agreement(Tabular, Shown):
     """What `dialeval.agreement` gives: `agreement["bleu-4"]["turn"].spearman`."""
 
     quality: str
@@ -94,13 +112,17 @@ class Agreement:
     level: str
     """The level at which metrics are compared with each other and with the control: the first that has figures."""
     not_above_control: Sequence[str]
-    """Metrics that are not significantly above the length of the response."""
+    """Metrics that are not significantly better than the length of the response, by the ranking."""
     differences: Sequence[MetricDifference]
     resamples: int
     seed: int
     confidence: float
     rows: int
     rated: int
+    ranking: Ranking
+    """The metrics at `level`, the best first, in groups that cannot be told apart."""
+    excluded: Sequence[str] = ()
+    """Which rated rows and metrics were left out so that all metrics have the same rows, and why."""
     signatures: Mapping[str, str] = field(default_factory=dict)
     skipped: Mapping[str, str] = field(default_factory=dict)
     warnings: Sequence[str] = ()
@@ -108,6 +130,29 @@ class Agreement:
 
     def __getitem__(self, metric: str) -> Mapping[str, Correlation]:
         return self.metrics[metric]
+
+    def __repr__(self) -> str:
+        return f"<Agreement with {plain(self.quality)}: {listed(self.metrics, 'metric')}, {self.rated:,} rated rows>"
+
+    def _ipython_key_completions_(self) -> list[str]:
+        return list(self.metrics)
+
+    def lines(self) -> list[dict[str, Any]]:
+        """One line per metric and level."""
+        return [
+            {"metric": key, "level": level, "n": each.n, **each.flat(), "reason": each.reason}
+            for key, levels in self.metrics.items()
+            for level, each in levels.items()
+        ]
+
+    def to_arrow(self) -> pa.Table:
+        """One line per metric and level: n, and each coefficient with the ends of its interval and p."""
+        import pyarrow as pa
+
+        texts, numbers = ("metric", "level", "reason"), ("n",)
+        names = ["metric", "level", "n", *Correlation(0).flat(), "reason"]
+        kinds = [pa.string() if name in texts else pa.int64() if name in numbers else pa.float64() for name in names]
+        return pa.Table.from_pylist(self.lines(), pa.schema(zip(names, kinds, strict=True)))
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain data for JSON; NaN is null."""
@@ -122,6 +167,13 @@ class Agreement:
             "ceiling": asdict(self.ceiling),
             "control": {"metric": CONTROL, "level": self.level, "not_above": list(self.not_above_control)},
             "differences": [asdict(difference) for difference in self.differences],
+            "ranking": {
+                "by": RANKED_BY,
+                "level": self.ranking.level,
+                "tests": self.ranking.tests,
+                "metrics": [asdict(place) for place in self.ranking.places],
+            },
+            "excluded": list(self.excluded),
             "bootstrap": {"resamples": self.resamples, "seed": self.seed, "confidence": self.confidence},
             "signatures": dict(self.signatures),
             "skipped": dict(self.skipped),
@@ -147,6 +199,7 @@ def agreement(
     vocabulary: Any = None,
     embeddings: Any = None,
     settings: Mapping[str, Mapping[str, object]] | None = None,
+    tokeniser: Tokeniser | None = None,
     threads: int | None = None,
     sample: str | PathLike[str] | None = None,
 ) -> Agreement:
@@ -156,8 +209,8 @@ def agreement(
     themselves, which are then scored by `metrics` (None: all that they allow). Rated rows: a file (.jsonl, .json, .csv,
     .tsv, .parquet) or a list of objects with `response`, `scores` and, where known, `reference`, `context`, `system`
     and `dialog_id`; `fields` maps their names. `quality`: which of the `scores` counts. `levels`: some of turn,
-    dialogue, system. `train`, `vocabulary`, `embeddings`, `settings`: as in `dialeval.evaluate`. `sample`: the folder
-    that the rated rows were drawn into, where ratings name them by their ids.
+    dialogue, system. `train`, `vocabulary`, `embeddings`, `settings`, `tokeniser`: as in `dialeval.evaluate`. `sample`:
+    the folder that the rated rows were drawn into, where ratings name them by their ids.
     """
     run = _run_of(subject)
     rated = _ratings_of(subject if run is None else ratings, fields, sample)
@@ -167,7 +220,7 @@ def agreement(
     if run is None:
         resources = Resources(train, vocabulary, embeddings)
         asked = None if names is None else [*names, CONTROL]
-        rows = score_ratings(rated, quality, resources, asked, settings)
+        rows = score_ratings(rated, quality, resources, asked, settings, tokeniser)
     else:
         rows = match_ratings(run, rated, quality)
         if names is not None:
@@ -175,6 +228,8 @@ def agreement(
             rows = replace(rows, metrics={key: rows.metrics[key] for key in keys})
     if CONTROL not in rows.metrics:
         words = np.array([len(response.split()) for response in rated.responses], np.float64)
+        if rows.unmatched and rows.metrics:  # the run does not have these rows
+            words[np.all([np.isnan(values) for values in rows.metrics.values()], axis=0)] = np.nan
         rows = replace(rows, metrics={**rows.metrics, CONTROL: words})
     return agree(
         rows,
@@ -220,29 +275,37 @@ def agree(
     _check_spread(rows.human, quality)
     points: dict[tuple[str, str], Points | MeanPoints] = {}
     correlations: dict[tuple[str, str], Correlation] = {}
-    for place in product(rows.metrics, asked):
+    rows, left_out, excluded = on_common_rows(rows)
+    for key, level in product(rows.metrics, asked):
         try:
-            points[place] = points_of(rows, *place)
+            points[key, level] = points_of(rows, key, level)
         except NoPointsError as error:
-            correlations[place] = Correlation(error.n, reason=str(error))
+            correlations[key, level] = Correlation(error.n, reason=left_out.get(key, str(error)))
     samples = _resampled(points, int(rows.dialogue.max(initial=-1)) + 1, resamples, seed, threads)
     correlations |= {place: _correlation(points[place], samples[place], confidence) for place in points}
     found = {key: {level: correlations[key, level] for level in asked} for key in rows.metrics}
     level = next((at for at in asked if any(not math.isnan(found[key][at].pearson) for key in found)), asked[0])
     signed = [key for (key, at), each in points.items() if at == level and isinstance(each, Points)]
     differences = metric_differences(rows, signed, level, resamples, seed)
+    here = {key: each for (key, at), each in points.items() if at == level}
+    column = NAMES.index(RANKED_BY)
+    drawn = {key: samples[key, level][:, column] for key in here}
+    clusters = max((each.dialogues for each in here.values()), default=0)
+    ranking = rank(level, {key: found[key][level].values[RANKED_BY] for key in here}, drawn, clusters)
     return Agreement(
         quality,
         found,
         ceiling([values for values, human in zip(annotations, rows.human, strict=True) if not math.isnan(human)]),
         level,
-        not_above_control(differences, signed),
+        not_above(ranking, CONTROL),
         differences,
         resamples,
         seed,
         confidence,
         len(rows),
         int((~np.isnan(rows.human)).sum()),
+        ranking,
+        excluded,
         rows.signatures,
         rows.skipped,
         _warnings(rows, found, asked),

@@ -9,16 +9,22 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from itertools import accumulate
-from typing import Any
+from itertools import accumulate, islice
+from typing import TYPE_CHECKING, Any
 
 from dialeval.analysis import significance
 from dialeval.analysis.difference import DEFAULT_ALPHA, LEAST_TRIALS, Baseline, Difference, Settings, Test
 from dialeval.analysis.draws import DEFAULT_LEVEL, DEFAULT_RESAMPLES, DEFAULT_SEED
 from dialeval.analysis.pairing import Runs, chosen, keys_meant, mismatches, systems_of
 from dialeval.core.arguments import checked
+from dialeval.core.display import Shown, listed
 from dialeval.core.errors import SettingError
+from dialeval.core.plain_text import plain
 from dialeval.core.result import Result
+from dialeval.core.tabular import Tabular
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 MOST_TRIALS = 1_000_000
 """The most that are made where their number is not given."""
@@ -26,11 +32,11 @@ MOST_TRIALS = 1_000_000
 STRONG = 0.2
 """Below this share of alpha an adjusted p has two marks."""
 
-__all__ = ["Comparison", "Difference", "Settings", "compare", "enough_trials"]
+__all__ = ["Comparison", "Difference", "Settings", "adjusted_together", "compare", "enough_trials"]
 
 
-@dataclass(frozen=True)
-class Comparison:
+@dataclass(frozen=True, repr=False)
+class Comparison(Tabular, Shown):
     """Every difference to the baseline, system by system and key by key."""
 
     baseline: str
@@ -47,6 +53,12 @@ class Comparison:
     untested: tuple[str, ...] = ()
     """Systems that `most_tests` left out."""
 
+    def __repr__(self) -> str:
+        found = sum(row.significant for row in self.rows)
+        units = f"{self.clusters:,} {self.unit}"
+        with_baseline = f"{listed(self.systems, 'system')} with {plain(self.baseline)}"
+        return f"<Comparison: {with_baseline}, {listed(self.keys, 'metric')}, {units}, {found} significant>"
+
     @property
     def keys(self) -> list[str]:
         """Every key, in order."""
@@ -55,6 +67,16 @@ class Comparison:
     def of(self, system: str) -> list[Difference]:
         """The differences of one system."""
         return [row for row in self.rows if row.system == system]
+
+    def lines(self) -> list[dict[str, Any]]:
+        """One line per system and key: every field of its difference, and the ends of the interval for the interval."""
+        return [_flat(row) for row in self.rows]
+
+    def to_arrow(self) -> pa.Table:
+        """One line per system and key, see `Difference`; `low` and `high` are the ends of the interval."""
+        import pyarrow as pa
+
+        return pa.Table.from_pylist(self.lines())
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON; NaN is null."""
@@ -67,6 +89,14 @@ class Comparison:
             "forced": list(self.forced),
             "differences": [row.to_dict() for row in self.rows],
         }
+
+
+def _flat(row: Difference) -> dict[str, Any]:
+    low, high = row.interval or (None, None)
+    flat: dict[str, Any] = {}
+    for name, value in row.to_dict().items():
+        flat |= {"low": low, "high": high} if name == "interval" else {name: value}
+    return flat
 
 
 @checked
@@ -117,6 +147,13 @@ def compare(
     return Comparison(first, others, adjusted, settings, compared.clusters, unit, results, tuple(forced), untested)
 
 
+def adjusted_together(comparisons: Sequence[Comparison]) -> list[Comparison]:
+    """The comparisons with the p of all of them adjusted as one family."""
+    everything = [row for each in comparisons for row in each.rows]
+    rows = iter(_adjusted(everything, comparisons[0].settings.alpha) if comparisons else [])
+    return [replace(each, rows=list(islice(rows, len(each.rows)))) for each in comparisons]
+
+
 def _behind(common: Mapping[str, list[str]], most_tests: int | None) -> tuple[str, ...]:
     """The systems that come when there are as many tests; never the first."""
     before = list(accumulate(map(len, common.values())))
@@ -124,13 +161,13 @@ def _behind(common: Mapping[str, list[str]], most_tests: int | None) -> tuple[st
     return tuple(common)[max(fitting, 1) :]
 
 
-def enough_trials(tests: int, alpha: float) -> int:
+def enough_trials(tests: int, alpha: float, share: float = STRONG) -> int:
     """Trials with which some of many tests can be far below alpha.
 
     After Holm's correction the least p is tests / trials. There are one and a half times as many trials as it takes for
-    a p of `STRONG` times alpha, in thousands.
+    a p of `share` times alpha, in thousands.
     """
-    enough = max(LEAST_TRIALS, math.ceil(1.5 * tests / (STRONG * alpha) / 1000) * 1000)
+    enough = max(LEAST_TRIALS, math.ceil(1.5 * tests / (share * alpha) / 1000) * 1000)
     if enough > MOST_TRIALS:
         raise SettingError(
             f"an alpha of {alpha:g} for {tests} tests takes {enough:,} trials, more than the {MOST_TRIALS:,} that are "

@@ -52,6 +52,11 @@ class Points:
     def __len__(self) -> int:
         return len(self.first)
 
+    @property
+    def dialogues(self) -> int:
+        """The clusters that have a point."""
+        return len(np.unique(self.clusters))
+
     def values(self) -> Floats:
         """The three coefficients of the points as they are."""
         coefficients: Floats = self.resampled(_once(self.clusters))[0]
@@ -73,6 +78,11 @@ class MeanPoints:
 
     def __len__(self) -> int:
         return self.size
+
+    @property
+    def dialogues(self) -> int:
+        """The clusters that have a row."""
+        return self.rows.dialogues
 
     def values(self) -> Floats:
         """The three coefficients of the means."""

@@ -1,7 +1,8 @@
 """Gates: is a system good enough? A yes or no that a build can depend on. Each failure is a line of text.
 
-`below_limit`: a system fails if its mean under a key is below the limit of that key, or was not computed. Floors and
-ceilings are not held to limits: a floor is meant to be low.
+`outside_limits`: a system fails if its mean under a key is below or above the limit of that key, or was not computed.
+Floors and ceilings are not held to limits: a floor is meant to be low. A key that nobody asked for is most likely
+misspelt, so it is an error and no failed gate.
 
 `worse_than_baseline`, without a margin for a key: a system fails if it is worse than the baseline and the difference is
 significant (adjusted p below alpha). This gate stops what is shown to be worse and lets pass what might be.
@@ -16,7 +17,8 @@ seed the answer is always the same.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from dialeval.core.errors import SettingError
@@ -26,14 +28,28 @@ if TYPE_CHECKING:
     from dialeval.core.result import Result
 
 
-def below_limit(results: Mapping[str, Result], limits: Mapping[str, float]) -> Iterator[str]:
-    """A line for each key and system whose mean is below its limit or was not computed."""
-    for key, limit in limits.items():
-        for system, result in results.items():
-            mean = result[key].mean if key in result else None
-            if result.role == "system" and (mean is None or not mean >= limit):
-                shown = "not computed" if mean is None else f"{mean:.6g}"
-                yield f"{key} of {system} is {shown}, limit {limit:g}"
+def outside_limits(
+    results: Mapping[str, Result], lowest: Mapping[str, float], highest: Mapping[str, float]
+) -> Iterator[str]:
+    """A line for each key and system whose mean is below its lowest or above its highest value or was not computed."""
+    _check_keys(results, (*lowest, *highest))
+    for sign, limits in ((1, lowest), (-1, highest)):
+        for key, limit in limits.items():
+            for system, result in results.items():
+                mean = result[key].mean if key in result else None
+                if result.role == "system" and (mean is None or not sign * mean >= sign * limit):
+                    shown = "not computed" if mean is None else f"{mean:.6g}"
+                    yield f"{key} of {system} is {shown}, limit {limit:g}"
+
+
+def _check_keys(results: Mapping[str, Result], keys: Iterable[str]) -> None:
+    """SettingError for a key that was neither computed nor skipped."""
+    known = dict.fromkeys(key for result in results.values() for key in (*result, *result.skipped))
+    for key in keys:
+        if key not in known:
+            close = get_close_matches(key, known, n=1)
+            hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(known)}"
+            raise SettingError(f"no system has {key!r}, so that it cannot be held to a limit; {hint}")
 
 
 def worse_than_baseline(comparison: Comparison, margins: Mapping[str, float]) -> Iterator[str]:

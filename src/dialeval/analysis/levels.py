@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from dialeval.analysis.correlation import FEWEST_POINTS, MeanPoints, Points, within_one
@@ -11,6 +13,10 @@ from dialeval.core.errors import DialevalError
 
 LEVELS = ("turn", "dialogue", "system")
 
+LEAST_SHARE = 0.25
+"""Of the rated rows that metrics score, the share that they must have in common."""
+MOST_NAMED = 3
+
 
 class NoPointsError(DialevalError):
     """A metric cannot be correlated over the `n` points of a level; the message is the reason that people read."""
@@ -18,6 +24,36 @@ class NoPointsError(DialevalError):
     def __init__(self, reason: str, n: int = 0) -> None:
         super().__init__(reason)
         self.n = n
+
+
+def on_common_rows(rows: RatedRows) -> tuple[RatedRows, dict[str, str], list[str]]:
+    """The rows with values only where all metrics have one, so that all are compared on the same.
+
+    Metrics are taken in from the one that scores most rated rows down. One that would leave fewer than `LEAST_SHARE` of
+    them is left out. Also what was left out: metrics by their reasons, and sentences about rows.
+    """
+    scored = {key: ~np.isnan(rows.human) & ~np.isnan(values) for key, values in rows.metrics.items()}
+    rated = np.any(list(scored.values()), axis=0)
+    common, left_out = rated, {}
+    for key in sorted(scored, key=lambda key: -int(scored[key].sum())):
+        shared, own = common & scored[key], int(scored[key].sum())
+        if shared.sum() >= LEAST_SHARE * rated.sum():
+            common = shared
+        elif own:
+            left_out[key] = (
+                f"is left out, since it scores {own} of {int(rated.sum())} rated rows, and only {int(shared.sum())} of "
+                "those that the other metrics score"
+            )
+    kept = {key: np.where(common & (key not in left_out), values, np.nan) for key, values in rows.metrics.items()}
+    missing = {key: int((rated & ~scored[key]).sum()) for key in kept if key not in left_out and scored[key].any()}
+    short = sorted((key for key, count in missing.items() if count), key=lambda key: -missing[key])
+    told = []
+    if short:
+        more = f" and {len(short) - MOST_NAMED} more" if len(short) > MOST_NAMED else ""
+        why = ", ".join(f"{key} cannot score {missing[key]}" for key in short[:MOST_NAMED]) + more
+        count = f"{int(rated.sum() - common.sum())} of {int(rated.sum())} rated rows"
+        told = [f"{count} are left out, so that all metrics have the same: {why}"]
+    return replace(rows, metrics=kept), left_out, [*told, *(f"{key} {reason}" for key, reason in left_out.items())]
 
 
 def used_rows(rows: RatedRows, key: str, level: str) -> Ints:

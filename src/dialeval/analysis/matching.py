@@ -32,6 +32,7 @@ from dialeval.data.shards.sources import memory_sources
 from dialeval.engine.folding import run_sources
 from dialeval.engine.plan import Asked, Settings, planner
 from dialeval.engine.resources import Resources
+from dialeval.text.tokenise import Tokeniser
 
 _SHOWN = 60
 
@@ -89,6 +90,7 @@ def score_ratings(
     resources: Resources,
     metrics: Asked,
     settings: Settings | None = None,
+    tokeniser: Tokeniser | None = None,
 ) -> RatedRows:
     """Score rated rows by metrics."""
     columns: dict[Need, Any] = {Need.RESPONSE: TextColumn.from_strings(ratings.responses)}
@@ -99,7 +101,7 @@ def score_ratings(
     codes = np.array([names.index(name or UNNAMED) for name in ratings.systems], np.int64)
     rows = Rows(UNNAMED, columns, TextColumn.from_strings(ratings.dialogues), where="ratings")
     sources = memory_sources(by_system(rows, names, codes))
-    run = run_sources(sources, planner(metrics, settings), resources).run
+    run = run_sources(sources, planner(metrics, settings, tokeniser), resources).run
     places = {name: np.flatnonzero(codes == code) for code, name in enumerate(names)}
     own = {name: np.arange(len(rows)) for name, rows in places.items()}
     return _rated_rows(ratings, quality, run, _scattered(run, places, own, len(ratings)))

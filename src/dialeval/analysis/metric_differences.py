@@ -12,8 +12,7 @@ the correlations then differ at least as much; its p-value is (1 + that number) 
 every exchange is made once.
 
 A metric is turned so that higher is better: times -1 where lower values are; one without a direction, and length
-itself, whichever way it correlates. A metric is above the control if its r is, with Williams' test below 0.05; one that
-is not has shown no more than that longer (or shorter) responses are rated higher.
+itself, whichever way it correlates.
 
 Papers: Williams 1959, "The comparison of regression variables", JRSS B; Steiger 1980, "Tests for comparing elements of
 a correlation matrix", Psychological Bulletin; Graham and Baldwin 2014, "Testing for significance of increased
@@ -23,7 +22,7 @@ correlation with human judgment", EMNLP.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -33,15 +32,12 @@ from dialeval.analysis.correlation import FEWEST_POINTS, Points, pearson, standa
 from dialeval.analysis.draws import swaps
 from dialeval.analysis.levels import points_over, used_rows
 from dialeval.analysis.matching import RatedRows
+from dialeval.analysis.metric_ranking import direction
 from dialeval.core.arrays import Floats, Ints
-from dialeval.core.errors import SettingError
 from dialeval.core.student import two_sided_p
-from dialeval.metrics.registry import registry
 
 CONTROL = "length"
 """The metric that every other is compared with."""
-
-SIGNIFICANT = 0.05
 
 _ROUNDING = 1e-12
 """Two correlations that differ by less than that are equal."""
@@ -82,23 +78,8 @@ def metric_differences(
 
 def _upwards(key: str, points: Points) -> Floats:
     """The metric's values times 1 or -1, such that higher is better."""
-    try:
-        better = registry().parse(key).better
-    except SettingError:  # a result of a family that is no metric of its own
-        better = "higher"
-    signs = {"higher": 1.0, "lower": -1.0, None: math.copysign(1.0, pearson(points.first, points.second))}
-    return signs[better] * points.first
-
-
-def not_above_control(differences: Iterable[MetricDifference], keys: Sequence[str]) -> list[str]:
-    """Those of some metrics that are not significantly above the control; none where that has no figures."""
-    if CONTROL not in keys:
-        return []
-    above = {CONTROL}
-    for each in differences:
-        if CONTROL in (each.first, each.second) and each.williams_p < SIGNIFICANT:
-            above.add(each.first if each.pearson[0] > each.pearson[1] else each.second)
-    return [key for key in keys if key not in above]
+    turned: Floats = direction(key, pearson(points.first, points.second)) * points.first
+    return turned
 
 
 def williams(first: float, second: float, between: float, n: int) -> tuple[float, float]:

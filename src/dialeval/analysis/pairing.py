@@ -8,22 +8,16 @@ does not know its dialogues is refused too: taking rows for independent would ma
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path, PurePath
 from typing import cast
 
-import numpy as np
-
 from dialeval.analysis.values import NO_DIALOGUES
 from dialeval.core.errors import SettingError
+from dialeval.core.joining import full_names, unequal_rows
 from dialeval.core.result import RUN_FILE, Result, Run, load
-from dialeval.core.rowtable import RowTable
 from dialeval.metrics.registry import registry
-
-_GIVEN_TEXTS = ("context", "reference")
-"""Texts that come with the data and not from a system."""
 
 Runs = Run | Sequence[Run] | Mapping[str, Run]
 
@@ -31,12 +25,7 @@ Runs = Run | Sequence[Run] | Mapping[str, Run]
 def systems_of(runs: Runs) -> dict[str, Result]:
     """The systems of runs by name; where two have the same name, the name of the run stands before both."""
     labelled = _labelled(runs)
-    times = Counter(system for run in labelled.values() for system in run)
-    return {
-        system if times[system] == 1 else f"{label}/{system}": result
-        for label, run in labelled.items()
-        for system, result in run.items()
-    }
+    return {name: labelled[label][system] for (label, system), name in full_names(labelled).items()}
 
 
 def _labelled(runs: Runs) -> Mapping[str, Run]:
@@ -116,7 +105,7 @@ def mismatches(
     unknown = [f"{NO_DIALOGUES} ({name})" for name in (baseline, system) if systems[name].rows is None]
     unequal = fatal or [
         *unknown,
-        *_unequal_rows(left.rows, right.rows),
+        *([] if left.rows is None or right.rows is None else unequal_rows(left.rows, right.rows)),
         *_unequal_signatures(left, right, keys),
     ]
     if fatal or (unequal and not force):
@@ -136,27 +125,6 @@ def _unequal_counts(left: Result, right: Result, keys: Sequence[str]) -> list[st
     return [
         f"rows of {key}: {left[key].rows} and {right[key].rows}" for key in keys if left[key].rows != right[key].rows
     ]
-
-
-def _unequal_rows(left: RowTable | None, right: RowTable | None) -> Iterator[str]:
-    if left is None or right is None:
-        return
-    if not np.array_equal(left.offsets, right.offsets):
-        number = int(np.flatnonzero(left.offsets != right.offsets)[0]) - 1
-        sizes = [int(np.diff(rows.offsets)[number]) for rows in (left, right)]
-        dialogue = str(number + 1) if left.dialogues is None else repr(left.dialogues[number])
-        yield f"turns of dialogue {dialogue}: {sizes[0]} and {sizes[1]}"
-    if left.dialogues is not None and right.dialogues is not None:
-        for one, other in zip(left.dialogues, right.dialogues, strict=True):
-            if one is not None and other is not None and one != other:
-                yield f"dialogue {one!r} stands where {other!r} does"
-                break
-    if left.turns is not None and right.turns is not None and len(left.turns) == len(right.turns):
-        for row in np.flatnonzero(left.turns != right.turns)[:1].tolist():
-            yield f"row {row + 1} is turn {left.turns[row]} and turn {right.turns[row]}"
-    for name in _GIVEN_TEXTS:
-        if name in left.texts and name in right.texts and left.texts[name].digest != right.texts[name].digest:
-            yield f"{name}: {left.texts[name].digest} and {right.texts[name].digest} (digests of the texts)"
 
 
 def _unequal_signatures(left: Result, right: Result, keys: Sequence[str]) -> Iterator[str]:

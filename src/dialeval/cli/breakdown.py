@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,11 +10,13 @@ import click
 from dialeval.cli import options
 from dialeval.cli.output import (
     check_places,
+    check_transposed,
     exit_status,
     print_run,
     print_warnings,
     printing_all_faults,
     save_run,
+    say_next,
     show,
     write,
 )
@@ -33,21 +34,14 @@ def read_thresholds(_context: click.Context, parameter: click.Parameter, value: 
 
 
 @options.examples(
-    "dialeval breakdown -p data/ -o labels/ -t 0.5",
-    "dialeval breakdown -p test.jsonl -o mine.jsonl -o theirs.jsonl -t 0,0.3,0.5 --development dev/",
-    "dialeval breakdown -p data/ -o labels/ --match position --lenient",
+    "dialeval breakdown labels/ -p data/ -t 0.5",
+    "dialeval breakdown mine.jsonl theirs.jsonl -p test.jsonl -t 0,0.3,0.5 --development dev/ -o results/",
+    "dialeval breakdown labels/ -p data/ --match position --lenient",
 )
 @click.command()
+@options.responses("labels")
 @click.option(
     "-p", "--data", required=True, type=click.Path(), help="Annotated dialogues: folder of *.log.json, .jsonl, .tar.gz."
-)
-@click.option(
-    "-o",
-    "--labels",
-    required=True,
-    multiple=True,
-    callback=options.read_systems,
-    help="A detector's labels: folder of *.labels.json, .jsonl, .tar.gz, or NAME=PATH; repeat for several.",
 )
 @click.option(
     "-t",
@@ -61,9 +55,14 @@ def read_thresholds(_context: click.Context, parameter: click.Parameter, value: 
 )
 @click.option("--lenient", is_flag=True, help="Count faults of the files and go on.")
 @click.option("--development", type=click.Path(), help="Annotated dialogues for the floor of the mean distribution.")
-@click.option("--no-anchors", is_flag=True, help="Leave floors and ceilings out of the table.")
+@click.option(
+    "--anchors/--no-anchors",
+    default=True,
+    show_default=False,
+    help="Also score floors and ceilings.  [default: as soon as there is a table]",
+)
 @click.option("--turns", "turns_file", type=options.FILE, help="Write a CSV row per turn.")
-@options.save_folder
+@options.output_folder
 @click.option(
     "-f",
     "--format",
@@ -71,55 +70,61 @@ def read_thresholds(_context: click.Context, parameter: click.Parameter, value: 
     type=click.Choice(("original", *options.FORMATS)),
     help="Print as.  [default: original for one detector and threshold, else table]",
 )
-@options.fail_under()
+@options.transpose
+@options.limits
+@options.confidence
 @options.intervals
+@options.threads
 @printing_all_faults
 def breakdown(
     labels: str | dict[str, str],
     threshold: list[float],
-    no_anchors: bool,
+    anchors: bool,
     turns_file: Path | None,
-    save: Path | None,
+    output: Path | None,
     format_: str | None,
-    limits: Mapping[str, float],
+    transpose: bool,
+    limits: options.Limits,
     intervals: options.Intervals,
     **inputs: Any,
 ) -> int:
     """Evaluate dialogue breakdown detectors: labels and probabilities against what annotators said.
 
+    LABELS are folders of *.labels.json, .jsonl files or .tar.gz archives, one detector each; NAME=PATH names one.
     Prints the lines of the challenge's eval.py. As a table, detectors stand beside floors (detectors that look at
     nothing) and ceilings (annotators against each other), so that a figure can be read between them.
     """
-    from dialeval.analysis.gates import below_limit
     from dialeval.engine.breakdown import evaluate_breakdown
 
     single = (isinstance(labels, str) or len(labels) == 1) and len(threshold) == 1
     format_ = format_ or ("original" if single else "table")
     if format_ == "original" and not single:
         raise click.UsageError("-f original prints one detector at one threshold")
-    check_places(save, labels, inputs["data"], inputs["development"], files=(turns_file,))
-    anchors = not no_anchors and (format_ != "original" or save is not None)
+    check_transposed(format_, transpose)
+    check_places(output, labels, inputs["data"], inputs["development"], files=(turns_file,))
+    anchors = anchors and (format_ != "original" or output is not None)
     inputs["intervals"] = intervals.kind
     run = evaluate_breakdown(labels=labels, threshold=threshold, anchors=anchors, **inputs)
-    run = intervals.added_to(run)
-    if save is not None:
+    run = intervals.added_to(run, inputs["confidence"])
+    if output is not None:
         from dialeval.engine.breakdown_curves import with_curves
 
-        save_run(with_curves(run), save)
+        save_run(with_curves(run), output)
     if turns_file is not None:
         from dialeval.reports.breakdown import turns_csv
 
         write(turns_file, turns_csv(run).encode(), "turns in")
-    print_breakdown(run, format_)
-    return exit_status(below_limit(run, limits))
+    print_breakdown(run, format_, transpose)
+    say_next(run, format_, output)
+    return exit_status(limits.missed(run))
 
 
-def print_breakdown(run: BreakdownRun, format_: str) -> None:
+def print_breakdown(run: BreakdownRun, format_: str, transpose: bool = False) -> None:
     """Print a run of detectors; `original`: one of them, as the challenge's program does."""
     from dialeval.reports.breakdown import original, tables_text
 
     if format_ != "original":
-        print_run(run, format_)
+        print_run(run, format_, transpose)
         if format_ == "table":
             show("\n" + tables_text(run))
         return

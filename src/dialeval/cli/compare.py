@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from itertools import chain
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dialeval.cli import options
-from dialeval.cli.output import check_places, exit_status, print_as
+from dialeval.cli.output import check_places, check_transposed, exit_status, print_as, print_slices, show
 
 if TYPE_CHECKING:
     from dialeval.core.result import Run
@@ -22,6 +23,7 @@ _FILE_WIDTH = 160
 @options.examples(
     "dialeval compare results/                          all systems of a run with its first",
     "dialeval compare main/ branch/ -m bleu-4,distinct-2 --detect 0.01",
+    "dialeval compare results/ --by domain,turn         where each system loses to the first",
     "dialeval compare results/ --baseline damd -f latex -o table.tex",
     "dialeval compare results/ --sequential             look every day, stop when you like",
     "dialeval compare branch/ --no-worse-than main/ --margin bleu-4=0.005 --fail-under bleu-4=0.1",
@@ -37,7 +39,7 @@ _FILE_WIDTH = 160
     "What p is from; the interval is always that of the bootstrap.",
 )
 @click.option("--alpha", type=float, default=0.05, help="Adjusted p below it is significant; at least 1e-9.")
-@click.option("--level", type=float, default=0.95, help="Level of the intervals.")
+@click.option("--confidence", type=float, default=0.95, metavar="LEVEL", help="Level of the intervals.")
 @options.bootstrap_resamples
 @click.option(
     "--trials", type=click.IntRange(min=1), help="Of the randomisation.  [default: 2000, more for very many tests]"
@@ -48,9 +50,11 @@ _FILE_WIDTH = 160
 )
 @click.option("--detect", type=float, metavar="DIFFERENCE", help="Say how many dialogues it takes to find this.")
 @click.option("--force", is_flag=True, help="Compare what was not scored alike, and say so.")
+@options.by
 @options.format_()
+@click.option("--transpose", is_flag=True, help="Swap rows and columns (latex).")
 @options.output_file
-@options.fail_under("Exit 1 if the value of a system (not the baseline) is lower.")
+@options.limits
 @click.option(
     "--no-worse-than",
     "bar",
@@ -68,10 +72,13 @@ def compare(
     systems: str | None,
     metrics: str | None,
     format_: str,
+    transpose: bool,
     output: Path | None,
-    limits: Mapping[str, float],
+    limits: options.Limits,
+    confidence: float,
     bar: str | None,
     margins: Mapping[str, float],
+    by: list[str],
     sequential: bool,
     **settings: Any,
 ) -> int:
@@ -79,11 +86,12 @@ def compare(
 
     Differences come with intervals, p (as it is and adjusted for the number of tests), effect sizes and how often a
     system is ahead. Systems must have been scored alike on the same rows. With several runs, systems of the same name
-    are called RUN/NAME.
+    are called RUN/NAME. --fail-under and --fail-over hold every system but the baseline to a limit.
     """
     from dialeval.analysis.comparison import compare as compare_runs
-    from dialeval.analysis.gates import below_limit, worse_than_baseline
+    from dialeval.analysis.gates import worse_than_baseline
     from dialeval.analysis.pairing import load_runs
+    from dialeval.analysis.slices import slices
     from dialeval.core.result import files_of
     from dialeval.metrics.registry import split_names
     from dialeval.reports import comparisons
@@ -92,25 +100,38 @@ def compare(
         raise click.UsageError("--margin is that of --no-worse-than BASELINE")
     if bar is not None and baseline is not None:
         raise click.UsageError("--no-worse-than names the baseline; leave --baseline out")
+    check_transposed(format_, transpose, ["latex"])
     check_places(None, files_of(*runs, *([] if bar is None else [bar])), files=(output,))
     wanted = None if systems is None else [name.strip() for name in systems.split(",")]
     keys = None if metrics is None else split_names(metrics)
     if sequential:
-        if bar is not None or limits or settings["detect"] is not None:
-            raise click.UsageError("--sequential has no gates and detects nothing; leave the other options out")
+        if bar is not None or by or limits.lowest or limits.highest or settings["detect"] is not None:
+            raise click.UsageError(
+                "--sequential has no gates, no slices and detects nothing; leave the other options out"
+            )
         _watch(runs, format_, output, baseline, wanted, keys, settings["alpha"], settings["force"])
         return 0
     loaded, baseline = (load_runs(runs), baseline) if bar is None else _with_bar(runs, bar)
-    found = compare_runs(
-        loaded,
-        baseline=baseline,
-        systems=wanted,
-        metrics=keys,
+    chosen: dict[str, Any] = {
+        "baseline": baseline,
+        "systems": wanted,
+        "metrics": keys,
+        "level": confidence,
         **settings,
-    )
-    print_as(format_, comparisons, found, output, _FILE_WIDTH)
-    too_low = below_limit({name: found.results[name] for name in found.systems}, limits)
-    return exit_status(chain(too_low, () if bar is None else worse_than_baseline(found, margins)))
+    }
+    found = compare_runs(loaded, **chosen)
+    bars = output is None and sys.stdout.isatty()
+    if by:
+        cut = slices(loaded, by, **chosen)
+        print_slices(format_, comparisons.table(found, bars=bars), found, cut, output, _FILE_WIDTH)
+    elif format_ == "table" and output is None:
+        show(comparisons.table(found, bars=bars))
+    elif transpose:
+        show(comparisons.to_latex(found, transpose=True), output)
+    else:
+        print_as(format_, comparisons, found, output, _FILE_WIDTH)
+    missed = limits.missed({name: found.results[name] for name in found.systems})
+    return exit_status(chain(missed, () if bar is None else worse_than_baseline(found, margins)))
 
 
 def _watch(

@@ -9,20 +9,29 @@ from typing import TYPE_CHECKING
 import click
 
 from dialeval.cli import options
-from dialeval.cli.output import print_as, print_run, show, tell
+from dialeval.cli.output import show, tell
 from dialeval.cli.progress import metered
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from dialeval.core.result import Run
 
+RESPONSES = ("bleu-4", "rouge-l", "embedding-average", "distinct-2", "adem")
+SAMPLED = ("mds", "pds", "max-bleu")
+TASKS = ("inform", "success", "bleu/town", "combined")
+BREAKDOWN = ("accuracy", "f1-x", "jsd-o-t-x")
+"""The metrics that are printed: all tables together fit on two screens of 80 by 24. The report has the others."""
 
-@options.examples("dialeval demo -o dialeval-demo")
+
+@options.examples("dialeval demo", "dialeval demo -o dialeval-demo --open")
 @click.command()
 @click.option(
-    "-o", "--output", type=options.FOLDER, default=Path("dialeval-demo"), help="Folder for the run and the report."
+    "-o", "--output", type=options.FOLDER, default=Path("dialeval-demo"), help="Folder for the runs and the report."
 )
-def demo(output: Path) -> None:
-    """Evaluate the shipped sample of invented chats, print tables, write a report and print its path last."""
+@options.open_page
+def demo(output: Path, opened: bool) -> None:
+    """Evaluate the shipped sample of invented chats, print the main figures, write a report and print its path last."""
     from dialeval import sample
     from dialeval.breakdown import evaluate_breakdown
     from dialeval.core.needs import Need
@@ -43,40 +52,36 @@ def demo(output: Path) -> None:
             metrics="all" if lacking(Need.JUDGE) else "all,adem",
             progress=meter.run,
         )
-    run = _shown("Responses", run, output)
-    _compare(run)
+    _shown("Responses", run, output, RESPONSES, first=True)
     sampled = evaluate(
         {name: here / "lsdscc" / f"{name}.txt" for name in ("varied", "safe")},
         reference_groups=here / "lsdscc" / "groups.json",
     )
-    sampled = _shown("Sampled answers", sampled, output / "lsdscc")
+    _shown("Sampled answers", sampled, output / "lsdscc", SAMPLED)
     evaluator, predictions = Evaluator(data="town", dst=True), here / "town" / "predictions"
     town = evaluator.with_transcripts(evaluator.run(predictions), predictions)
-    town = _shown("Task dialogues", town, output / "town")
+    _shown("Task dialogues", town, output / "town", TASKS)
     talks = here / "breakdown"
     detected = with_curves(evaluate_breakdown(talks / "data", [talks / "keywords", talks / "cautious"]))
-    detected = _shown("Breakdown detection", detected, output / "breakdown")
-    path = report([run, sampled, town, detected], output / "report.html", command="dialeval demo")
-    show(f"{path.resolve()}\n")
+    _shown("Breakdown detection", detected, output / "breakdown", BREAKDOWN)
+    path = report([run, sampled, town, detected], output / "report.html", command="dialeval demo").resolve()
+    tell("The report has every metric, test and row. Open it in a browser; it is one file:")
+    show(f"{path}\n")
+    if opened:
+        click.launch(path.as_uri())
 
 
-def _shown(title: str, run: Run, folder: Path) -> Run:
-    """The run with intervals by resampling, after it was saved and printed."""
-    from dialeval.analysis.intervals import with_intervals
+def _shown(title: str, run: Run, folder: Path, keys: Sequence[str], first: bool = False) -> None:
+    """Save a run and print its main figures; with the `first` one comes the verdict, and what the tables mean."""
+    from dialeval.reports.tables import table
+    from dialeval.reports.verdict import compared
 
-    # `with_intervals` warns of values that cannot have one; the demo's tables show that well enough.
-    run = replace(with_intervals(run), warnings=run.warnings)
     run.save(folder)
-    tell(f"\n{title}\n")
-    print_run(run, "table")
-    return run
-
-
-def _compare(run: Run) -> None:
-    """Print which system is better, by a few of the metrics."""
-    from dialeval.analysis.comparison import compare
-    from dialeval.reports import comparisons
-
-    keys = [key for key in ("bleu-4", "distinct-2", "adem") if key in run.keys_in_order]
-    tell("\nCompared with the first system\n")
-    print_as("table", comparisons, compare(run, metrics=keys))
+    tell(title)
+    main = {
+        name: replace(result, estimates={key: result[key] for key in keys if key in result})
+        for name, result in run.items()
+        if result.role == "system"
+    }
+    show(table(replace(run, systems=main), compared(run) if first else None, notes=first))
+    tell("")

@@ -27,7 +27,7 @@ _FILE_WIDTH = 120
 @click.option("--quality", default="overall", help="Which of the scores counts.")
 @options.choice("--of", ["dialogues", "run"], "Of other dialogues of the same kind, or of just the rows of the run.")
 @click.option("--baseline", metavar="NAME", help="The system that others are compared with.  [default: the first]")
-@click.option("--level", type=float, default=0.95, help="Level of the intervals.")
+@click.option("--confidence", "level", type=float, default=0.95, metavar="LEVEL", help="Level of the intervals.")
 @click.option("--as-if-random", is_flag=True, help="Take ratings without --sample for a random sample, and say so.")
 @click.option("--seed", type=click.IntRange(min=0), default=12345, help="Of the folds that judges are combined by.")
 @options.fields_in("rated rows")

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from dialeval.cli import options
-from dialeval.cli.output import check_places, command_line, print_run, save_run, say
+from dialeval.cli.output import check_places, check_transposed, exit_status, print_run, save_run, say_next
 from dialeval.cli.progress import metered
 
 ALIGNERS = ("bleu", "nltk-bleu", "nltk-nist", "sacre", "embedding")
@@ -20,8 +20,8 @@ EOS = "</s>"
 @options.examples(
     "dialeval lsdscc beam.txt sampled.txt -r groups.json",
     "dialeval lsdscc sampled.txt",
-    "dialeval lsdscc sampled.txt -r groups.json --aligner nltk-bleu --smoothing 3 -f json",
-    "dialeval lsdscc sampled.txt -r groups.json --aligner embedding --vectors wordllama --report report.html",
+    "dialeval lsdscc sampled.txt -r groups.json --aligner nltk-bleu --bleu-smoothing 3 -f json",
+    "dialeval lsdscc sampled.txt -r groups.json --aligner embedding --vectors wordllama -o results/",
     "dialeval lsdscc sampled.jsonl -r references.json --aligner sacre --auto-groups 0.2",
 )
 @click.command()
@@ -37,7 +37,11 @@ EOS = "</s>"
 @click.option("--no-eos", is_flag=True, help="Nothing does: each line is one hypothesis.")
 @options.choice("--aligner", ALIGNERS, "What finds the group.")
 @click.option("-n", "n", type=click.IntRange(1, 100), default=4, help="Longest n-grams to count.")
-@click.option("--smoothing", type=click.IntRange(0, 7), help="nltk's smoothing method for nltk-bleu.  [default: none]")
+@click.option(
+    "--bleu-smoothing",
+    type=click.IntRange(0, 7),
+    help="nltk's smoothing method for nltk-bleu.  [default: none]",
+)
 @click.option(
     "--auto-groups",
     type=click.FloatRange(min=0, min_open=True),
@@ -46,10 +50,12 @@ EOS = "</s>"
 )
 @click.option("--vectors", "embeddings", help="Word vectors for embedding: a file, a data pack, or wordllama.")
 @click.option("--train", type=click.Path(), help="Text whose frequent words weigh less under embedding.")
+@options.tokeniser
 @options.confidence
 @options.output_folder
-@click.option("--report", type=options.FILE, help="Write an HTML report to this file.")
 @options.format_(options.FORMATS)
+@options.transpose
+@options.limits
 @options.intervals
 @options.threads
 def lsdscc(
@@ -57,14 +63,15 @@ def lsdscc(
     aligner: str,
     n: int,
     no_eos: bool,
-    smoothing: int | None,
+    bleu_smoothing: int | None,
     auto_groups: float | None,
     output: Path | None,
-    report: Path | None,
     format_: str,
+    transpose: bool,
+    limits: options.Limits,
     intervals: options.Intervals,
     **inputs: Any,
-) -> None:
+) -> int:
     """Measure how many of the things one could answer sampled responses cover: MDS, PDS and MaxBLEU.
 
     HYPOTHESES are files with a line per query and --eos between the hypotheses (.json, .jsonl: a list per query; each
@@ -75,8 +82,8 @@ def lsdscc(
     """
     from dialeval.engine.evaluate import evaluate
 
-    if smoothing is not None and aligner != "nltk-bleu":
-        raise click.UsageError(f"--smoothing is for --aligner nltk-bleu; {aligner} has none to choose")
+    if bleu_smoothing is not None and aligner != "nltk-bleu":
+        raise click.UsageError(f"--bleu-smoothing is for --aligner nltk-bleu; {aligner} has none to choose")
     if inputs["embeddings"] is not None and aligner != "embedding":
         raise click.UsageError(f"--vectors is for --aligner embedding; {aligner} looks at words alone")
     if no_eos:
@@ -88,8 +95,9 @@ def lsdscc(
 
         inputs["reference_groups"] = lsdscc_pack.reference_groups()
     read = (hypotheses, *(inputs[name] for name in ("reference_groups", "embeddings", "train")))
-    check_places(output, read, files=(report,))
-    settings = {"aligner": aligner, "n": n, "smooth": smoothing or 0, "threshold": auto_groups or 0.0}
+    check_transposed(format_, transpose)
+    check_places(output, read)
+    settings = {"aligner": aligner, "n": n, "smooth": bleu_smoothing or 0, "threshold": auto_groups or 0.0}
     with metered() as meter:
         run = evaluate(
             hypotheses,
@@ -97,14 +105,12 @@ def lsdscc(
             settings={"coverage": settings},
             intervals=intervals.kind,
             progress=meter.run,
-            alignments=format_ == "json" or output is not None or report is not None,
+            alignments=format_ == "json" or output is not None,
             **inputs,
         )
     run = intervals.added_to(run, inputs["confidence"])
     if output is not None:
         save_run(run, output)
-    if report is not None:
-        from dialeval.reports.html import report as write_report
-
-        say(f"report in {write_report(run, report, command_line())}")
-    print_run(run, format_)
+    print_run(run, format_, transpose)
+    say_next(run, format_, output)
+    return exit_status(limits.missed(run))

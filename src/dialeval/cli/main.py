@@ -43,7 +43,7 @@ _COMMANDS = {
 
 STATUSES = {
     0: "done",
-    1: "a gate failed: --fail-under, --no-worse-than",
+    1: "a gate failed: --fail-under, --fail-over, --no-worse-than",
     2: "bad input or usage, or a place that cannot be read or written",
     70: "an internal error: a fault of dialeval, to be reported",
     130: "interrupted by Ctrl-C",

@@ -21,21 +21,23 @@ _FILE_WIDTH = 120
     "dialeval meta ratings.jsonl --human overall -m nlg-bleu-4,rouge-l,chrf",
     "dialeval meta results/ --human ratings.jsonl --quality engaging",
     "dialeval meta ratings.csv --human overall --field response=answer --level system -f latex",
+    "dialeval meta results/ --human ratings.jsonl -f html -o agreement.html",
 )
 @click.command()
 @click.argument("subject", type=click.Path(exists=True), metavar="RUN|RATINGS")
 @click.option("--human", required=True, help="The ratings of a run's responses, or the quality in the rated rows.")
 @click.option("--quality", help="Which of the scores counts, where --human is a file.  [default: overall]")
 @options.metrics("all that there are")
+@options.tokeniser
 @options.resources
 @click.option("--level", "levels", multiple=True, type=click.Choice(LEVELS), help="Repeat for several.  [default: all]")
 @options.bootstrap_resamples
 @click.option("--seed", type=click.IntRange(min=0), default=12345, help="Of resamples and tests.")
-@click.option("--confidence", type=float, default=0.95, help="Level of the intervals.")
+@click.option("--confidence", type=float, default=0.95, metavar="LEVEL", help="Level of the intervals.")
 @click.option("--sample", type=click.Path(), help="The folder that the rated rows were drawn into.")
 @options.fields_in("rated rows")
 @options.output_file
-@options.format_()
+@options.format_((*options.FORMATS, "html"))
 @options.threads
 def meta(
     subject: str,

@@ -12,12 +12,14 @@ import click
 from dialeval.cli import options
 from dialeval.cli.output import (
     check_places,
+    check_transposed,
     exit_status,
     json_bytes,
     print_run,
     printing_all_faults,
     save_run,
     say,
+    say_next,
     show,
     tell,
     write,
@@ -52,8 +54,9 @@ _RATIO = options.choice("--ratio", ["historical", "exact"], "Partial ratio by wh
 
 
 @options.examples(
-    "dialeval multiwoz -i damd.json -b -s -r -o damd-scores.json",
+    "dialeval multiwoz -i damd.json -b -s -r -o results/",
     "dialeval multiwoz -i predictions/ --data town",
+    "dialeval multiwoz -i lava.json -i damd.json --by domain",
     "dialeval multiwoz -i damd.json --failures",
     "dialeval multiwoz explain pmul0320 -i damd.json",
 )
@@ -63,7 +66,6 @@ _RATIO = options.choice("--ratio", ["historical", "exact"], "Partial ratio by wh
 @click.option("-s", "--success", is_flag=True, help="Inform and Success.")
 @click.option("-r", "--richness", is_flag=True, help="Lexical richness.")
 @click.option("-d", "--dst", is_flag=True, help="State tracking; needs a state in every turn.")
-@click.option("-o", "--output", type=options.FILE, help="Write the original's output here.")
 @_DATA
 @click.option("--strict", is_flag=True, help="Dialogues without a turn count as failed, missing turns as empty.")
 @click.option(
@@ -72,59 +74,62 @@ _RATIO = options.choice("--ratio", ["historical", "exact"], "Partial ratio by wh
 @_RATIO
 @click.option("--failures", is_flag=True, help="Print the failed dialogues by cause instead of scores.")
 @click.option("--dialogues", type=options.FILE, help="Write one line per dialogue here (JSONL).")
-@options.save_folder
+@options.output_folder
+@options.by
 @options.format_()
+@options.transpose
 @options.confidence
-@options.fail_under()
+@options.limits
 @options.intervals
+@options.threads
 @printing_all_faults
 def multiwoz(
     predictions: Any,
     output: Path | None,
     failures: bool,
     dialogues: Path | None,
-    save: Path | None,
     format_: str,
+    transpose: bool,
     t: float | None,
     confidence: float | None,
-    limits: Mapping[str, float],
+    threads: int | None,
+    limits: options.Limits,
     intervals: options.Intervals,
+    by: list[str],
     **settings: Any,
 ) -> int:
     """Evaluate task dialogues: Inform, Success, BLEU, richness, state tracking.
 
     Without -b, -s, -r and -d it is BLEU, Inform and Success, and richness. With BLEU and Success there is also the
-    combined score, 0.5 * (Inform + Success) + BLEU against the first reference set. -o writes exactly the output that
-    the original documents (for several inputs, by system). Where the original replaces or ignores something without
-    a word, a warning says so.
+    combined score, 0.5 * (Inform + Success) + BLEU against the first reference set. Where the original replaces or
+    ignores something without a word, a warning says so. `dialeval from mwzeval` writes exactly what it writes.
     """
     if click.get_current_context().invoked_subcommand is not None:
         return 0
     import orjson
 
-    from dialeval.analysis.gates import below_limit
-    from dialeval.engine.task_dialogues import dialogue_rows, original_output
+    from dialeval.engine.task_dialogues import dialogue_rows
 
     if not any(settings[name] for name in ("bleu", "success", "richness", "dst")):
         settings |= {"bleu": True, "success": True, "richness": True}
-    check_places(save, predictions, files=(output, dialogues))
+    check_transposed(format_, transpose)
+    check_places(output, predictions, files=(dialogues,))
     evaluator = _evaluator(predictions, settings)
     if failures:
         _print_failures(evaluator, predictions, format_)
         return 0
     read = evaluator.read(predictions)
     with metered() as meter:
-        run = evaluator.run(read, t=t, confidence=confidence, intervals=intervals.kind, progress=meter.run)
+        chosen = {"t": t, "confidence": confidence, "intervals": intervals.kind, "threads": threads}
+        run = evaluator.run(read, **chosen, progress=meter.run)
     run = intervals.added_to(run, confidence)
-    if output is not None:
-        outputs = {system: original_output(result, evaluator.choices) for system, result in run.items()}
-        write(output, json_bytes(next(iter(outputs.values())) if len(outputs) == 1 else outputs))
     if dialogues is not None:
         write(dialogues, b"".join(orjson.dumps(row) + b"\n" for row in dialogue_rows(run, evaluator.task)))
-    if save is not None:
-        save_run(evaluator.with_transcripts(run, read) if settings["success"] else run, save)
-    print_run(run, format_)
-    return exit_status(below_limit(run, limits))
+    if output is not None:
+        save_run(evaluator.with_transcripts(run, read) if settings["success"] else run, output)
+    print_run(run, format_, transpose, by)
+    say_next(run, format_, output)
+    return exit_status(limits.missed(run))
 
 
 def _evaluator(predictions: Any, settings: Mapping[str, Any]) -> Evaluator:

@@ -7,7 +7,7 @@ the command as one dataclass (`grouped`). `--help` imports this module, so that 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import wraps
 from pathlib import Path
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 if TYPE_CHECKING:
-    from dialeval.core.result import Run
+    from dialeval.core.result import Result, Run
 
 AnyRun = TypeVar("AnyRun", bound="Run")
 AnyCommand = TypeVar("AnyCommand", bound=click.Command)
@@ -130,6 +130,20 @@ class Intervals:
         return with_intervals(run, self.method, **chosen)  # type: ignore[arg-type]
 
 
+@dataclass(frozen=True)
+class Limits:
+    """What --fail-under and --fail-over say, by key."""
+
+    lowest: Mapping[str, float]
+    highest: Mapping[str, float]
+
+    def missed(self, results: Mapping[str, Result]) -> Iterator[str]:
+        """A line for each value that is outside of its limits."""
+        from dialeval.analysis.gates import outside_limits
+
+        return outside_limits(results, self.lowest, self.highest)
+
+
 def examples(*commands: str) -> Callable[[AnyCommand], AnyCommand]:
     """Examples below the help of a command."""
 
@@ -166,6 +180,17 @@ def metrics(default: str) -> Decorator:
     return click.option("-m", "--metrics", help=f"Metrics or families, by commas.  [default: {default}]")
 
 
+TOKENISERS = ("words.1", "lower-words.1", "13a", "intl", "zh", "char", "ja", "unicode", "rouge", "auto")
+"""As in `text.tokenise`, which is not imported to print help."""
+
+tokeniser = click.option(
+    "--tokeniser",
+    type=click.Choice(TOKENISERS),
+    help="What a word is, for every metric that counts words; auto chooses by the scripts of the texts.  "
+    "[default: words.1, split at blanks; rouge for rouge-score]",
+)
+
+
 def fields_in(what: str) -> Decorator:
     """Names of fields in files of rows."""
     return pairs("--field", "fields", "OURS=THEIRS", f"Name of a field in {what}.")
@@ -176,11 +201,24 @@ def format_(formats: Sequence[str] = FORMATS) -> Decorator:
     return click.option("-f", "--format", "format_", type=click.Choice(formats), default="table", help="Print as.")
 
 
-def fail_under(help_text: str = "Exit 1 if a mean is lower.") -> Decorator:
-    """Limits of a gate."""
-    return numbers("--fail-under", "limits", help_text)
+def read_by(_context: click.Context, parameter: click.Parameter, value: str | None) -> list[str]:
+    """Read fields that rows are cut into slices by, with commas between them."""
+    from dialeval.data.formats.records import split_fields
+
+    fields = split_fields(value or "")
+    if value is not None and not fields:
+        raise click.BadParameter("name a field, such as turn", param=parameter)
+    if "system" in fields:
+        raise click.BadParameter("systems stand side by side in every slice; name another field", param=parameter)
+    return fields
 
 
+by = click.option(
+    "--by",
+    metavar="FIELDS",
+    callback=read_by,
+    help="Also cut the rows into slices, by commas: turn, length, history, or fields of the rows.",
+)
 contexts = click.option("-c", "--contexts", type=click.Path(), help="What each response answers.")
 row_fields = fields_in("rows")
 resources = together(
@@ -197,7 +235,7 @@ known_words = click.option(
     "file has a header line, as in dialog-eval]",
 )
 confidence = together(
-    click.option("-t", "t", type=float, help="Factor of t*std/sqrt(n), for --intervals rows.  [default: 1.97]"),
+    click.option("--factor", "t", type=float, help="t of t*std/sqrt(n), for --intervals rows.  [default: 1.97]"),
     click.option("--confidence", type=float, metavar="LEVEL", help="Level of the intervals.  [default: 0.95]"),
 )
 intervals = grouped(
@@ -213,8 +251,15 @@ intervals = grouped(
     click.option("--resamples", type=click.IntRange(min=1), help="Resamples of --intervals.  [default: 1000]"),
     click.option("--seed", type=click.IntRange(min=0), help="Seed of --intervals.  [default: 12345]"),
 )
+open_page = click.option("--open", "opened", is_flag=True, help="Open the page in the browser.")
+transpose = click.option("--transpose", is_flag=True, help="Swap rows and columns (table, md, latex).")
+limits = grouped(
+    "limits",
+    Limits,
+    numbers("--fail-under", "lowest", "Exit 1 if the mean of a system is lower."),
+    numbers("--fail-over", "highest", "Exit 1 if it is higher, for metrics where lower is better."),
+)
 bootstrap_resamples = click.option("--resamples", type=click.IntRange(min=1), default=1000, help="Of the bootstrap.")
 threads = click.option("-j", "--threads", type=click.IntRange(min=1), help="Threads to use.  [default: one per core]")
 output_folder = click.option("-o", "--output", type=FOLDER, help="Save the run in this folder.")
-save_folder = click.option("--save", type=FOLDER, help="Save the run in this folder.")
 output_file = click.option("-o", "--output", type=FILE, help="Write to this file instead.")

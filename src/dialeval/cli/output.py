@@ -24,6 +24,7 @@ from dialeval.core.plain_text import plain_lines
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 
+    from dialeval.analysis.slices import Slices
     from dialeval.core.result import Run
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -44,14 +45,27 @@ def tell(line: str) -> None:
     click.echo(plain_lines(line))
 
 
-def print_run(run: Run, format_: str) -> None:
-    """Print a run, what was skipped, and its warnings; before a table of several systems, which one is better."""
+def print_run(run: Run, format_: str, transpose: bool = False, by: Sequence[str] = ()) -> None:
+    """Print a run, what was skipped, and its warnings; before a table of several systems, which one is better.
+
+    `by`: fields to cut the rows into slices by, which stand below a table, in JSON, or in the place of the run.
+    """
     from dialeval.reports import anchors, tables
 
+    table: RenderableType = ""
     if format_ == "table":
         from dialeval.reports.verdict import compared
 
-        show(tables.table(run, compared(run)))
+        table = tables.table(run, compared(run), transpose=transpose, bars=sys.stdout.isatty())
+    if by:
+        from dialeval.analysis.slices import slices
+        from dialeval.reports.slices import MOST_TESTS
+
+        print_slices(format_, table, run, slices(run, by, most_tests=MOST_TESTS))
+    elif table:
+        show(table)
+    elif transpose:
+        show(tables.FORMATS[format_](run, transpose=True))
     else:
         print_as(format_, tables, run)
     if format_ in ("table", *anchors.FORMATS) and anchors.lines_of(run):
@@ -59,7 +73,48 @@ def print_run(run: Run, format_: str) -> None:
     if format_ == "metrics-txt" and (other := [key for key in run.keys_in_order if key not in tables.METRICS_TXT]):
         say(f"metrics-txt has no column for {', '.join(other)}; choose another format for them")
     print_skipped(run.skipped)
+    print_other_signatures(run)
     print_warnings(run.warnings)
+
+
+def print_slices(
+    format_: str,
+    above: RenderableType,
+    beside: Any,
+    found: Slices,
+    output: Path | None = None,
+    width: int | None = None,
+) -> None:
+    """Print slices: below the table of the run or comparison that they belong to, in JSON as a part of it, or alone."""
+    from dialeval.reports import slices as reports
+
+    if format_ == "table":
+        from rich.console import Group
+
+        show(Group(above, "", reports.table(found)), output, width)
+    elif format_ == "json":
+        show(json_bytes({**beside.to_dict(), "slices": found.to_dict()}).decode(), output)
+    else:
+        print_as(format_, reports, found, output, width)
+
+
+def print_other_signatures(run: Run) -> None:
+    """Say which numbers sacreBLEU prints too, with its signature: a line for each different one."""
+    from dialeval.core.signature import SACREBLEU
+
+    by_line: dict[tuple[str, str], None] = {}
+    for result in run.values():
+        for key, estimate in result.items():
+            if estimate.signature is not None and SACREBLEU in estimate.signature:
+                by_line[key, estimate.signature[SACREBLEU]] = None
+    for key, line in by_line:
+        say(f"{key} times 100 is sacreBLEU's {line}")
+
+
+def check_transposed(format_: str | None, transpose: bool, formats: Sequence[str] = ("table", "md", "latex")) -> None:
+    """UsageError where --transpose goes with a format that has no rows and columns to swap."""
+    if transpose and format_ not in formats:
+        raise click.UsageError(f"--transpose is for -f {', '.join(formats)}; others hold a line per system and metric")
 
 
 def print_skipped(skipped: Mapping[str, str]) -> None:
@@ -166,6 +221,18 @@ def save_run(run: Run, folder: Path) -> None:
 def say_saved(folder: Path) -> None:
     """Say where a run was saved, and what to do with it."""
     say(f"saved in {folder}; see it row by row: dialeval report {shlex.quote(str(folder))}")
+
+
+def say_next(run: Run, format_: str | None, folder: Path | None) -> None:
+    """Say what one would type next, to somebody who reads a table in a terminal."""
+    if format_ != "table" or not sys.stderr.isatty():
+        return
+    if folder is None:
+        say(f"next: {command_line()} -o results/   saves the run, for dialeval report results/")
+    else:
+        what = "compare" if len(run) - len(run.anchors) > 1 else "report"
+        why = "every difference, with tests" if what == "compare" else "one page with every row"
+        say(f"next: dialeval {what} {shlex.quote(str(folder))}   {why}")
 
 
 def command_line(short_paths: bool = False) -> str:

@@ -25,7 +25,7 @@ _FILE_WIDTH = 120
 @click.option("--tie", type=float, default=0.0, help="With a run: a difference up to this is a tie.")
 @click.option("--length", is_flag=True, help="Hold the length of the responses equal.")
 @click.option("--systems", metavar="NAMES", help="Only these systems, by commas.  [default: all]")
-@click.option("--level", type=float, default=0.95, help="Level of the intervals.")
+@click.option("--confidence", "level", type=float, default=0.95, metavar="LEVEL", help="Level of the intervals.")
 @options.bootstrap_resamples
 @click.option("--seed", type=click.IntRange(min=0), default=12345, help="Of the bootstrap.")
 @options.fields_in("pairs")

@@ -38,7 +38,7 @@ from dialeval.cli.output import say, show
 @click.option("--quality", default="overall", help="Which of the scores counts, with --pilot.")
 @click.option("--spread", type=float, help="Without --pilot: the standard deviation of ratings.  [default: 1]")
 @click.option("--agreement", type=float, help="Without --pilot: the judge's correlation with people.  [default: 0.5]")
-@click.option("--level", type=float, default=0.95, help="Of the interval.")
+@click.option("--confidence", "level", type=float, default=0.95, metavar="LEVEL", help="Level of the interval.")
 def sample(
     run: str,
     number: int | None,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,7 +9,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dialeval.cli import options
-from dialeval.cli.output import check_places, command_line, exit_status, print_run, save_run, say_saved
+from dialeval.cli.output import (
+    check_places,
+    check_transposed,
+    command_line,
+    exit_status,
+    print_run,
+    save_run,
+    say_next,
+    say_saved,
+)
 from dialeval.cli.progress import MODES, Meter, metered
 
 if TYPE_CHECKING:
@@ -49,7 +57,7 @@ class Scaling:
     "dialeval score damd.txt ubar.txt -r references.txt -c contexts.txt",
     "dialeval score outputs/ -r references.txt --train train.txt --vectors glove-6b",
     "dialeval score outputs/ -m distinct,length -f latex",
-    "dialeval score rows.jsonl --field response=answer -o results/",
+    "dialeval score rows.jsonl --field response=answer --by topic,turn -o results/",
     "dialeval score 'logs/2026-*.jsonl' --jobs 8 --resume work/ -o results/",
 )
 @click.command()
@@ -62,13 +70,21 @@ class Scaling:
 @options.known_words
 @click.option("--judge", type=click.Path(file_okay=False), help="Folder of a judge.  [default: the shipped ones]")
 @options.metrics("all that the inputs allow")
+@options.tokeniser
 @click.option("--bleu-smoothing", type=click.IntRange(0, 7), help="nltk's smoothing method for BLEU.  [default: 4]")
-@click.option("--anchors", is_flag=True, help="Also score gold, shuffled gold, a constant and random training lines.")
+@click.option(
+    "--anchors/--no-anchors",
+    default=False,
+    show_default=False,
+    help="Also score gold, shuffled gold, a constant and random training lines.  [default: not]",
+)
 @options.confidence
 @options.row_fields
+@options.by
 @options.output_folder
 @options.format_(options.RUN_FORMATS)
-@options.fail_under()
+@options.transpose
+@options.limits
 @options.intervals
 @options.grouped(
     "scaling",
@@ -102,8 +118,10 @@ def score(
     approx: bool,
     output: Path | None,
     format_: str,
-    limits: Mapping[str, float],
+    transpose: bool,
+    limits: options.Limits,
     progress: str,
+    by: list[str],
     **given: Any,
 ) -> int:
     """Score response files, one system each.
@@ -113,19 +131,22 @@ def score(
     What is not given switches off the metrics that need it. A quoted pattern such as 'logs/2026-*.jsonl' is one system
     in many files, which are read in chunks.
     """
-    from dialeval.analysis.gates import below_limit
     from dialeval.core.arrays import return_freed_arrays
 
+    if by and format_ == "metrics-txt":
+        raise click.UsageError("metrics-txt has no slices; choose another format, or leave --by out")
     return_freed_arrays()
+    check_transposed(format_, transpose)
     check_places(output, references, *(given[name] for name in _FILES))
     settings: dict[str, dict[str, object]] = {} if bleu_smoothing is None else {"bleu": {"smooth": bleu_smoothing}}
     if approx:
         settings["distinct"] = {"count": "approx"}
     with metered(progress) as meter:
         given |= {"references": _references(references), "settings": settings, "output": output}
-        run = _evaluated(meter=meter, format_=format_, **given)
-    print_run(run, format_)
-    return exit_status(below_limit(run, limits))
+        run = _evaluated(meter=meter, format_=format_, by=by, **given)
+    print_run(run, format_, transpose, by)
+    say_next(run, format_, output)
+    return exit_status(limits.missed(run))
 
 
 def _references(paths: tuple[str, ...]) -> str | dict[str, str] | None:
@@ -143,9 +164,11 @@ def _evaluated(
     meter: Meter,
     format_: str,
     judge: str | None,
+    by: list[str],
     **inputs: Any,
 ) -> Run:
     """The run that the options ask for, saved in `output`."""
+    from dialeval.analysis.parts import FOUND
     from dialeval.engine.evaluate import Inputs, evaluate
 
     # The table of dialog-eval has its confidence, unless another is asked for.
@@ -154,13 +177,14 @@ def _evaluated(
     in_many_files = Inputs(inputs["responses"], inputs["references"], inputs["contexts"]).in_many_files
     if not (in_many_files or scaling.in_chunks):
         given: dict[str, Any] = {"judge": judge, "threads": scaling.threads, "anchors": anchors}
+        given["keep"] = [field for field in by if field not in FOUND]
         run = intervals.added_to(evaluate(**inputs, **given, **made, progress=meter.run), inputs["confidence"])
         if output is not None:
             save_run(run, output)
         return run
-    if anchors or intervals.resampled:
+    if anchors or by or intervals.resampled:
         resampling = "--intervals percentile or bca"
-        raise click.UsageError(f"--anchors and {resampling} need all rows at hand; a run in chunks lets them go")
+        raise click.UsageError(f"--anchors, --by and {resampling} need all rows at hand; a run in chunks lets them go")
     run = evaluate(
         **inputs,
         **made,

@@ -23,7 +23,7 @@ from dialeval.core.columns import TokenColumn
 from dialeval.core.errors import NeedError
 from dialeval.core.gate import UnfitError
 from dialeval.core.kernels import Kernels
-from dialeval.core.ragged import row_numbers
+from dialeval.core.ragged import offsets_of, ranges, row_numbers
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -111,6 +111,16 @@ def joined(parts: Sequence[Contributions]) -> Contributions:
     if all(isinstance(part, RowSums) for part in parts):
         return RowSums(np.concatenate([cast("RowSums", part).values for part in parts]))
     return RowWords.joined([cast("RowWords", part) for part in parts])
+
+
+def taken(contributions: Contributions, rows: Ints) -> Contributions:
+    """The contributions of some rows, in the given order."""
+    if isinstance(contributions, RowSums):
+        return RowSums(contributions.values[rows])
+    lengths = np.diff(contributions.offsets)[rows]
+    ids = contributions.ids[ranges(contributions.offsets[:-1][rows], lengths)]
+    used, ids = numbered(ids, len(contributions.words))
+    return RowWords(ids, offsets_of(lengths), [contributions.words[word] for word in used.tolist()])
 
 
 class ContributionCollector:

@@ -129,6 +129,11 @@ class Estimate:
         if self.resampling is not None and self.analytic is not None:  # the later one is the interval's
             object.__setattr__(self, "analytic", None)
 
+    def __repr__(self) -> str:
+        spread = "" if self.interval is None else " [{:.4g}, {:.4g}]".format(*self.interval)
+        rows = f"{self.rows:,}" if self.scored == self.rows else f"{self.scored:,} of {self.rows:,}"
+        return f"<Estimate {self.mean:.4g}{spread}, {rows} {self.level}{'' if self.rows == 1 else 's'}>"
+
     @classmethod
     def of_moments(cls, moments: Moments, bounds: Bounds = ANY_NUMBER) -> Estimate:
         """A mean over rows of values within bounds."""
@@ -205,6 +210,8 @@ class Metric(ABC, Generic[State]):
     counts_kinds: ClassVar[bool] = False
     """Whether its corpus value is about how many different things there are. A resample repeats rows, and what is
     repeated is not different: all resampled values are off to one side, and an interval has to put that right."""
+    whole_dialogues: ClassVar[bool] = False
+    """Whether whole dialogues contribute to its corpus value, so that a part of one has none."""
     device: ClassVar[bool] = False
     """Whether it gains from an accelerator; a cluster then gives it workers that hold one."""
     costly: ClassVar[bool] = False
@@ -283,6 +290,10 @@ class Metric(ABC, Generic[State]):
     @abstractmethod
     def finish(self, state: State) -> Mapping[str, Estimate]:
         """The results of a state, by key."""
+
+    def known_as(self, state: State) -> Mapping[str, str]:
+        """The signatures under which other programs print the same number, by field of ours."""
+        return {}
 
     def resampled(self, sample: Resamples) -> Floats:
         """The value of all rows together for each resample, from the contributions that `partial` gave."""

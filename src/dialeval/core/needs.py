@@ -40,6 +40,8 @@ class Need(str, Enum):
     """A learned judge with its sentence encoder; available without an option wherever the encoder is installed."""
     DIALOGUE_JUDGE = "dialogue-judge"
     """The same for a judge that reads context and response together."""
+    ENCODER = "encoder"
+    """The sentence encoder of the shipped judges; available without an option wherever it is installed."""
 
     def __str__(self) -> str:
         return self.value
@@ -77,4 +79,5 @@ _ARGUMENTS = {
     Need.VOCABULARY: ("vocabulary", "--vocab"),
     Need.EMBEDDINGS: ("embeddings", "--vectors"),
     **dict.fromkeys((Need.JUDGE, Need.DIALOGUE_JUDGE), ("judge", "--judge")),
+    Need.ENCODER: ("encoder", "an installed sentence encoder"),
 }

@@ -7,6 +7,9 @@ texts) and `contributions.parquet` (what each row adds to corpus values, for res
 back. `run.json` holds the digests of the other files, so that files of two different runs are not taken for one; they
 are written by `core.files.replacing_together`. Other files in the folder are left alone, and `check_folder` says before
 a long evaluation whether one of them is in the way.
+
+A run is also given as tables for other programs (`run_tables`), joined with another by `+` (`joining`), and shows
+itself in a notebook (`display`).
 """
 
 from __future__ import annotations
@@ -14,7 +17,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
@@ -25,13 +28,16 @@ from dialeval.core import gate
 from dialeval.core.arguments import checked
 from dialeval.core.arrays import Floats
 from dialeval.core.contributions import Contributions, contributions_schema, from_arrow, is_lists, to_arrow
+from dialeval.core.display import Shown, listed, maker
 from dialeval.core.errors import DataError, Fault
 from dialeval.core.files import check_files, place_of, reading_together, replacing_together
 from dialeval.core.fold import Analytic, Estimate, Level, Resampling
 from dialeval.core.itemfile import Blocks, items_of, items_schema, write_items
 from dialeval.core.jsondata import dump, null_for_nan
 from dialeval.core.rowtable import RowTable, is_texts, rows_schema, write_places
+from dialeval.core.run_tables import ItemTable, estimate_table
 from dialeval.core.signature import Signature
+from dialeval.core.tabular import Tabular
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -57,7 +63,7 @@ Role: TypeAlias = Literal["system", "floor", "ceiling"]
 
 
 @dataclass(frozen=True)
-class Result(Mapping[str, Estimate]):
+class Result(Mapping[str, Estimate], Tabular, Shown):
     """The estimates of one system, by key, and the metrics that could not be computed, each with its reason."""
 
     estimates: Mapping[str, Estimate]
@@ -79,6 +85,17 @@ class Result(Mapping[str, Estimate]):
     def __len__(self) -> int:
         return len(self.estimates)
 
+    def __repr__(self) -> str:
+        rows = dict.fromkeys(f"{est.rows:,} {est.level}{'' if est.rows == 1 else 's'}" for est in self.values())
+        return f"<{', '.join(['Result: ' + listed(self, 'metric'), *rows])}>"
+
+    def _ipython_key_completions_(self) -> list[str]:
+        return list(self)
+
+    def to_arrow(self) -> pa.Table:
+        """One line per key, see `run_tables.estimate_table`."""
+        return estimate_table({"": self}).drop_columns(["system", "role"])
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Result):
             return NotImplemented
@@ -96,7 +113,7 @@ class Result(Mapping[str, Estimate]):
 
 
 @dataclass(frozen=True)
-class Run(Mapping[str, Result]):
+class Run(Mapping[str, Result], Tabular, Shown):
     """The results of one evaluation, by system, in the order the systems were given."""
 
     systems: Mapping[str, Result]
@@ -115,6 +132,34 @@ class Run(Mapping[str, Result]):
         return len(self.systems)
 
     __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        metrics = listed(self.keys_in_order, "metric")
+        warnings = f", {len(self.warnings)} warning{'s' * (len(self.warnings) > 1)}" if self.warnings else ""
+        return f"<{type(self).__name__}: {listed(self, 'system')}, {metrics}{warnings}>"
+
+    def __add__(self, other: object) -> Run:
+        """The systems of both runs, which were scored on the same rows; see `joining`."""
+        from dialeval.core.joining import joined
+
+        return joined(self, other) if isinstance(other, Run) else NotImplemented
+
+    def _ipython_key_completions_(self) -> list[str]:
+        return list(self)
+
+    def to_arrow(self) -> pa.Table:
+        """One line per system and key, see `run_tables.estimate_table`."""
+        return estimate_table(self)
+
+    @property
+    def item_table(self) -> ItemTable:
+        """The values of single rows and dialogues, to be had as a table: `run.item_table.to_pandas()`."""
+        return ItemTable(self)
+
+    @checked
+    def plot(self, key: str) -> Any:
+        """A drawing of one metric: means, intervals and how the items are spread; a notebook shows it."""
+        return maker().plot(self, key)
 
     @property
     def skipped(self) -> dict[str, str]:
@@ -365,7 +410,11 @@ def _same_estimate(left: Estimate, right: Estimate) -> bool:
         return False
     if left.items is not None and not np.array_equal(left.items, right.items, equal_nan=True):  # type: ignore[arg-type]
         return False
-    return repr(replace(left, items=None)) == repr(replace(right, items=None))
+    # Printed, because NaN is not equal to itself.
+    return all(repr(getattr(left, each.name)) == repr(getattr(right, each.name)) for each in _COMPARED)
+
+
+_COMPARED = [each for each in fields(Estimate) if each.name != "items"]
 
 
 def _float(value: float | None) -> float:

@@ -2,8 +2,9 @@
 
 Items are values of rows, and this table says which rows. Dialogues are the clusters of an analysis, ids and turns match
 rows with those of other files, and texts are what a report shows. A run keeps the table of each system and saves it
-beside its items (`rows.parquet`); the texts of very many rows are not saved, nor those of rows that were read in chunks
-and let go. A run without the table does not know its dialogues, and is not compared or resampled as if it had none.
+beside its items (`rows.parquet`), together with further fields that were kept for slices. The texts of very many rows
+are not saved, nor those of rows that were read in chunks and let go. A run without the table does not know its
+dialogues, and is not compared or resampled as if it had none.
 """
 
 from __future__ import annotations
@@ -33,6 +34,8 @@ _NAME_BYTES = 70
 """Of a short string."""
 
 _PLACES = ("system", "dialogue", "dialog_id", "turn")
+_FIELD = "field/"
+"""Before the name of a field that was kept: a field may have the name of any other column."""
 _CONTINUES = "_continues"
 """After the name of a column of lists: whether a row has the texts of the row before, and then its own."""
 
@@ -50,6 +53,8 @@ class RowTable:
     """The turn of each row, `NO_TURN` where it does not say."""
     texts: Mapping[str, Texts] = field(default_factory=dict)
     """Columns of texts by name: `response`, `context`, `reference`, whatever the rows have."""
+    fields: Mapping[str, RaggedColumn] = field(default_factory=dict)
+    """Further fields of the rows that were kept: the values of each row as texts, none, one or several."""
 
     def __len__(self) -> int:
         return int(self.offsets[-1])
@@ -61,8 +66,8 @@ class RowTable:
             np.array_equal(self.offsets, other.offsets)
             and _same(self.dialogues, other.dialogues)
             and _same(self.turns, other.turns)
-            and {name: column.digest for name, column in self.texts.items()}
-            == {name: column.digest for name, column in other.texts.items()}
+            and _digests(self.texts) == _digests(other.texts)
+            and _digests(self.fields) == _digests(other.fields)
         )
 
     __hash__ = None  # type: ignore[assignment]
@@ -77,6 +82,17 @@ class RowTable:
     def clusters(self) -> Ints:
         """The number of the dialogue that each row belongs to."""
         return row_numbers(self.offsets)
+
+    def take(self, rows: Ints) -> RowTable:
+        """Some of the rows, in order; a dialogue of which none is left is left out."""
+        dialogues, counts = np.unique(self.clusters[rows], return_counts=True)
+        return RowTable(
+            offsets_of(counts),
+            None if self.dialogues is None else [self.dialogues[number] for number in dialogues.tolist()],
+            None if self.turns is None else self.turns[rows],
+            {name: column.take(rows) for name, column in self.texts.items()},
+            {name: column.take(rows) for name, column in self.fields.items()},
+        )
 
     @classmethod
     def joined(cls, parts: Sequence[RowTable]) -> RowTable:
@@ -93,11 +109,11 @@ class RowTable:
 
     @classmethod
     def from_plain(
-        cls, offsets: Ints, dialogues: list[str | None] | None, turns: Ints | None, texts: object
+        cls, offsets: Ints, dialogues: list[str | None] | None, turns: Ints | None, texts: object, fields: object = None
     ) -> RowTable:
-        """The rows of a part of a system out of a journal, without texts; UnfitError where that is no such table."""
+        """The rows of a part of a system out of a journal, without texts and fields; UnfitError for other things."""
         check_array(offsets, np.int64, (None,))
-        if not len(offsets) or offsets[0] or (np.diff(offsets) < 0).any() or texts != {}:
+        if not len(offsets) or offsets[0] or (np.diff(offsets) < 0).any() or texts != {} or fields:
             raise UnfitError("dialogues do not follow each other")
         if dialogues is not None and (not isinstance(dialogues, list) or len(dialogues) != len(offsets) - 1):
             raise UnfitError("there are not as many ids as dialogues")
@@ -122,6 +138,8 @@ class RowTable:
         if rows <= SAVED_TEXT_ROWS:
             for name, column in self.texts.items():
                 columns |= _text_arrays(name, column)
+        for name, values in self.fields.items():
+            columns |= _text_arrays(_FIELD + name, values)
         return pa.table(columns)
 
     @classmethod
@@ -134,13 +152,15 @@ class RowTable:
         if clusters.min(initial=0) < 0 or (turns is not None and turns.min() < NO_TURN):
             raise UnfitError("a dialogue or turn has a number below 0")
         firsts = np.flatnonzero(np.diff(clusters, prepend=-1))
-        names = [name for name in columns if name not in _PLACES and not name.endswith(_CONTINUES)]
+        kept = [name for name in columns if name.startswith(_FIELD)]
+        names = [name for name in columns if name not in (*_PLACES, *kept) and not name.endswith(_CONTINUES)]
         texts = {name: _text_column(columns[name], columns.get(name + _CONTINUES)) for name in names}
         return cls(
             np.append(firsts, len(clusters)).astype(np.int64),
             columns["dialog_id"].fill_null("").take(firsts).to_pylist() if "dialog_id" in columns else None,
             turns,
             texts,
+            {name.removeprefix(_FIELD): _field_column(columns[name]) for name in kept},
         )
 
 
@@ -198,6 +218,8 @@ def _text_column(array: pa.Array, continues: pa.Array | None) -> Texts:
 
     if pa.types.is_string(array.type):
         return TextColumn.from_arrow(array.fill_null(""))
+    if not pa.types.is_list(array.type):
+        raise UnfitError("a column of texts holds no texts")
     lists = [texts or [] for texts in array.to_pylist()]
     if any(text is None for texts in lists for text in texts):
         raise UnfitError("a list of texts has gaps")
@@ -205,6 +227,17 @@ def _text_column(array: pa.Array, continues: pa.Array | None) -> Texts:
     if continues is None:
         return column
     return SharedColumn.from_steps(column, continues.fill_null(False).to_numpy(zero_copy_only=False).astype(np.bool_))
+
+
+def _field_column(array: pa.Array) -> RaggedColumn:
+    column = _text_column(array, None)
+    if not isinstance(column, RaggedColumn):
+        raise UnfitError("a field is no list of texts")
+    return column
+
+
+def _digests(columns: Mapping[str, Texts]) -> dict[str, str]:
+    return {name: column.digest for name, column in columns.items()}
 
 
 def _same(left: Any, right: Any) -> bool:

@@ -123,6 +123,8 @@ class Turn(Struct):
     state: dict[str, dict[str, str]]
     true_state: bool
     steps: list[Step]
+    user: str | None = None
+    """What the user said before, where the data has it."""
 
 
 class Cause(Struct):
@@ -157,6 +159,8 @@ class Curve(Struct):
     label: list[str | None]
     shares: list[Shares]
     probabilities: list[Shares]
+    said: list[tuple[int | None, bool, str]] = []
+    """The turn-index of each utterance, whether it is the user's, and the text."""
 
     def __post_init__(self) -> None:
         rest = len(self.reference), len(self.label), len(self.shares), len(self.probabilities)
@@ -205,6 +209,7 @@ class SavedRun(Struct):
     anchors: Anchors | UnsetType = UNSET
     breakdown: dict[str, list[dict[str, Any]]] = {}
     transcripts: dict[str, list[Transcript]] = {}
+    failures: dict[str, dict[str, Count]] = {}
     curves: dict[str, list[Curve]] = {}
     alignments: dict[str, list[Alignment]] = {}
 

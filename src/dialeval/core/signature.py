@@ -16,7 +16,10 @@ from urllib.parse import unquote
 
 from dialeval.core.errors import SettingError
 
-INFORMATIVE = frozenset({"dialeval"})
+SACREBLEU = "sacrebleu"
+"""The field that holds sacreBLEU's own signature, where it prints the same number (times 100)."""
+
+INFORMATIVE = frozenset({"dialeval", SACREBLEU})
 """Fields that say where a number comes from but forbid no comparison: `definition` grows when numbers change."""
 
 
@@ -53,6 +56,10 @@ class Signature(Mapping[str, str]):
         """The same signature with further fields at the end; a field that is there already is replaced in place."""
         merged = dict(self.fields) | {name: _show(value) for name, value in fields.items()}
         return Signature(self.metric, tuple(merged.items()))
+
+    def without(self, name: str) -> Signature:
+        """The same signature without a field."""
+        return Signature(self.metric, tuple(pair for pair in self.fields if pair[0] != name))
 
     def differences(self, other: Signature) -> dict[str, tuple[str | None, str | None]]:
         """The fields that forbid comparing two numbers, each with both values (None: absent)."""

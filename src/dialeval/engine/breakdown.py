@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from dialeval.core.fold import Metric
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class BreakdownRun(Run):
     """The results of breakdown detectors, with the counts and turns behind them."""
 
@@ -82,6 +82,8 @@ def evaluate_breakdown(
     lenient: bool = False,
     development: Any = None,
     anchors: bool = True,
+    t: float | None = None,
+    confidence: float | None = None,
     intervals: Kind | None = None,
     threads: int | None = None,
     progress: Progress | None = None,
@@ -94,7 +96,7 @@ def evaluate_breakdown(
     are called `accuracy(threshold=0.5)` and so on. `match`: `turn-index`, or `position` as in the original program.
     `lenient`: count faults in the warnings and go on. `development`: annotated dialogues from which the floor of the
     mean distribution is taken. `anchors`: also score floors and ceilings, systems called `floor/...`, `ceiling/...`.
-    `intervals`: as for `evaluate`.
+    `t`, `confidence`, `intervals`: as for `evaluate`.
     """
     thresholds = _thresholds(threshold)
     read_data = read(data, labels, match, lenient)
@@ -108,7 +110,7 @@ def evaluate_breakdown(
         systems += _anchors(read_data, thresholds, known)
     # All needs of these metrics are met; and without the registry, which imports every metric, the start is faster.
     plan, roles = Plan(_metrics(thresholds)), _roles(systems[len(read_data.systems) :])
-    options = Options(intervals=intervals, threads=threads, progress=progress)
+    options = Options(t=t, confidence=confidence, intervals=intervals, threads=threads, progress=progress)
     run = run_sources(memory_sources(systems, roles), lambda _source, _available: plan, options=options).run
     results = dict(run.systems)
     if anchors:

@@ -1,7 +1,8 @@
 """Breakdown over the turns of a dialogue, for a saved run: what annotators said and what each detector expected.
 
 `Run.details["curves"]` holds by detector a list of dialogues: their turns, the shares of O, T and X among annotators,
-and the detector's label and probabilities. Of many dialogues those in which detectors and annotators differ most.
+the detector's label and probabilities, and what was said. Those in which detectors and annotators differ most come
+first, and of many dialogues the rest is left out.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dialeval.data.breakdown.utterances import utterances
 from dialeval.metrics.breakdown.reference import LABELS
 
 if TYPE_CHECKING:
@@ -37,9 +39,12 @@ def with_curves(run: BreakdownRun, most: int = MOST) -> Run:
     for mine in curves.values():
         for dialogue, curve in mine.items():
             far.setdefault(dialogue, []).append(_distance(curve))
-    first = sorted(far, key=lambda dialogue: -float(np.mean(far[dialogue])))[:most]
-    chosen = [dialogue for dialogue in far if dialogue in set(first)]
-    kept = {system: [mine[name] for name in chosen if name in mine] for system, mine in curves.items()}
+    chosen = sorted(far, key=lambda dialogue: -float(np.mean(far[dialogue])))[:most]
+    said = {} if run.data is None else utterances(run.data.annotated, set(chosen))
+    kept = {
+        system: [{**mine[name], "said": [list(each) for each in said.get(name, ())]} for name in chosen if name in mine]
+        for system, mine in curves.items()
+    }
     return replace(run, details={**run.details, CURVES: kept})
 
 

@@ -266,14 +266,15 @@ def _joined_items(several: Sequence[ChunkItems]) -> ChunkItems:
 
 
 def _joined_states(job: Job, lanes: Sequence[_Lane], several: Sequence[SystemStates]) -> SystemStates:
-    """The states of some metrics and of others, in the order of the job."""
+    """The states of some metrics and of others, in the order of the job; those of details are the same in each lane."""
     joined: SystemStates = {}
     for system, first in several[0].items():
         states = {
             metric: state
             for lane, part in zip(lanes, several, strict=True)
-            for metric, state in zip(lane.job.plans[system[0]].folded, part[system].states, strict=True)
+            for metric, state in zip(lane.job.plans[system[0]].folded, part[system].states, strict=False)
         }
         ordered = tuple(states[metric] for metric in job.plans[system[0]].folded)
-        joined[system] = SystemState(first.rows, ordered, first.fingerprints)
+        details = first.states[len(lanes[0].job.plans[system[0]].folded) :]
+        joined[system] = SystemState(first.rows, (*ordered, *details), first.fingerprints)
     return joined

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,6 +12,7 @@ from dialeval.core.errors import SettingError
 from dialeval.core.intervals import Kind
 from dialeval.core.needs import Need
 from dialeval.core.result import Run, check_folder
+from dialeval.data.formats.records import split_fields
 from dialeval.data.formats.streams import is_pattern, is_remote
 from dialeval.data.lsdscc.hypotheses import EOS, holds_hypotheses, read_hypotheses
 from dialeval.data.lsdscc.reference_groups import Groups, attach_groups, read_groups
@@ -23,6 +24,7 @@ from dialeval.engine.folding import BATCH_ROWS, Options, Progress, run_sources
 from dialeval.engine.job import Engine
 from dialeval.engine.plan import Asked, Settings, planner
 from dialeval.engine.resources import Resources, WordChoice
+from dialeval.text.tokenise import Tokeniser
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,7 @@ class Inputs:
     reference_groups: Any = None
     fields: Mapping[str, str] | None = None
     eos: str | None = EOS
+    keep: Sequence[str] = ()
 
     @property
     def in_many_files(self) -> bool:
@@ -50,7 +53,13 @@ class Inputs:
     def read(self) -> tuple[list[Rows], Groups | None]:
         """The rows of every system, and the reference groups if there are any."""
         several = self.reference_groups is not None or holds_hypotheses(self.responses)
-        systems = read_hypotheses(self.responses, self.eos) if several else read_responses(self.responses, self.fields)
+        if several and self.keep:
+            raise SettingError("rows with several answers have no further fields to keep")
+        systems = (
+            read_hypotheses(self.responses, self.eos)
+            if several
+            else read_responses(self.responses, self.fields, keep=self.keep)
+        )
         groups = None if self.reference_groups is None else read_groups(self.reference_groups)
         if groups is not None:
             systems = [attach_groups(rows, groups) for rows in systems]
@@ -76,7 +85,9 @@ def evaluate(
     judge: Any = None,
     metrics: Asked = None,
     settings: Settings | None = None,
+    tokeniser: Tokeniser | None = None,
     fields: Mapping[str, str] | None = None,
+    keep: str | Sequence[str] = (),
     eos: str | None = EOS,
     t: float | None = None,
     confidence: float | None = None,
@@ -108,8 +119,11 @@ def evaluate(
     file with a header line, as in dialog-eval.
     `judge`: the folder of a judge that `dialeval judge train` or `dialeval adem train` wrote, else the shipped ones.
     `metrics`: names, families, metric objects; None: all that the inputs allow, the others being listed in
-    `Run.skipped`. `settings` changes the defaults of a family (`{"bleu": {"smooth": 7}}`), `fields` maps our field
-    names to those of a file with rows (`{"response": "answer"}`).
+    `Run.skipped`. `settings` changes the defaults of a family (`{"bleu": {"smooth": 7}}`), `tokeniser` is that of every
+    metric that counts words and whose name says no other: "13a", "zh", "ja" or another of `Tokeniser`, or "auto", one
+    that suits the scripts of all texts. `fields` maps our field names to those of a file with rows
+    (`{"response": "answer"}`), `keep` names further fields of the rows that the run keeps, so that `dialeval.slices`
+    can cut it by them.
     `intervals`: "clustered" (the default) makes them over whole dialogues, or over rows that stand alone, by Student's
     and Wilson's formulas; "rows" makes those of dialog-eval, mean -+ t * std / sqrt(rows); "none" makes none.
     `confidence`: the level of the intervals, 0.95 unless given; `t`: the factor of "rows", 1.97 unless given.
@@ -126,15 +140,17 @@ def evaluate(
     """
     if output is not None:
         check_folder(output, responses, references, contexts, reference_groups, train, vocabulary, embeddings)
-    inputs = Inputs(responses, references, contexts, reference_groups, fields, eos)
+    inputs = Inputs(responses, references, contexts, reference_groups, fields, eos, split_fields(keep))
     resources = Resources(train, vocabulary, embeddings, judge, known_words)
-    plans = planner(metrics, settings)
+    plans = planner(metrics, settings, tokeniser)
     options = Options(
         t, confidence, intervals, batch_rows, threads, engine, progress, output, items, resume, chunk_bytes
     )
     if inputs.in_many_files or shards or engine is not None or resume is not None or not items:
         if anchors or reference_groups is not None:
             raise SettingError("anchors and reference_groups need all rows in memory; rows in chunks are let go")
+        if keep:
+            raise SettingError("fields are kept of rows in memory; rows in chunks are let go")
         sources = find_sources(responses, references, contexts, shards)
         return run_sources(sources, plans, resources, options, names=FieldNames.of(fields), details=details).run
     systems, groups = inputs.read()

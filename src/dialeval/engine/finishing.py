@@ -43,11 +43,15 @@ class FinishedSystem:
     store: ItemStore
 
     @cached_property
+    def states(self) -> dict[Metric[Any], Any]:
+        """The state of each metric."""
+        folded = self.job.plans[self.system[0]].folded
+        return dict(zip(folded, self.state.states, strict=False))  # details follow the metrics
+
+    @cached_property
     def results(self) -> dict[str, Mapping[str, Estimate]]:
         """The results of each metric by its name, under the keys that the metric gives them."""
-        folded = self.job.plans[self.system[0]].folded
-        states = dict(zip(folded, self.state.states, strict=False))  # details follow the metrics
-        return {name: metric.finish(states[metric]) for name, metric in self.plan.metrics.items()}
+        return {name: metric.finish(self.states[metric]) for name, metric in self.plan.metrics.items()}
 
     @cached_property
     def keys(self) -> dict[str, str]:
@@ -62,7 +66,7 @@ class FinishedSystem:
         for name, results in self.results.items():
             metric = self.plan.metrics[name]
             data = {need.value: self.digests[need] for need in signed(metric) if need in self.digests}
-            signature = metric.signature().with_fields(**data)
+            signature = metric.signature().with_fields(**data, **metric.known_as(self.states[metric]))
             for key, shown in self.plan.shown(name, results).items():
                 estimate = replace(results[key], items=columns.get(key), level=metric.level, signature=signature)
                 estimates[shown] = intervals.added_to(estimate, metric.bounds)

@@ -5,7 +5,8 @@ are known before, and their items, contributions and texts stay in memory. Wheth
 contexts is known only when all are read: metrics run as if they had, and those for which no row had what they need are
 skipped in the end.
 
-Facts are folded in a pass before the metrics. States are exact, so estimates and signatures do not depend on how the
+Facts are folded in a pass before the metrics; where the tokeniser is to be chosen by the texts, one before finds it
+(`splitting`). States are exact, so estimates and signatures do not depend on how the
 rows are cut nor on who folds them.
 """
 
@@ -32,6 +33,7 @@ from dialeval.engine.items import DiskItems, ItemStore, MemoryItems
 from dialeval.engine.job import ChunkResult, Engine, FactValues, Job, Stage, StateSums, System, SystemState
 from dialeval.engine.plan import Plan, Planner
 from dialeval.engine.resources import Resources, resource_warnings
+from dialeval.engine.splitting import asks_for_choice, choice, looking, settled, unsplit_texts, watched
 from dialeval.engine.threads import Threads
 from dialeval.text.vocabulary import Vocabulary
 
@@ -123,15 +125,23 @@ def run_sources(
         chunks = cut_sources(sources, job.batch_rows, options.chunk_bytes)
         _refuse_missing_columns(planner, sources, chunks, names, frozenset(opened))
     with ExitStack() as stack:
+        stack.enter_context(engine)
+        if asks_for_choice(plans):
+            look = _Fold(replace(looking(job), keeps_items=False), engine, sources, chunks, versions, ItemStore(), None)
+            planner = settled(planner, choice(look.run(), sources))
+            job = replace(
+                job, plans=tuple(planner(at, source.columns | frozenset(opened)) for at, source in enumerate(sources))
+            )
+        asked, job = job, watched(job)
         store = stack.enter_context(
             nullcontext(MemoryItems(chunks)) if in_memory else _store(options, job, sources, chunks)
         )
         job = replace(job, keeps_items=store.keeps_items, spool=store.spool if engine.same_disk else None)
-        fold = _Fold(job, stack.enter_context(engine), sources, chunks, versions, store, options.progress)
-        systems = finish_systems(planner, job, sources, fold.run(), store, frozenset(opened))
+        totals = _Fold(job, engine, sources, chunks, versions, store, options.progress).run()
+        systems = finish_systems(planner, asked, sources, totals, store, frozenset(opened))
         results = {name: system.result(intervals) for name, system in systems.items()}
-        torn = torn_dialogues(row_places(systems, chunks, store))
-        run = Run(results, __version__, (*warnings, *resource_warnings(opened), *torn), dict(details or {}))
+        told = (*unsplit_texts(job, totals, sources), *torn_dialogues(row_places(systems, chunks, store)))
+        run = Run(results, __version__, (*warnings, *resource_warnings(opened), *told), dict(details or {}))
         if options.output is not None and not in_memory:
             if options.items:
                 run.save(options.output, item_blocks(systems, chunks, store), row_places(systems, chunks, store))

@@ -17,12 +17,16 @@ from dialeval.core.errors import NeedError, SettingError
 from dialeval.core.fold import Estimate, Fact, Metric
 from dialeval.core.needs import Need
 from dialeval.engine.resources import lacking
+from dialeval.text.tokenise import Tokeniser
 
 Asked: TypeAlias = str | Iterable[str | Metric[Any]] | None
 """Metrics by names, families and objects; None: all that the inputs allow."""
 
 Settings: TypeAlias = Mapping[str, Mapping[str, object]]
 """By family: settings that differ from their defaults."""
+
+_TOKENISER = "tokeniser"
+"""The setting of that name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,15 +57,20 @@ Planner: TypeAlias = Callable[[int, frozenset[Need]], Plan]
 """The plan for a source, by its number, and what is available for it."""
 
 
-def planner(asked: Asked, settings: Settings | None = None) -> Planner:
+def planner(asked: Asked, settings: Settings | None = None, tokeniser: Tokeniser | None = None) -> Planner:
     """Makes plans for the same metrics and settings, one for each set of inputs."""
     asked = asked if asked is None or isinstance(asked, str) else list(asked)
-    plan = cache(lambda available: make_plan(asked, available, settings))
+    plan = cache(lambda available: make_plan(asked, available, settings, tokeniser))
     return lambda _source, available: plan(available)
 
 
-def make_plan(asked: Asked, available: frozenset[Need], settings: Settings | None = None) -> Plan:
-    """Decide what to compute from the inputs that are there; `settings` changes the defaults of families."""
+def make_plan(
+    asked: Asked, available: frozenset[Need], settings: Settings | None = None, tokeniser: Tokeniser | None = None
+) -> Plan:
+    """Decide what to compute from the inputs that are there.
+
+    `settings` changes the defaults of families, `tokeniser` that of every metric whose name does not say one.
+    """
     from dialeval.metrics.registry import registry, split_names  # a plan that is given needs no registry
 
     names = ["all"] if asked is None else split_names(asked) if isinstance(asked, str) else list(asked)
@@ -74,7 +83,7 @@ def make_plan(asked: Asked, available: frozenset[Need], settings: Settings | Non
         for plain in chosen:
             if name == "all" and plain.costly:
                 continue
-            metric = _with(plain, settings or {})
+            metric = _split_by(tokeniser, name, _with(plain, settings or {}))
             reasons = _reasons(metric, available)
             if not reasons:
                 metrics[plain.name] = metric
@@ -94,6 +103,13 @@ def _reasons(metric: Metric[Any], available: frozenset[Need]) -> str:
     if metric.one_of and not metric.one_of & available:
         reasons.append(" or ".join(need.remedy for need in sorted(metric.one_of)))
     return "; ".join(reasons)
+
+
+def _split_by(tokeniser: Tokeniser | None, name: str | Metric[Any], metric: Metric[Any]) -> Metric[Any]:
+    """The metric with a tokeniser, if it takes one and was not asked for with one of its own, as an object is."""
+    if tokeniser is None or _TOKENISER not in metric.setting_names() or not isinstance(name, str):
+        return metric
+    return metric if f"{_TOKENISER}=" in name.replace(" ", "") else replace(metric, **{_TOKENISER: tokeniser})
 
 
 def _with(metric: Metric[Any], settings: Settings) -> Metric[Any]:

@@ -85,17 +85,17 @@ def open_resources(
     for it.
     """
     from dialeval.resources.embeddings import load_embeddings
-    from dialeval.resources.words import KnownWords, TrainText, VectorTable, all_words
+    from dialeval.resources.words import KnownWords, TrainText, TrainWords, VectorTable
 
     if known_words not in (None, *get_args(WordChoice)):
         raise SettingError(f"known_words is one of {', '.join(get_args(WordChoice))}, not {known_words!r}")
     resources: dict[Need, Any] = {}
     texts = train_texts(train)
-    listed = None
+    listed: Vocabulary | TrainWords | None = None
     if vocabulary is not None:
         listed = _vocabulary(vocabulary)
     elif texts is not None:
-        listed = all_words(texts)
+        listed = TrainWords(texts)
     elif known_words == "listed":
         raise SettingError("known_words='listed' needs a list of words; pass vocabulary= or train=")
     if embeddings is not None:
@@ -109,6 +109,10 @@ def open_resources(
             resources[Need.TRAIN] = TrainText(shared, texts, known)
     if judge is not None or lacking(Need.JUDGE) is None:
         resources |= _judges(judge)
+    if lacking(Need.ENCODER) is None:
+        from dialeval.resources.encoder import ShippedEncoder
+
+        resources[Need.ENCODER] = ShippedEncoder()
     return resources
 
 
@@ -151,9 +155,9 @@ def train_texts(train: Any) -> TextColumn | None:
 
 def lacking(need: Need) -> str | None:
     """What is not installed that a need takes, with the command that installs it; None where nothing is missing."""
-    if need not in (Need.JUDGE, Need.DIALOGUE_JUDGE):
+    if need not in (Need.JUDGE, Need.DIALOGUE_JUDGE, Need.ENCODER):
         return None
     from dialeval.metrics.learned.judge import shipped_lacks
 
     command = shipped_lacks()
-    return None if command is None else f"needs the sentence encoder of the shipped judge; run: {command}"
+    return None if command is None else f"needs the sentence encoder of the shipped judges; run: {command}"

@@ -2,7 +2,8 @@
 
 A run knows that a dialogue was lost, but the goals, states and venues that say why lie in the data. What a reader needs
 of them is put into `Run.details["transcripts"]`, by system a list of dialogues, from the same steps that Inform and
-Success are read from. Only some dialogues: those that a system lost come first, and all systems have the same ones.
+Success are read from. Only some dialogues: of those that a system lost some of each cause come first, and all systems
+have the same ones. `Run.details["failures"]` holds by system how many of all its dialogues each cause lost.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from dialeval.core.columns import TextColumn
 from dialeval.engine.task_dialogues import Choices, explanations
-from dialeval.metrics.task.explain import SHOWN_VENUES
+from dialeval.metrics.task.explain import SHOWN_VENUES, by_cause
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from dialeval.metrics.task.offers import Step
     from dialeval.resources.task import TaskData
 
-TRANSCRIPTS = "transcripts"
+TRANSCRIPTS, FAILURES = "transcripts", "failures"
 MOST = 200
 """Dialogues of all systems together: about a megabyte."""
 
@@ -35,25 +36,31 @@ def with_transcripts(
         system: {each.dialogue: each for each in explained}
         for system, explained in explanations(predictions, task, choices).items()
     }
-    chosen = _chosen(list(task.files.turns), by_system, max(1, most // max(1, len(by_system))))
+    lost = {system: by_cause(mine.values()) for system, mine in by_system.items()}
+    chosen = _chosen(list(task.files.turns), lost, max(1, most // max(1, len(by_system))))
     numbers = {dialogue: number for number, dialogue in enumerate(task.files.turns)}
+    users = task.files.users or {}
     entries = {
-        system: [_entry(mine[name], run[system], numbers[name]) for name in chosen if name in mine]
+        system: [_entry(mine[name], run[system], numbers[name], users.get(name)) for name in chosen if name in mine]
         for system, mine in by_system.items()
         if system in run
     }
-    return replace(run, details={**run.details, TRANSCRIPTS: entries})
+    counts = {system: {cause: len(names) for cause, names in lost[system].items()} for system in entries}
+    return replace(run, details={**run.details, TRANSCRIPTS: entries, FAILURES: counts})
 
 
-def _chosen(order: Sequence[str], by_system: Mapping[str, Mapping[str, Explanation]], most: int) -> list[str]:
-    """The dialogues that are shown, in the order of the data."""
-    lost = {name for mine in by_system.values() for name, each in mine.items() if each.causes}
-    first = [name for name in order if name in lost] + [name for name in order if name not in lost]
-    chosen = set(first[:most])
+def _chosen(order: Sequence[str], lost: Mapping[str, Mapping[str, Sequence[str]]], most: int) -> list[str]:
+    """The dialogues that are shown, in the order of the data: the first one that each cause lost, the second, ..."""
+    ranks: dict[str, int] = {}
+    for causes in lost.values():
+        for names in causes.values():
+            for rank, name in enumerate(names):
+                ranks[name] = min(rank, ranks.get(name, rank))
+    chosen = set(sorted(order, key=lambda name: ranks.get(name, len(order)))[:most])
     return [name for name in order if name in chosen]
 
 
-def _entry(explanation: Explanation, result: Result, number: int) -> dict[str, Any]:
+def _entry(explanation: Explanation, result: Result, number: int, users: Sequence[str] | None) -> dict[str, Any]:
     verdict = explanation.verdict
     return {
         "dialogue": explanation.dialogue,
@@ -73,6 +80,7 @@ def _entry(explanation: Explanation, result: Result, number: int) -> dict[str, A
         "turns": [
             {
                 "turn": turn.at,
+                "user": None if users is None else users[turn.at],
                 "response": _said(result, number, turn.at) or turn.response,
                 "active": list(turn.domains),
                 "estimated": turn.estimated,

@@ -84,22 +84,27 @@ class CountMetric(Metric[SummedCounts]):
         """The values of single rows, where they are not those of the formula."""
         return self.formula(counts)
 
+    def score(self, batch: Batch) -> Floats:
+        """The values of single rows; NaN for a row that cannot be scored."""
+        counts, scored = self.row_counts(batch)
+        return np.where(scored, self.row_values(np.where(scored[:, None], counts, 0)), np.nan)
+
     def empty(self) -> SummedCounts:
         return SummedCounts((0,) * self.width, Moments())
 
     def partial(self, batch: Batch) -> Partial[SummedCounts]:
+        if not self.of_corpus:  # nobody asks for the sums of counts
+            items = self.score(batch)
+            return Partial(SummedCounts((0,) * self.width, Moments.of(items, batch.dialogues)), {self.name: items})
         counts, scored = self.row_counts(batch)
         counts = np.where(scored[:, None], counts, 0)
         items = np.where(scored, self.row_values(counts) if self.has_items else 0.0, np.nan)
         # A corpus value has no spread over rows, and exact sums of the items would cost more than the counts.
+        moments = Moments(len(items), int(scored.sum()))
         totals = tuple(counts.sum(axis=0).tolist())
-        if self.of_corpus:
-            moments = Moments(len(items), int(scored.sum()))
-            state = SummedCounts(totals, moments, cluster_counts(counts, scored, batch.dialogues))
-        else:
-            state = SummedCounts(totals, Moments.of(items, batch.dialogues))
+        state = SummedCounts(totals, moments, cluster_counts(counts, scored, batch.dialogues))
         rows = {self.contribution: RowSums(np.column_stack((scored, counts)).astype(np.float64))}
-        return Partial(state, {self.name: items} if self.has_items else {}, rows if self.of_corpus else {})
+        return Partial(state, {self.name: items} if self.has_items else {}, rows)
 
     def resampled(self, sample: Resamples) -> Floats:
         if not self.of_corpus:

@@ -1,8 +1,9 @@
 """The section with breakdown over the turns of dialogues: what annotators said, and what each detector expected.
 
 An area shows the share of annotators that saw a breakdown (X) and, above it, a possible one (T). Each detector is a
-line at its probability of either, with its label at the points. It is made from the plain data that a run holds under
-`curves` (`engine.breakdown_curves`); the same figures stand in a table below each drawing.
+line at its probability of either, with its label at the points. Beside it stands what was said, each turn with the
+labels of annotators and detectors. It is made from the plain data that a run holds under `curves`
+(`engine.breakdown_curves`).
 """
 
 from __future__ import annotations
@@ -21,6 +22,11 @@ if TYPE_CHECKING:
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 560, 150, 34, 10, 10, 20
 COLOURS = 6
 """Lines that have a colour of their own; further detectors begin again with the first."""
+SHOWN = 12
+"""Dialogues that are not folded: the first ones, in which detectors and annotators differ most."""
+SHOWN_LENGTH = 1_000
+"""Characters of an utterance that are shown."""
+BAR = 48
 _Curve = Mapping[str, Any]
 
 
@@ -31,8 +37,9 @@ def curves(run: Run) -> Section | None:
     if not dialogues:
         return None
     note = markup.note(
-        "How likely a breakdown is, turn by turn. The area: annotators who saw one (X, strong) or a possible one (T, "
-        "faint). The lines: each detector’s probability of T or X, with its label at each turn."
+        "How likely a breakdown is, turn by turn; dialogues in which annotators and detectors differ most come first. "
+        "Area: annotators who saw one (X, strong) or a possible one (T, faint). Lines: each detector’s probability of "
+        "T or X, with its label. Figures: shares or probabilities of O, T and X."
     )
     colours = {system: f"line-{at % COLOURS}" for at, system in enumerate(by_system)}
     legend = "".join(
@@ -41,19 +48,19 @@ def curves(run: Run) -> Section | None:
         for system, colour in colours.items()
     )
     people = '<li><span class="key-x"></span>X, annotators</li><li><span class="key-t"></span>T, annotators</li>'
-    drawn = "".join(_dialogue(name, curves, colours) for name, curves in dialogues.items())
-    return Section(
-        "curves",
-        "Breakdown by turn",
-        f'{note}<ul class="legend">{people}{legend}</ul><div class="all-curves">{drawn}</div>',
-    )
+    drawn = [_dialogue(name, curves, colours) for name, curves in dialogues.items()]
+    more = markup.count(len(drawn) - SHOWN, "further dialogue")
+    rest = markup.details(more, "".join(drawn[SHOWN:])) if len(drawn) > SHOWN else ""
+    content = f'{note}<ul class="legend">{people}{legend}</ul>{"".join(drawn[:SHOWN])}{rest}'
+    return Section("curves", "Breakdown by turn", content)
 
 
 def _dialogue(name: str, curves: Mapping[str, _Curve], colours: Mapping[str, str]) -> str:
     human = next(iter(curves.values()))
-    drawing = _drawing(name, human, curves, colours)
-    figures = markup.details("Figures", _table(name, human, curves))
-    return f'<section class="curves"><h3>{markup.name(name)}</h3>{drawing}{figures}</section>'
+    drawing, talk = _drawing(name, human, curves, colours), _talk(human, curves, colours)
+    title = f"<h3>{markup.name(name)}</h3>"
+    box = f'<ol class="talk" tabindex="0" aria-label="What was said in {escape(shorten(plain(name)))}">{talk}</ol>'
+    return f'<section class="curves"><div>{title}{drawing}</div>{box}</section>'
 
 
 def _drawing(name: str, human: _Curve, curves: Mapping[str, _Curve], colours: Mapping[str, str]) -> str:
@@ -71,9 +78,8 @@ def _drawing(name: str, human: _Curve, curves: Mapping[str, _Curve], colours: Ma
     lines += [f'<text class="tick" x="{x}" y="{HEIGHT - 4}">{escape(str(turn))}</text>' for x, turn in ticks]
     for system, curve in curves.items():
         lines.append(_line(curve, xs, colours[system]))
-    label = (
-        f"{shorten(plain(name))}: annotators and {markup.count(len(curves), 'detector')} over the turns; figures below"
-    )
+    who = f"annotators and {markup.count(len(curves), 'detector')}"
+    label = f"{shorten(plain(name))}: {who} over the turns; figures beside it"
     size = f'viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}"'
     return f'<svg class="turns" role="img" aria-label="{escape(label)}" {size}>{"".join(lines)}</svg>'
 
@@ -101,19 +107,37 @@ def _line(curve: _Curve, xs: Sequence[float], colour: str) -> str:
     return f'<polyline class="curve {colour}" points="{path}"/>{marks}'
 
 
-def _table(name: str, human: _Curve, curves: Mapping[str, _Curve]) -> str:
-    lines = []
-    for at, turn in enumerate(human["turns"]):
-        said = [(human["reference"][at], human["shares"][at])]
-        said += [(curve["label"][at], curve["probabilities"][at]) for curve in curves.values()]
-        cells = (f"{markup.text(label or MISSING)} {_triple(shares)}" for label, shares in said)
-        lines.append(markup.row(escape(str(turn)), markup.cells(*cells)))
-    caption = f"{markup.name(name)}: label, and shares or probabilities of O, T and X."
-    return markup.table("", caption, markup.heads("Turn", "Annotators", *map(markup.name, curves)), lines)
+def _talk(human: _Curve, curves: Mapping[str, _Curve], colours: Mapping[str, str]) -> str:
+    """Every utterance; below those that were judged the labels, with shares or probabilities of O, T and X."""
+    places = {turn: at for at, turn in enumerate(human["turns"])}
+    said = human.get("said") or [(turn, False, "") for turn in places]
+    items = []
+    for turn, by_user, text in said:
+        who = "User:" if by_user else f"System, turn {markup.text(str(turn))}:"
+        line = f'<span class="aside">{who}</span> {markup.text(text, most=SHOWN_LENGTH)}'
+        at = None if by_user else places.get(turn)
+        if at is not None:
+            judged = [_judged("annotators", "", human["reference"][at], human["shares"][at])]
+            judged += [
+                _judged(system, colours[system], curve["label"][at], curve["probabilities"][at])
+                for system, curve in curves.items()
+            ]
+            line += f'<div class="judged">{"".join(judged)}</div>'
+        items.append(f'<li class="{"by-user" if by_user else "by-system"}">{line}</li>')
+    return "".join(items)
 
 
-def _triple(shares: Sequence[float | None]) -> str:
-    return markup.span("aside", " ".join(MISSING if share is None else f"{share:.2f}" for share in shares))
+def _judged(who: str, colour: str, label: str, shares: Sequence[float | None]) -> str:
+    """A label with a bar of its shares; the figures are text as well."""
+    bar, x = "", 0.0
+    for kind, share in zip("otx", shares, strict=True):
+        bar += f'<rect class="share-{kind}" x="{x:.1f}" width="{BAR * (share or 0):.1f}" height="8"/>'
+        x += BAR * (share or 0)
+    written = " ".join(MISSING if share is None else f"{share:.2f}" for share in shares)
+    key = f'<svg aria-hidden="true" width="14" height="8"><line class="curve {colour}" x2="14" y1="4" y2="4"/></svg>'
+    said = f"{markup.name(who)} <strong>{markup.text(label or MISSING)}</strong>"
+    drawn = f'<svg aria-hidden="true" width="{BAR}" height="8">{bar}</svg>'
+    return markup.span("judge", f"{key if colour else ''}{said}{drawn}{markup.span('aside', written)}")
 
 
 def _x(at: int, turns: int) -> float:

@@ -10,17 +10,27 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import fields
 from functools import partial
 from typing import TYPE_CHECKING
 
+from dialeval.analysis.best import best_systems
 from dialeval.analysis.comparison import STRONG, Comparison, Difference
 from dialeval.analysis.draws import all_swaps
 from dialeval.analysis.significance import POWER, least_p
 from dialeval.reports import formats
-from dialeval.reports.figures import MISSING, plain, shorten, show, show_fixed, show_interval, show_signed
+from dialeval.reports.figures import (
+    MISSING,
+    draw_interval,
+    plain,
+    shorten,
+    show,
+    show_fixed,
+    show_interval,
+    show_signed,
+)
+from dialeval.reports.forest import scale_of, stretched
 from dialeval.reports.formats import LaidOut, Table
-from dialeval.reports.tables import significant_decimals
+from dialeval.reports.tables import ARROWS, best_words, significant_decimals
 from dialeval.reports.verdict import mark_of, verdict
 
 if TYPE_CHECKING:
@@ -28,53 +38,48 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
-    from dialeval.core.fold import Better
 
-
-def table(comparison: Comparison) -> LaidOut:
-    """The comparison for a rich console."""
-    return LaidOut(partial(_laid_out, comparison))
+def table(comparison: Comparison, bars: bool = False) -> LaidOut:
+    """The comparison for a rich console; with `bars`, differences are also drawn where there is room."""
+    return LaidOut(partial(_laid_out, comparison, bars))
 
 
 def to_csv(comparison: Comparison) -> str:
     """One line per system and key."""
-    names = [each.name for each in fields(Difference)]
-    at = names.index("interval")
-    rows = []
-    for row in comparison.rows:
-        values = list(row.to_dict().values())
-        rows.append([*values[:at], *(values[at] or ("", "")), *values[at + 1 :]])
-    return formats.csv_text([*names[:at], "low", "high", *names[at + 1 :]], rows)
+    lines = comparison.lines()
+    return formats.csv_text(lines[0], (line.values() for line in lines))
 
 
 def to_markdown(comparison: Comparison) -> str:
     """Tables as GitHub renders them, one below the other, with what they mean."""
-    parts = [formats.markdown_table(_table(comparison, system), formats.markdown) for system in comparison.systems]
+    parts = [
+        formats.markdown_table(system_table(comparison, system), formats.markdown) for system in comparison.systems
+    ]
     return "\n".join(
         [*parts, "".join(f"{formats.markdown(line)}\n\n" for line in legend(comparison)).rstrip("\n") + "\n"]
     )
 
 
-def to_latex(comparison: Comparison) -> str:
-    """A tabular with booktabs rules, a column per system: the best value of a metric bold, marks for differences."""
+def to_latex(comparison: Comparison, transpose: bool = False) -> str:
+    """A table with booktabs rules, a column per system: the best values of a metric bold, marks for differences."""
     names = [comparison.baseline, *comparison.systems]
+    best = best_systems(comparison.results, comparison.keys, force=bool(comparison.forced))
     lines = []
     for key in comparison.keys:
         rows = {row.system: row for row in comparison.rows if row.key == key}
         first = next(iter(rows.values()))
         means = {comparison.baseline: first.baseline_mean, **{name: row.mean for name, row in rows.items()}}
-        decimals, best = significant_decimals(means.values()), best_of(means, first.better)
+        decimals, bold = significant_decimals(means.values()), best.systems.get(key, ())
         marks = {name: mark(row, comparison.settings.alpha) for name, row in rows.items()}
-        cells = (_latex_value(means.get(name), decimals, name in best, marks.get(name, "")) for name in names)
-        lines.append([key, *cells])
+        cells = (_latex_value(means.get(name), decimals, name in bold, marks.get(name, "")) for name in names)
+        lines.append([key + ARROWS[first.better], *cells])
     # The legend without the columns that a table of one value per system does not have.
     notes = [line for line in legend(comparison) if not line.startswith(("detectable: ", "needed: ", "~: "))]
-    tabular = formats.latex_lines(1 + len(names), Table(["metric", *names], lines))
-    footnotes = (rf"\par\smallskip\footnotesize {formats.latex(note)}" for note in notes)
-    return "\n".join([r"% \usepackage{booktabs}", *tabular, *footnotes, ""])
+    table = Table(["metric", *names], lines)
+    return formats.latex_float([table.transposed("system") if transpose else table], [*best_words(best), *notes])
 
 
-FORMATS: Mapping[str, Callable[[Comparison], str]] = {
+FORMATS: Mapping[str, Callable[..., str]] = {
     "json": formats.to_json,
     "csv": to_csv,
     "md": to_markdown,
@@ -127,34 +132,36 @@ def legend(comparison: Comparison) -> list[str]:
     return [*lines, *reasons, *(f"Forced: {what}." for what in comparison.forced)]
 
 
-def best_of(means: Mapping[str, float], better: Better | None) -> list[str]:
-    """The systems with the best value; none where neither higher nor lower is better."""
-    known = [mean for mean in means.values() if not math.isnan(mean)]
-    if better is None or not known:
-        return []
-    best = max(known) if better == "higher" else min(known)
-    return [name for name, mean in means.items() if mean == best]
-
-
-def _laid_out(comparison: Comparison, width: int) -> Iterator[RenderableType]:
+def _laid_out(comparison: Comparison, bars: bool, width: int) -> Iterator[RenderableType]:
     """The verdict, a table for each system, and what the columns mean."""
     from rich.text import Text
 
     yield from formats.paragraphs(verdict(comparison))
     for system in comparison.systems:
-        head, rows = _table(comparison, system)
+        head, rows = system_table(comparison, system)
         names, *columns = zip(head, *rows, strict=True)
+        drawn = ("worse   better", *difference_bars(comparison, system))
+        if bars and formats.needed_width(names, [*columns, drawn]) <= width:
+            columns.insert(head.index("difference"), drawn)
         for part in formats.fitting_tables(names, columns, width):
             yield part
             yield Text()
     yield from map(Text, legend(comparison))
 
 
-def _table(comparison: Comparison, system: str) -> Table:
+def system_table(comparison: Comparison, system: str) -> Table:
+    """The differences of one system, a row per metric."""
     names = [shorten(plain(name)) for name in (comparison.baseline, system)]
     head = ["metric", *names, "difference", "p adjusted", "effect", "won/tied/lost", "detectable"]
     needed = [] if comparison.settings.detect is None else ["needed"]
     return Table([*head, *needed], [_cells(row, comparison) for row in comparison.of(system)])
+
+
+def difference_bars(comparison: Comparison, system: str) -> list[str]:
+    """The differences of a system in standard deviations, better to the right, all systems on one scale."""
+    scale = scale_of(comparison.rows)
+    ends = [stretched(row) for row in comparison.of(system)]
+    return ["" if each is None else draw_interval(each, scale.low, scale.high, zero=True) for each in ends]
 
 
 def _cells(row: Difference, comparison: Comparison) -> list[str]:

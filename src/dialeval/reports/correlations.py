@@ -41,7 +41,7 @@ def correlations(run: Run) -> Section | None:
     drawn = [_table(*each, opened=at == 0) for at, each in enumerate(tables[:MOST_SYSTEMS])]
     left = len(tables) - MOST_SYSTEMS
     more = markup.note(f"{markup.count(left, 'further table')} left out.") if left > 0 else ""
-    return Section("correlations", "Metrics against each other", note + "".join(drawn) + more)
+    return Section("correlations", "Correlations", note + "".join(drawn) + more)
 
 
 def _matrix(result: Result, level: Level) -> tuple[list[str], Floats] | None:

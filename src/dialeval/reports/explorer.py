@@ -19,13 +19,15 @@ from dialeval.core.columns import TextColumn
 from dialeval.core.fold import Level
 from dialeval.core.rowtable import NO_TURN, RowTable
 from dialeval.reports import markup
+from dialeval.reports.alignments import landed, reached
 from dialeval.reports.figures import plain
 from dialeval.reports.markup import Section
 from dialeval.reports.tables import better_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
+    from dialeval.analysis.slices import Slices
     from dialeval.core.result import Result, Run
 
 MOST_ROWS = 10_000
@@ -39,15 +41,16 @@ DIGITS = 5
 SEED = 12345
 
 
-def explorer(run: Run) -> tuple[Section, dict[str, Any]] | None:
-    """The section and its data; None for a run that does not know its rows."""
+def explorer(run: Run, slices: Sequence[Slices] = ()) -> tuple[Section, dict[str, Any]] | None:
+    """The section and its data, with the slices that rows are in; None for a run that does not know its rows."""
     texts: dict[str, int] = {}
-    groups = [_group(systems, texts) for systems in row_groups(run)]
+    found = [systems for systems in row_groups(run) if any(each.role == "system" for each in systems.values())]
+    groups = [_group(systems, texts, run.details.get("alignments", {}), slices) for systems in found]
     if not groups:
         return None
     notes = "".join(markup.note(_note(group)) for group in groups if group["shown"] < group["total"])
     no_script = '<noscript><p class="notice">Looking through the rows needs scripts to be allowed.</p></noscript>'
-    content = f'{notes}{no_script}<div id="explorer-place"></div>'
+    content = f'{reached(run)}{notes}{no_script}<div id="explorer-place"></div>'
     return Section("explorer", "Row by row", content), {"groups": groups, "texts": list(texts)}
 
 
@@ -74,7 +77,9 @@ def _number(text: str, texts: dict[str, int]) -> int:
     return texts.setdefault(text, len(texts))
 
 
-def _group(systems: Mapping[str, Result], texts: dict[str, int]) -> dict[str, Any]:
+def _group(
+    systems: Mapping[str, Result], texts: dict[str, int], alignments: Mapping[str, Any], slices: Sequence[Slices]
+) -> dict[str, Any]:
     rows = next(result.rows for result in systems.values() if result.rows is not None)
     columns = _columns(systems, rows)
     shown = _shown_rows(len(rows), columns, _text_bytes(systems) / len(rows))
@@ -99,9 +104,21 @@ def _group(systems: Mapping[str, Result], texts: dict[str, int]) -> dict[str, An
             [_figures(by_system.get(name), places[level]) for name in systems]
             for (_, level), by_system in columns.items()
         ],
+        "slices": _slices(next(iter(systems)), shown, slices),
         "shown": len(shown),
         "total": len(rows),
+        **landed(alignments, systems, shown.tolist(), lambda text: _number(text, texts)),
     }
+
+
+def _slices(system: str, shown: Ints, slices: Sequence[Slices]) -> list[dict[str, Any]]:
+    """Every slice with the places of its rows among those that are shown."""
+    found = []
+    for each in (part for cut in slices for part in cut.slices):
+        if system in each.places:
+            places = np.flatnonzero(np.isin(shown, each.places[system]))
+            found.append({"name": plain(f"{each.field}: {each.label}"), "rows": places.tolist()})
+    return found
 
 
 def _columns(systems: Mapping[str, Result], rows: RowTable) -> dict[tuple[str, Level], dict[str, Floats]]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from dialeval.core.jsondata import dump
+from dialeval.metrics.task.explain import by_cause
 from dialeval.reports.figures import plain
 from dialeval.reports.formats import csv_text
 
@@ -31,14 +32,13 @@ def failures_table(failures: Mapping[str, Sequence[Explanation]]) -> str:
     parts = []
     for system, lost in failures.items():
         own = [row for row in rows if row["system"] == system]
-        by_cause: dict[str, set[str]] = {}
-        for row in own:
-            by_cause.setdefault(row["cause"], set()).add(row["dialogue"])
-        causes = sorted(by_cause, key=lambda cause: (-len(by_cause[cause]), cause))
+        causes = by_cause(lost)
         number = "1 dialogue" if len(lost) == 1 else f"{len(lost)} dialogues"
         parts.append(f"{plain(system)}: {number} lost inform or success\n\n")
-        parts.append(_columns(("cause", "dialogues"), [(cause, str(len(by_cause[cause]))) for cause in causes]))
-        ordered = sorted(own, key=lambda row: causes.index(row["cause"]))
+        parts.append(
+            _columns(("cause", "dialogues"), [(cause, str(len(lost_by))) for cause, lost_by in causes.items()])
+        )
+        ordered = sorted(own, key=lambda row: list(causes).index(row["cause"]))
         heads = FIELDS[1:]
         parts.append("\n" + _columns(heads, [[plain(row[head]) for head in heads] for row in ordered]) + "\n")
     return "".join(parts)

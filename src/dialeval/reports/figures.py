@@ -13,7 +13,7 @@ from dialeval.core import plain_text
 from dialeval.core.fold import Analytic
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from dialeval.core.fold import Estimate, Resampling
 
@@ -75,9 +75,11 @@ def _in_words(how: Analytic | Resampling) -> tuple[str, str]:
 
 
 def show_interval(interval: tuple[float, float], decimals: int = DECIMALS) -> str:
-    """`[0.1100, 0.1500]`."""
+    """`[0.1100, 0.1500]`; both ends with the same decimals where these show how wide it is."""
     low, high = interval
-    return f"[{show(low, decimals)}, {show(high, decimals)}]"
+    if not (math.isfinite(high - low) and SMALLEST <= (high - low) / 2 < LARGEST):
+        return f"[{show(low, decimals)}, {show(high, decimals)}]"
+    return "[{}, {}]".format(*(f"{round(end, decimals) + 0.0:.{decimals}f}" for end in interval))
 
 
 def supported_decimals(interval: tuple[float, float] | None) -> int | None:
@@ -94,6 +96,25 @@ def show_rounded(number: float, interval: tuple[float, float] | None, signed: bo
     decimals = DECIMALS if supported is None else supported
     sign = "+" if signed and number > 0 else ""
     return f"{sign}{show(number, decimals)}" + (f" {show_interval(interval, decimals)}" if interval else "")
+
+
+BAR_WIDTH = 13
+"""Characters of a drawn interval."""
+
+
+def draw_interval(ends: Sequence[float], low: float, high: float, zero: bool = False) -> str:
+    """An interval and the value within it on the scale from `low` to `high`: `  ├──●──┤   `; `zero`: with a line there.
+
+    What lies beyond the scale is drawn at its edge.
+    """
+    places = [round((BAR_WIDTH - 1) * (min(high, max(low, end)) - low) / (high - low)) for end in sorted(ends)]
+    start, middle, end = places
+    drawn = [" "] * BAR_WIDTH
+    if zero:
+        drawn[round((BAR_WIDTH - 1) * -low / (high - low))] = "│"
+    drawn[start : end + 1] = "─" * (end + 1 - start)
+    drawn[start], drawn[end], drawn[middle] = "├", "┤", "●"
+    return "".join(drawn)
 
 
 def show_signed(number: float) -> str:

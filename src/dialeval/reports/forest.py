@@ -13,17 +13,21 @@ from typing import TYPE_CHECKING
 
 from dialeval.reports import markup
 from dialeval.reports.figures import BETTER, DIFFERENT, WORSE, plain, shorten, show_rounded
-from dialeval.reports.metric_drawings import HEIGHT, Scale, axis, grid, svg
+from dialeval.reports.metric_drawings import HEIGHT, MARGIN, Scale, axis, grid, svg
 from dialeval.reports.verdict import mark_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from dialeval.analysis.comparison import Comparison, Difference
 
-WIDTH = 240
+WIDTH = 150
 WIDEST = 4.0
 """The scale goes no further than so many standard deviations."""
+NARROWEST, BEYOND = 0.3, 1.3
+"""It goes at least so far, and so much further than the largest difference: a wide interval would hide all others."""
+SLIM = 6
+"""The margin of a strip without figures below it."""
 _KINDS = {BETTER: "up", WORSE: "down", DIFFERENT: "other", "": "unsure"}
 _IN_WORDS = {BETTER: ", better", WORSE: ", worse", DIFFERENT: ", different", "": ", cannot tell"}
 
@@ -33,11 +37,9 @@ def forest(comparison: Comparison) -> str:
     directions = {row.key: row.better for row in comparison.rows if not math.isnan(row.p)}
     directed = [key for key, better in directions.items() if better is not None]
     other = [key for key in directions if key not in directed]
-    ends = [abs(end) for row in comparison.rows for end in _stretched(row) or ()]
     if not directions:
         return ""
-    limit = min(WIDEST, max(ends, default=1.0))
-    scale = Scale(-limit, limit, WIDTH)
+    scale = scale_of(comparison.rows)
     caption = (
         f"Differences to {markup.name(comparison.baseline)} in standard deviations, with intervals; to the right is "
         "better. Green and red are significant after correction for all tests."
@@ -50,35 +52,51 @@ def forest(comparison: Comparison) -> str:
     return plot + markup.details(f"{markup.count(len(other), 'metric')} without a direction", folded)
 
 
+def scale_of(rows: Iterable[Difference], width: int = WIDTH) -> Scale:
+    """The scale in standard deviations that shows all differences, and most of their intervals."""
+    furthest = max((abs(found[1]) for row in rows if (found := stretched(row))), default=1.0)
+    limit = min(WIDEST, max(NARROWEST, BEYOND * furthest))
+    return Scale(-limit, limit, width, MARGIN if width >= WIDTH else SLIM)
+
+
 def _table(comparison: Comparison, keys: Sequence[str], scale: Scale, caption: str) -> str:
     rows = {(row.key, row.system): row for row in comparison.rows}
     lines = []
     for key in keys:
         found = [rows.get((key, system)) for system in comparison.systems]
         better = next((row.better for row in found if row is not None), None)
-        cells = markup.cells(*("" if row is None else _strip(row, scale) for row in found), kind="chart")
+        cells = markup.cells(*("" if row is None else _labelled(row, scale) for row in found), kind="chart")
         lines.append(markup.row(f"{markup.name(key)}{markup.arrow(better)}", cells))
     axes = markup.cells(*(axis(scale) for _ in comparison.systems), kind="chart")
     head = markup.heads("Metric", *map(markup.name, comparison.systems))
     return markup.table("forest", caption, head, lines, f"<tr><td></td>{axes}</tr>")
 
 
-def _strip(row: Difference, scale: Scale) -> str:
+def _labelled(row: Difference, scale: Scale) -> str:
     mark = mark_of(row)
+    shown = markup.span("spread", f"{show_rounded(row.difference, row.interval, signed=True)} {mark}".strip())
+    return f'<div class="{kind_of(row)}">{markup.span("who", markup.name(row.system))}{strip(row, scale)}{shown}</div>'
+
+
+def kind_of(row: Difference) -> str:
+    """The class of a difference: up, down, other (neither is better) or unsure."""
+    return _KINDS[mark_of(row)]
+
+
+def strip(row: Difference, scale: Scale) -> str:
+    """A difference as a dot with its interval; read aloud, and shown to the mouse, with its figures."""
     figure = show_rounded(row.difference, row.interval, signed=True)
-    label = f"{shorten(plain(row.system))}, {shorten(plain(row.key))}: {figure}{_IN_WORDS[mark]}"
+    label = f"{shorten(plain(row.system))}, {shorten(plain(row.key))}: {figure}{_IN_WORDS[mark_of(row)]}"
     middle, drawn = HEIGHT / 2, grid(scale)
     drawn += f'<line class="zero" x1="{scale(0)}" x2="{scale(0)}" y1="0" y2="{HEIGHT}"/>'
-    if stretched := _stretched(row):
-        low, at, high = (scale(min(scale.high, max(scale.low, value))) for value in stretched)
+    if ends := stretched(row):
+        low, at, high = (scale(min(scale.high, max(scale.low, value))) for value in ends)
         drawn += f'<line class="range" x1="{low}" x2="{high}" y1="{middle}" y2="{middle}"/>'
         drawn += f'<circle class="mean" cx="{at}" cy="{middle}" r="4"/>'
-    shown = markup.span("spread", f"{figure} {mark}".strip())
-    who = markup.span("who", markup.name(row.system))
-    return f'<div class="{_KINDS[mark]}">{who}{svg(drawn, scale.width, label)}{shown}</div>'
+    return svg(drawn, scale.width, label)
 
 
-def _stretched(row: Difference) -> tuple[float, float, float] | None:
+def stretched(row: Difference) -> tuple[float, float, float] | None:
     """The lower end, the difference and the upper end in standard deviations, better above zero; None if unknown."""
     if row.interval is None or not row.difference or not math.isfinite(row.effect):
         return None

@@ -1,4 +1,4 @@
-"""A table in every format that reports are written in: CSV, Markdown, LaTeX, and the terminal.
+"""A table in every format that reports are written in: CSV, Markdown, LaTeX, HTML, and the terminal.
 
 Tables for people are a `Table` of texts, whose first column holds names; CSV and JSON take values and keep every digit.
 Names are escaped for their format here; the other cells are figures that were written for that format, unless `figure`
@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass
+from html import escape
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dialeval.core import jsondata
@@ -33,6 +34,11 @@ class Table(NamedTuple):
 
     head: Sequence[str]
     rows: Sequence[Sequence[str]]
+
+    def transposed(self, corner: str) -> Table:
+        """The table with its rows as columns; `corner` stands where they meet."""
+        head, *rows = zip(self.head, *self.rows, strict=True)
+        return Table([corner, *head[1:]], rows)
 
 
 def to_json(subject: Any) -> str:
@@ -83,7 +89,8 @@ def markdown_table(table: Table, figure: Callable[[str], str] = str) -> str:
 _LATEX = str.maketrans(
     {char: f"\\{char}" for char in "&%$#_{}"}
     | {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "–": "--"}
-    | {"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}"}
+    | {"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", "↑": r"$\uparrow$", "↓": r"$\downarrow$"}
+    | {"±": r"$\pm$", "·": r"$\cdot$", "√": r"$\surd$", "∞": r"$\infty$"}
 )
 
 
@@ -101,6 +108,39 @@ def latex_lines(columns: int, *tables: Table, figure: Callable[[str], str] = str
         head, *rest = (" & ".join(cells) + r" \\" for cells in ([latex(cell) for cell in table.head], *rows))
         lines += [head, r"\midrule", *rest]
     return [*lines, r"\bottomrule", r"\end{tabular}"]
+
+
+def latex_float(
+    tables: Sequence[Table],
+    caption: Iterable[str],
+    label: str = "tab:results",
+    figure: Callable[[str], str] = str,
+) -> str:
+    """Tables of equally many columns in one that floats, with its caption above it and a label to be referred to."""
+    lines = [
+        r"% \usepackage{booktabs}",
+        r"\begin{table}",
+        r"\centering",
+        rf"\caption{{{' '.join(map(latex, caption))}}}",
+    ]
+    lines += [
+        rf"\label{{{label}}}",
+        *latex_lines(max((len(each.head) for each in tables), default=1), *tables, figure=figure),
+        r"\end{table}",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def html_table(table: Table, figure: Callable[[str], str] = escape) -> str:
+    """A table without style, as a notebook shows its own."""
+    head = "".join(f"<th>{escape(plain(cell))}</th>" for cell in table.head)
+    rows = (
+        f"<th>{escape(plain(name))}</th>" + "".join(f"<td>{figure(c)}</td>" for c in cells)
+        for name, *cells in table.rows
+    )
+    body = "".join(f"<tr>{row}</tr>" for row in rows)
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
 def rich_table(columns: Iterable[Sequence[str]]) -> RichTable:

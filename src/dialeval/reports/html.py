@@ -4,8 +4,8 @@
     report([monday, tuesday], "report.html", command="dialeval score ...")
 
 The page holds the verdict and the summary (metrics by systems), a drawing per metric, how metrics go together, every
-row with its texts and scores, what a family of metrics has to show beside numbers, and in the end what was not
-computed, the signatures and how to make the numbers again. Sections are made by modules of their own; this one puts
+row with its texts and scores, what a family of metrics has to show beside numbers, and in the end where the numbers
+come from. Sections are made by modules of their own; this one puts
 them together.
 
 Equal runs give equal bytes: there is no date in the page unless `date` says one.
@@ -16,12 +16,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dialeval.analysis.slices import Slices, kept_fields, slices
 from dialeval.core.arguments import checked
 from dialeval.core.errors import SettingError
 from dialeval.core.files import write_bytes
 from dialeval.core.result import Run
 from dialeval.reports import markup, provenance
-from dialeval.reports.alignments import alignments
 from dialeval.reports.anchors import standing
 from dialeval.reports.breakdown_curves import curves
 from dialeval.reports.correlations import correlations
@@ -29,7 +29,8 @@ from dialeval.reports.explorer import explorer
 from dialeval.reports.figures import shorten
 from dialeval.reports.metric_drawings import drawings
 from dialeval.reports.page import page, script
-from dialeval.reports.summary import summary
+from dialeval.reports.slices import MOST_TESTS, losses, section
+from dialeval.reports.summary import blocks, summary
 from dialeval.reports.transcripts import transcripts
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 
 _MOST_NAMED = 3
 """Systems that the title names before the rest is counted."""
-_BY_SYSTEM = ("standing", "alignments", "transcripts", "curves")
+_BY_SYSTEM = ("standing", "alignments", "transcripts", "failures", "curves")
 """Details of a run by system that sections are made of."""
 
 
@@ -52,15 +53,17 @@ def report(
     title: str | None = None,
     date: str | None = None,
     compared: bool = True,
+    by: str | Sequence[str] | None = None,
 ) -> Path:
     """Write the report of one or several runs to a file and give its path.
 
     `command` is what made the page or the runs, `date` when that was. `title`: the systems unless given.
     `compared`: test the differences to the first system (`analysis.comparison`), which takes a while for many rows.
+    `by`: fields to cut the rows into slices by (`analysis.slices`), those that the run kept unless given.
     """
     path = Path(path)
     run = together([runs] if isinstance(runs, Run) else runs)
-    shown = render(run, command, title=title, date=date, compared=compared)
+    shown = render(run, command, title=title, date=date, compared=compared, by=by)
     write_bytes(path, shown.encode())
     return path
 
@@ -72,25 +75,32 @@ def render(
     title: str | None = None,
     date: str | None = None,
     compared: bool = True,
+    by: str | Sequence[str] | None = None,
 ) -> str:
     """The page as text."""
-    rows = explorer(run)
+    cut = _slices(run, by, compared)
+    rows = explorer(run, cut)
     found = [
-        summary(run, compared),
+        summary(run, compared, [sentence for each in cut for sentence in losses(each)]),
         provenance.warnings(run),
+        section(cut) if cut else None,
         drawings(run),
         correlations(run),
         rows and rows[0],
-        *(make(run) for make in (standing, alignments, transcripts, curves)),
-        provenance.skipped(run),
-        provenance.signatures(run),
-        provenance.again(run, command),
+        *(make(run) for make in (standing, transcripts, curves)),
+        provenance.provenance(run, command),
     ]
     scripts, data = [script("page.js")], ""
     if rows is not None:
         scripts.append(script("text.js", "rows.js", "list.js", "detail.js", "explorer.js"))
         data += markup.embedded("explorer-data", rows[1])
     return page(title or _title(run), _lead(run, date), [each for each in found if each is not None], data, scripts)
+
+
+def _slices(run: Run, by: str | Sequence[str] | None, compared: bool) -> list[Slices]:
+    """The slices by some fields of systems that share a metric; without these, by those that they kept, if any."""
+    fields = [(block, kept_fields(block) if by is None else by) for block in blocks(run)]
+    return [slices(block, each, compared=compared, most_tests=MOST_TESTS) for block, each in fields if each]
 
 
 def together(runs: Iterable[Run]) -> Run:
@@ -149,8 +159,7 @@ def _lead(run: Run, date: str | None) -> str:
     sizes = [markup.count(number, str(level)) for level, number in sorted(rows)] if alike else []
     facts = [systems + anchors, *sizes, markup.count(len(run.keys_in_order), "metric")]
     made = f"Made {f'on {markup.text(date)} ' if date else ''}with dialeval {markup.text(run.version)}."
-    lead = f'<p class="lead">{", ".join(facts)}. {made}</p>'
-    if run.warnings:
-        many = markup.count(len(run.warnings), "warning")
-        lead += f'<p class="notice"><a href="#warnings">{many}</a> to read first.</p>'
-    return lead
+    many = (
+        f' <a class="notice" href="#warnings">{markup.count(len(run.warnings), "warning")}</a>' if run.warnings else ""
+    )
+    return f'<p class="lead">{", ".join(facts)}. {made}{many}</p>'

@@ -9,12 +9,12 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from dialeval.reports.figures import MISSING, plain, shorten, show, show_spread
+from dialeval.reports.figures import plain, shorten
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from dialeval.core.fold import Better, Estimate
+    from dialeval.core.fold import Better
     from dialeval.core.result import Run
 
 
@@ -90,15 +90,6 @@ def table(kind: str, caption: str, head: str, lines: Iterable[str], below: str =
     foot = f"<tfoot>{below}</tfoot>" if below else ""
     inside = f"<caption><span>{caption}</span></caption><thead>{head}</thead><tbody>{''.join(lines)}</tbody>{foot}"
     return f'<div class="wide" tabindex="0"><table class="{kind}">{inside}</table></div>'
-
-
-def figure(estimate: Estimate | None, decimals: int, kind: str = "", mark: str = "") -> str:
-    """The cell of an estimate: mean and interval; `mark` is markup."""
-    classes = f"figure {kind}".strip()
-    if estimate is None:
-        return cells(MISSING + span("spread", ""), kind=classes)
-    spread = span("spread", show_spread(estimate, decimals))
-    return cells(f"{show(estimate.mean, decimals)}{mark}{spread}", kind=classes)
 
 
 def arrow(better: Better | None) -> str:

@@ -46,6 +46,7 @@ class Scale:
     low: float
     high: float
     width: int
+    margin: int = MARGIN
 
     @classmethod
     def over(cls, values: Iterable[float], width: int) -> Scale | None:
@@ -60,8 +61,8 @@ class Scale:
         return cls(low, high, width) if math.isfinite(high - low) else None
 
     def __call__(self, value: float) -> float:
-        inside = self.width - 2 * MARGIN
-        return round(MARGIN + inside * (value - self.low) / (self.high - self.low), 1)
+        inside = self.width - 2 * self.margin
+        return round(self.margin + inside * (value - self.low) / (self.high - self.low), 1)
 
     @property
     def ticks(self) -> list[float]:
@@ -144,10 +145,10 @@ def _table(
     lines = []
     for name, est in estimates.items():
         shown = shorten(plain(name))
-        drawn = [_interval(est, means, f"{shown}: {show_rounded(est.mean, est.interval)}") if means else ""]
+        drawn = [interval(est, means, f"{shown}: {show_rounded(est.mean, est.interval)}") if means else ""]
         if spread is not None:
             about = f"{shown}: spread over {markup.count(est.scored, str(est.level))}"
-            drawn.append(_histogram(spread, name, about) if name in spread.items else "")
+            drawn.append(histogram(spread, name, about) if name in spread.items else "")
         cells = markup.cells(*drawn, kind="chart")
         lines.append(f'<tr class="{colours[name]}"><th scope="row">{markup.name(name)}</th>{cells}</tr>')
     if spread is not None:
@@ -157,7 +158,7 @@ def _table(
     return markup.table("drawing", markup.span("hidden", f"{markup.text(key)} by system"), head, lines, below)
 
 
-def _interval(estimate: Estimate, scale: Scale, label: str) -> str:
+def interval(estimate: Estimate, scale: Scale, label: str) -> str:
     """A dot at the mean with a line over the interval."""
     middle = HEIGHT / 2
     drawn = grid(scale)
@@ -172,7 +173,7 @@ def _interval(estimate: Estimate, scale: Scale, label: str) -> str:
     return svg(drawn, scale.width, label)
 
 
-def _histogram(spread: Spread, system: str, label: str) -> str:
+def histogram(spread: Spread, system: str, label: str) -> str:
     """The items of a system as bars; the tallest bar of any system has the full height."""
     scale, tallest = spread.scale, spread.tallest
     width = (scale.width - 2 * MARGIN) / BINS

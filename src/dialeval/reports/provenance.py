@@ -16,21 +16,30 @@ COMMANDS = "commands"
 """Where a run holds the command lines that made it."""
 
 
-def skipped(run: Run) -> Section | None:
+def provenance(run: Run, command: str | None) -> Section:
+    """The section: what was left out, everything that each number depends on, and the commands that made it."""
+    return Section("provenance", "Provenance", _skipped(run) + _signatures(run) + _again(run, command))
+
+
+def _part(name: str, title: str, content: str) -> str:
+    return f'<section id="{name}" aria-labelledby="{name}-title"><h3 id="{name}-title">{title}</h3>{content}</section>'
+
+
+def _skipped(run: Run) -> str:
     """Metrics that were not computed, and what they lack."""
     lacking: dict[tuple[str, str], list[str]] = {}
     for system, result in run.items():
         for key, reason in result.skipped.items():
             lacking.setdefault((key, reason), []).append(system)
     if not lacking:
-        return None
+        return ""
     lines = [
         markup.row(markup.name(key), markup.cells(markup.text(reason), markup.names(systems, run)))
         for (key, reason), systems in lacking.items()
     ]
     caption = "Metrics that were left out, and what they lack."
     content = markup.table("skipped", caption, markup.heads("Metric", "Reason", "Systems"), lines)
-    return Section("skipped", "Not computed", content)
+    return _part("skipped", "Not computed", content)
 
 
 def warnings(run: Run) -> Section | None:
@@ -39,7 +48,7 @@ def warnings(run: Run) -> Section | None:
     return Section("warnings", "Warnings", f'<div class="notice"><ul>{lines}</ul></div>') if lines else None
 
 
-def signatures(run: Run) -> Section | None:
+def _signatures(run: Run) -> str:
     """Everything that each number depends on."""
     lines = []
     for key in run.keys_in_order:
@@ -52,10 +61,10 @@ def signatures(run: Run) -> Section | None:
             lines.append(markup.row(markup.name(key), markup.cells(f"<code>{markup.text(line)}</code>", whose)))
     caption = "Everything a number depends on. Numbers may be compared where these lines agree."
     content = markup.table("signatures", caption, markup.heads("Metric", "Signature", "Systems"), lines)
-    return Section("signatures", "Signatures", content) if lines else None
+    return _part("signatures", "Signatures", content) if lines else ""
 
 
-def again(run: Run, command: str | None) -> Section:
+def _again(run: Run, command: str | None) -> str:
     """The commands that made the runs and the page, each to be copied."""
     commands: Sequence[str] = [*run.details.get(COMMANDS, ()), *([] if command is None else [command])]
     note = f"Use dialeval {markup.text(run.version)} on the same inputs; the signatures name the settings and the data."
@@ -65,4 +74,4 @@ def again(run: Run, command: str | None) -> Section:
         for each in commands
     )
     status = '<p class="hidden" role="status" id="copied"></p>' if blocks else ""
-    return Section("again", "How to reproduce", f"<p>{note}</p>{blocks}{status}")
+    return _part("again", "How to reproduce", f"<p>{note}</p>{blocks}{status}")

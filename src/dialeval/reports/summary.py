@@ -1,9 +1,10 @@
-"""The section that everybody reads: the verdict, the differences to the baseline, and a table of metrics by systems.
+"""The section that everybody reads: the verdict, and a table of metrics by systems that is a forest plot as well.
 
-The first system of a table is the baseline. Marks are those of `dialeval compare`: `*` and `**` where a difference is
-significant after correction for all tests of the table. The best value of a metric is bold where a direction is known;
-floors and ceilings take no part in that. Metrics that have no direction stand in a table of their own, to be opened.
-The figures of all differences stand below, to be opened as well.
+The first system of a table is the baseline. Beside the value of each other system a strip shows its difference to the
+baseline (`forest`), green and red where it is significant after correction for all tests of the table. The best value
+of a metric is bold where a direction is known; floors and ceilings stand last and take no part in that. From `MANY`
+systems on each is a row, and metrics are columns. Where the window is narrow, rows become cards. Metrics that have no
+direction stand in a table of their own, to be opened, and so do the figures of all differences.
 """
 
 from __future__ import annotations
@@ -12,13 +13,17 @@ import math
 from html import escape
 from typing import TYPE_CHECKING
 
-from dialeval.analysis.comparison import STRONG, Comparison, compare
+from dialeval.analysis.best import best_of
+from dialeval.analysis.comparison import Comparison, compare
 from dialeval.core.errors import SettingError
 from dialeval.core.result import Result, Run
 from dialeval.reports import markup
-from dialeval.reports.comparisons import best_of, legend, mark, show_detectable
+from dialeval.reports.comparisons import legend, mark, show_detectable
 from dialeval.reports.figures import (
+    BETTER,
+    DIFFERENT,
     MISSING,
+    WORSE,
     interval_words,
     plain,
     shorten,
@@ -26,40 +31,52 @@ from dialeval.reports.figures import (
     show_fixed,
     show_interval,
     show_signed,
+    show_spread,
 )
-from dialeval.reports.forest import forest
+from dialeval.reports.forest import WIDTH, kind_of, scale_of, strip
 from dialeval.reports.markup import Section
+from dialeval.reports.metric_drawings import axis
 from dialeval.reports.tables import better_of, row_decimals, unscored
-from dialeval.reports.verdict import MOST_TESTS, verdict
+from dialeval.reports.verdict import MOST_TESTS, mark_of, verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from dialeval.analysis.comparison import Difference
-    from dialeval.core.fold import Better
+    from dialeval.core.fold import Better, Estimate
+    from dialeval.reports.metric_drawings import Scale
 
-_CAPTION = (
-    "Mean per metric and system, with its confidence interval where there is one, to the digits that it supports. An "
-    "arrow says which values are better, and the best one is bold."
-)
+ROOM, BASELINE, COMPARED, ANCHOR = 1220, 290, 320, 150
+"""Pixels of the page, and what columns need: metric and baseline, each other system with its strip, each anchor.
+Where that is more than there is, strips stand below the values, and intervals are left to the drawings of metrics."""
+MANY = 9
+"""From so many systems on each is a row."""
+NARROW = 84
+"""The width of a strip below a value."""
+MOST_SENTENCES = 3
+"""Sentences of the verdict; of more the first one is shown, and the rest is folded."""
 
 
-def summary(run: Run, compared: bool = True) -> Section:
-    """The section; systems that share no metric stand in tables of their own, each with a baseline of its own."""
+def summary(run: Run, compared: bool = True, more: Sequence[str] = ()) -> Section:
+    """The section; systems that share no metric stand in tables of their own, each with a baseline of its own.
+
+    `more`: sentences that belong to the verdict.
+    """
     if not run.keys_in_order:
         return Section("summary", "Summary", "<p>No metric was computed.</p>")
     places = {key: at for at, key in enumerate(run.keys_in_order)}
-    captions = [_CAPTION, *["Further systems, measured by other metrics."] * len(run)]
     tables = ""
-    for block, caption in zip(blocks(run), captions, strict=False):
+    for at, block in enumerate(blocks(run)):
         comparison, reason = None, ""
         if compared and len(block) - len(block.anchors) > 1:
             try:
                 comparison = compare(block, most_tests=MOST_TESTS)
             except SettingError as error:
                 reason = markup.note(f"Not compared: {markup.text(str(error))}")
-        tables += "" if comparison is None else _verdict(comparison) + forest(comparison)
-        tables += _tables(block, places, caption + _intervals(block) + _marks(comparison), comparison)
+        tables += markup.note("Further systems, measured by other metrics.") if at else ""
+        tables += "" if comparison is None else _verdict(comparison, more)
+        more = ()
+        tables += _tables(block, places, comparison)
         tables += reason if comparison is None else _differences(comparison)
     return Section("summary", "Summary", tables + _long_names(run))
 
@@ -76,68 +93,113 @@ def blocks(run: Run) -> list[Run]:
     return [Run(group, run.version) for group in groups]
 
 
-def _intervals(run: Run) -> str:
-    """Which intervals the figures have."""
+def _caption(run: Run, comparison: Comparison | None) -> str:
     words = interval_words(estimate for result in run.values() for estimate in result.values())
-    return f" Intervals: {markup.text(words)}." if words else ""
+    parts = [f"Means with intervals, {markup.text(words)}." if words else "Means."]
+    if comparison is not None:
+        parts.append(
+            f"Strips: differences to {markup.name(comparison.baseline)} in standard deviations, better to the right. "
+            f"{BETTER}&nbsp;better, {WORSE}&nbsp;worse, {DIFFERENT}&nbsp;different: significant after correction for "
+            "all tests."
+        )
+    return " ".join(parts)
 
 
-def _marks(comparison: Comparison | None) -> str:
-    if comparison is None:
-        return ""
-    alpha = comparison.settings.alpha
-    return (
-        f" Marks are differences to the baseline, {markup.name(comparison.baseline)}: * p&nbsp;&lt;&nbsp;{alpha:g}, "
-        f"** p&nbsp;&lt;&nbsp;{STRONG * alpha:g}, after correction for all tests of the table."
-    )
+def _verdict(comparison: Comparison, more: Sequence[str]) -> str:
+    items = [f"<li>{markup.text(sentence)}</li>" for sentence in (*verdict(comparison), *more)]
+    shown = len(items) if len(items) <= MOST_SENTENCES else 1
+    answer = f'<ul class="answer">{"".join(items[:shown])}</ul>'
+    return answer + (markup.details("System by system", f"<ul>{''.join(items[shown:])}</ul>") if items[shown:] else "")
 
 
-def _verdict(comparison: Comparison) -> str:
-    items = "".join(f"<li>{markup.text(sentence)}</li>" for sentence in verdict(comparison))
-    return f'<ul class="answer">{items}</ul>'
-
-
-def _tables(run: Run, places: Mapping[str, int], caption: str, comparison: Comparison | None) -> str:
+def _tables(run: Run, places: Mapping[str, int], comparison: Comparison | None) -> str:
     """The table of metrics with a direction, and below it that of the others; one table if all are of one kind."""
     directions = {key: better_of(run, key) for key in run.keys_in_order}
     directed = [key for key, better in directions.items() if better is not None]
     other = [key for key in directions if key not in directed]
     notes = "".join(map(markup.note, map(markup.text, unscored(run))))
+    first = _table(run, places, directed or other, _caption(run, comparison), comparison)
     if not directed or not other:
-        return _table(run, places, directed or other, caption, comparison) + notes
+        return first + notes
     folded = _table(run, places, other, "Neither high nor low values are better.", comparison)
-    title = f"{markup.count(len(other), 'metric')} without a direction"
-    return _table(run, places, directed, caption, comparison) + markup.details(title, folded) + notes
+    return first + markup.details(f"{markup.count(len(other), 'metric')} without a direction", folded) + notes
 
 
 def _table(
     run: Run, places: Mapping[str, int], keys: Sequence[str], caption: str, comparison: Comparison | None
 ) -> str:
     colours = markup.colours(run)
-    heads = "".join(
-        f'<th scope="col" class="figure {colours[name]}"><span class="swatch"></span>{markup.name(name)}'
-        f"{_rows(run, name)}{_role(name, result, comparison)}</th>"
-        for name, result in run.items()
-    )
-    rows = {} if comparison is None else {(row.key, row.system): row for row in comparison.rows}
-    lines = []
+    systems = sorted(run, key=lambda name: run[name].role != "system")
+    as_rows = len(run) >= MANY
+    few = has_room(run)
+    scale = None if comparison is None else scale_of(comparison.rows, WIDTH if few else NARROW)
+    tested = () if comparison is None else comparison.rows
+    rows = {(row.key, row.system): row for row in tested if not math.isnan(row.p)}
+    metrics = {key: markup.name(key) + markup.arrow(better_of(run, key)) for key in keys}
+    cells: dict[tuple[str, str], str] = {}
     for key in keys:
-        better, decimals = better_of(run, key), row_decimals(run, key)
-        best = _best(run, key, better)
-        cells = "".join(
-            markup.figure(
-                result.get(key), decimals, "best" if name in best else "", _mark(rows.get((key, name)), comparison)
-            )
-            for name, result in run.items()
-        )
-        link = f'<a href="#metric-{places[key]}">{markup.name(key)}</a>{markup.arrow(better)}'
-        lines.append(markup.row(link, cells))
-    return markup.table("summary", caption, f'<tr><th scope="col">Metric</th>{heads}</tr>', lines)
+        best, decimals = _best(run, key, better_of(run, key)), row_decimals(run, key)
+        for name in systems:
+            kinds = ["best" if name in best else "", "anchor" if name in run.anchors else ""]
+            who = metrics[key] if as_rows else markup.name(name)
+            cells[key, name] = cell(who, run[name].get(key), decimals, rows.get((key, name)), scale, *kinds)
+    linked = {
+        key: f'<a href="#metric-{places[key]}">{markup.name(key)}</a>{markup.arrow(better_of(run, key))}'
+        for key in keys
+    }
+    named = {
+        name: f'<span class="system-name {colours[name]}"><span class="swatch"></span>{markup.name(name)}'
+        f"{_rows(run, name)}{_role(name, run[name], comparison)}</span>"
+        for name in systems
+    }
+    if as_rows:
+        lines = [markup.row(named[name], "".join(cells[key, name] for key in keys)) for name in systems]
+        return markup.table("summary dense", caption, heads("System", linked.values()), lines)
+    lines = [markup.row(linked[key], "".join(cells[key, name] for name in systems)) for key in keys]
+    axes = ("" if scale is None or (keys[0], name) not in rows else f"<div>{axis(scale)}</div>" for name in systems)
+    below = f"<tr><td></td>{markup.cells(*axes, kind='figure')}</tr>" if few and scale is not None else ""
+    kind = "summary" if few else "summary dense"
+    return markup.table(kind, caption, heads("Metric", named.values()), lines, below)
+
+
+def has_room(run: Run) -> bool:
+    """Whether values of all systems fit beside each other, with intervals and strips."""
+    return BASELINE + COMPARED * (len(run) - len(run.anchors) - 1) + ANCHOR * len(run.anchors) <= ROOM
+
+
+def cell(
+    who: str, estimate: Estimate | None, decimals: int, row: Difference | None, scale: Scale | None, *kinds: str
+) -> str:
+    """A cell with a value, its mark and interval, and its difference to the baseline as a strip; `who` is markup."""
+    drawn = "" if row is None or scale is None else strip(row, scale)
+    classes = " ".join(filter(None, ("figure", *kinds, "" if row is None else kind_of(row))))
+    return f'<td class="{classes}"><div>{markup.span("who", who)}{_figure(estimate, decimals, row)}{drawn}</div></td>'
+
+
+def heads(first: str, titles: Iterable[str]) -> str:
+    """The head of a table of values; titles are markup."""
+    cells = "".join(f'<th scope="col" class="figure">{title}</th>' for title in titles)
+    return f'<tr><th scope="col">{first}</th>{cells}</tr>'
+
+
+def _figure(estimate: Estimate | None, decimals: int, row: Difference | None) -> str:
+    """A value with its mark and its interval."""
+    mark = markup.span("sure", "" if row is None else mark_of(row))  # room for one, so that figures are aligned
+    if estimate is None:
+        return markup.span("number", MISSING + mark)
+    return markup.span("number", show(estimate.mean, decimals) + mark) + markup.span(
+        "spread", show_spread(estimate, decimals)
+    )
 
 
 def _rows(run: Run, system: str) -> str:
-    rows = {est.level: est.rows for est in run[system].values()}
-    return markup.span("aside", ", ".join(markup.count(rows[level], str(level)) for level in rows))
+    """How many rows a system has, where not all have as many."""
+    sizes = {name: {str(est.level): est.rows for est in result.values()} for name, result in run.items()}
+    if all(
+        sizes[name].items() <= sizes[system].items() or sizes[system].items() <= sizes[name].items() for name in run
+    ):
+        return ""
+    return markup.span("aside", ", ".join(markup.count(rows, level) for level, rows in sizes[system].items()))
 
 
 def _role(system: str, result: Result, comparison: Comparison | None) -> str:
@@ -153,15 +215,6 @@ def _best(run: Run, key: str, better: Better | None) -> list[str]:
     return best_of(means, better) if len(known) > 1 else []
 
 
-def _mark(row: Difference | None, comparison: Comparison | None) -> str:
-    """The marks of a cell; in a table with marks every cell has space for two, so that figures are aligned."""
-    if comparison is None:
-        return ""
-    marks = "" if row is None else mark(row, comparison.settings.alpha)
-    aloud = markup.span("hidden", f" differs, p = {row.adjusted_p:.4f}") if row is not None and marks else ""
-    return markup.span("sure", f'<span aria-hidden="true">{marks}</span>{aloud}')
-
-
 def _differences(comparison: Comparison) -> str:
     """The differences to the baseline, system by system, with what the columns mean."""
     tables = "".join(_difference_table(comparison, system) for system in comparison.systems)
@@ -172,16 +225,14 @@ def _differences(comparison: Comparison) -> str:
 
 def _difference_table(comparison: Comparison, system: str) -> str:
     lines = [_difference(row, comparison) for row in comparison.of(system)]
-    heads = ("Metric", "Difference", "Interval", "p, adjusted", "Effect", "Won, tied, lost", "Detectable")
+    titles = ("Difference", "Interval", "p, adjusted", "Effect", "Won, tied, lost", "Detectable")
     caption = f"{markup.name(system)} against {markup.name(comparison.baseline)}."
-    head = f'<tr><th scope="col">{heads[0]}</th>'
-    head += "".join(f'<th scope="col" class="figure">{title}</th>' for title in heads[1:]) + "</tr>"
-    return markup.table("difference", caption, head, lines)
+    return markup.table("difference", caption, heads("Metric", titles), lines)
 
 
 def _difference(row: Difference, comparison: Comparison) -> str:
     cells = (
-        f"{show_signed(row.difference)}{_mark(row, comparison)}",
+        f"{show_signed(row.difference)}{markup.span('sure', mark(row, comparison.settings.alpha))}",
         show_interval(row.interval) if row.interval else MISSING,
         show_fixed(row.adjusted_p, 4),
         show(row.effect, 2),

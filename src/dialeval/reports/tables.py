@@ -5,9 +5,10 @@
 
 JSON and CSV hold every digit; the tables that people read are rounded by `figures`. Metrics are rows and systems are
 columns, since there are usually more metrics; in the terminal the longer side runs downwards. There a figure has the
-decimals that its interval supports. Intervals are left out where one table would not hold them; columns that do not fit
-even so continue in a further table below, so that no figure is ever cut off. With a comparison, the verdict stands
-above the table, and marks say which systems are significantly better (▲) or worse (▼) than the baseline.
+decimals that its interval supports. With `bars`, intervals are also drawn, all systems of a metric on one scale. Bars,
+and then intervals, are left out where one table would not hold them; columns that do not fit even so continue in a
+further table below, so that no figure is ever cut off. With a comparison, the verdict stands above the table, and marks
+say which systems are significantly better (▲) or worse (▼) than the baseline.
 
 `metrics-txt` is the table file of dialog-eval: a line of names, then a line per system with `mean,std,confidence` for
 each metric, all digits, a blank behind each. A value of the whole corpus has the deviation `0`, as it is printed there.
@@ -20,8 +21,9 @@ import math
 import re
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+from dialeval.analysis.best import best_systems
 from dialeval.analysis.values import metric_of
 from dialeval.reports import formats
 from dialeval.reports.figures import (
@@ -30,6 +32,7 @@ from dialeval.reports.figures import (
     DIFFERENT,
     MISSING,
     WORSE,
+    draw_interval,
     interval_words,
     plain,
     shorten,
@@ -46,6 +49,7 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
+    from dialeval.analysis.best import Best
     from dialeval.analysis.comparison import Comparison
     from dialeval.core.fold import Better, Estimate
     from dialeval.core.result import Result, Run
@@ -70,9 +74,16 @@ _MOST_UNSCORED = 5
 """Metrics with rows that could not be scored that are named below a table before the rest is counted."""
 
 
-def table(run: Run, comparison: Comparison | None = None) -> LaidOut:
-    """The run for a rich console, with marks for what a comparison of its systems found."""
-    return LaidOut(partial(_laid_out, run, comparison))
+def table(
+    run: Run,
+    comparison: Comparison | None = None,
+    *,
+    transpose: bool = False,
+    bars: bool = False,
+    notes: bool = True,
+) -> LaidOut:
+    """The run for a rich console, with marks for what a comparison of its systems found; `notes` stand below it."""
+    return LaidOut(partial(_laid_out, run, comparison, transpose, bars, notes))
 
 
 def to_csv(run: Run) -> str:
@@ -86,21 +97,36 @@ def to_csv(run: Run) -> str:
     return formats.csv_text(CSV_FIELDS, rows)
 
 
-def to_markdown(run: Run) -> str:
+def to_markdown(run: Run, transpose: bool = False) -> str:
     """A table as GitHub renders it."""
-    rows = [[key, *(_cell(result.get(key)) for result in run.values())] for key in run.keys_in_order]
-    return formats.markdown_table(Table(["metric", *run], rows)) + "".join(f"\n{line}\n" for line in _kinds(run))
+    table = Table(
+        ["metric", *run], [[key, *(_cell(res.get(key)) for res in run.values())] for key in run.keys_in_order]
+    )
+    shown = table.transposed("system") if transpose else table
+    return formats.markdown_table(shown) + "".join(f"\n{line}\n" for line in _kinds(run))
 
 
-def to_latex(run: Run) -> str:
-    """A tabular with booktabs rules, four significant digits per metric."""
-    rows = []
+def to_latex(run: Run, transpose: bool = False) -> str:
+    """A table with booktabs rules, four significant digits per metric, the best values bold, and a caption."""
+    best, rows = best_systems(run, run.keys_in_order), []
     for key in run.keys_in_order:
-        estimates = [result.get(key) for result in run.values()]
-        decimals = significant_decimals(est.mean for est in estimates if est is not None)
-        rows.append([key, *(_latex_cell(est, decimals) for est in estimates)])
-    comments = [f"% {line}".replace("±", "+-").replace("√", "sqrt ").replace("·", "*") for line in _kinds(run)]
-    return "\n".join([*formats.latex_lines(1 + len(run), Table(["metric", *run], rows)), *comments, ""])
+        estimates = {name: result.get(key) for name, result in run.items()}
+        decimals = significant_decimals(est.mean for est in estimates.values() if est is not None)
+        bold = best.systems.get(key, ())
+        cells = (_latex_cell(est, decimals, name in bold) for name, est in estimates.items())
+        rows.append([key + ARROWS[better_of(run, key)], *cells])
+    table = Table(["metric", *run], rows)
+    caption = [*_kinds(run), *best_words(best)]
+    return formats.latex_float([table.transposed("system") if transpose else table], caption)
+
+
+def best_words(best: Best) -> list[str]:
+    """What arrows and bold figures of a table mean."""
+    if not best.systems:
+        return []
+    tests = f"{100 * best.alpha:g}% level, corrected for {best.tests} test{'s' * (best.tests > 1)}"
+    rest = f", and those that are not significantly worse ({tests})" if best.tests else ""
+    return [f"Arrows: which values are better. Bold: the best value{rest}."]
 
 
 def to_metrics_txt(run: Run) -> str:
@@ -113,7 +139,7 @@ def to_metrics_txt(run: Run) -> str:
     return "\n".join([*lines, ""])
 
 
-FORMATS: Mapping[str, Callable[[Run], str]] = {
+FORMATS: Mapping[str, Callable[..., str]] = {
     "json": formats.to_json,
     "csv": to_csv,
     "md": to_markdown,
@@ -123,7 +149,9 @@ FORMATS: Mapping[str, Callable[[Run], str]] = {
 """Every format that is a text, by its name on the command line."""
 
 
-def _laid_out(run: Run, comparison: Comparison | None, width: int) -> Iterator[RenderableType]:
+def _laid_out(
+    run: Run, comparison: Comparison | None, transpose: bool, bars: bool, notes: bool, width: int
+) -> Iterator[RenderableType]:
     from rich.text import Text
 
     yield from formats.paragraphs(() if comparison is None else verdict(comparison))
@@ -132,27 +160,31 @@ def _laid_out(run: Run, comparison: Comparison | None, width: int) -> Iterator[R
     systems = {name: shorten(plain(name)) for name in run}
     marks = {} if comparison is None else {(row.system, row.key): mark_of(row) for row in comparison.rows}
     decimals = {key: row_decimals(run, key) for key in keys}
+    drawn = {(name, key): bar for key in keys if bars for name, bar in interval_bars(run, key).items()}
     cells = {
-        (name, key): _terminal_cell(result.get(key), decimals[key], marks.get((name, key)))
+        (name, key): Cell.of(result.get(key), decimals[key], marks.get((name, key)), drawn.get((name, key)))
         for name, result in run.items()
         for key in keys
     }
-    downwards = len(run) > len(keys)
+    downwards = (len(run) > len(keys)) != transpose
     if downwards:
         first = ["system", *systems.values()]
         columns = {names[key]: [cells[name, key] for name in run] for key in keys}
     else:
         first = ["metric", *names.values()]
         columns = {systems[name]: [cells[name, key] for key in keys] for name in run}
-    figures = [[head, *_aligned(column)] for head, column in columns.items()]
-    if formats.needed_width(first, figures) > width:
-        without = ((head, [(mean, "", mark) for mean, _, mark in column]) for head, column in columns.items())
-        figures = [[head, *_aligned(column)] for head, column in without]
+    for left_out in ({}, {"bar": ""}, {"bar": "", "interval": ""}):
+        figures = [
+            [head, *_aligned([cell._replace(**left_out) for cell in column])] for head, column in columns.items()
+        ]
+        if formats.needed_width(first, figures) <= width:
+            break
     for number, part in enumerate(formats.fitting_tables(first, figures, width)):
         if number:
             yield Text()
         yield part
-    yield from (Text(line, style="dim") for line in (*_kinds(run), *_notes(run, comparison)))
+    shown = footnotes(run, comparison, intervals="interval" not in left_out)
+    yield from (Text(line, style="dim") for line in shown if notes)
 
 
 def _kinds(run: Run) -> list[str]:
@@ -174,25 +206,45 @@ def better_of(run: Mapping[str, Result], key: str) -> Better | None:
     return next((metric.better for metric in metrics if metric is not None), None)
 
 
-def _terminal_cell(estimate: Estimate | None, decimals: int, mark: str | None) -> tuple[str, str, str]:
-    """The mean, the interval and the mark of a cell."""
-    if estimate is None:
-        return MISSING, "", ""
-    return show(estimate.mean, decimals), show_spread(estimate, decimals), mark or ""
+class Cell(NamedTuple):
+    """The parts of a cell in the terminal."""
+
+    mean: str
+    mark: str = ""
+    interval: str = ""
+    bar: str = ""
+
+    @classmethod
+    def of(cls, estimate: Estimate | None, decimals: int, mark: str | None, bar: str | None) -> Cell:
+        """The cell of an estimate."""
+        if estimate is None:
+            return cls(MISSING)
+        return cls(show(estimate.mean, decimals), mark or "", show_spread(estimate, decimals), bar or "")
 
 
-def _aligned(column: Sequence[tuple[str, str, str]]) -> list[str]:
-    """The cells of a column: points below points, then marks, then intervals."""
-    wholes, rests = zip(*(_at_point(mean) for mean, _, _ in column), strict=True) if column else ((), ())
+def _aligned(column: Sequence[Cell]) -> list[str]:
+    """The cells of a column: points below points, then marks, intervals and bars."""
+    wholes, rests = zip(*(_at_point(cell.mean) for cell in column), strict=True) if column else ((), ())
     left, right = (max(map(len, parts), default=0) for parts in (wholes, rests))
-    marked = any(mark for _, _, mark in column)
-    spread = max((len(interval) for _, interval, _ in column), default=0)
+    widths = [
+        max((len(part) for part in parts), default=0) for parts in zip(*(cell[1:] for cell in column), strict=True)
+    ]
     return [
         f"{whole:>{left}}{rest:<{right}}"
-        + (f" {mark or ' '}" if marked else "")
-        + f" {interval:<{spread}}" * (spread > 0)
-        for whole, rest, (_, interval, mark) in zip(wholes, rests, column, strict=True)
+        + "".join(f" {part:<{width}}" for part, width in zip(cell[1:], widths, strict=True) if width)
+        for whole, rest, cell in zip(wholes, rests, column, strict=True)
     ]
+
+
+def interval_bars(run: Run, key: str) -> dict[str, str]:
+    """The interval of each system that has one under a key, drawn on a common scale: `  ├──●──┤   `."""
+    estimates = {name: result[key] for name, result in run.items() if key in result}
+    ends = [end for est in estimates.values() for end in (est.mean, *(est.interval or ())) if math.isfinite(end)]
+    low, high = min(ends, default=0.0), max(ends, default=0.0)
+    if not 0 < high - low < math.inf:
+        return {}
+    known = {name: (est.mean, *est.interval) for name, est in estimates.items() if est.interval is not None}
+    return {name: draw_interval(own, low, high) for name, own in known.items() if all(map(math.isfinite, own))}
 
 
 def _at_point(figure: str) -> tuple[str, str]:
@@ -200,8 +252,9 @@ def _at_point(figure: str) -> tuple[str, str]:
     return whole, point + rest
 
 
-def _notes(run: Run, comparison: Comparison | None) -> Iterator[str]:
-    """What stands below the table: what the marks mean, and how much could not be scored."""
+def footnotes(run: Run, comparison: Comparison | None, intervals: bool = True) -> Iterator[str]:
+    """What stands below a table: which intervals it has, what the marks mean, and how much could not be scored."""
+    yield from _kinds(run) if intervals else ()
     if comparison is not None and any(row.significant for row in comparison.rows):
         meaning = f"{BETTER} better, {WORSE} worse, {DIFFERENT} different, neither is better"
         yield f"Against {shorten(plain(comparison.baseline))}: {meaning} ({how_sure(comparison)})."
@@ -230,12 +283,13 @@ def _cell(estimate: Estimate | None) -> str:
     return " ".join(filter(None, [show(estimate.mean), show_spread(estimate), scored and f"({scored})"]))
 
 
-def _latex_cell(estimate: Estimate | None, decimals: int) -> str:
+def _latex_cell(estimate: Estimate | None, decimals: int, bold: bool) -> str:
     if estimate is None or math.isnan(estimate.mean):
         return "--"
     mean, spread, scored = show(estimate.mean, decimals), show_spread(estimate, decimals), show_scored(estimate)
     inside = rf"{mean}\ {spread}".removesuffix("\\ ").replace("∞", r"\infty")
     inside = re.sub(r"e([+-]\d+)", lambda match: rf"\times 10^{{{int(match[1])}}}", inside)
+    inside = inside.replace(mean, rf"\mathbf{{{mean}}}", 1) if bold else inside
     return f"${inside}$" + (f" ({scored})" if scored else "")
 
 

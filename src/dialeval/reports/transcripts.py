@@ -1,6 +1,7 @@
-"""The section with transcripts of task dialogues: per dialogue the goal, then what each system did, turn by turn.
+"""The section with task dialogues: what lost them, counted, and each dialogue with its systems side by side.
 
-It is made from the plain data that a run holds under `transcripts` (`engine.transcripts`). Every text is escaped.
+It is made from the plain data that a run holds under `transcripts` and `failures` (`engine.transcripts`). A count is a
+button that leaves only the dialogues which that system lost by that cause. Every text is escaped.
 """
 
 from __future__ import annotations
@@ -15,9 +16,8 @@ if TYPE_CHECKING:
     from dialeval.core.result import Run
 
 SHOWN_LENGTH = 2_000
-"""Characters of a response that are shown."""
+"""Characters of a text that are shown."""
 _Entry = Mapping[str, Any]
-_YES, _NO = '<span class="yes">✓ yes</span>', '<span class="no">✗ no</span>'
 
 
 def transcripts(run: Run) -> Section | None:
@@ -26,21 +26,82 @@ def transcripts(run: Run) -> Section | None:
     dialogues = markup.by_dialogue(by_system)
     if not dialogues:
         return None
-    lost = sum(not all(entry["success"] for entry in systems.values()) for systems in dialogues.values())
     total = max((len(rows.offsets) - 1 for system in by_system if (rows := run[system].rows) is not None), default=0)
-    which = f" of {total:,}, lost ones first" if total > len(dialogues) else ""
+    which = f" of {total:,}, some for each cause" if total > len(dialogues) else ""
+    counts: Mapping[str, Mapping[str, int]] = run.details.get("failures", {})
+    tokens = _tokens(counts)
     note = markup.note(
-        f"{markup.count(len(dialogues), 'dialogue')}{which}; {lost} of them lost by some system. What a turn did is "
-        "what Inform and Success were read from: an offer counts when its word is said while its domain is active."
+        f"{markup.count(len(dialogues), 'dialogue')}{which}. What counts in a turn is what Inform and Success were "
+        "read from: an offer counts when its word is said while its domain is active."
     )
-    return Section("transcripts", "Task dialogues", note + "".join(map(_dialogue, dialogues, dialogues.values())))
+    shown = "".join(_dialogue(name, systems, tokens, markup.colours(run)) for name, systems in dialogues.items())
+    return Section("transcripts", "Task dialogues", _causes(counts, tokens, dialogues) + note + shown)
 
 
-def _dialogue(name: str, systems: Mapping[str, _Entry]) -> str:
+def _tokens(counts: Mapping[str, Mapping[str, int]]) -> dict[tuple[str, str], str]:
+    """A short name for each system and cause, by which the page finds dialogues."""
+    causes = list(dict.fromkeys(cause for mine in counts.values() for cause in mine))
+    return {(s, c): f"{i}-{j}" for i, s in enumerate(counts) for j, c in enumerate(causes)}
+
+
+def _lost_by(system: str, entry: _Entry, tokens: Mapping[tuple[str, str], str]) -> set[str]:
+    return {tokens[pair] for each in entry["causes"] if (pair := (system, each["cause"])) in tokens}
+
+
+def _causes(
+    counts: Mapping[str, Mapping[str, int]],
+    tokens: Mapping[tuple[str, str], str],
+    dialogues: Mapping[str, Mapping[str, _Entry]],
+) -> str:
+    """How many dialogues each system lost by each cause."""
+    if not tokens:
+        return ""
+    here = [token for each in dialogues.values() for s, entry in each.items() for token in _lost_by(s, entry, tokens)]
+    totals = {cause: sum(mine.get(cause, 0) for mine in counts.values()) for _, cause in tokens}
+
+    def cell(system: str, cause: str) -> str:
+        number, token = counts[system].get(cause, 0), tokens[system, cause]
+        shown = f"{here.count(token):,} of {markup.count(number, 'dialogue')} here"
+        button = f'<button type="button" disabled data-lost="{token}" title="{shown}">{number:,}</button>'
+        return markup.span("who", markup.name(system)) + (button if number else "0")
+
+    lines = [
+        markup.row(markup.text(cause), markup.cells(*(cell(system, cause) for system in counts)))
+        for cause in sorted(totals, key=lambda cause: -totals[cause])
+    ]
+    caption = "Dialogues that were lost, by cause. Choose a number to see only these."
+    status = '<p class="note" role="status" id="lost-shown"></p>'
+    table = markup.table("lost-by", caption, markup.heads("Cause", *map(markup.name, counts)), lines)
+    return table + status
+
+
+def _dialogue(
+    name: str, systems: Mapping[str, _Entry], tokens: Mapping[tuple[str, str], str], colours: Mapping[str, str]
+) -> str:
+    lost = sorted(token for system, entry in systems.items() for token in _lost_by(system, entry, tokens))
     verdicts = "".join(_verdict(system, entry) for system, entry in systems.items())
     goal = next(iter(systems.values()))["domains"]
-    inside = _goal(name, goal) + "".join(map(_system, systems, systems.values()))
-    return markup.details(f"{markup.name(name)} {verdicts}", inside, "dialogue")
+    ends = {system: _end(entry) for system, entry in systems.items()}
+    inside = _goal(goal) + _side_by_side(ends, colours)
+    turns = {system: {turn["turn"]: turn for turn in entry["turns"]} for system, entry in systems.items()}
+    states: dict[str, Mapping[str, Mapping[str, str]]] = {system: {} for system in systems}
+    for at in sorted({at for mine in turns.values() for at in mine}):
+        said = {system: _turn(mine[at], states[system]) for system, mine in turns.items() if at in mine}
+        states |= {system: mine[at]["state"] for system, mine in turns.items() if at in mine}
+        user = next((mine[at].get("user") for mine in turns.values() if at in mine), None)
+        asked = "" if user is None else f'<p class="user">{markup.text(user, most=SHOWN_LENGTH)}</p>'
+        inside += f'<section class="turn"><h3>Turn {int(at)}</h3>{asked}{_side_by_side(said, colours)}</section>'
+    opening = f'<details class="dialogue" data-lost="{" ".join(lost)}">'
+    return f"{opening}<summary>{markup.name(name)} {verdicts}</summary>{inside}</details>"
+
+
+def _side_by_side(parts: Mapping[str, str], colours: Mapping[str, str]) -> str:
+    swatch = markup.span("swatch", "")
+    sides = "".join(
+        f'<div class="side {colours.get(system, "anchor")}">{swatch}{markup.name(system)}{part}</div>'
+        for system, part in parts.items()
+    )
+    return f'<div class="sides">{sides}</div>'
 
 
 def _verdict(system: str, entry: _Entry) -> str:
@@ -54,40 +115,31 @@ def _verdict(system: str, entry: _Entry) -> str:
     return markup.span(f"verdict {kind}", f"{markup.name(system)} {words}")
 
 
-def _goal(dialogue: str, domains: Sequence[_Entry]) -> str:
-    lines = [
-        markup.row(markup.text(each["domain"]), markup.cells(_slots(each["wishes"]), _listed(each["asked"])))
+def _goal(domains: Sequence[_Entry]) -> str:
+    lines = (
+        f"<li>{markup.text(each['domain'])}: {_slots(each['wishes'])}; asks for {_listed(each['asked'])}</li>"
         for each in domains
-    ]
-    caption = f"What the user of {markup.name(dialogue)} wants."
-    return markup.table("goal", caption, markup.heads("Domain", "Wishes", "Asks for"), lines)
+    )
+    return f'<h3>What the user wants</h3><ul class="goal">{"".join(lines)}</ul>'
 
 
-def _system(system: str, entry: _Entry) -> str:
-    before: Mapping[str, Mapping[str, str]] = {}
-    lines = []
-    for turn in entry["turns"]:
-        lines.append(_turn(turn, before))
-        before = turn["state"]
-    caption = markup.span("hidden", f"What {markup.name(system)} did, turn by turn")
-    turns = markup.table("turns", caption, markup.heads("Turn", "Response", "New in the state", "What counts"), lines)
+def _end(entry: _Entry) -> str:
+    """How a dialogue ended for a system: domain by domain, and why it was lost."""
+    domains = "".join(
+        f"<li>{markup.text(each['domain'])}: {_yes(each['matched'], 'offer meets the goal', 'offer misses the goal')}, "
+        f"{_yes(each['complete'], 'told all that was asked', 'did not tell all')} ({_listed(each['told'])})</li>"
+        for each in entry["domains"]
+    )
     causes = "".join(
         f"<li>Lost {markup.text(each['lost'])}, {markup.text(each['domain'])}: <strong>{markup.text(each['cause'])}"
         f"</strong>; {markup.text(each['detail'])}</li>"
         for each in entry["causes"]
     )
-    why = f'<ul class="causes">{causes}</ul>' if causes else ""
-    return f'<section class="system"><h3>{markup.name(system)}</h3>{_domains(system, entry)}{why}{turns}</section>'
+    return f"<ul>{domains}</ul>" + (f'<ul class="causes">{causes}</ul>' if causes else "")
 
 
-def _domains(system: str, entry: _Entry) -> str:
-    lines = []
-    for each in entry["domains"]:
-        verdicts = (_YES if each[name] else _NO for name in ("matched", "complete"))
-        lines.append(markup.row(markup.text(each["domain"]), markup.cells(*verdicts, _listed(each["told"]))))
-    caption = markup.span("hidden", f"The verdict on {markup.name(system)} by domain")
-    heads = markup.heads("Domain", "Offer meets the goal", "All asked was told", "Told")
-    return markup.table("verdicts", caption, heads, lines)
+def _yes(flag: bool, yes: str, no: str) -> str:
+    return markup.span("yes", f"✓ {yes}") if flag else markup.span("no", f"✗ {no}")
 
 
 def _turn(turn: _Entry, before: Mapping[str, Mapping[str, str]]) -> str:
@@ -96,15 +148,15 @@ def _turn(turn: _Entry, before: Mapping[str, Mapping[str, str]]) -> str:
         for domain, slots in turn["state"].items()
         if (new := {slot: value for slot, value in slots.items() if before.get(domain, {}).get(slot) != value})
     }
-    state = "".join(f"<div>{markup.text(domain)}: {_slots(slots)}</div>" for domain, slots in changed.items())
+    whose = "true state" if turn["true_state"] else "state"
+    notes = [f"{whose}, {markup.text(domain)}: {_slots(slots)}" for domain, slots in changed.items()]
     if gone := _gone(turn["state"], before):
-        state += f'<div class="aside">without {_listed(gone)}</div>'
-    source = '<div class="aside">the true state</div>' if turn["true_state"] and state else ""
+        notes.append(f"{whose} without {_listed(gone)}")
     active = _listed(turn["active"]) if turn["active"] else "none"
-    how = " (estimated)" if turn["estimated"] else ""
-    steps = "".join(map(_step, turn["steps"])) + f'<div class="aside">active: {active}{how}</div>'
-    response = markup.cells(markup.text(turn["response"], most=SHOWN_LENGTH), kind="said")
-    return markup.row(str(int(turn["turn"])), response + markup.cells(state + source, steps))
+    notes.append(f"active: {active}{' (estimated)' if turn['estimated'] else ''}")
+    steps = "".join(map(_step, turn["steps"]))
+    lines = "".join(f'<div class="aside">{note}</div>' for note in notes)
+    return f'<p class="said">{markup.text(turn["response"], most=SHOWN_LENGTH)}</p>{steps}{lines}'
 
 
 def _gone(state: Mapping[str, Mapping[str, str]], before: Mapping[str, Mapping[str, str]]) -> list[str]:
@@ -124,7 +176,7 @@ def _step(step: _Entry) -> str:
         parts.append(f"tells {_listed(step['told'])}")
     if step["early"]:
         parts.append(f"tells {_listed(step['early'])} before the booking, which does not count")
-    return "".join(f"<div>{domain} {part}</div>" for part in parts)
+    return "".join(f'<div class="step">{domain} {part}</div>' for part in parts)
 
 
 def _slots(slots: Mapping[str, str]) -> str:

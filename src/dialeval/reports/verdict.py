@@ -23,7 +23,9 @@ from dialeval.reports.figures import BETTER, DIFFERENT, WORSE, plain, shorten, s
 MOST_TESTS = 300
 """Tests that are made without being asked for; `dialeval compare` makes any number."""
 _MOST_NAMED = 3
-"""Metrics without a direction that are named before the rest is counted."""
+"""Metrics without a direction that are named before the rest is counted, and systems before an overview is given."""
+_MOST_SYSTEMS = 8
+"""Systems that an overview names before the rest is counted."""
 
 
 @dataclass(frozen=True)
@@ -71,11 +73,34 @@ def compared(run: Run) -> Comparison | None:
 def verdict(comparison: Comparison) -> list[str]:
     """The sentences, those about one system in one text; names are as they were given, not escaped."""
     said = [" ".join(_about(standing(comparison, system), comparison)) for system in comparison.systems]
+    if len(said) > _MOST_NAMED:
+        said.insert(0, _overview(comparison))
     if comparison.untested:
         others, systems = len(comparison.untested), "system is" if len(comparison.untested) == 1 else "systems are"
         what = f"{others} more {systems} not tested, from {shorten(plain(comparison.untested[0]))} on"
         said.append(f"{what}: so many tests take long. `dialeval compare` tests all.")
     return [*said, *(f"Compared by force: {what}." for what in comparison.forced)]
+
+
+def _overview(comparison: Comparison) -> str:
+    """One sentence about many systems: which are better than the baseline, which are worse."""
+    names = {
+        (True, False): "better",
+        (False, True): "worse",
+        (True, True): "better on some metrics and worse on others",
+        (False, False): "cannot tell",
+    }
+    found: dict[str, list[str]] = {name: [] for name in names.values()}
+    for system in comparison.systems:
+        stands = standing(comparison, system)
+        found[names[bool(stands.better), bool(stands.worse)]].append(shorten(plain(system)))
+    parts = [f"{name}: {_listed(systems)}" for name, systems in found.items() if systems]
+    return f"Compared with {shorten(plain(comparison.baseline))} ({how_sure(comparison)}), {'; '.join(parts)}."
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = len(names) - _MOST_SYSTEMS
+    return ", ".join(names) if more < 2 else f"{', '.join(names[:_MOST_SYSTEMS])} and {more} more"
 
 
 def how_sure(comparison: Comparison) -> str:

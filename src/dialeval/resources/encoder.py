@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from dialeval.core.errors import SettingError
 from dialeval.core.kernels import Kernels
-from dialeval.resources.encoder_files import EncoderFiles, Singles, TransformerWeights
+from dialeval.resources.encoder_files import EncoderFiles, Singles, TransformerWeights, find_encoder
 
 _kernel = Kernels("dialeval.resources.encoder_kernel")
 
@@ -107,6 +107,17 @@ class Encoder(TokenisedEncoder):
             vectors[tile] = self._pooled([pieces[text] for text in tile])
         return self._finished(vectors)
 
+    def token_vectors(self, texts: Sequence[str]) -> list[Singles]:
+        """Per text the last layer's vector of each token, the marks of beginning and end among them."""
+        pieces = self.pieces(texts)
+        found: list[Singles] = [np.empty((0, 0), np.float32)] * len(texts)
+        for tile in tiles([len(ids) for ids in pieces], max(TILE, self.tokens)):
+            lengths = [len(pieces[text]) for text in tile]
+            rows = self._layers.forward([pieces[text] for text in tile], lengths, max(TILE, self.tokens))
+            for text, end in zip(tile, np.cumsum(lengths).tolist(), strict=True):
+                found[text] = rows[end - len(pieces[text]) : end].copy()
+        return found
+
     @cached_property
     def _layers(self) -> Transformer:
         return Transformer(self.files, self.files.weights())
@@ -131,6 +142,30 @@ class Encoder(TokenisedEncoder):
             lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
             vectors = vectors / np.maximum(lengths, np.float32(1e-12))[:, None]
         return vectors
+
+
+class ShippedEncoder:
+    """The encoder of the shipped judges, found when it is first asked for anything. Another one may stand in."""
+
+    def __init__(self, encoder: Encoder | None = None) -> None:
+        self._given = encoder
+
+    def __reduce__(self) -> tuple[type[ShippedEncoder], tuple[Encoder | None]]:
+        return type(self), (self._given,)
+
+    @cached_property
+    def encoder(self) -> Encoder:
+        """The encoder itself."""
+        return Encoder(find_encoder()) if self._given is None else self._given
+
+    @property
+    def digest(self) -> str:
+        """What its vectors depend on, behind its name."""
+        return f"{self.encoder.name}@{self.encoder.digest}"
+
+    def token_vectors(self, texts: Sequence[str]) -> list[Singles]:
+        """See `Encoder.token_vectors`."""
+        return self.encoder.token_vectors(texts)
 
 
 _POOLS: dict[str, Callable[[Singles], Any]] = {

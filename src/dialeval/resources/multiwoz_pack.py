@@ -42,7 +42,7 @@ GOALS_ZIP = "data/MultiWOZ_2.1.zip"
 GOALS_FILE = "data/MultiWOZ_2.1/data.json"
 ACTS = "data/MultiWOZ_2.2/dialog_acts.json"
 REFERENCES = "mwz22"
-FILES = ("goals.json", "booked_domains.json", "gold_states.json")
+FILES = ("goals.json", "booked_domains.json", "gold_states.json", "user_turns.json")
 _MOST_BYTES = 1 << 30
 _REMEDY = "get the whole repository"
 _WORDS = {"phone": "PHONE", "address": "ADDRESS", "postcode": "POST", "trainid": "TRAINID", "reference": "REFERENCE"}
@@ -138,12 +138,13 @@ def _parts(
     ontology: Ontology,
     normalise: Normaliser,
 ) -> tuple[Any, ...]:
-    """What is written of a dialogue: goal, bookings, states and references; `entry` is that of 2.1."""
+    """What is written of a dialogue: goal, bookings, states, user turns, references; `entry` is that of 2.1."""
     turns = list(_system_turns(dialogue))
     return (
         goal_of(entry["goal"], ontology),
         booked_of(entry["log"], len(turns)),
         [ontology.states(state_of(user)) for user, _ in turns],
+        [str(user.get("utterance", "")) for user, _ in turns],
         [normalise(delexicalised(system, acts)) for _, system in turns],
     )
 

@@ -18,10 +18,26 @@ from dialeval.core.arrays import Floats, Ids, Ints
 from dialeval.core.columns import DIGEST_LENGTH, TextColumn
 from dialeval.resources.embeddings import WordVectors
 from dialeval.text.ngrams import COUNTED_TEXTS, NgramValues, count_texts
-from dialeval.text.tokenise import UNKNOWN, Oov, Tokeniser
+from dialeval.text.tokenise import DEFAULT, UNKNOWN, Oov, Tokeniser, tokenise
 from dialeval.text.vocabulary import Vocabulary
 
 Mask = npt.NDArray[np.bool_]
+
+
+class TrainWords:
+    """The words of the training text; which these are depends on the tokeniser."""
+
+    def __init__(self, texts: TextColumn) -> None:
+        self._texts = texts
+        self._words: dict[Tokeniser, Vocabulary] = {}
+        self._lock = Lock()
+
+    def by(self, tokeniser: Tokeniser = DEFAULT) -> Vocabulary:
+        """The words that a tokeniser finds."""
+        with self._lock:
+            if tokeniser not in self._words:
+                self._words[tokeniser] = all_words(self._texts, tokeniser)
+            return self._words[tokeniser]
 
 
 class VectorTable:
@@ -30,10 +46,14 @@ class VectorTable:
     Where `only` is given, words outside of it count as words without a vector.
     """
 
-    def __init__(self, vocabulary: Vocabulary, vectors: WordVectors, only: Vocabulary | None = None) -> None:
+    def __init__(
+        self, vocabulary: Vocabulary, vectors: WordVectors, only: Vocabulary | TrainWords | None = None
+    ) -> None:
         self._vocabulary = vocabulary
         self._vectors = vectors
-        self._only = only
+        self._train = only if isinstance(only, TrainWords) else None
+        self._only = only.by() if isinstance(only, TrainWords) else only
+        self._others: dict[Tokeniser, VectorTable] = {}
         self._rows: Ints = np.empty(0, np.int64)
         self._matrix: Floats = np.empty((0, vectors.dimension))
         self._used = 0
@@ -49,6 +69,16 @@ class VectorTable:
     def digest(self) -> str:
         """What the vectors are, for signatures."""
         return self._vectors.digest if self._only is None else _digest(self._vectors.digest, self._only.column().digest)
+
+    def by(self, tokeniser: Tokeniser) -> VectorTable:
+        """The same table for the words of a tokeniser: another one where only words of the training text count."""
+        if self._train is None or tokeniser == DEFAULT:
+            return self
+        with self._lock:
+            if tokeniser not in self._others:
+                only = self._train.by(tokeniser)
+                self._others[tokeniser] = VectorTable(self._vocabulary, self._vectors, only)
+            return self._others[tokeniser]
 
     def arrays(self) -> tuple[Ints, Floats]:
         """`rows` and `matrix` for every word that has occurred so far."""
@@ -88,9 +118,13 @@ class VectorTable:
 class KnownWords:
     """The vocabulary of dialog-eval: the listed words and those with a vector; any other word is `<unk>`."""
 
-    def __init__(self, vocabulary: Vocabulary, listed: Vocabulary | None, vectors: VectorTable | None) -> None:
+    def __init__(
+        self, vocabulary: Vocabulary, listed: Vocabulary | TrainWords | None, vectors: VectorTable | None
+    ) -> None:
         self._vocabulary = vocabulary
-        self._listed = listed
+        self._train = listed if isinstance(listed, TrainWords) else None
+        self._listed = listed.by() if isinstance(listed, TrainWords) else listed
+        self._others: dict[Tokeniser, KnownWords] = {}
         self._vectors = vectors
         self._unknown = vocabulary.add(TextColumn.from_strings([UNKNOWN]))[0]
         self._mask: Mask = np.empty(0, np.bool_)
@@ -102,6 +136,16 @@ class KnownWords:
         return _digest(
             self._listed.column().digest if self._listed else "", self._vectors.digest if self._vectors else ""
         )
+
+    def by(self, tokeniser: Tokeniser) -> KnownWords:
+        """The words that are known to a tokeniser: others where they are those of the training text."""
+        if self._train is None or tokeniser == DEFAULT:
+            return self
+        with self._lock:
+            if tokeniser not in self._others:
+                vectors = None if self._vectors is None else self._vectors.by(tokeniser)
+                self._others[tokeniser] = KnownWords(self._vocabulary, self._train.by(tokeniser), vectors)
+            return self._others[tokeniser]
 
     def mask(self) -> Mask:
         """Whether each word that has occurred so far is known."""
@@ -141,7 +185,7 @@ class TrainText:
         key = (n, tokeniser, oov)
         with self._lock:
             if key not in self._shares:
-                unified = self._known.unified if oov == "unk" else None
+                unified = self._known.by(tokeniser).unified if oov == "unk" else None
                 counts = count_texts(self.texts, self._vocabulary, n, tokeniser, unified)
                 shares = counts.counts / max(counts.total, 1)
                 self._shares[key] = NgramValues(counts.keys[:, 0], shares, n, self._vocabulary)
@@ -152,11 +196,11 @@ def _digest(*parts: str) -> str:
     return hashlib.sha256(" ".join(parts).encode()).hexdigest()[:DIGEST_LENGTH]
 
 
-def all_words(texts: TextColumn) -> Vocabulary:
+def all_words(texts: TextColumn, tokeniser: Tokeniser = DEFAULT) -> Vocabulary:
     """Every word of some texts."""
     vocabulary = Vocabulary()
     for start in range(0, len(texts), COUNTED_TEXTS):
-        vocabulary.split(texts.slice(start, start + COUNTED_TEXTS))
+        tokenise(texts.slice(start, start + COUNTED_TEXTS), vocabulary, tokeniser)
     return vocabulary
 
 

@@ -6,7 +6,7 @@ be used by several threads at once. It is pickled as its words.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from threading import Lock
 from typing import TypeVar
 
@@ -18,6 +18,7 @@ from dialeval.core.columns import TextColumn, TokenColumn
 from dialeval.core.kernels import Kernels
 
 _kernel = Kernels("dialeval.text.words_kernel")
+_separation_kernel = Kernels("dialeval.text.separation_kernel")
 
 
 Number = TypeVar("Number", bound=np.generic)
@@ -82,15 +83,27 @@ class Vocabulary:
         The work is done in a small vocabulary of the texts' own words, which fits the processor's cache and needs no
         lock; only that handful of words is then looked up here.
         """
-        own = Vocabulary()
         most = (texts.ends - texts.starts + 1) // 2  # a word and a blank take two bytes at least
+        return self._split(
+            texts, most, lambda *place: _kernel.split_words(texts.data, texts.starts, texts.ends, *place)
+        )
+
+    def split_apart(self, texts: TextColumn, kinds: Bytes, padded: bool, stripped: bool) -> TokenColumn:
+        """Split texts by the kinds of their characters, as `separation_kernel` says, new words being added."""
+        most = texts.ends - texts.starts
+        cuts = np.empty(2 * int(most.max(initial=0)), np.int64)
+        bytes_, how = (texts.data, texts.starts, texts.ends), (kinds, padded, stripped, cuts)
+        split = _separation_kernel.split_apart
+        return self._split(texts, most, lambda row, *place: split(*bytes_, row, *how, *place))
+
+    def _split(self, texts: TextColumn, most: Ints, run: Callable[..., tuple[int, int]]) -> TokenColumn:
+        """Run a kernel that splits, until all texts are done; `most` tokens at most has each of them."""
+        own = Vocabulary()
         ids = np.empty(int(most.sum()), np.int32)
         offsets = np.zeros(len(texts) + 1, np.int64)
         row = 0
         while row < len(texts):
-            row, own._count = _kernel.split_words(
-                texts.data, texts.starts, texts.ends, row, own._table, own._arena, own._ends, own._count, ids, offsets
-            )
+            row, own._count = run(row, own._table, own._arena, own._ends, own._count, ids, offsets)
             if row < len(texts):
                 own._grow(int(texts.ends[row] - texts.starts[row]))
         return TokenColumn(self.add(own.column())[ids[: offsets[-1]]], offsets, self)

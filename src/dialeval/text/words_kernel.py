@@ -188,6 +188,18 @@ def _whole(data, start, end):  # type: ignore[no-untyped-def]
 
 
 @njit()
+def word_id(data, start, end, table, arena, word_ends, words):  # type: ignore[no-untyped-def]
+    """The id of `data[start:end]` as one word, -1 where the store is too small for it, and the words in the store."""
+    key = _whole(data, start, end)
+    slot = _find(data, start, end - start, key, table, arena, word_ends)
+    if table[slot] != 0:
+        return int64(table[slot + uint64(1)]), words
+    if _insert(data, start, end - start, key, slot, table, arena, word_ends, words):
+        return int64(words), words + 1
+    return int64(-1), words
+
+
+@njit()
 def intern_words(data, starts, ends, first, table, arena, word_ends, words, ids):  # type: ignore[no-untyped-def]
     """Fill `ids` with the ids of texts that are one word each, blanks included; gives what `split_words` gives."""
     for row in range(first, starts.shape[0]):

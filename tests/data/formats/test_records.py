@@ -4,7 +4,7 @@ import pytest
 
 from dialeval.core.errors import DataError, Fault, SettingError
 from dialeval.core.needs import Need
-from dialeval.data.formats.records import FieldNames, Records, all_of, kind_of, listed
+from dialeval.data.formats.records import FieldNames, Records, all_of, kind_of, listed, split_fields
 
 
 def test_columns_that_can_matter() -> None:
@@ -36,3 +36,15 @@ def test_words_for_values() -> None:
     kinds = [kind_of(value) for value in (True, None, "", 1.5, (), {}, object())]
     assert kinds == ["true or false", "null", "a string", "a number", "a list", "an object", "a Python object"]
     assert (listed([]), listed(range(14))) == ("nothing", "0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, ...")
+
+
+def test_further_columns_matter_if_they_are_asked_for() -> None:
+    there = ["topic", "response", "stars"]
+    assert FieldNames().chosen(there, Need.RESPONSE) == ["response"]
+    assert FieldNames.of(None, ["topic"]).chosen(there, Need.RESPONSE) == ["topic", "response"]
+
+
+def test_fields_in_a_text_or_a_list() -> None:
+    assert split_fields("domain, turn,,turn") == ["domain", "turn"]
+    assert split_fields(["domain, turn", "x", "x"]) == ["domain, turn", "x"]
+    assert split_fields("") == []

@@ -132,3 +132,26 @@ def test_texts(faults_of: Caught) -> None:
     assert fault.what == "has no field 'context', only x, y"
     found = faults_of(lambda: texts_of(pa.table({"reference": [1, 2]}), "t", NAMES, Need.REFERENCE))
     assert [fault.line for fault in found] == [1, 2]
+
+
+labels = st.none() | st.lists(text, max_size=3)
+NUMBERS = st.none() | st.floats(allow_infinity=False)
+
+
+@given(st.lists(st.fixed_dictionaries({"response": text, "tags": labels, "score": NUMBERS}), min_size=1, max_size=6))
+def test_further_fields_are_the_same_by_column_and_by_row(values: list[dict[str, Any]]) -> None:
+    names = FieldNames.of({}, ["tags", "score"])
+    table = pa.Table.from_pylist(values)
+    [by_column] = rows_of(table, "t", names, "file")
+    [by_row] = gather_rows(Records("t", enumerate(table.to_pylist(), 1)), names, "file")
+    assert {name: list(column) for name, column in by_column.fields.items()} == {
+        name: list(column) for name, column in by_row.fields.items()
+    }
+
+
+def test_faults_of_further_fields(faults_of: Caught) -> None:
+    table = pa.table({"response": ["a", "b"], "topic": [{"x": 1}, None], "other": [1, 2]})
+    [fault] = faults_of(lambda: rows_of(table, "t", FieldNames.of({}, ["topic"]), "file"))
+    assert (fault.where, fault.line, fault.what) == ("t", 1, "topic is an object")
+    [rows] = rows_of(table, "t", FieldNames.of({}, ["other", "absent"]), "file")
+    assert list(rows.fields) == ["other"]

@@ -139,3 +139,38 @@ def test_faults(bad: object, what: str, remedy: str, faults_of: Caught) -> None:
 def test_every_fault_of_every_row_is_listed_in_order(faults_of: Caught) -> None:
     found = faults_of(lambda: gathered([row(turn="x", reference=1), row(), {}, row(context=3)]))
     assert [fault.line for fault in found] == [1, 1, 3, 4]
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("taxi", ["taxi"]),
+        (["taxi", "train"], ["taxi", "train"]),
+        (np.array(["a", "b"], object), ["a", "b"]),
+        (7, ["7"]),
+        (7.0, ["7"]),
+        (0.25, ["0.25"]),
+        (True, ["true"]),
+        ([1, False, "x", None], ["1", "false", "x"]),
+        (np.float32(2.5), ["2.5"]),
+        (None, []),
+        ("", []),
+        (float("nan"), []),
+        ([], []),
+    ],
+)
+def test_forms_of_a_further_field(value: object, expected: list[str]) -> None:
+    names = FieldNames.of({}, ["topic"])
+    [rows] = gather_rows(Records("rows.jsonl", enumerate([row(topic=value), row(topic="x"), "text"], 1)), names, "file")
+    assert {name: list(column) for name, column in rows.fields.items()} == {"topic": [expected, ["x"], []]}
+
+
+def test_a_further_field_that_is_an_object_is_a_fault(faults_of: Caught) -> None:
+    records = Records("rows.jsonl", enumerate([row(), row(topic={"a": 1}), row(topic=[["a"]])], 1))
+    found = faults_of(lambda: gather_rows(records, FieldNames.of({}, ["topic"]), "file"))
+    assert [(fault.line, fault.what) for fault in found] == [(2, "topic is an object"), (3, "topic is a list")]
+
+
+def test_a_further_field_is_not_mapped() -> None:
+    with pytest.raises(SettingError, match="no field 'kept' to map"):
+        FieldNames.of({"kept": "x"})

@@ -191,3 +191,28 @@ def test_real_rated_rows_are_those_of_a_plain_reading(path: Path) -> None:
             counts = [0 if left or row["reference"] is None else 1 for left, row in zip(left_out, own, strict=True)]
             assert [min(len(texts), 1) for texts in rows.columns[Need.REFERENCE]] == counts
     assert sum(map(len, found.values())) == len(plain)
+
+
+@pytest.mark.parametrize("name", ["rows.jsonl", "rows.csv", "rows.parquet"])
+def test_further_fields_are_kept_of_every_format(name: str, write: Write, tmp_path: Path) -> None:
+    if name.endswith("parquet"):
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        path = tmp_path / name
+        pq.write_table(pa.table({"response": ["a", "b"], "topic": ["x", None], "stars": [1, 2]}), path)
+    else:
+        csv = "response,topic,stars\na,x,1\nb,,2\n"
+        jsonl = '{"response": "a", "topic": "x", "stars": 1}\n{"response": "b", "topic": null, "stars": 2}\n'
+        path = Path(write(name, csv if name.endswith("csv") else jsonl))
+    [rows] = read_responses(path, keep=["topic", "stars"])
+    assert {field: list(column) for field, column in rows.fields.items()} == {
+        "topic": [["x"], []],
+        "stars": [["1"], ["2"]],
+    }
+    assert read_responses(path)[0].fields == {}
+
+
+def test_a_field_that_no_row_has_is_a_fault(write: Write, faults_of: Caught) -> None:
+    [fault] = faults_of(lambda: read_responses({"bot": ["a", "b"]}, keep=["topic"]))
+    assert fault.what == "no row of bot has a value in the field 'topic'"

@@ -71,3 +71,14 @@ def test_offsets_that_are_known_are_cut_with_the_rows() -> None:
             assert part.offsets is not None
             assert part.offsets.tolist() == rows.slice(start, stop).dialogue_offsets().tolist()
     assert known.take(np.array([0, 2])).offsets is None
+
+
+def test_further_fields_go_with_their_rows() -> None:
+    rows = replace(
+        make(["x", "x", "y", "y"]), fields={"topic": RaggedColumn.from_lists([["a"], [], ["b", "c"], ["d"]])}
+    )
+    assert list(rows.slice(1, 3).fields["topic"]) == [[], ["b", "c"]]
+    assert list(rows.take(np.array([3, 0])).fields["topic"]) == [["d"], ["a"]]
+    assert list(rows.table().fields["topic"]) == [["a"], [], ["b", "c"], ["d"]]
+    one, other = by_system(rows, ["s", "t"], np.array([0, 1, 0, 1]))
+    assert (list(one.fields["topic"]), list(other.fields["topic"])) == ([["a"], ["b", "c"]], [[], ["d"]])

@@ -9,7 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 import sacrebleu
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from nltk.translate.bleu_score import SmoothingFunction, sentence_bleu
+from sacrebleu.metrics import BLEU
 
 from dialeval.core.batch import Batch
 from dialeval.core.columns import Column, RaggedColumn, TextColumn
@@ -19,6 +22,7 @@ from dialeval.metrics.overlap.bleu import Bleu
 from dialeval.metrics.overlap.bleu_counts import BleuCounts
 from dialeval.metrics.registry import Registry
 from dialeval.text.vocabulary import Vocabulary
+from text.scripts_of_the_world import texts
 
 
 def batch_of(
@@ -59,13 +63,49 @@ def test_rows_that_cannot_be_scored_are_nan_and_the_others_are_not() -> None:
     for metric in (Bleu(), Bleu(by="sacre")):
         partial = metric.partial(batch)
         np.testing.assert_array_equal(partial.items[metric.name], [0, 0, np.nan, 1, np.nan])
-        assert (partial.state.rows, partial.state.scored) == (5, 3)
+        assert (partial.state.moments.rows, partial.state.moments.scored) == (5, 3)
 
 
 def test_by_sacre_is_sacrebleu() -> None:
     response, references = "the cat sat on a mat today", ["the cat sat on the mat", "a cat sat on a mat"]
     expected = sacrebleu.sentence_bleu(response, references, tokenize="none").score / 100
     assert Bleu(by="sacre").score(batch_of([response], [references]))[0] == pytest.approx(expected, rel=1e-14)
+
+
+@given(
+    rows=st.lists(st.tuples(texts, texts, texts), min_size=1, max_size=6),
+    tokeniser=st.sampled_from(["words.1", "13a", "intl", "zh", "char"]),
+)
+@settings(max_examples=150)
+def test_the_corpus_is_sacrebleus(rows: list[tuple[str, str, str]], tokeniser: Any) -> None:
+    metric = Bleu(per="corpus", tokeniser=tokeniser)
+    oracle = BLEU(tokenize="none" if tokeniser == "words.1" else tokeniser)
+    partial = metric.partial(batch_of([row[0] for row in rows], [row[1:] for row in rows]))
+    responses, *references = (list(side) for side in zip(*rows, strict=True))
+    expected = oracle.corpus_score(responses, references)
+    assert metric.finish(partial.state)[metric.name].mean == pytest.approx(expected.score / 100, rel=1e-12, abs=1e-15)
+    assert metric.known_as(partial.state)["sacrebleu"] == f"BLEU|{oracle.get_signature()}"
+    single = BLEU(tokenize=oracle.tokenizer.signature(), effective_order=True)
+    items = [single.sentence_score(row[0], row[1:]).score / 100 for row in rows]
+    np.testing.assert_allclose(partial.items[metric.name], items, rtol=1e-12, atol=1e-15)
+
+
+def test_an_order_without_a_match_is_smoothed_as_in_sacrebleu() -> None:
+    responses, references = ["the cat sat here", "a b c d e"], ["the cat sat", "x b c y e"]
+    metric = Bleu(per="corpus")
+    state = metric.partial(batch_of(responses, [[text] for text in references])).state
+    expected = BLEU(tokenize="none").corpus_score(responses, [references]).score / 100
+    assert expected > 0
+    assert metric.finish(state)[metric.name].mean == pytest.approx(expected, rel=1e-13)
+
+
+def test_the_signature_says_what_the_number_is() -> None:
+    assert str(Bleu(per="corpus", tokeniser="13a").signature()).startswith(
+        "bleu(per=corpus,tokeniser=13a)|n:4|smooth:exp|by:sacre|per:corpus|tokeniser:13a|"
+    )
+    batch = batch_of(["a b"], [["a b"]])
+    for metric in (Bleu(), Bleu(by="sacre"), Bleu(n=2, per="corpus"), Bleu(per="corpus", tokeniser="rouge")):
+        assert metric.known_as(metric.partial(batch).state) == {}
 
 
 def test_the_tokeniser_decides_what_a_word_is() -> None:
@@ -112,6 +152,8 @@ def test_threads_with_a_shared_vocabulary_agree() -> None:
         ("bleu(n=2,smooth=7)", Bleu(n=2, smooth=7)),
         ("bleu(by=sacre)", Bleu(by="sacre")),
         ("bleu(n=1,tokeniser=lower-words.1)", Bleu(n=1, tokeniser="lower-words.1")),
+        ("bleu(per=corpus,tokeniser=13a)", Bleu(per="corpus", tokeniser="13a")),
+        ("bleu(n=2,per=corpus)", Bleu(n=2, per="corpus", by="sacre")),
     ],
 )
 def test_names_read_back(name: str, metric: Bleu) -> None:
@@ -130,6 +172,7 @@ def test_names_read_back(name: str, metric: Bleu) -> None:
         ({"smooth": 8}, "not 8"),
         ({"by": "moses"}, "'moses'"),
         ({"by": "sacre", "smooth": 3}, "leave out smooth=3"),
+        ({"per": "corpus", "smooth": 3}, "leave out smooth=3"),
         ({"tokeniser": "word.1"}, "words.1"),
     ],
 )

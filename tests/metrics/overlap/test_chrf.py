@@ -39,8 +39,10 @@ def test_the_corpus_is_sacrebleus(rows: list[tuple[str, str, str]], word_order: 
     metric = Chrf(words=word_order, per="corpus")
     state = metric.partial(batch_of([row[0] for row in rows], [row[1:] for row in rows])).state
     responses, *references = (list(side) for side in zip(*rows, strict=True))
-    expected = CHRF(word_order=word_order).corpus_score(responses, references).score / 100
+    oracle = CHRF(word_order=word_order)
+    expected = oracle.corpus_score(responses, references).score / 100
     estimate = metric.finish(state)[metric.name]
+    assert metric.known_as(state)["sacrebleu"] == f"chrF2{'+' * word_order}|{oracle.get_signature()}"
     assert estimate.corpus
     assert estimate.mean == pytest.approx(expected, rel=1e-13, abs=1e-15)
 

@@ -48,14 +48,15 @@ def bleu(length: int, closest: int, *pairs: int) -> float:
 @given(rows=rows_of_texts, n=st.integers(1, 4))
 def test_it_is_the_definition(rows: Rows, n: int) -> None:
     metric = NlgBleu(n=n)  # type: ignore[arg-type]
-    partial = metric.partial(batch_of([response for response, _ in rows], [references for _, references in rows]))
+    batch = batch_of([response for response, _ in rows], [references for _, references in rows])
+    partial = metric.partial(batch)
     counted = [counts(response.split(), [text.split() for text in texts], n) for response, texts in rows]
     expected = [bleu(*row) for row in counted]
     np.testing.assert_allclose(partial.items[metric.name], expected, rtol=1e-13)
     assert metric.finish(partial.state)[metric.name].mean == pytest.approx(np.mean(expected), rel=1e-13)
 
     corpus = NlgBleu(n=n, per="corpus")  # type: ignore[arg-type]
-    whole = corpus.finish(partial.state)[corpus.name]
+    whole = corpus.finish(corpus.partial(batch).state)[corpus.name]
     assert whole.corpus
     assert whole.mean == pytest.approx(bleu(*np.sum(counted, axis=0).tolist()), rel=1e-13)
 

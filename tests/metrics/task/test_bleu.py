@@ -11,8 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dialeval.metrics.overlap.bleu_counts import NO_REFERENCE
+from dialeval.metrics.overlap.smoothing import corpus_bleu
 from dialeval.metrics.task import bleu
-from dialeval.metrics.task.bleu import TaskBleu, corpus_bleu, counts_of
+from dialeval.metrics.task.bleu import TaskBleu, counts_of
 from dialeval.text.mteval import tokens_13a
 from laws.task import WORLD, Row
 from laws.worlds import Place

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from dialeval import sample
 from dialeval.core.errors import SettingError
+from dialeval.metrics.task.explain import by_cause
 from dialeval.multiwoz import Evaluator
 from dialeval.resources.task import TaskData, load_task
 
@@ -38,6 +40,16 @@ def test_every_cause(task: TaskData) -> None:
     details = {each.dialogue: each.causes[0].detail for each in found}
     assert "price 'fair' excludes 1 (the state lacks it)" in details["town01"]
     assert "no venue has from=town square" in details["town03"]
+
+
+def test_a_dialogue_counts_once_for_a_cause_and_frequent_causes_come_first(task: TaskData) -> None:
+    [found] = Evaluator(data=task).failures(predictions("hasty")).values()
+    by_name = {each.dialogue: each for each in found}
+    double = replace(by_name["town03"], dialogue="town03")
+    double.__dict__["causes"] = [*by_name["town03"].causes, *by_name["town03"].causes, *by_name["town07"].causes]
+    lost = by_cause([by_name["town01"], double, by_name["town07"]])
+    assert lost == {"domain estimate": ["town03", "town07"], "no offer": ["town03"], "wrong venue": ["town01"]}
+    assert list(lost) == ["domain estimate", "no offer", "wrong venue"]
 
 
 def test_an_explanation_shows_the_turns(task: TaskData) -> None:

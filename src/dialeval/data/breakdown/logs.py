@@ -58,6 +58,10 @@ class Annotated:
     """The turn-index of each; `NO_TURN` where there is none."""
     counts: Floats
     """O, T and X of each."""
+    source: Any = ()
+    """What was read."""
+    places: list[tuple[str, int | None]] = field(default_factory=list)
+    """Where each dialogue stands."""
 
 
 @dataclass
@@ -128,6 +132,8 @@ def _joined(annotations: list[Annotation]) -> str:
 def read_logs(source: PathSource | Iterable[Mapping[str, Any]], findings: Findings) -> Annotated:
     """The annotated turns of a folder, a file, an archive, or of documents that are parsed already."""
     gathered = Gathered()
+    if not isinstance(source, str | os.PathLike | Mapping) and isinstance(source, Iterable):
+        source = list(source)  # what is read once may be read again, see `utterances`
     try:
         for store in open_logs(source):
             for document in _undecided(store, gathered):
@@ -136,7 +142,7 @@ def read_logs(source: PathSource | Iterable[Mapping[str, Any]], findings: Findin
         findings.refuse(*error.faults)
         raise DataError(findings.faults) from None
     where = os.fspath(source) if isinstance(source, str | os.PathLike) else "data"
-    return _together(where, gathered, findings)
+    return _together(where, source, gathered, findings)
 
 
 def _undecided(store: Store, gathered: Gathered) -> Iterator[Document]:
@@ -162,7 +168,7 @@ def _add(gathered: Gathered, document: Document, findings: Findings) -> None:
         findings.add_error(UNREADABLE_LOG, document.where, document.line, error)
 
 
-def _together(where: str, gathered: Gathered, findings: Findings) -> Annotated:
+def _together(where: str, source: Any, gathered: Gathered, findings: Findings) -> Annotated:
     """The columns of all dialogues, and what is wrong with them as a whole."""
     if len(set(gathered.dialogues)) < len(gathered.dialogues):
         first: dict[str, str] = {}
@@ -183,7 +189,7 @@ def _together(where: str, gathered: Gathered, findings: Findings) -> Annotated:
         what = f"{named_turns(unjudged)}: no annotation is O, T or X"
         place, line = gathered.places[at]
         findings.add(NO_REFERENCE, place, line, what, len(unjudged))
-    return Annotated(where, gathered.dialogues, offsets, turns, counts)
+    return Annotated(where, gathered.dialogues, offsets, turns, counts, source, gathered.places)
 
 
 def _counts(judgements: list[str]) -> Floats:

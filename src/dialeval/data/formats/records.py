@@ -32,22 +32,25 @@ class FieldNames:
     reference: str = "reference"
     response_is_reference: str = "response_is_reference"
     messages: str = "messages"
+    kept: tuple[str, ...] = ()
+    """Further fields that rows keep, by the names that they have in the input."""
 
     @classmethod
-    def of(cls, names: Mapping[str, str] | None) -> FieldNames:
-        """The usual names, except for those mapped as in `{"response": "answer"}`."""
-        known = [each.name for each in fields(cls)]
+    def of(cls, names: Mapping[str, str] | None, kept: Iterable[str] = ()) -> FieldNames:
+        """The usual names, except for those mapped as in `{"response": "answer"}`; and further fields to keep."""
+        known = [each.name for each in fields(cls) if each.name != "kept"]
         for name, actual in (names or {}).items():
             if name not in known:
                 raise SettingError(f"there is no field {name!r} to map; a row has {', '.join(known)}")
             if not isinstance(actual, str) or not actual:
                 raise SettingError(f"field {name!r} is mapped to {actual!r}; map it to the name it has in the input")
-        return cls(**(names or {}))
+        return cls(**(names or {}), kept=tuple(kept))
 
     def chosen(self, there: Sequence[str], need: Need) -> list[str]:
         """The columns of a table that can matter; all where it lacks the main one, so that a fault can name them."""
         main = {self.name(need), self.response, *([self.messages] if need is Need.RESPONSE else [])}
-        known = {*(getattr(self, each.name) for each in fields(self)), "id"}  # a chat may be called by its id
+        own = (getattr(self, each.name) for each in fields(self) if each.name != "kept")
+        known = {*own, "id", *self.kept}  # a chat may be called by its id
         return [name for name in there if name in known] if main.intersection(there) else list(there)
 
     def name(self, need: Need) -> str:
@@ -77,6 +80,12 @@ class Records:
             self.faults = [replace(fault, line=_line(lines, fault.line)) for fault in self.faults]
         if self.faults:
             raise DataError(self.faults)
+
+
+def split_fields(given: str | Iterable[str]) -> list[str]:
+    """Names of fields, each once: those of a list, or of a text with commas between them."""
+    names = [each.strip() for each in given.split(",")] if isinstance(given, str) else given
+    return list(dict.fromkeys(name for name in names if name != ""))
 
 
 def all_of(readers: Iterable[Callable[[], T]]) -> list[T]:

@@ -19,6 +19,7 @@ from dialeval.core.needs import Need
 from dialeval.core.ragged import offsets_of
 from dialeval.data.formats import parquet
 from dialeval.data.formats.records import FieldNames, Records
+from dialeval.data.rows.fields import FieldReader
 from dialeval.data.rows.gathering import gather_rows, gather_texts, named_dialogues, text_field
 from dialeval.data.rows.system import NO_TURN, Rows, by_system
 
@@ -93,8 +94,24 @@ def _columnwise(columns: dict[str, pa.Array], where: str, names: FieldNames, sys
         if len(texts.values):
             needed[need] = texts
     dialogues = _dialogues(columns.get(names.dialog_id, nulls))
-    rows = Rows(system, needed, dialogues, _turns(columns.get(names.turn, nulls)), where)
+    turns, fields = _turns(columns.get(names.turn, nulls)), _kept(columns, where, names)
+    rows = Rows(system, needed, dialogues, turns, where, fields=fields)
     return by_system(rows, *_systems(columns.get(names.system, nulls), system))
+
+
+def _kept(columns: dict[str, pa.Array], where: str, names: FieldNames) -> dict[str, RaggedColumn]:
+    """The further fields that are asked for, value by value as in every other format."""
+    reader = FieldReader(where, names, [])
+    found: dict[str, RaggedColumn] = {}
+    for name in filter(columns.__contains__, names.kept):
+        labels = []
+        for reader.line, value in enumerate(columns[name].to_pylist(), 1):
+            labels.append(reader.labels(value, name))
+        if any(labels):
+            found[name] = RaggedColumn.from_lists(labels)
+    if reader.faults:
+        raise DataError(reader.faults)
+    return found
 
 
 def _records(table: pa.Table, where: str) -> Records:

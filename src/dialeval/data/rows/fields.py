@@ -8,6 +8,7 @@ value, so that one pass over a file finds all of them; whoever uses it raises in
 - `context`: a string (one turn), a list of strings, a list of `speaker`/`text` or `role`/`content` objects, or null.
 - `reference`: a string, a list of strings, or null; none at all where `response_is_reference` is true.
 - `dialog_id`, `system`: a string or a whole number; an empty string counts as not given.
+- further fields that are asked for: a text, a number, true or false, a list of these, or null.
 - `turn`: a whole number from 0 on; digits in a string will do, since a cell of a CSV file holds nothing else.
 """
 
@@ -140,6 +141,24 @@ class FieldReader:
             return str(value)
         self.fault(f"{name} is {kind_of(value)}", "make it a string or a whole number")
         return None
+
+    def labels(self, value: object, name: str) -> list[str]:
+        """The values of a further field as texts: none for null and an empty text, several for a list."""
+        if isinstance(value, np.ndarray):
+            value = value.tolist()
+        return [label for each in (value if isinstance(value, LISTS) else [value]) for label in self._label(each, name)]
+
+    def _label(self, value: object, name: str) -> list[str]:
+        if value is None or value == "" or value != value:  # a table has NaN where a number is missing
+            return []
+        if isinstance(value, str):
+            return [self.text(value, name)]
+        if isinstance(value, bool | np.bool_):
+            return [str(value).lower()]
+        if isinstance(value, int | float | np.number):
+            return [str(int(value)) if float(value).is_integer() else repr(float(value))]
+        self.fault(f"{name} is {kind_of(value)}", "make it a text, a number, or a list of these")
+        return []
 
     def turn(self, row: RowObject) -> int | None:
         """The number of the turn, if the row gives one."""

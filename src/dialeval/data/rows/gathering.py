@@ -20,8 +20,9 @@ from dialeval.data.rows.chats import chat_responses, dialogue_name
 from dialeval.data.rows.fields import FieldReader, missing_field
 from dialeval.data.rows.system import NO_TURN, Rows, by_system
 
-_RowParts = tuple[str, Sequence[str], Sequence[str], bool, str | None, str | None, int | None]
-"""Response, references, context (or what it adds to that of the row before), system, dialogue and turn of a row."""
+_RowParts = tuple[str, Sequence[str], Sequence[str], bool, str | None, str | None, int | None, Sequence[Sequence[str]]]
+"""Response, references, context (or what it adds to that of the row before), system, dialogue, turn and further fields
+of a row."""
 
 
 class _RaggedLists:
@@ -75,13 +76,16 @@ def gather_rows(records: Records, names: FieldNames, system: str, part: bool = F
     codes: list[int] = []
     dialogues: list[str | None] = []
     turns: list[int] = []
-    for response, own_references, context, continues, own_system, dialogue, turn in _row_parts(records, names):
+    kept = [_RaggedLists() for _ in names.kept]
+    for response, own_references, context, continues, own_system, dialogue, turn, labels in _row_parts(records, names):
         responses.append(response)
         references.add(own_references)
         (contexts.add_to_last if continues else contexts.add)(context)
         codes.append(systems.setdefault(own_system or system, len(systems)))
         dialogues.append(dialogue)
         turns.append(NO_TURN if turn is None else turn)
+        for lists, own_labels in zip(kept, labels, strict=True):
+            lists.add(own_labels)
     if not records.faults and not responses and not part:
         records.faults.append(no_rows(records.where))
     records.raise_faults()
@@ -93,7 +97,8 @@ def gather_rows(records: Records, names: FieldNames, system: str, part: bool = F
     if contexts.values:
         columns[Need.CONTEXT] = contexts.shared()
     turn_column = np.array(turns, np.int64) if any(turn != NO_TURN for turn in turns) else None
-    rows = Rows(system, columns, named_dialogues(dialogues), turn_column, records.where)
+    fields = {name: lists.column() for name, lists in zip(names.kept, kept, strict=True) if lists.values}
+    rows = Rows(system, columns, named_dialogues(dialogues), turn_column, records.where, fields=fields)
     return by_system(rows, list(systems), np.array(codes, np.int64))
 
 
@@ -102,13 +107,14 @@ def _row_parts(records: Records, names: FieldNames) -> Iterator[_RowParts]:
     reader = FieldReader(records.where, names, records.faults)
     for reader.line, row in records.rows:
         if isinstance(row, str):
-            yield reader.text(row, "the row"), (), (), False, None, None, None
+            yield reader.text(row, "the row"), (), (), False, None, None, None, [()] * len(names.kept)
         elif not isinstance(row, dict):
             reader.fault(f"the row is {kind_of(row)}", "make it an object with a response, or a string")
         elif row.get(names.messages) is not None:
             system, dialogue = reader.system(row), dialogue_name(reader, row)
+            labels = [reader.labels(row.get(name), name) for name in names.kept]
             for number, (turn, text, messages, references) in enumerate(chat_responses(reader, row)):
-                yield text, references, messages, number > 0, system, dialogue, turn
+                yield text, references, messages, number > 0, system, dialogue, turn, labels
         else:
             yield (
                 reader.response(row),
@@ -118,6 +124,7 @@ def _row_parts(records: Records, names: FieldNames) -> Iterator[_RowParts]:
                 reader.system(row),
                 reader.dialogue(row),
                 reader.turn(row),
+                [reader.labels(row.get(name), name) for name in names.kept],
             )
 
 

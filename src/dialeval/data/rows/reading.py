@@ -49,12 +49,23 @@ _NO_RESPONSES = re.compile(
 """Files that may well lie in a folder of responses without being any."""
 
 
-def read_responses(source: Any, fields: Mapping[str, str] | None = None, name: str | None = None) -> list[Rows]:
-    """The rows of every system in a source, in order of appearance.
+def read_responses(
+    source: Any, fields: Mapping[str, str] | None = None, name: str | None = None, keep: Sequence[str] = ()
+) -> list[Rows]:
+    """The rows of every system in a source, in order of appearance; `keep` names further fields that they keep.
 
     With `name`, a single system is called that, and several are called `name/system`.
     """
-    return _with_different_names(_responses(source, FieldNames.of(fields), name))
+    systems = _with_different_names(_responses(source, FieldNames.of(fields, keep), name))
+    faults = [_without_field(rows, each) for rows in systems for each in keep if each not in rows.fields]
+    if faults:
+        raise DataError(faults)
+    return systems
+
+
+def _without_field(rows: Rows, name: str) -> Fault:
+    what = f"no row of {rows.system} has a value in the field {name!r}"
+    return Fault(rows.where, None, what, "check its name; only files and tables of rows have further fields")
 
 
 def read_files(paths: Iterable[PathSource], fields: Mapping[str, str] | None = None) -> list[Rows]:

@@ -9,7 +9,7 @@ the rows is the input's.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
@@ -45,6 +45,8 @@ class Rows:
     where: str = "responses"
     offsets: Ints | None = None
     """Row offsets of the dialogues, where they are known already."""
+    fields: Mapping[str, RaggedColumn] = field(default_factory=dict)
+    """Further fields that were asked for, by name: any number of values per row, as texts."""
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values())))
@@ -62,6 +64,7 @@ class Rows:
             dialogues=None if self.dialogues is None else self.dialogues.slice(start, stop),
             turns=None if self.turns is None else self.turns[start:stop],
             offsets=None if self.offsets is None else _cut_offsets(self.offsets, start, stop),
+            fields={name: column.slice(start, stop) for name, column in self.fields.items()},
         )
 
     def take(self, rows: Ints) -> Rows:
@@ -72,6 +75,7 @@ class Rows:
             dialogues=None if self.dialogues is None else self.dialogues.take(rows),
             turns=None if self.turns is None else self.turns[rows],
             offsets=None,
+            fields={name: column.take(rows) for name, column in self.fields.items()},
         )
 
     def dialogue_offsets(self) -> Ints:
@@ -102,7 +106,7 @@ class Rows:
         if Need.TASK_TURNS in self.columns:
             turns: Iterable[Mapping[str, str | None]] = cast("ObjectColumn", self.columns[Need.TASK_TURNS])
             texts["response"] = TextColumn.from_strings([turn["response"] or "" for turn in turns])
-        return RowTable(offsets, names, self.turns, texts)
+        return RowTable(offsets, names, self.turns, texts, self.fields)
 
 
 def _cut_offsets(offsets: Ints, start: int, stop: int) -> Ints:

@@ -6,6 +6,7 @@ A folder holds
     booked_domains.json    id -> per system turn the domains booked by then; without the file all count as booked
     gold_states.json       id -> per system turn domain -> slot -> value; for systems that predict no states
     references/NAME.json   id -> per system turn one text; any number of sets
+    user_turns.json        id -> per system turn what the user said before it; only for people who read a report
 
 or `splits.json` (split -> ids) and a folder with those files for each split; each file also `.gz` or `.zst`. Every
 fault of every file is reported at once, with its path inside the JSON.
@@ -100,6 +101,8 @@ class TaskFiles:
     split: str | None
     other_splits: Mapping[str, str]
     """Dialogue ids of other splits -> the split."""
+    users: Mapping[str, Sequence[str]] | None = None
+    """What the user said before each system turn."""
 
 
 def read_task(folder: Path, split: str | None = None) -> TaskFiles:
@@ -129,11 +132,14 @@ def read_task(folder: Path, split: str | None = None) -> TaskFiles:
         faults.append(Fault(str(folder), None, "holds no goals.json", "name a folder with the files of a task"))
     booked = load("booked_domains.json", _per_turn(_TEXTS))
     states = load("gold_states.json", _per_turn(_STATE))
+    users = load("user_turns.json", _per_turn(_TEXT))
     names = sorted(_reference_names(folder), key=lambda name: (name != MAIN_REFERENCES, name))
     sets = {name: load(f"references/{name}.json", _per_turn(_TEXT)) for name in names}
     if faults:
         raise DataError(faults)
-    turns = _turn_counts(folder, list(goals), {"booked_domains": booked, "gold_states": states, **sets})
+    turns = _turn_counts(
+        folder, list(goals), {"booked_domains": booked, "gold_states": states, "user_turns": users, **sets}
+    )
     return TaskFiles(
         str(whole),
         Goals(_whole(goals), booked, _digest(shas, "goals.json", "booked_domains.json")),
@@ -142,6 +148,7 @@ def read_task(folder: Path, split: str | None = None) -> TaskFiles:
         turns,
         split,
         others,
+        users,
     )
 
 
@@ -196,7 +203,7 @@ def _turn_counts(folder: Path, dialogues: Sequence[str], files: Mapping[str, Any
     given = {name: document for name, document in files.items() if document is not None}
     if not given:
         what = "says nothing about turns"
-        remedy = "add booked_domains.json, gold_states.json or references/NAME.json"
+        remedy = "add booked_domains.json, gold_states.json, user_turns.json or references/NAME.json"
         raise DataError(Fault(str(folder), None, what, remedy))
     faults, turns = [], {}
     for dialogue in dialogues:

@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from dialeval.core.columns import ObjectColumn, TextColumn
+from dialeval.core.columns import ObjectColumn, RaggedColumn, TextColumn
 from dialeval.core.errors import DataError, Fault
 from dialeval.core.needs import Need
 from dialeval.core.ragged import offsets_of
@@ -37,6 +37,8 @@ from dialeval.data.task.shapes import OBJECT, Shape, shape_faults
 
 UNNAMED = "predictions"
 """The system of predictions that come without a name."""
+DOMAIN = "domain"
+"""The field of a row with the domains of its dialogue's goal, by which results can be cut into slices."""
 SHOWN_UNKNOWN = 20
 """Unknown dialogue ids are named one by one up to this number, and then counted."""
 
@@ -151,9 +153,10 @@ def predictions_of(document: Any, task: TaskFiles, system: str, where: str) -> P
     if given and with_state == len(given):
         columns[Need.STATES] = ObjectColumn(rows)
     dialogues = TextColumn.from_strings([row["dialogue"] for row in rows])
+    domains = RaggedColumn.from_lists([list(task.goals.goals[row["dialogue"]]) for row in rows])
     turn_column = np.array([row["turn"] for row in rows], np.int64)
     return Predictions(
-        Rows(system, columns, dialogues, turn_column, where),
+        Rows(system, columns, dialogues, turn_column, where, fields={DOMAIN: domains}),
         dialogues=len(document),
         without_turns=sum(not turns for turns in document.values()),
         turns=len(given),

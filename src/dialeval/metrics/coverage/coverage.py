@@ -113,8 +113,9 @@ class Coverage(RowMetric):
     def _aligner(self, batch: Batch) -> PairAligner:
         if self.aligner != "embedding":
             return named_aligner(self.aligner, self.n, self.smooth)
-        vectors: VectorTable = batch.resource(Need.EMBEDDINGS)
-        known: KnownWords | None = batch.resource(Need.VOCABULARY) if batch.has(Need.VOCABULARY) else None
+        vectors: VectorTable = batch.resource(Need.EMBEDDINGS).by(self.tokeniser)
+        listed: KnownWords | None = batch.resource(Need.VOCABULARY) if batch.has(Need.VOCABULARY) else None
+        known = None if listed is None else listed.by(self.tokeniser)
         train: TrainText | None = batch.resource(Need.TRAIN) if batch.has(Need.TRAIN) else None
         shares = None if train is None else train.shares(1, self.tokeniser, "unk")
         return EmbeddingAligner(WordValues.of(vectors, known, shares))

@@ -20,7 +20,7 @@ from dialeval.core.batch import Batch
 from dialeval.core.columns import TokenColumn
 from dialeval.core.kernels import Kernels
 from dialeval.core.needs import Need
-from dialeval.resources.words import KnownWords, Mask, VectorTable
+from dialeval.resources.words import KnownWords, Mask, TrainText, VectorTable
 from dialeval.text.ngrams import NgramValues
 from dialeval.text.tokenise import Tokeniser, tokens
 
@@ -74,7 +74,8 @@ class WordValues:
 def average_vectors(batch: Batch, need: Need, tokeniser: Tokeniser) -> TextVectors:
     """The weighted averages of a batch's texts; computed once for all metrics of the batch."""
     words = tokens(batch, need, tokeniser)
-    table, known, train = (batch.resource(need) for need in (Need.EMBEDDINGS, Need.VOCABULARY, Need.TRAIN))
+    table, known = (batch.resource(need).by(tokeniser) for need in (Need.EMBEDDINGS, Need.VOCABULARY))
+    train: TrainText = batch.resource(Need.TRAIN)
     return batch.derived(
         ("average vectors", need, tokeniser),
         lambda: WordValues.of(table, known, train.shares(1, tokeniser, "unk")).averages(words),
@@ -84,7 +85,7 @@ def average_vectors(batch: Batch, need: Need, tokeniser: Tokeniser) -> TextVecto
 def extrema_vectors(batch: Batch, need: Need, tokeniser: Tokeniser) -> TextVectors:
     """The extrema of a batch's texts; computed once for all metrics of the batch."""
     words = tokens(batch, need, tokeniser)
-    table, known = batch.resource(Need.EMBEDDINGS), batch.resource(Need.VOCABULARY)
+    table, known = (batch.resource(need).by(tokeniser) for need in (Need.EMBEDDINGS, Need.VOCABULARY))
     return batch.derived(("extrema vectors", need, tokeniser), lambda: WordValues.of(table, known, None).extrema(words))
 
 
@@ -99,7 +100,7 @@ def cosines(left: TextVectors, right: TextVectors, owners: Ints) -> Floats:
 def greedy_matches(batch: Batch, owners: Ints, tokeniser: Tokeniser) -> Floats:
     """The greedy matching of each reference text `j` and the response of row `owners[j]`."""
     responses, references = tokens(batch, Need.RESPONSE, tokeniser), tokens(batch, Need.REFERENCE, tokeniser)
-    table: VectorTable = batch.resource(Need.EMBEDDINGS)
+    table: VectorTable = batch.resource(Need.EMBEDDINGS).by(tokeniser)
     rows, matrix, lengths = table.lengths()
     result = np.empty(len(references))
     best = np.empty(int(references.lengths.max(initial=0)))

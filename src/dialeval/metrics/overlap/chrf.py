@@ -11,7 +11,8 @@ chrF++. Only orders of which both sides have an n-gram take part in the means. O
 one with the highest value counts.
 
 One value per response and then the mean (`per=response`), or the value of the summed counts (`per=corpus`). Both are
-those of sacreBLEU (sentence_chrf and corpus_chrf), from 0 to 1 instead of 0 to 100.
+those of sacreBLEU (sentence_chrf and corpus_chrf), from 0 to 1 instead of 0 to 100; for the corpus the signature holds
+sacreBLEU's own.
 
 Papers: Popović 2015, "chrF: character n-gram F-score for automatic MT evaluation", WMT; Popović 2017, "chrF++: words
 helping character n-grams", WMT.
@@ -22,6 +23,7 @@ Edge cases: an empty response and an empty reference score 0; a row without any 
 from __future__ import annotations
 
 import string
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import cast
 
@@ -33,8 +35,10 @@ from dialeval.core.columns import TextColumn, TokenColumn
 from dialeval.core.errors import SettingError
 from dialeval.core.needs import Need
 from dialeval.core.ragged import offsets_of, row_numbers
-from dialeval.metrics.counting import CountMetric, Flags, Per
+from dialeval.core.signature import SACREBLEU
+from dialeval.metrics.counting import CountMetric, Flags, Per, SummedCounts
 from dialeval.metrics.overlap.bleu_counts import match_long
+from dialeval.metrics.overlap.sacrebleu import chrf_signature, number_of_references, reference_numbers
 from dialeval.text.characters import characters
 from dialeval.text.tokenise import tokens
 from dialeval.text.vocabulary import Vocabulary
@@ -71,10 +75,17 @@ class Chrf(CountMetric):
 
     @property
     def width(self) -> int:
-        return 3 * (self.n + self.words)
+        return 3 * (self.n + self.words) + 2
+
+    def known_as(self, state: SummedCounts) -> Mapping[str, str]:
+        if not self.of_corpus:
+            return {}
+        line = chrf_signature(self.n, self.words, self.beta, self.lower, number_of_references(state))
+        return {} if line is None else {SACREBLEU: line}
 
     def row_counts(self, batch: Batch) -> tuple[Ints, Flags]:
-        """Per row: n-grams of the response, n-grams of the best reference, matches; each by order."""
+        """Per row: n-grams of the response, n-grams of the best reference, matches; each by order. Last, the numbers of
+        references."""
         lists = batch.lists(Need.REFERENCE).offsets
         parts = []
         if self.n:
@@ -83,14 +94,18 @@ class Chrf(CountMetric):
         if self.words:
             here, there = (_pieces(batch, need, self.lower) for need in (Need.RESPONSE, Need.REFERENCE))
             parts.append(_pair_counts(here, there, lists, self.words))
-        pairs = np.concatenate(parts, axis=2).reshape(len(parts[0]), self.width)
+        pairs = np.concatenate(parts, axis=2).reshape(len(parts[0]), self.width - 2)
         counts = np.zeros((len(batch), self.width), np.int64)
         rows = row_numbers(lists)
-        best = _first_best(self.formula(pairs), rows)
-        counts[rows[best]] = pairs[best]
+        best = _first_best(self._of_grams(pairs), rows)
+        counts[rows[best], :-2] = pairs[best]
+        counts[:, -2:] = reference_numbers(batch)
         return counts, np.diff(lists) > 0
 
     def formula(self, counts: Ints | Floats) -> Floats:
+        return self._of_grams(counts[:, :-2])
+
+    def _of_grams(self, counts: Ints | Floats) -> Floats:
         responses, references, matches = np.split(counts, 3, axis=1)
         both = (responses > 0) & (references > 0)
         orders = np.maximum(both.sum(axis=1), 1)

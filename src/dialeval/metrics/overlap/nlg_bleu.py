@@ -4,9 +4,10 @@
     nlg-bleu-n = (p_1 * ... * p_n)^(1/n) * BP
     BP = exp(1 - 1 / ratio) if ratio < 1, else 1;  ratio = (words of the response + 1e-15) / (closest reference + 1e-9)
 
-Most papers that correlate BLEU with human judgements of dialogue took their figures from it. One value per response and
-then the mean (`per=response`), or the value of the summed counts (`per=corpus`), which is the one that nlg-eval prints
-for a file. Words are split at white space and keep their case, as there.
+It is the BLEU of papers that used nlg-eval or coco-caption, among them most that correlate BLEU with judgements of
+dialogue by people; it is not sacreBLEU's (`bleu(per=corpus,tokeniser=13a)`). One value per response and then the mean
+(`per=response`), or the value of the summed counts (`per=corpus`), which is the one that nlg-eval prints for a file.
+Words are split at white space and keep their case, as there.
 
 An order without a match multiplies the value by about 1e-15 rather than 0: of two responses without a common four-gram
 the shorter one stands above the other by its fewer n-grams alone. That is of no consequence to a mean, but it is what

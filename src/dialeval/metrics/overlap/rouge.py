@@ -60,8 +60,8 @@ class RougeL(RowMetric):
         lists = batch.lists(Need.REFERENCE).offsets
         common = longest_common(responses, references, lists)
         rows = row_numbers(lists)
-        precision = _best(common / np.maximum(responses.lengths[rows], 1), rows, len(responses))
-        recall = _best(common / np.maximum(references.lengths, 1), rows, len(responses))
+        precision = best_of_rows(common / np.maximum(responses.lengths[rows], 1), rows, len(responses))
+        recall = best_of_rows(common / np.maximum(references.lengths, 1), rows, len(responses))
         weight = self.beta**2
         share = recall + weight * precision
         scores: Floats = (1 + weight) * precision * recall / np.where(share == 0, 1, share)
@@ -80,7 +80,7 @@ def longest_common(responses: TokenColumn, references: TokenColumn, lists: Ints)
     return longest
 
 
-def _best(values: Floats, rows: Ints, size: int) -> Floats:
+def best_of_rows(values: Floats, rows: Ints, size: int) -> Floats:
     """The largest value of each row; 0 for a row without any."""
     best = np.zeros(size)
     np.maximum.at(best, rows, values)

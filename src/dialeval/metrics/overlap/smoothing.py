@@ -25,6 +25,7 @@ nltk raises an error. A row without a reference is NaN.
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Sequence
 from typing import Literal
@@ -104,6 +105,23 @@ def sacre_bleu(counts: BleuCounts, logs: Floats, n: int) -> Floats:
     has_ngrams = counts.totals[:, :n] > 0
     exponent = np.where(has_ngrams, logs[:, :n], 0.0).sum(axis=1) / np.maximum(has_ngrams.sum(axis=1), 1)
     return _finished(counts, exponent)
+
+
+def corpus_bleu(*counts: float) -> float:
+    """BLEU of a corpus as sacreBLEU defines it, from 0 to 100, with NIST smoothing.
+
+    Takes matches by order, n-grams by order, words of the responses, words of the closest references.
+    """
+    orders = (len(counts) - 2) // 2
+    matches, totals, (length, reference_length) = counts[:orders], counts[orders : 2 * orders], counts[2 * orders :]
+    if not any(matches) or not all(totals):
+        return 0.0
+    halved, logs = 1.0, []
+    for matched, total in zip(matches, totals, strict=True):
+        halved *= 1 if matched else 2
+        logs.append(math.log(100 * matched / total if matched else 100 / (halved * total)))
+    penalty = min(0.0, 1 - reference_length / length)
+    return math.exp(penalty) * math.exp(sum(logs) / orders)
 
 
 def _finished(counts: BleuCounts, exponent: Floats) -> Floats:

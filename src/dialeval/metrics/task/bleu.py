@@ -17,7 +17,6 @@ count as empty. More turns than references end the original; here the reader ref
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -32,7 +31,7 @@ from dialeval.core.needs import Need
 from dialeval.data.task.corpus import MAIN_REFERENCES, ReferenceSets
 from dialeval.metrics.counting import CountMetric, Flags
 from dialeval.metrics.overlap.bleu_counts import NO_REFERENCE, BleuCounts
-from dialeval.metrics.overlap.smoothing import NIST, log_precisions, sacre_bleu
+from dialeval.metrics.overlap.smoothing import NIST, corpus_bleu, log_precisions, sacre_bleu
 from dialeval.metrics.task.turns import Missing, normalised_responses
 from dialeval.text.mteval import parts_13a, tokens_13a
 
@@ -94,19 +93,6 @@ class TaskBleu(CountMetric):
         matches, totals, lengths = np.split(counts, (ORDERS, 2 * ORDERS), axis=1)
         turns = BleuCounts(matches, totals, lengths[:, 0], lengths[:, 1])
         return 100 * sacre_bleu(turns, log_precisions(turns, NIST), ORDERS)
-
-
-def corpus_bleu(*counts: float) -> float:
-    """sacreBLEU's corpus BLEU of matches and n-grams by order, words of the responses, words of the references."""
-    matches, totals, (length, reference_length) = counts[:ORDERS], counts[ORDERS : 2 * ORDERS], counts[2 * ORDERS :]
-    if not any(matches) or not all(totals):
-        return 0.0
-    halved, logs = 1.0, []
-    for matched, total in zip(matches, totals, strict=True):
-        halved *= 1 if matched else 2
-        logs.append(math.log(100 * matched / total if matched else 100 / (halved * total)))
-    penalty = min(0.0, 1 - reference_length / length)
-    return math.exp(penalty) * math.exp(sum(logs) / ORDERS)
 
 
 # Every system has many of the same parts of texts, and so have the references.

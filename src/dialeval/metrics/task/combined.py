@@ -53,6 +53,7 @@ class Combined(Metric[CombinedState]):
     wants = Inform.wants
     better = "higher"
     bounds = (0.0, 200.0)
+    whole_dialogues = True
 
     references: str = MAIN_REFERENCES
     fallback: Fallback = "file"

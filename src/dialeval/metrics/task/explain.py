@@ -21,7 +21,7 @@ A dialogue has as many causes as domains and words failed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -213,6 +213,15 @@ class Explanation:
         names = ", ".join(self.criteria.venues[domain].labels(offer, SHOWN_VENUES))
         more = ", ..." if count > SHOWN_VENUES else ""
         return f"{count} {'venue' if count == 1 else 'venues'} ({names}{more})"
+
+
+def by_cause(explanations: Iterable[Explanation]) -> dict[str, list[str]]:
+    """The dialogues that were lost by each cause, the most frequent cause first."""
+    lost: dict[str, list[str]] = {}
+    for each in explanations:
+        for cause in dict.fromkeys(cause.cause for cause in each.causes):
+            lost.setdefault(cause, []).append(each.dialogue)
+    return dict(sorted(lost.items(), key=lambda found: (-len(found[1]), found[0])))
 
 
 def _slots(slots: Mapping[str, str]) -> str:

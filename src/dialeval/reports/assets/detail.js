@@ -47,20 +47,40 @@ const listOf = (texts, words, kind, shared = null) =>
 
 const block = (title, content) => make("section", {}, make("h4", {}, title), content);
 
+// Where answers landed: each group of references, and below it the answers of each system that are most similar to it.
+const landings = (rows, row, words, shared) => {
+  const { group, texts } = rows;
+  const answers = group.landed.map((system) => system[row]);
+  const side = (name, own) => make("div", { class: "side" }, isolated(name, "name"),
+    make("ul", {}, ...own.map(([text, , score]) => make("li", {}, fullText(texts[text], words, shared), " ",
+      score === null ? null : make("span", { class: "aside" }, figure(score))))));
+  const landing = (title, references, at) => {
+    const own = answers.map((system) => system.filter((answer) => answer[1] === at));
+    const sides = group.systems.map((name, system) => (own[system].length ? side(name, own[system]) : null));
+    return make("section", {}, make("h4", {}, title), listOf(references, words, "ul"),
+      own.some((each) => each.length) ? make("div", { class: "sides" }, ...sides) : make("p", { class: "note" }, "Nobody answered this."));
+  };
+  const found = group.groups[row].map(([name, references], at) =>
+    landing(isolated(`Group ${texts[name]}`), references.map((text) => texts[text]), at));
+  const lost = answers.some((system) => system.some((answer) => answer[1] === null));
+  return lost ? [...found, landing("In no group", [], null)] : found;
+};
+
 const detail = (rows, row, state, words) => {
   const { group } = rows;
   const parts = [];
   const context = rows.context(row);
   const references = rows.references(row);
-  if (context.length) parts.push(block("Context", listOf(context, words, "ol")));
-  if (references.length) {
+  if (context.length) parts.push(block(group.landed ? "Query" : "Context", listOf(context, words, group.landed ? "ul" : "ol")));
+  if (references.length && !group.landed) {
     parts.push(block(references.length > 1 ? "References" : "Reference", listOf(references, words, "ul")));
   }
   const shared = references.length ? new Set(references.flatMap((text) => text.toLowerCase().match(WORDS) ?? [])) : null;
+  if (group.landed) parts.push(...landings(rows, row, words, shared));
   const head = make("tr", {}, make("th", { scope: "col" }, "System"),
     ...group.systems.map((name) => make("th", { scope: "col" }, isolated(name, "name"))));
   const lines = [];
-  if (group.responses.some(Boolean)) {
+  if (!group.landed && group.responses.some(Boolean)) {
     const cells = group.systems.map((_, system) => {
       const said = rows.said(system, row);
       const alone = said.length === 1 ? fullText(said[0], words, shared) : "–";

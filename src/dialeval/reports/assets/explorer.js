@@ -12,7 +12,7 @@ const fresh = (group) => {
   return {
     group, search: "", key: Math.max(0, keys.findIndex((key) => key.better)), system: several ? 1 : 0,
     minus: several ? 0 : null, sort: several ? "far" : "file", low: null, high: null, dialogue: "",
-    disagree: false, row: null,
+    slice: null, disagree: false, row: null,
   };
 };
 
@@ -32,7 +32,7 @@ const fromAddress = (hash) => {
   if (!hash.startsWith("#explorer?")) return null;
   const parameters = new URLSearchParams(hash.slice("#explorer?".length));
   const group = whole(parameters.get("group"), groups.length) ?? 0;
-  const { systems, keys, rows } = groups[group];
+  const { systems, keys, rows, slices } = groups[group];
   const usual = fresh(group);
   return {
     group,
@@ -44,6 +44,7 @@ const fromAddress = (hash) => {
     low: number(parameters.get("low")),
     high: number(parameters.get("high")),
     dialogue: parameters.get("dialogue") ?? "",
+    slice: whole(parameters.get("slice"), slices.length),
     disagree: parameters.get("disagree") === "1",
     row: whole(parameters.get("row"), rows.length),
   };
@@ -70,6 +71,7 @@ class Explorer {
     const select = (name) => make("select", { id: `by-${name}` });
     this.controls = {
       group: select("group"), key: select("key"), system: select("system"), minus: select("minus"), sort: select("sort"),
+      slice: select("slice"),
       search: make("input", { type: "search", id: "by-search", autocomplete: "off", spellcheck: "false" }),
       low: make("input", { type: "number", step: "any", id: "by-low" }),
       high: make("input", { type: "number", step: "any", id: "by-high" }),
@@ -81,6 +83,7 @@ class Explorer {
       group: field("Rows of", controls.group, "wide-field"),
       minus: field("minus", controls.minus),
       dialogue: field("Dialogue", controls.dialogue),
+      slice: field("Slice", controls.slice),
       disagree: make("div", { class: "field check" }, controls.disagree,
         make("label", { for: controls.disagree.id }, "Systems disagree")),
     };
@@ -89,7 +92,7 @@ class Explorer {
     this.count = make("p", { class: "count", role: "status", "aria-live": "polite" });
     this.names = make("datalist", { id: "dialogue-names" });
     const form = make("div", { class: "controls", role: "search", "aria-label": "Find rows" },
-      field("Search", controls.search, "wide-field"), this.fields.dialogue, this.names, this.fields.group,
+      field("Search", controls.search, "wide-field"), this.fields.dialogue, this.names, this.fields.slice, this.fields.group,
       make("div", { class: "turn-line", role: "presentation" }),
       field("Score", controls.key), field("of", controls.system), this.fields.minus, field("Order", controls.sort),
       field("from", controls.low, "short"), field("to", controls.high, "short"), this.fields.disagree, this.clear);
@@ -109,8 +112,9 @@ class Explorer {
 
   listen() {
     const { controls } = this;
+    const orNone = (text) => (text === "" ? null : Number(text));
     const read = {
-      key: Number, system: Number, minus: (text) => (text === "" ? null : Number(text)), sort: String,
+      key: Number, system: Number, minus: orNone, slice: orNone, sort: String,
       search: String, low: number, high: number, dialogue: String,
     };
     for (const [name, parse] of Object.entries(read)) {
@@ -147,13 +151,15 @@ class Explorer {
     controls.key.replaceChildren(...group.keys.map((key, number) => option(number, key.name)));
     controls.system.replaceChildren(...group.systems.map((name, number) => option(number, name)));
     controls.minus.replaceChildren(option("", "nothing"), ...group.systems.map((name, number) => option(number, name)));
+    controls.slice.replaceChildren(option("", "all rows"), ...group.slices.map((each, number) => option(number, each.name)));
     this.names.replaceChildren(...(group.dialogues ?? []).slice(0, MOST_NAMES).map((name) => option(name, "")));
     fields.group.hidden = groups.length < 2;
     fields.dialogue.hidden = group.dialogues === null;
+    fields.slice.hidden = group.slices.length === 0;
     fields.minus.hidden = fields.disagree.hidden = group.systems.length < 2;
     this.offerSorts();
     for (const name of ["group", "key", "system", "search", "dialogue"]) controls[name].value = state[name];
-    for (const name of ["minus", "low", "high"]) controls[name].value = state[name] ?? "";
+    for (const name of ["minus", "slice", "low", "high"]) controls[name].value = state[name] ?? "";
     controls.disagree.checked = state.disagree;
     this.update(state.row);
   }

@@ -1,4 +1,4 @@
-// The page itself: choice of colours, commands to copy, what is open on paper. Controls that need a script are hidden
+// The page itself: choice of colours, commands to copy, what is open on paper, causes of failure. Controls that need a script are hidden
 // until it runs.
 
 const CHOICES = ["auto", "light", "dark"];
@@ -78,7 +78,7 @@ const setCopy = (button) => {
 const setPaper = () => {
   const closed = [];
   addEventListener("beforeprint", () => {
-    closed.push(...document.querySelectorAll("#summary details:not([open])"));
+    closed.push(...document.querySelectorAll(":is(#summary, #slices) details:not([open])"));
     closed.forEach((each) => each.setAttribute("open", ""));
   });
   addEventListener("afterprint", () => {
@@ -86,8 +86,30 @@ const setPaper = () => {
   });
 };
 
+// A number among the causes leaves only the dialogues that were lost by it; once more, and all are there again.
+const setCauses = () => {
+  const buttons = document.querySelectorAll("button[data-lost]");
+  const dialogues = document.querySelectorAll(".dialogue");
+  const show = (chosen) => {
+    let shown = 0;
+    for (const each of dialogues) {
+      each.hidden = chosen !== null && !each.dataset.lost.split(" ").includes(chosen.dataset.lost);
+      shown += each.hidden ? 0 : 1;
+    }
+    for (const each of buttons) each.setAttribute("aria-pressed", String(each === chosen));
+    document.getElementById("lost-shown").textContent =
+      chosen === null ? "" : `${shown} of ${dialogues.length} dialogues are shown; choose the number again for all.`;
+  };
+  for (const button of buttons) {
+    button.disabled = false;
+    button.setAttribute("aria-pressed", "false");
+    button.addEventListener("click", () => show(button.getAttribute("aria-pressed") === "true" ? null : button));
+  }
+};
+
 document.addEventListener("DOMContentLoaded", () => {
   setTheme(document.getElementById("theme"));
   document.querySelectorAll(".copy").forEach(setCopy);
   setPaper();
+  setCauses();
 });

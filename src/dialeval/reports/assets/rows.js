@@ -45,6 +45,10 @@ class Rows {
     const tests = searched(state).map((word) => this.holding(word));
     const wanted = state.dialogue.toLowerCase();
     if (wanted) tests.push((row) => this.dialogueName(row).toLowerCase().includes(wanted));
+    if (state.slice !== null) {
+      const inside = new Set(this.group.slices[state.slice].rows);
+      tests.push((row) => inside.has(row));
+    }
     if (state.low !== null) tests.push((row) => values[row] >= state.low);
     if (state.high !== null) tests.push((row) => values[row] <= state.high);
     if (state.disagree) {

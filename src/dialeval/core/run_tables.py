@@ -1,0 +1,110 @@
+"""A run as tables for other programs: its estimates, a line per system and key, and its items, a line per row.
+
+What is not there is null; NaN is a value that could not be computed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dialeval.core.columns import TextColumn
+from dialeval.core.fold import Level
+from dialeval.core.rowtable import NO_TURN
+from dialeval.core.tabular import Tabular
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from dialeval.core.result import Result, Run
+    from dialeval.core.rowtable import RowTable
+
+
+def estimate_table(systems: Mapping[str, Result]) -> pa.Table:
+    """One line per system and key; `low` and `high` are the ends of the interval, `of` is `rows` or `corpus`."""
+    import pyarrow as pa
+
+    lines = [_line(system, result, key) for system, result in systems.items() for key in result]
+    texts = ("system", "role", "metric", "interval_by", "of", "level", "signature")
+    numbers = ("rows", "scored")
+    schema = pa.schema(
+        (name, pa.string() if name in texts else pa.int64() if name in numbers else pa.float64()) for name in _FIELDS
+    )
+    return pa.Table.from_pylist(lines, schema)
+
+
+_FIELDS = (
+    *("system", "role", "metric", "mean", "std", "confidence", "low", "high", "interval_by"),
+    *("rows", "scored", "of", "level", "signature"),
+)
+
+
+def _line(system: str, result: Result, key: str) -> dict[str, Any]:
+    estimate = result[key]
+    low, high = estimate.interval or (None, None)
+    how = estimate.interval_by
+    return {
+        "system": system,
+        "role": result.role,
+        "metric": key,
+        "mean": estimate.mean,
+        "std": estimate.std,
+        "confidence": estimate.confidence,
+        "low": low,
+        "high": high,
+        "interval_by": None if how is None or low is None else how.method,
+        "rows": estimate.rows,
+        "scored": estimate.scored,
+        "of": "corpus" if estimate.corpus else "rows",
+        "level": estimate.level.value,
+        "signature": None if estimate.signature is None else str(estimate.signature),
+    }
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ItemTable(Tabular):
+    """The items of a run: a line per turn or dialogue of each system, a column per key.
+
+    Before the keys stand `system`, `level`, `row` and, where the run knows them, `dialog_id`, `turn` and the texts of
+    the row that are single ones, such as `response`.
+    """
+
+    run: Run
+
+    def __repr__(self) -> str:
+        return f"<items of {self.run!r}>"
+
+    def to_arrow(self) -> pa.Table:
+        import pyarrow as pa
+
+        tables = []
+        for system, result in self.run.items():
+            for level in Level:
+                items = {key: est.items for key, est in result.items() if est.items is not None and est.level is level}
+                if items:
+                    size = len(next(iter(items.values())))
+                    places = {"system": pa.repeat(system, size), "level": pa.repeat(level.value, size)}
+                    known = {} if result.rows is None else _places(result.rows, level)
+                    tables.append(pa.table({**places, "row": np.arange(size), **known, **items}))
+        if not tables:
+            return pa.table({"system": pa.array([], pa.string()), "level": pa.array([], pa.string()), "row": []})
+        whole = pa.concat_tables(tables, promote_options="default")
+        keys = [key for key in self.run.keys_in_order if key in whole.column_names]
+        return whole.select([*(name for name in whole.column_names if name not in keys), *keys])
+
+
+def _places(rows: RowTable, level: Level) -> dict[str, Any]:
+    """The columns that say which row or dialogue a line is."""
+    import pyarrow as pa
+
+    names = None if rows.dialogues is None else pa.array([name or None for name in rows.dialogues], pa.string())
+    if level is Level.DIALOGUE:
+        return {} if names is None else {"dialog_id": names}
+    columns: dict[str, Any] = {} if names is None else {"dialog_id": names.take(pa.array(rows.clusters))}
+    if rows.turns is not None:
+        columns["turn"] = pa.array(rows.turns, mask=rows.turns == NO_TURN)
+    single = {name: column for name, column in rows.texts.items() if isinstance(column, TextColumn)}
+    return columns | {name: pa.array(list(column), pa.string()) for name, column in single.items()}

@@ -1,0 +1,67 @@
+"""The best systems of each metric: by their means, and by tests against the best."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import dialeval
+from analysis.test_comparison import made, texts
+from dialeval.analysis.best import best_of, best_systems
+from dialeval.analysis.comparison import compare
+
+
+@pytest.fixture(scope="module")
+def run() -> dialeval.Run:
+    return made({"a": texts(1), "b": texts(2), "narrow": texts(3, words=4)})
+
+
+def test_the_best_means() -> None:
+    means = {"a": 1.0, "b": 3.0, "c": 3.0, "d": math.nan}
+    assert best_of(means, "higher") == ["b", "c"]
+    assert best_of(means, "lower") == ["a"]
+    assert best_of(means, None) == best_of({"d": math.nan}, "higher") == best_of({}, "lower") == []
+
+
+def test_systems_that_are_not_significantly_worse_are_among_the_best(run: dialeval.Run) -> None:
+    found = best_systems(run, ["length", "distinct-1"])
+    assert found.systems.keys() == {"distinct-1"}, "length has no direction"
+    assert sorted(found.systems["distinct-1"]) == ["a", "b"]
+    means = {name: run[name]["distinct-1"].mean for name in run}
+    assert found.systems["distinct-1"][0] == max(means, key=lambda name: means[name])
+    assert found.tests == 2
+
+
+def test_one_family_of_tests(run: dialeval.Run) -> None:
+    keys = [key for key in run["a"] if key != "length"]
+    found = best_systems(run, keys)
+    assert found.tests == 2 * len(found.systems)
+    for key, names in found.systems.items():
+        worse = [name for name in run if name not in names]
+        if worse:
+            rows = compare(run, baseline=names[0], systems=worse, metrics=[key]).rows
+            assert all(row.p < 0.05 for row in rows), "less sure alone than as one of many is impossible"
+
+
+def test_floors_take_no_part_and_one_system_is_not_the_best(run: dialeval.Run) -> None:
+    floor = {"floor": replace(run["a"], role="floor"), "b": run["b"]}
+    assert best_systems(floor, ["distinct-1"]).systems == {}
+    assert best_systems({}, []).tests == 0
+
+
+def test_systems_that_cannot_be_compared_are_not_tested(run: dialeval.Run) -> None:
+    short = made({"short": texts(4)[:7]})
+    found = best_systems({**run, **short}, ["distinct-1"])
+    assert found.tests == 0
+    means = {name: result["distinct-1"].mean for name, result in {**run, **short}.items()}
+    assert found.systems["distinct-1"] == [name for name, mean in means.items() if mean == max(means.values())]
+
+
+def test_a_system_that_lacks_a_metric_takes_part_in_the_others(run: dialeval.Run) -> None:
+    less = replace(run["b"], estimates={key: est for key, est in run["b"].items() if key != "distinct-1"})
+    found = best_systems({**run, "b": less}, ["distinct-1", "distinct-2"])
+    assert "b" not in found.systems["distinct-1"]
+    assert found.tests == np.sum([1, 2])

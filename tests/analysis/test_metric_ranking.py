@@ -1,0 +1,115 @@
+"""Which metrics can be told apart: p by hand, groups by their law, the level by simulation."""
+
+from __future__ import annotations
+
+import math
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from dialeval.analysis.agreement import agree
+from dialeval.analysis.matching import RatedRows
+from dialeval.analysis.metric_ranking import Ranking, _letters, direction, not_above, rank
+from dialeval.core.arrays import Floats, Ints
+
+
+def rated_rows(human: Floats, dialogue: Ints, **metrics: Floats) -> RatedRows:
+    n = len(human)
+    return RatedRows(["a"], np.zeros(n, np.int64), dialogue, human, np.zeros(n, np.bool_), metrics)
+
+
+def test_p_by_hand() -> None:
+    random = np.random.default_rng(1)
+    values = {"rouge-l": 0.5, "chrf": 0.4, "bleu-4": 0.1}
+    samples = {key: value + 0.1 * random.normal(size=200) for key, value in values.items()}
+    found = rank("turn", values, samples, 30)
+    raw = []
+    for one, other in combinations(values, 2):
+        error = np.std(samples[one] - samples[other], ddof=1) * math.sqrt(30 / 29)
+        raw.append(2 * stats.t.sf(abs(values[one] - values[other]) / error, 29))
+    order = np.argsort(raw)
+    holm = np.maximum.accumulate([min(1.0, (3 - place) * raw[at]) for place, at in enumerate(order)])
+    assert [list(found.adjusted_p.values())[at] for at in order] == pytest.approx(holm.tolist(), rel=1e-9)
+    assert [place.metric for place in found.places] == ["rouge-l", "chrf", "bleu-4"]
+    assert found.tests == 3
+
+
+def test_metrics_are_turned_so_that_higher_is_better() -> None:
+    assert [direction(name, -0.3) for name in ("rouge-l", "unigram-kl-div", "length", "no such metric")] == [
+        1,
+        -1,
+        -1,
+        1,
+    ]
+    same = np.linspace(-0.01, 0.01, 50)
+    values = {"unigram-kl-div": -0.6, "rouge-l": 0.3, "length": -0.1}
+    found = rank("turn", values, {key: value + same for key, value in values.items()}, 50)
+    assert [(place.metric, place.value, place.turned) for place in found.places] == [
+        ("unigram-kl-div", 0.6, True),
+        ("rouge-l", 0.3, False),
+        ("length", 0.1, True),
+    ]
+
+
+PAIRS = list(combinations("abcdefg", 2))
+
+
+@settings(max_examples=200)
+@given(st.lists(st.sampled_from([0.01, 0.5, math.nan]), min_size=len(PAIRS), max_size=len(PAIRS)))
+def test_two_metrics_share_a_letter_exactly_if_they_cannot_be_told_apart(ps: list[float]) -> None:
+    ranking = Ranking("turn", (), dict(zip(PAIRS, ps, strict=True)))
+    letters = _letters("abcdefg", ranking)
+    assert all(letters.values())
+    for one, other in PAIRS:
+        assert bool(set(letters[one]) & set(letters[other])) != ranking.differ(one, other)
+        assert ranking.differ(one, other) == ranking.differ(other, one)
+
+
+def test_the_control() -> None:
+    steady = np.linspace(-0.01, 0.01, 100)
+    values = {"bleu-4": 0.6, "rouge-l": 0.301, "chrf": 0.1, "length": 0.3}
+    samples = {
+        key: value + steady * np.random.default_rng(at).permutation(100) / 50
+        for at, (key, value) in enumerate(values.items())
+    }
+    found = rank("turn", values, samples, 40)
+    assert not_above(found, "length") == ["rouge-l", "chrf"]
+    assert not_above(found, "adem") == []
+
+
+def test_equal_metrics_cannot_be_told_apart() -> None:
+    samples = np.random.default_rng(2).normal(size=50)
+    found = rank("turn", {"rouge-l": 0.5, "chrf": 0.5}, {"rouge-l": samples, "chrf": samples}, 9)
+    assert list(found.adjusted_p.values()) == [1.0]
+    assert [place.groups for place in found.places] == ["a", "a"]
+    assert rank("turn", {}, {}, 0).places == []
+    alone = rank("turn", {"rouge-l": 0.5}, {"rouge-l": samples}, 1)
+    assert (alone.places[0].groups, alone.tests) == ("a", 0)
+
+
+def shares_found(trials: int, seed: int, turns: int = 1) -> float:
+    """How often two equally good metrics are told apart; in dialogues of several turns, they err alike."""
+    random, found = np.random.default_rng(seed), 0
+    dialogue = np.repeat(np.arange(60 // turns), turns)
+    for _ in range(trials):
+        human = random.normal(size=60) + random.normal(size=60)[dialogue]
+        errors = {name: random.normal(size=60) + 2 * random.normal(size=60)[dialogue] for name in ("rouge-l", "chrf")}
+        rows = rated_rows(human, dialogue, **{name: human + error for name, error in errors.items()})
+        annotations = [np.array([value]) for value in human]
+        again = int(random.integers(1000))
+        found += agree(rows, annotations, "overall", levels=["turn"], resamples=100, seed=again).ranking.differ(*errors)
+    return found / trials
+
+
+def test_equally_good_metrics_are_rarely_told_apart() -> None:
+    assert shares_found(100, 3) <= 0.1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("turns", [1, 3])
+def test_the_level_is_kept(turns: int) -> None:
+    assert 0.03 <= shares_found(2000, 4, turns) <= 0.07

@@ -1,0 +1,220 @@
+"""Reports of every kind in a real browser: contrast and names by axe-core, narrow windows, links, the first screen."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+import dialeval
+from browser.conftest import Opened
+from browser.test_explorer import system
+from dialeval import sample
+from dialeval.breakdown import evaluate_breakdown
+from dialeval.core.fold import Estimate
+from dialeval.core.result import Result, Run
+from dialeval.core.rowtable import RowTable
+from dialeval.multiwoz import Evaluator
+from dialeval.reports.html import report
+from reports.test_alignments import run_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from playwright.sync_api import Page
+
+pytestmark = pytest.mark.browser
+
+HERE = sample.folder()
+BELOW_THE_BAR = 4
+"""Pixels by which a link may miss its target."""
+
+
+def scored(seed: int, rows: int = 40) -> Result:
+    items = np.random.default_rng(seed).normal(0.4 + 0.05 * (seed % 5), 0.1, rows).clip(0, 1)
+    estimates = {key: Estimate(0.0, 0.0, rows, rows, items=items**power) for key, power in METRICS.items()}
+    made = {
+        key: replace(each, mean=float(each.items.mean()), std=float(each.items.std())).with_confidence(1.97)
+        for key, each in estimates.items()
+        if each.items is not None
+    }
+    return Result(made, {"adem": "needs a model"}, rows=RowTable(np.arange(rows + 1)))
+
+
+METRICS = {"bleu-4": 2, "rouge-l": 1, "length": 3}
+
+
+def systems(number: int) -> Run:
+    long = "a-very-long-name-of-a-system-checkpoint-120000-beam4"
+    made = {long if at == 4 else f"system-{at}": scored(at) for at in range(number)}
+    anchors = {f"floor/{name}": replace(scored(99), role="floor") for name in ("constant", "shuffled-gold")}
+    return Run({**made, **anchors}, "0", ("one warning",))
+
+
+def answers() -> Run:
+    given: Any = {name: HERE / "lsdscc" / f"{name}.txt" for name in ("varied", "safe")}
+    return dialeval.evaluate(given, reference_groups=HERE / "lsdscc" / "groups.json")
+
+
+def town() -> Run:
+    evaluator, predictions = Evaluator(data="town", dst=True), HERE / "town" / "predictions"
+    return evaluator.with_transcripts(evaluator.run(predictions), predictions)
+
+
+def detectors() -> Run:
+    return evaluate_breakdown(
+        HERE / "breakdown" / "data", [HERE / "breakdown" / name for name in ("keywords", "cautious")]
+    )
+
+
+def chats() -> Run:
+    return dialeval.evaluate(
+        HERE / "responses", HERE / "references.txt", HERE / "contexts.txt", metrics="bleu-4,rouge-l,length,distinct-2"
+    )
+
+
+KINDS: dict[str, Callable[[], Run | list[Run]]] = {
+    "one": lambda: systems(1),
+    "three": chats,
+    "eight": lambda: systems(8),
+    "thirty": lambda: systems(30),
+    "town": town,
+    "lsdscc": answers,
+    "breakdown": detectors,
+    "all": lambda: [chats(), answers(), town(), detectors()],
+}
+
+
+@pytest.fixture(scope="module")
+def path_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """The report of a kind, made once."""
+    folder = tmp_path_factory.mktemp("kinds")
+    made: dict[str, Path] = {}
+
+    def path_of(kind: str) -> Path:
+        if kind not in made:
+            made[kind] = report(KINDS[kind](), folder / f"{kind}.html", "dialeval report", date="2026-01-01")
+        return made[kind]
+
+    return path_of
+
+
+def violations(page: Page) -> dict[str, list[str]]:
+    """The rules of WCAG A and AA that a page breaks, with the first elements that do."""
+    found = find_spec("axe_playwright_python")
+    if found is None or found.origin is None:
+        pytest.skip("needs axe-core: pip install axe-playwright-python")
+    page.evaluate(Path(found.origin).with_name("axe.min.js").read_text(encoding="utf-8"))
+    rules = {"runOnly": ["wcag2a", "wcag2aa"], "resultTypes": ["violations"], "elementRef": False}
+    broken = page.evaluate("rules => axe.run(document, rules).then(found => found.violations)", rules)
+    return {each["id"]: [node["html"][:150] for node in each["nodes"][:3]] for each in broken}
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "all"])
+def test_axe_finds_nothing(page: Page, path_of: Callable[[str], Path], kind: str, scheme: str) -> None:
+    page.emulate_media(color_scheme="dark" if scheme == "dark" else "light", reduced_motion="reduce")
+    Opened(page, path_of(kind))
+    page.evaluate("document.querySelectorAll('details').forEach(each => { each.open = true })")
+    assert violations(page) == {}
+
+
+def test_axe_sees_a_faint_text_and_a_control_without_a_name(page: Page, path_of: Callable[[str], Path]) -> None:
+    Opened(page, path_of("one"))
+    page.evaluate("document.querySelector('.lead').style.color = '#cccccc'")
+    page.evaluate("document.getElementById('theme').replaceChildren()")
+    page.evaluate("document.getElementById('theme').removeAttribute('aria-label')")
+    assert set(violations(page)) == {"color-contrast", "button-name"}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_nothing_scrolls_sideways_at_420_pixels(page: Page, path_of: Callable[[str], Path], kind: str) -> None:
+    page.set_viewport_size({"width": 420, "height": 900})
+    opened = Opened(page, path_of(kind))
+    page.evaluate("document.querySelectorAll('details').forEach(each => { each.open = true })")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 420
+    inside = "elements => elements.filter(each => each.scrollWidth > each.clientWidth + 1).length"
+    summaries = page.locator(".wide:has(> .summary), .wide:has(> .lost-by), .sides, .talk")
+    assert summaries.evaluate_all(inside) == 0, "the summary, causes and dialogues fit without scrolling"
+    opened.assert_quiet()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_paper_is_wide_enough(page: Page, path_of: Callable[[str], Path], kind: str) -> None:
+    page.set_viewport_size({"width": 718, "height": 1000})  # A4 without its margins, in CSS pixels
+    Opened(page, path_of(kind))
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    page.emulate_media(media="print")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 718
+
+
+@pytest.mark.parametrize("width", [1400, 420])
+@pytest.mark.parametrize("kind", KINDS)
+def test_links_land_where_they_say(page: Page, path_of: Callable[[str], Path], kind: str, width: int) -> None:
+    page.emulate_media(reduced_motion="reduce")
+    page.set_viewport_size({"width": width, "height": 900})
+    Opened(page, path_of(kind))
+    padding = float(page.evaluate("parseFloat(getComputedStyle(document.documentElement).scrollPaddingTop)"))
+    for link in page.locator("nav a").all():
+        link.evaluate("each => each.click()")
+        top = float(page.locator(str(link.get_attribute("href"))).evaluate("each => each.getBoundingClientRect().top"))
+        bar = float(page.locator("nav").evaluate("each => each.getBoundingClientRect().bottom"))
+        at_end = page.evaluate("Math.ceil(scrollY + innerHeight) >= document.documentElement.scrollHeight - 1")
+        assert at_end or abs(top - padding) <= BELOW_THE_BAR
+        assert top >= bar - BELOW_THE_BAR, "the bar hides no heading"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_first_screen_answers(page: Page, path_of: Callable[[str], Path], kind: str) -> None:
+    page.set_viewport_size({"width": 1400, "height": 900})
+    Opened(page, path_of(kind))
+    places = [".summary thead", ".summary tbody tr:nth-child(2)"]
+    places += [] if kind == "one" else [".answer", ".summary td svg"]
+    for place in places:
+        box = page.locator(place).first.bounding_box()
+        assert box is not None
+        assert box["y"] + box["height"] <= 900, place
+
+
+def test_a_cause_leaves_the_dialogues_that_it_lost(page: Page, path_of: Callable[[str], Path]) -> None:
+    opened = Opened(page, path_of("town"))
+    dialogues = page.locator(".dialogue:visible")
+    assert dialogues.count() == 8
+    row = page.locator(".lost-by tbody tr").filter(has_text="missing PHONE")
+    button = row.get_by_role("button").first
+    button.click()
+    assert button.get_attribute("aria-pressed") == "true"
+    assert page.locator("#lost-shown").inner_text().startswith("1 of 8 dialogues are shown")
+    assert dialogues.count() == 1
+    dialogues.first.locator("summary").click()
+    assert "missing PHONE" in dialogues.first.inner_text()
+    button.click()
+    assert dialogues.count() == 8
+    assert page.locator("#lost-shown").inner_text() == ""
+    opened.assert_quiet()
+
+
+def test_a_query_shows_its_groups_and_who_landed_there(page: Page, tmp_path: Path) -> None:
+    opened = Opened(page, report(run_of("a b c d", "zz"), tmp_path / "report.html"), "#explorer?row=0")
+    pane = page.locator(".pane")
+    assert pane.locator("h4").all_inner_texts() == ["Query", "Group letters", "Group end", "In no group"]
+    query, letters, end, none = (pane.locator("section").nth(at).inner_text() for at in range(4))
+    assert "what is it?" in query
+    assert letters.split("\n")[-2:] == ["one", "a b c d 1"]
+    assert "Nobody answered this." in end
+    assert "zz" in none
+    opened.assert_quiet()
+
+
+def test_ten_thousand_rows_of_eight_systems_sort_in_time(page: Page, tmp_path: Path) -> None:
+    run = Run({f"system-{seed}": system(seed, 10_000) for seed in range(8)}, "0")
+    opened = Opened(page, report(run, tmp_path / "report.html", compared=False))
+    for order in ("largest difference first", "lowest first", "highest first"):
+        page.get_by_label("Order").select_option(order)
+        page.wait_for_timeout(200)
+        assert page.evaluate("parseFloat(document.querySelector('.count').dataset.took)") < 300
+    opened.assert_quiet()

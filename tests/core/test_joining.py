@@ -1,0 +1,92 @@
+"""`run + run`: the systems of both, if they have the same rows."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+import dialeval
+from dialeval.core.errors import SettingError
+from dialeval.core.joining import full_names
+
+ROWS: list[dict[str, Any]] = [
+    {"dialog_id": f"d{n // 3}", "turn": n % 3, "response": f"word {n}", "reference": f"word {n + n % 2}"}
+    for n in range(9)
+]
+
+
+def made(name: str, rows: list[dict[str, Any]] = ROWS, **more: Any) -> dialeval.Run:
+    return dialeval.evaluate({name: rows}, metrics="length,rouge-l", **more)
+
+
+def test_names_that_two_runs_have_get_the_label_of_their_run() -> None:
+    assert full_names({"x": {"a": 1, "b": 2}, "y": {"b": 3}}) == {
+        ("x", "a"): "a",
+        ("x", "b"): "x/b",
+        ("y", "b"): "y/b",
+    }
+
+
+def test_the_systems_of_both_in_order() -> None:
+    one, other = made("a"), made("b", [{**row, "response": "else"} for row in ROWS])
+    both = one + other
+    assert list(both) == ["a", "b"]
+    assert (both["a"], both["b"]) == (one["a"], other["b"])
+    assert type(both) is dialeval.Run
+    assert list(one + one) == ["1/a", "2/a"]
+    assert list(one + other + one) == ["1/a", "b", "2/a"]
+    assert dialeval.compare(both, resamples=20, trials=20).systems == ["b"]
+
+
+def test_warnings_commands_and_details_of_both() -> None:
+    details = {"command": "dialeval one", "curves": {"a": [1]}, "other": 5, "same": [1], "deep": {"by": {"a": 1}}}
+    one = replace(made("a"), warnings=("w", "x"), details=details)
+    other = replace(one, warnings=("x", "y"), details={**details, "command": "dialeval two", "other": 6})
+    both = one + other
+    assert both.warnings == ("w", "x", "y")
+    assert both.details == {
+        "command": "dialeval one\ndialeval two",
+        "curves": {"1/a": [1], "2/a": [1]},
+        "same": [1],
+        "deep": {"by": {"1/a": 1, "2/a": 1}},
+    }
+
+
+def test_a_floor_that_is_the_same_in_both_is_kept_once() -> None:
+    one, other = made("a", anchors=True), made("b", [{**row, "response": "else"} for row in ROWS], anchors=True)
+    both = one + other
+    assert len(both.anchors) == len(one.anchors) > 0
+    assert next(iter(both)) == "a"
+    assert set(both) == {*one, *other}
+
+
+@pytest.mark.parametrize(
+    ("rows", "what"),
+    [
+        (ROWS[:6], "dialogues: 3 and 2"),
+        ([*ROWS[:2], *ROWS[3:]], "turns of dialogue 'd0': 3 and 2"),
+        ([{**row, "dialog_id": row["dialog_id"].upper()} for row in ROWS], "dialogue 'd0' stands where 'D0' does"),
+        ([{**row, "turn": row["turn"] + 5} for row in ROWS], "row 1 is turn 0 and turn 5"),
+        ([{**row, "reference": "x"} for row in ROWS], "reference: "),
+    ],
+)
+def test_other_rows_are_refused(rows: list[dict[str, Any]], what: str) -> None:
+    with pytest.raises(SettingError, match=rf"^b was not scored on the rows of a, {re.escape(what)}.*same data$"):
+        made("a") + made("b", rows)
+
+
+def test_without_a_table_of_rows_their_number_decides() -> None:
+    one = made("a")
+    bare = replace(one, systems={"b": replace(one["a"], rows=None)})
+    assert list(one + bare) == ["a", "b"]
+    fewer = made("b", ROWS[:6])
+    with pytest.raises(SettingError, match="turns: 9 and 6"):
+        one + replace(fewer, systems={"b": replace(fewer["b"], rows=None)})
+
+
+def test_only_runs_are_added() -> None:
+    with pytest.raises(TypeError):
+        made("a") + 1

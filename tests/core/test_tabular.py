@@ -1,0 +1,38 @@
+"""Tables become data frames of libraries that are asked for only then."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from dialeval.core.errors import NeedError
+from dialeval.core.tabular import Tabular
+
+
+@dataclass
+class Two(Tabular):
+    def to_arrow(self) -> pa.Table:
+        return pa.table({"key": ["a", "b"], "value": [1.5, None]})
+
+
+def test_data_frames() -> None:
+    frame = Two().to_pandas()
+    assert isinstance(frame, pd.DataFrame)
+    assert frame["value"].isna().tolist() == [False, True]
+    other = Two().to_polars()
+    assert isinstance(other, pl.DataFrame)
+    assert other.rows() == [("a", 1.5), ("b", None)]
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_what_is_missing_is_named_with_the_command_that_installs_it(
+    monkeypatch: pytest.MonkeyPatch, library: str
+) -> None:
+    monkeypatch.setitem(sys.modules, library, None)
+    with pytest.raises(NeedError, match=f"pip install {library}"):
+        getattr(Two(), f"to_{library}")()

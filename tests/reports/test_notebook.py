@@ -1,0 +1,132 @@
+"""What a notebook shows: the verdict and figures of the terminal, escaped, without scripts, small."""
+
+from __future__ import annotations
+
+import re
+import xml.etree.ElementTree as ET
+from html import escape, unescape
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+import dialeval
+from analysis.test_agreement import rated
+from dialeval import sample
+from dialeval.core.errors import SettingError
+from dialeval.reports import agreement as agreements
+from dialeval.reports import comparisons, notebook
+from dialeval.reports.tables import table
+from dialeval.reports.verdict import compared, verdict
+
+HOSTILE = "<script>alert(1)</script>\x1b[2J"
+
+
+@pytest.fixture(scope="module")
+def run() -> dialeval.Run:
+    here = sample.folder()
+    systems = {"careful": here / "responses" / "careful.txt", HOSTILE: here / "responses" / "generic.txt"}
+    return dialeval.evaluate(systems, here / "references.txt", metrics="bleu,distinct,length")
+
+
+def whole(markup: str) -> ET.Element:
+    """The markup as XML: every element is closed, and nothing but elements stands in angle brackets."""
+    return ET.fromstring(f"<div>{markup.replace('<br>', '<br/>')}</div>")
+
+
+def harmless(markup: str) -> None:
+    assert "<script" not in markup
+    assert "\x1b" not in markup
+    assert not re.search(r"\son\w+=|javascript:|https?://(?!www\.w3\.org/2000/svg)", markup)
+    whole(markup)
+
+
+def text_of(markup: str) -> str:
+    return " ".join("".join(part) for part in whole(markup).itertext())
+
+
+def test_a_run_is_its_verdict_and_its_table(run: dialeval.Run) -> None:
+    shown = run._repr_html_()
+    harmless(shown)
+    assert len(shown) < 5000
+    comparison = compared(run)
+    assert comparison is not None
+    assert all(f"<p>{escape(sentence)}</p>" in shown for sentence in verdict(comparison))
+    console = Console(width=200, file=StringIO())
+    console.print(table(run, comparison))
+    printed = console.file.getvalue()  # type: ignore[attr-defined]
+    cells = [re.sub(r"<[^>]+>", "", cell) for cell in re.findall("<td>(.*?)</td>", shown)]
+    assert len(cells) == len(run) * len(run.keys_in_order)
+    for cell in cells:
+        for figure in re.findall(r"[\d.]+", cell):
+            assert figure in printed
+    assert "<th>bleu-4 ↑</th><td><b>" in shown
+    assert shown.count("▼") > 1
+
+
+def test_a_result_has_one_column(run: dialeval.Run) -> None:
+    shown = run["careful"]._repr_html_()
+    harmless(shown)
+    assert shown.count("<td>") == len(run["careful"])
+    assert "<b>" not in shown
+
+
+def test_a_comparison_is_its_verdict_its_tables_and_its_legend(run: dialeval.Run) -> None:
+    comparison = dialeval.compare(run, resamples=50, trials=100)
+    shown = comparison._repr_html_()
+    harmless(shown)
+    for line in (*verdict(comparison), *comparisons.legend(comparison)):
+        assert line.partition("<")[0] in unescape(shown)
+    assert shown.count("<table>") == 1
+    assert comparison.to_arrow().num_rows == len(comparison.rows)
+    assert comparison.to_pandas()["adjusted_p"].tolist() == [row.adjusted_p for row in comparison.rows]
+
+
+def test_an_agreement_says_what_the_terminal_says() -> None:
+    found = dialeval.agreement(rated(), metrics="rouge-l,chrf", resamples=50)
+    shown = found._repr_html_()
+    harmless(shown)
+    console = Console(width=300, file=StringIO())
+    console.print(agreements.table(found))
+    printed = console.file.getvalue()  # type: ignore[attr-defined]
+    for line in (*agreements.verdict(found), *agreements.notes(found)):
+        assert line in printed
+        assert escape(line) in shown
+    frame = found.to_pandas()
+    assert frame["spearman"].tolist() == [
+        each.spearman for levels in found.metrics.values() for each in levels.values()
+    ]
+
+
+def test_one_system_is_not_compared(run: dialeval.Run) -> None:
+    alone = dialeval.Run({"a": run["careful"]}, run.version)
+    assert alone._repr_html_().startswith("<table>")
+
+
+def test_the_comparison_of_the_last_run_is_made_once(run: dialeval.Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    again = dialeval.Run(run.systems, run.version)
+    times: list[Any] = []
+    monkeypatch.setattr(notebook, "compared", times.append)
+    again._repr_html_()
+    again._repr_html_()
+    assert len(times) == 1
+
+
+def test_a_plot_is_one_drawing_with_a_line_per_system(run: dialeval.Run, tmp_path: Path) -> None:
+    plot = run.plot("bleu-4")
+    assert repr(plot) == "Plot(key='bleu-4')"
+    harmless(plot._repr_html_())
+    root = ET.fromstring(plot.svg)
+    space = "{http://www.w3.org/2000/svg}"
+    texts = [element.text for element in root.findall(f"{space}text")]
+    assert texts == ["bleu-4 ↑", "careful", "<script>alert(1)</script>\\x1b[2J"]
+    assert len(root.findall(f".//{space}circle")) == 2
+    assert root.findall(f".//{space}rect")
+    titles = [element.text for element in root.findall(f".//{space}title")]
+    assert titles[:2] == ["careful: 0.242 [0.204, 0.281]", "careful: spread over 60 turns"]
+    assert plot.save(tmp_path / "plot.svg").read_text(encoding="utf-8") == plot.svg
+    assert not ET.fromstring(run.plot("distinct-2").svg).findall(f"{space}rect")
+    with pytest.raises(SettingError, match="the run has no 'blue'; it has bleu-1"):
+        run.plot("blue")
