@@ -1,4 +1,4 @@
-"""The forest plot: better to the right, in standard deviations, metrics without a direction apart."""
+"""The strips of the forest plot: better to the right, in standard deviations."""
 
 from __future__ import annotations
 
@@ -8,57 +8,52 @@ from dataclasses import replace
 
 import pytest
 
-from dialeval.analysis.comparison import Comparison, Settings
+from dialeval.analysis.comparison import Difference
 from dialeval.core.fold import Better
-from dialeval.reports.forest import WIDTH, forest
+from dialeval.reports.forest import WIDTH, kind_of, scale_of, strip
 from reports.test_html import HOSTILE, Page
-from reports.test_verdict import comparison, difference
+from reports.test_verdict import difference
 
 
-def dots(markup: str) -> list[float]:
-    return [float(each) for each in re.findall(r'class="mean" cx="([\d.]+)"', markup)]
+def dots(*rows: Difference) -> list[float]:
+    """Where the dots of differences stand on one scale."""
+    scale = scale_of(rows)
+    found = [re.findall(r'class="mean" cx="([\d.]+)"', strip(row, scale)) for row in rows]
+    return [float(at) for each in found for at in each]
 
 
 @pytest.mark.parametrize(
     ("better", "by", "side"), [("higher", 0.2, 1), ("higher", -0.2, -1), ("lower", 0.2, -1), ("lower", -0.2, 1)]
 )
 def test_better_is_to_the_right(better: Better, by: float, side: int) -> None:
-    drawn = forest(comparison(difference("m", by, better, 0.001, True)))
-    (at,) = dots(drawn)
+    row = difference("m", by, better, 0.001, True)
+    (at,) = dots(row)
     assert math.copysign(1, at - WIDTH / 2) == side
-    kind = "up" if side > 0 else "down"
-    assert f'<div class="{kind}">' in drawn
-    assert ("▲" if side > 0 else "▼") in drawn
+    assert kind_of(row) == ("up" if side > 0 else "down")
+    assert (", better" if side > 0 else ", worse") in strip(row, scale_of([row]))
 
 
 def test_the_scale_is_that_of_effects_and_ends_somewhere() -> None:
     small = replace(difference("large-unit", 40.0, "higher", 0.001, True), interval=(30.0, 50.0), effect=0.5)
     large = replace(difference("small-unit", 0.02, "higher", 0.001, True), interval=(0.01, 0.03), effect=1.0)
-    first, second = dots(forest(comparison(small, large)))
+    first, second = dots(small, large)
     assert (second - WIDTH / 2) == pytest.approx(2 * (first - WIDTH / 2), abs=0.2)
-    huge = replace(large, effect=1e9)
-    assert all(0 <= at <= WIDTH for at in dots(forest(comparison(small, huge))))
+    assert all(0 <= at <= WIDTH for at in dots(small, replace(large, effect=1e9)))
 
 
-def test_metrics_without_a_direction_are_folded() -> None:
-    page = Page(
-        forest(comparison(difference("m", 0.2, "higher", 0.2, False), difference("length", 2.0, None, 0.01, True)))
-    )
-    assert "1 metric without a direction" in page.text
-    assert len(page.of("details")) == 1
-    assert 'class="unsure"' in forest(comparison(difference("m", 0.2, "higher", 0.2, False)))
+def test_what_is_not_significant_is_unsure_and_what_has_no_direction_is_other() -> None:
+    assert kind_of(difference("m", 0.2, "higher", 0.2, False)) == "unsure"
+    assert kind_of(difference("length", 2.0, None, 0.01, True)) == "other"
 
 
-def test_what_was_not_tested_is_not_drawn() -> None:
-    assert forest(comparison(difference("m", 0.2, "higher", math.nan, False))) == ""
+def test_no_difference_has_no_dot() -> None:
     equal = replace(difference("m", 0.1, "higher", 1.0, False), difference=0.0, interval=(0.0, 0.0), effect=0.0)
-    drawn = forest(comparison(equal))
-    assert dots(drawn) == []
-    assert "0.0000" in drawn
+    assert dots(equal) == []
+    assert "0.0000" in strip(equal, scale_of([equal]))
 
 
 def test_names_are_text() -> None:
     row = replace(difference(HOSTILE, 0.2, "higher", 0.001, True), system=HOSTILE)
-    page = Page(forest(Comparison(HOSTILE, [HOSTILE], [row], Settings(), 60, "rows", {})))
+    page = Page(strip(row, scale_of([row])))
     assert not page.of("script")
     assert not page.of("img")

@@ -188,3 +188,9 @@ def test_many_systems_are_sorted_by_what_can_be_said_of_them() -> None:
     many = [replace(difference("m", 0.2, "higher", 0.001, True), system=name) for name in names]
     told = verdict(Comparison("old", names, many, Settings(), 60, "dialogues", {}))[0]
     assert told.endswith("better: s0, s1, s2, s3, s4, s5, s6, s7 and 4 more.")
+
+
+def test_a_loss_that_is_the_same_in_every_dialogue_is_the_largest() -> None:
+    same = replace(difference("certain", -0.5, "higher", 0.001, True), effect=math.nan)
+    (text,) = verdict(comparison(difference("other", -0.9, "higher", 0.001, True), same))
+    assert "Largest loss: certain" in text

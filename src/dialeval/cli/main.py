@@ -36,6 +36,7 @@ _COMMANDS = {
     "report": "Show saved runs in one HTML file.",
     "metrics": "List the metrics, or explain one.",
     "data": "Add, list, verify and remove data packs (word vectors).",
+    "formats": "List the chats, logs and data sets that are read as they are.",
     "validate": "List every fault of every file.",
     "from": "Take the flags of an original program: dialog-eval, mwzeval, lsdscc, dbdc.",
 }

@@ -213,6 +213,11 @@ def read_by(_context: click.Context, parameter: click.Parameter, value: str | No
     return fields
 
 
+def read_separator(_context: click.Context, _parameter: click.Parameter, value: str | None) -> str | None:
+    """Read a separator; shells make it hard to type a tab."""
+    return "\t" if value in ("\\t", "tab") else value
+
+
 by = click.option(
     "--by",
     metavar="FIELDS",
@@ -221,6 +226,16 @@ by = click.option(
 )
 contexts = click.option("-c", "--contexts", type=click.Path(), help="What each response answers.")
 row_fields = fields_in("rows")
+reading = together(
+    click.option("--system-prompts", is_flag=True, help="System prompts of chats are part of contexts."),
+    click.option(
+        "--sep",
+        "separator",
+        metavar="CHARACTER",
+        callback=read_separator,
+        help="Between cells of CSV.  [default: found]",
+    ),
+)
 resources = together(
     click.option("--train", type=click.Path(), help="Training text (source side), one text a line."),
     click.option(

@@ -80,6 +80,7 @@ class Scaling:
 )
 @options.confidence
 @options.row_fields
+@options.reading
 @options.by
 @options.output_folder
 @options.format_(options.RUN_FORMATS)
@@ -127,7 +128,8 @@ def score(
     """Score response files, one system each.
 
     RESPONSES are files (.txt with a line per response, .jsonl, .json, .csv, .tsv, .parquet, each also .gz or .zst) or
-    a directory of them; NAME=FILE names a system. A file of rows may hold contexts, references and several systems.
+    a directory of them; NAME=FILE names a system. A file of rows may hold contexts, references and several systems;
+    `dialeval formats` lists the chats and logs of other programs that are read as they are.
     What is not given switches off the metrics that need it. A quoted pattern such as 'logs/2026-*.jsonl' is one system
     in many files, which are read in chunks.
     """

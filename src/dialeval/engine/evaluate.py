@@ -38,6 +38,8 @@ class Inputs:
     fields: Mapping[str, str] | None = None
     eos: str | None = EOS
     keep: Sequence[str] = ()
+    system_prompts: bool = False
+    separator: str | None = None
 
     @property
     def in_many_files(self) -> bool:
@@ -50,6 +52,15 @@ class Inputs:
                 if isinstance(each, str | os.PathLike):
                     yield os.fspath(each)
 
+    @property
+    def _reading(self) -> dict[str, Any]:
+        return {"system_prompts": self.system_prompts, "separator": self.separator}
+
+    @property
+    def names(self) -> FieldNames:
+        """What the fields of the rows are called, and how they are read."""
+        return FieldNames.of(self.fields, **self._reading)
+
     def read(self) -> tuple[list[Rows], Groups | None]:
         """The rows of every system, and the reference groups if there are any."""
         several = self.reference_groups is not None or holds_hypotheses(self.responses)
@@ -58,14 +69,14 @@ class Inputs:
         systems = (
             read_hypotheses(self.responses, self.eos)
             if several
-            else read_responses(self.responses, self.fields, keep=self.keep)
+            else read_responses(self.responses, self.fields, keep=self.keep, **self._reading)
         )
         groups = None if self.reference_groups is None else read_groups(self.reference_groups)
         if groups is not None:
             systems = [attach_groups(rows, groups) for rows in systems]
         for need, source in {Need.REFERENCE: self.references, Need.CONTEXT: self.contexts}.items():
             if source is not None:
-                column = read_texts(source, need, self.fields)
+                column = read_texts(source, need, self.fields, **self._reading)
                 where = str(source) if isinstance(source, str | os.PathLike) else need.argument
                 systems = [attach(rows, need, column, where) for rows in systems]
         return systems, groups
@@ -88,6 +99,8 @@ def evaluate(
     tokeniser: Tokeniser | None = None,
     fields: Mapping[str, str] | None = None,
     keep: str | Sequence[str] = (),
+    system_prompts: bool = False,
+    separator: str | None = None,
     eos: str | None = EOS,
     t: float | None = None,
     confidence: float | None = None,
@@ -123,7 +136,9 @@ def evaluate(
     metric that counts words and whose name says no other: "13a", "zh", "ja" or another of `Tokeniser`, or "auto", one
     that suits the scripts of all texts. `fields` maps our field names to those of a file with rows
     (`{"response": "answer"}`), `keep` names further fields of the rows that the run keeps, so that `dialeval.slices`
-    can cut it by them.
+    can cut it by them. Rows, chats and logs of many programs are recognised, see `dialeval formats`. `system_prompts`:
+    the system prompts of chats are part of contexts. `separator`: what stands between the cells of CSV files, where it
+    is not to be found out.
     `intervals`: "clustered" (the default) makes them over whole dialogues, or over rows that stand alone, by Student's
     and Wilson's formulas; "rows" makes those of dialog-eval, mean -+ t * std / sqrt(rows); "none" makes none.
     `confidence`: the level of the intervals, 0.95 unless given; `t`: the factor of "rows", 1.97 unless given.
@@ -140,7 +155,9 @@ def evaluate(
     """
     if output is not None:
         check_folder(output, responses, references, contexts, reference_groups, train, vocabulary, embeddings)
-    inputs = Inputs(responses, references, contexts, reference_groups, fields, eos, split_fields(keep))
+    inputs = Inputs(
+        responses, references, contexts, reference_groups, fields, eos, split_fields(keep), system_prompts, separator
+    )
     resources = Resources(train, vocabulary, embeddings, judge, known_words)
     plans = planner(metrics, settings, tokeniser)
     options = Options(
@@ -152,7 +169,7 @@ def evaluate(
         if keep:
             raise SettingError("fields are kept of rows in memory; rows in chunks are let go")
         sources = find_sources(responses, references, contexts, shards)
-        return run_sources(sources, plans, resources, options, names=FieldNames.of(fields), details=details).run
+        return run_sources(sources, plans, resources, options, names=inputs.names, details=details).run
     systems, groups = inputs.read()
     if anchors:
         from dialeval.engine.anchors import evaluate_with_anchors
@@ -164,7 +181,8 @@ def evaluate(
         run = evaluate_groups(systems, groups, plans, resources, options, table=alignments)
     else:
         run = run_sources(memory_sources(systems), plans, resources, options).run
-    run = replace(run, details={**run.details, **(details or {})})
+    notes = dict.fromkeys(note for rows in systems for note in rows.notes)
+    run = replace(run, details={**run.details, **(details or {})}, warnings=(*notes, *run.warnings))
     if output is not None:
         run.save(output)
     return run

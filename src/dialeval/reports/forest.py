@@ -1,9 +1,8 @@
-"""A forest plot of differences to the baseline: a strip per metric and system, better to the right, worse to the left.
+"""The strips of a forest plot: each a difference to the baseline, better to the right, worse to the left.
 
-Metrics have different units, so differences are drawn in standard deviations (the effect size of `compare`, with the
-interval stretched alike) and written in their own units beside the strip. For a metric where lower is better the strip
-is turned around. Metrics that have no direction stand below, to be opened. A difference beyond the scale is drawn at
-its edge. Where the window is narrow, systems stand below each other.
+Metrics have different units, so differences are drawn in standard deviations: the effect size of `compare`, with the
+interval stretched alike. For a metric where lower is better the strip is turned around. A difference beyond the scale
+is drawn at its edge.
 """
 
 from __future__ import annotations
@@ -11,15 +10,14 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from dialeval.reports import markup
 from dialeval.reports.figures import BETTER, DIFFERENT, WORSE, plain, shorten, show_rounded
-from dialeval.reports.metric_drawings import HEIGHT, MARGIN, Scale, axis, grid, svg
+from dialeval.reports.metric_drawings import HEIGHT, MARGIN, Scale, grid, svg
 from dialeval.reports.verdict import mark_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
-    from dialeval.analysis.comparison import Comparison, Difference
+    from dialeval.analysis.comparison import Difference
 
 WIDTH = 150
 WIDEST = 4.0
@@ -32,50 +30,11 @@ _KINDS = {BETTER: "up", WORSE: "down", DIFFERENT: "other", "": "unsure"}
 _IN_WORDS = {BETTER: ", better", WORSE: ", worse", DIFFERENT: ", different", "": ", cannot tell"}
 
 
-def forest(comparison: Comparison) -> str:
-    """The markup of the plot; empty if nothing was tested."""
-    directions = {row.key: row.better for row in comparison.rows if not math.isnan(row.p)}
-    directed = [key for key, better in directions.items() if better is not None]
-    other = [key for key in directions if key not in directed]
-    if not directions:
-        return ""
-    scale = scale_of(comparison.rows)
-    caption = (
-        f"Differences to {markup.name(comparison.baseline)} in standard deviations, with intervals; to the right is "
-        "better. Green and red are significant after correction for all tests."
-    )
-    plot = _table(comparison, directed, scale, caption) if directed else ""
-    if not other:
-        return plot
-    about = f"Differences to {markup.name(comparison.baseline)}; neither side is better."
-    folded = _table(comparison, other, scale, about)
-    return plot + markup.details(f"{markup.count(len(other), 'metric')} without a direction", folded)
-
-
 def scale_of(rows: Iterable[Difference], width: int = WIDTH) -> Scale:
     """The scale in standard deviations that shows all differences, and most of their intervals."""
     furthest = max((abs(found[1]) for row in rows if (found := stretched(row))), default=1.0)
     limit = min(WIDEST, max(NARROWEST, BEYOND * furthest))
     return Scale(-limit, limit, width, MARGIN if width >= WIDTH else SLIM)
-
-
-def _table(comparison: Comparison, keys: Sequence[str], scale: Scale, caption: str) -> str:
-    rows = {(row.key, row.system): row for row in comparison.rows}
-    lines = []
-    for key in keys:
-        found = [rows.get((key, system)) for system in comparison.systems]
-        better = next((row.better for row in found if row is not None), None)
-        cells = markup.cells(*("" if row is None else _labelled(row, scale) for row in found), kind="chart")
-        lines.append(markup.row(f"{markup.name(key)}{markup.arrow(better)}", cells))
-    axes = markup.cells(*(axis(scale) for _ in comparison.systems), kind="chart")
-    head = markup.heads("Metric", *map(markup.name, comparison.systems))
-    return markup.table("forest", caption, head, lines, f"<tr><td></td>{axes}</tr>")
-
-
-def _labelled(row: Difference, scale: Scale) -> str:
-    mark = mark_of(row)
-    shown = markup.span("spread", f"{show_rounded(row.difference, row.interval, signed=True)} {mark}".strip())
-    return f'<div class="{kind_of(row)}">{markup.span("who", markup.name(row.system))}{strip(row, scale)}{shown}</div>'
 
 
 def kind_of(row: Difference) -> str:

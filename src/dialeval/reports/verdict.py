@@ -154,7 +154,10 @@ def _figure(row: Difference) -> str:
 
 
 def _size(row: Difference) -> float:
-    return 0.0 if math.isnan(row.effect) else abs(row.effect)
+    """The effect size; beyond all others for a difference that is the same in every dialogue."""
+    if math.isnan(row.effect):
+        return math.inf if row.difference else 0.0
+    return abs(row.effect)
 
 
 def _what_it_takes(undecided: Sequence[Difference], comparison: Comparison) -> Iterable[str]:

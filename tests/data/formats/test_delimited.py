@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dialeval.core.errors import Fault
+from dialeval.core.errors import DataError, Fault, SettingError
 from dialeval.core.needs import Need
 from dialeval.data.rows.reading import read_responses, read_texts
 
@@ -88,7 +88,13 @@ def test_texts_come_from_their_column_or_the_only_one(write: Write) -> None:
         ('response,x\n"a\nb",1\n"c"d,1\ne\n', [(4, "is not quoted correctly"), (5, "has 1 cells")]),
         ('response,x\na,1\n"b,\n2\n', [(3, "is not quoted correctly")]),
         ('response,turn\n"a\nb",1\nc,x\n', [(4, "turn is 'x'")]),
-        (b"response,x\na,1\n\xe9,2\n", [(3, "byte 0xe9 at position 1")]),
+        ("sep=;\nresponse,x\na,1\n", [(1, "has no column 'response', only response,x")]),
+        ("sep=;\nresponse;x\na;1\nb\n", [(4, "has 1 cells")]),
+        ("answer;id\nx;1\n", [(1, "has no column 'response', only answer, id")]),
+        ("prompt|more\nx|1\n", [(1, "looks like a prompt with its completion, but lacks completion")]),
+        ("é\n".encode() + b"response,x\n\xe9,2\n", [(3, "byte 0xe9 at position 1")]),
+        (b"response,x\n\xe9\x81,2\n", [(2, "byte 0xe9 at position 1")]),
+        (b"\xff\xfer\x00e", [(None, "begins as UTF-16 and is not")]),
     ],
 )
 def test_faults(write: Write, faults_of: Caught, content: bytes | str, faults: list[tuple[int | None, str]]) -> None:
@@ -101,3 +107,49 @@ def test_faults(write: Write, faults_of: Caught, content: bytes | str, faults: l
 def test_texts_without_a_column_are_a_fault(write: Write, faults_of: Caught) -> None:
     [fault] = faults_of(lambda: read_texts(write("a.csv", "x,y\n1,2\n"), Need.CONTEXT))
     assert (fault.line, fault.what) == (1, "has no field 'context', only x, y")
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.csv", "response;reference\r\na, b;c\r\n"),
+        ("a.csv", "response\treference\na, b\tc\n"),
+        ("a.csv", "response|reference\na, b|c\n"),
+        ("a.tsv", 'response,reference\n"a, b",c\n'),
+        ("a.csv", "sep=;\r\nresponse;reference\r\na, b;c\r\n"),
+        ("a.csv", 'SEP=\t\n"response"\t"reference"\na, b\tc\n'),
+        ("a.csv", codecs.BOM_UTF8 + b"sep=;\r\nresponse;reference\r\na, b;c\r\n"),
+        ("a.csv", "\ufeffresponse;reference\r\na, b;c\r\n".encode("utf-16-le")),
+        ("a.csv", "\ufeffresponse\treference\r\na, b\tc\r\n".encode("utf-16-be")),
+        ("a.csv", 'response;"more;\nand more";reference\na, b;;c\n'),
+    ],
+)
+def test_what_stands_between_cells_is_found(write: Write, name: str, content: bytes | str) -> None:
+    [rows] = read_responses(write(name, content))
+    assert list(rows.responses) == ["a, b"]
+    assert list(rows.columns[Need.REFERENCE]) == [["c"]]
+
+
+def test_the_separator_can_be_said(write: Write) -> None:
+    path = write("a.csv", "response;reference,x\na;b,c\n")
+    [rows] = read_responses(path, fields={"response": "response;reference"}, separator=",")
+    assert list(rows.responses) == ["a;b"]
+    [rows] = read_responses(write("b.csv", "response#x\na,b#c\n"), separator="#")
+    assert list(rows.responses) == ["a,b"]
+    with pytest.raises(SettingError, match="one character"):
+        read_responses(path, separator=";;")
+
+
+def test_windows_1252_is_read_and_told(write: Write) -> None:
+    path = write("a.csv", "response;reference\r\nGrüße – ja;„gut“ €\r\n".encode("cp1252"))
+    [rows] = read_responses(path)
+    assert list(rows.responses) == ["Grüße – ja"]
+    assert list(rows.columns[Need.REFERENCE]) == [["„gut“ €"]]
+    assert rows.notes == (f"{path} is not UTF-8 (line 2) and was read as Windows-1252; save it as UTF-8 to be sure",)
+    with pytest.raises(DataError, match="Windows-1252"):
+        read_texts(path, Need.REFERENCE)
+
+
+def test_one_column_is_never_cut(write: Write) -> None:
+    [rows] = read_responses(write("a.csv", "response\na;b\nc\td|e\n"))
+    assert list(rows.responses) == ["a;b", "c\td|e"]

@@ -15,8 +15,9 @@ from dialeval.data.rows.system import Rows
 Caught = Callable[[Callable[[], object]], list[Fault]]
 
 
-def gathered(rows: list[Any], **names: str) -> list[Rows]:
-    return gather_rows(Records("chats.jsonl", enumerate(rows, 1)), FieldNames.of(names), "file")
+def gathered(rows: list[Any], system_prompts: bool = False, **names: str) -> list[Rows]:
+    given = FieldNames.of(names, system_prompts=system_prompts)
+    return gather_rows(Records("chats.jsonl", enumerate(rows, 1)), given, "file")
 
 
 def say(role: str, content: Any, **more: object) -> dict[str, object]:
@@ -29,10 +30,15 @@ CHAT = [say("system", "be kind"), say("user", "hi"), say("assistant", "ho"), say
 def test_each_message_of_the_assistant_is_a_response() -> None:
     [rows] = gathered([{"messages": CHAT}])
     assert list(rows.responses) == ["ho", "!"]
-    assert list(rows.columns[Need.CONTEXT]) == [["be kind", "hi"], ["be kind", "hi", "ho", "?"]]
+    assert list(rows.columns[Need.CONTEXT]) == [["hi"], ["hi", "ho", "?"]]
     assert rows.turns is not None
     assert rows.turns.tolist() == [2, 4]
     assert rows.dialogue_offsets().tolist() == [0, 2]
+
+
+def test_system_prompts_are_part_of_the_context_if_asked_for() -> None:
+    [rows] = gathered([{"messages": CHAT}], system_prompts=True)
+    assert list(rows.columns[Need.CONTEXT]) == [["be kind", "hi"], ["be kind", "hi", "ho", "?"]]
 
 
 def test_names_of_chats() -> None:
@@ -55,13 +61,27 @@ def test_content_may_come_in_parts() -> None:
     assert list(rows.columns[Need.CONTEXT]) == [["a b"]]
 
 
-def test_a_message_that_only_calls_a_tool_is_left_out() -> None:
-    call = say("assistant", None, tool_calls=[{"id": "1"}])
-    [rows] = gathered([{"messages": [say("user", "a"), call, say("tool", "b"), say("assistant", "c")]}])
-    assert list(rows.responses) == ["c"]
-    assert list(rows.columns[Need.CONTEXT]) == [["a", "b"]]
-    assert rows.turns is not None
-    assert rows.turns.tolist() == [3]
+def test_a_call_of_a_tool_is_shown_and_is_no_response() -> None:
+    call = [{"id": "1", "function": {"name": "search", "arguments": '{"q": "boat"}'}}]
+    for content in (None, ""):
+        calling = say("assistant", content, tool_calls=call)
+        [rows] = gathered([{"messages": [say("user", "a"), calling, say("tool", "b"), say("assistant", "c")]}])
+        assert list(rows.responses) == ["c"]
+        assert list(rows.columns[Need.CONTEXT]) == [["a", '[call search({"q": "boat"})]', "b"]]
+        assert rows.turns is not None
+        assert rows.turns.tolist() == [3]
+
+
+def test_what_is_said_beside_a_call_is_a_response_without_it() -> None:
+    calling = say("assistant", "wait", tool_calls=[{"function": {"name": "f", "arguments": "{}"}}])
+    [rows] = gathered([{"messages": [say("user", "a"), calling, say("tool", "b"), say("assistant", "c")]}])
+    assert list(rows.responses) == ["wait", "c"]
+    assert list(rows.columns[Need.CONTEXT]) == [["a"], ["a", "wait [call f({})]", "b"]]
+
+
+def test_messages_may_be_json_in_a_cell() -> None:
+    [rows] = gathered([{"messages": '[{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]'}])
+    assert list(rows.responses) == ["b"]
 
 
 def test_the_reference_belongs_to_the_only_response(faults_of: Caught) -> None:
@@ -80,13 +100,14 @@ def test_messages_can_be_mapped() -> None:
     ("messages", "what"),
     [
         ("hi", "messages is a string"),
+        ("[hi", "messages is a string"),
         ([3], "messages[0] is a number"),
         ([{"content": "x"}], "messages[0] has no role, only content"),
         ([say("assistent", "x")], "messages[0] has the role 'assistent'"),
         ([say(["user"], "x")], "messages[0] has the role ['user']"),  # type: ignore[arg-type]
         ([say("user", None)], "messages[0] is null"),
         ([say("user", 3)], "messages[0] is a number"),
-        ([say("user", [{"type": "image_url"}])], "messages[0] has a part of type 'image_url' without text"),
+        ([say("user", [{"type": "widget"}])], "messages[0] has a part of type 'widget' without text"),
         ([say("user", [3])], "messages[0] is a number"),
     ],
 )

@@ -35,6 +35,17 @@ def row(**fields: object) -> dict[str, object]:
         (None, []),
         ([{"speaker": "A", "text": "a"}, {"role": "user", "content": "b"}], ["a", "b"]),
         ([{"text": None, "content": "b"}], ["b"]),
+        ([{"role": "system", "content": "be kind"}, {"role": "user", "content": "b"}], ["b"]),
+        ([{"role": "user", "content": "a"}, {"role": "system", "content": "the bot"}], ["a", "the bot"]),
+        (
+            [
+                {"role": "system", "content": "bot"},
+                {"role": "user", "content": "a"},
+                {"role": "system", "content": "b"},
+            ],
+            ["bot", "a", "b"],
+        ),
+        ([{"speaker": "system", "text": "the bot"}, {"speaker": "user", "text": "b"}], ["the bot", "b"]),
         ([{"role": "user", "content": [{"type": "text", "text": "b"}, {"type": "text", "text": "c"}]}], ["bc"]),
     ],
 )
@@ -98,7 +109,9 @@ def test_a_wrong_mapping_is_a_setting_error(names: Any) -> None:
 @pytest.mark.parametrize(
     ("bad", "what", "remedy"),
     [
-        ({"answer": "x", "id": 1}, "has no field 'response', only answer, id", "--field response=NAME"),
+        ({"answer": "x", "id": 1}, "has no field 'response', only answer, id", "--field response=answer"),
+        ({"Response": "x"}, "has no field 'response', only Response", "--field response=Response"),
+        ({"said": "x"}, "has no field 'response', only said", "--field response=NAME"),
         ({}, "has no field 'response', only nothing", "--field"),
         (row(response=None), "response is null", "empty string"),
         (row(response=3), "response is a number", "string"),
@@ -111,7 +124,7 @@ def test_a_wrong_mapping_is_a_setting_error(names: Any) -> None:
         (row(context={"text": "a"}), "context is an object", "list"),
         (row(context=["a", 2]), "context[1] is a number", "string"),
         (row(context=[{"speaker": "A"}]), "context[0] has neither text nor content, only speaker", "text"),
-        (row(context=[{"content": [{"type": "image_url"}]}]), "context[0] has a part of type 'image_url'", "text"),
+        (row(context=[{"content": [{"type": "widget"}]}]), "context[0] has a part of type 'widget'", "text"),
         (row(dialog_id=1.5), "dialog_id is a number", "whole number"),
         (row(system=["a"]), "system is a list", "whole number"),
         (row(turn=-1), "turn is -1", "whole number"),

@@ -1,5 +1,10 @@
 """CSV and TSV: a header and one row per response, quoted as in RFC 4180.
 
+What stands between cells is found by the header: a comma, a semicolon, a tab or a bar, whichever gives most names of
+known fields, and else most columns; the one that belongs to the suffix where they are equal. A first line `sep=;`, as
+Excel knows it, says it outright, and `FieldNames.separator` above all. The text is UTF-8, or UTF-16 with a byte order
+mark. Where it is neither and no character is one of UTF-8, it is read as Windows-1252, and a note says so.
+
 The header names the fields. LF and CRLF end a row outside quotes; a lone CR is part of its cell. An empty cell means
 that the field is not given, except in the response column, where it is an empty response. Blank lines are skipped; in
 a table of one column, where such a line is an empty cell, it is a row. A row with more or fewer cells than the header
@@ -12,10 +17,11 @@ import csv
 import io
 import re
 import sys
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from dialeval.core.errors import DataError, Fault
+from dialeval.data.formats import row_shapes
 from dialeval.data.formats.lines import encoding_faults, split
 from dialeval.data.formats.opening import PathSource, read_bytes, without_mark
 from dialeval.data.formats.records import FieldNames, Records
@@ -23,27 +29,78 @@ from dialeval.data.formats.records import FieldNames, Records
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from dialeval.core.arrays import Bytes
+
+_SEPARATORS = ",;\t|"
+_SAID = re.compile(r"sep=(?P<separator>[^\r\n\0\"])\r?\n", re.IGNORECASE)
+"""The line before the header by which Excel is told what stands between cells."""
+_LOOKED_AT = 1 << 16
+"""Characters among which the header is looked for."""
+_UTF_16 = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
+_UTF_8_CHARACTER = re.compile(rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}")
 _FIRST_PRIVATE_CHARACTER = 0xE000
 _TROUBLE = re.compile("\0|\r(?!\n)")
 """What the parser of the standard library stumbles over inside a cell: a NUL (before Python 3.11) and a lone CR."""
 
 
 def read(path: PathSource, names: FieldNames, delimiter: str) -> Records:
-    """The rows of a file, parsed when they are asked for."""
+    """The rows of a file, parsed when they are asked for; `delimiter` is what its suffix promises."""
     where = str(path)
-    data = read_bytes(path)
-    faults = encoding_faults(split(data), where)
-    if faults:
-        raise DataError(faults)
-    cells = _cells(str(without_mark(data).data, "utf-8"), delimiter, where, faults)
-    _, header = next(cells, (1, []))
+    text, notes = _decoded(read_bytes(path), where)
+    faults: list[Fault] = []
+    said = _SAID.match(text)
+    if said:
+        text, delimiter = text[said.end() :], said["separator"]
+    if names.separator is not None:
+        delimiter = names.separator
+    elif not said:
+        delimiter = _separator(text, names, delimiter)
+    cells = _cells(text, delimiter, where, faults, 1 if said else 0)
+    line, header = next(cells, (1, []))
     if not any(header):
-        raise DataError(faults or Fault(where, 1, "has no header", "name the columns in the first row"))
+        raise DataError(faults or Fault(where, line, "has no header", "name the columns in the first row"))
     twice = sorted({name for name in header if header.count(name) > 1})
     if twice:
         what = f"the header names {', '.join(map(repr, twice))} more than once"
-        raise DataError(Fault(where, 1, what, "give every column a name of its own"))
-    return Records(where, _rows(cells, header, names.response, where, faults), faults, tuple(header))
+        raise DataError(Fault(where, line, what, "give every column a name of its own"))
+    return Records(where, _rows(cells, header, names.response, where, faults), faults, tuple(header), notes=notes)
+
+
+def _decoded(data: Bytes, where: str) -> tuple[str, tuple[str, ...]]:
+    """The text of a file, and what was guessed about it."""
+    start = data[:2].tobytes()
+    if start in _UTF_16:
+        try:
+            return data[2:].tobytes().decode(_UTF_16[start]), ()
+        except UnicodeDecodeError as error:
+            what = f"begins as UTF-16 and is not ({error.reason} at byte {error.start + 2})"
+            raise DataError(Fault(where, None, what, "save the file as UTF-8")) from None
+    if not (faults := encoding_faults(split(data), where)):
+        return str(without_mark(data).data, "utf-8"), ()
+    content = data.tobytes()
+    if _UTF_8_CHARACTER.search(content):  # a damaged file of UTF-8, whose other characters would be spoilt
+        raise DataError(faults)
+    try:
+        text = content.decode("cp1252")
+    except UnicodeDecodeError:
+        raise DataError(faults) from None
+    place = faults[0].line
+    return text, (f"{where} is not UTF-8 (line {place}) and was read as Windows-1252; save it as UTF-8 to be sure",)
+
+
+def _separator(text: str, names: FieldNames, usual: str) -> str:
+    """What stands between the cells of a text."""
+    head = text[:_LOOKED_AT]
+    known = {*names.all, *row_shapes.columns()}
+    best, most = usual, (0, 0)
+    for candidate in dict.fromkeys((usual, *_SEPARATORS)):
+        reader = csv.reader(io.StringIO(_without_trouble(head)[0], newline="\n"), delimiter=candidate)
+        with _cells_of_any_length(), suppress(csv.Error):
+            header = next(reader, [])
+            found = (len(known.intersection(header)), len(header))
+            if found > most and (found[0] or len(header) > 1):
+                best, most = candidate, found
+    return best
 
 
 def _rows(
@@ -62,13 +119,18 @@ def _rows(
         yield line, {name: cell if cell or name == response else None for name, cell in named}
 
 
-def _cells(text: str, delimiter: str, where: str, faults: list[Fault]) -> Iterator[tuple[int, list[str]]]:
-    """The cells of each row and the line it starts on; a row that does not parse is a fault, and reading goes on."""
+def _cells(
+    text: str, delimiter: str, where: str, faults: list[Fault], before: int = 0
+) -> Iterator[tuple[int, list[str]]]:
+    """The cells of each row and the line it starts on; a row that does not parse is a fault, and reading goes on.
+
+    `before`: lines of the file before the text.
+    """
     text, back = _without_trouble(text)
     reader = csv.reader(io.StringIO(text, newline="\n"), delimiter=delimiter, strict=True)
     with _cells_of_any_length():
         while True:
-            line = reader.line_num + 1
+            line = reader.line_num + 1 + before
             try:
                 row = next(reader)
             except StopIteration:

@@ -1,8 +1,8 @@
 """JSON documents: any document of a file, and documents of rows.
 
-A document of rows is a list of strings, a list of row objects, or an object of system name -> such a list. It is parsed
-in one go. The parser keeps no line numbers, so the lines of the items are looked up afterwards, and only if there is a
-fault to place.
+A document of rows is a list of strings, a list of row objects, an object of system name -> such a list, a single row of
+a known shape, or a log that holds a list of these (`row_shapes`). It is parsed in one go. The parser keeps no line
+numbers, so the lines of the items are looked up afterwards, and only if there is a fault to place.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from dialeval.core.errors import DataError, Fault
 from dialeval.data.formats.lines import encoding_faults, split
 from dialeval.data.formats.opening import PathSource, read_bytes, without_mark
 from dialeval.data.formats.records import Records, kind_of
+from dialeval.data.formats.row_shapes import document_rows, is_row
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -57,6 +58,11 @@ def read(path: PathSource) -> dict[str | None, Records]:
     if not isinstance(document, dict) or not document:
         what = "is an empty object" if isinstance(document, dict) else f"is {kind_of(document)}"
         raise DataError(Fault(where, 1, what, _FORMS))
+    inner = document_rows(document)
+    if inner is not None and isinstance(document[inner], list):
+        return {None: Records(where, enumerate(document[inner], 1), lines=partial(_item_lines, data, inner))}
+    if is_row(document):
+        return {None: Records(where, [(1, document)])}
     kinds = {name: "an empty list" if items == [] else kind_of(items) for name, items in document.items()}
     faults = [
         Fault(where, None, f"{name!r} is {kind}, not a list of rows", f"{_FORMS}; put a single row into a list")

@@ -55,6 +55,18 @@ _READ_BYTES = 1 << 24
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
+_ZIP = b"PK\x03\x04"
+_ZIPPED = {
+    ".xlsx": ("is a workbook of Excel", 'save it as "CSV UTF-8" there'),
+    ".eval": (
+        "is a log of inspect_ai in its own format",
+        "run: inspect log convert FILE --to json --output-dir FOLDER",
+    ),
+    "": ("is a zip archive", "unpack it first"),
+}
+"""What a file that begins as a zip archive is, by its suffix, and what to do with it."""
+
+
 def packing_of(path: PathSource) -> str:
     """The suffix of a packed file's packing; nothing for a plain one."""
     return _parts(path)[2]
@@ -98,6 +110,8 @@ def read_bytes(path: PathSource) -> Bytes:
     except ValueError:
         raise DataError(Fault(repr(where), None, "is no path (it holds a NUL)", "check the path")) from None
     packing = _parts(path)[2]
+    if raw[: len(_ZIP)].tobytes() == _ZIP:
+        raise DataError(Fault(where, None, *_ZIPPED.get(Path(where).suffix.lower(), _ZIPPED[""])))
     if not packing:
         return raw
     try:

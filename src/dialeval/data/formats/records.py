@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from dialeval.core.errors import DataError, Fault, SettingError
 from dialeval.core.needs import Need
+from dialeval.data.formats import row_shapes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -18,6 +19,8 @@ LISTS = (list, tuple)
 """A list, from a file or from Python; as a tuple, since building a union type on every check costs time."""
 
 _SHOWN_NAMES = 12
+_SETTINGS = frozenset({"kept", "system_prompts", "separator"})
+"""What `FieldNames` holds beside names of our fields."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,23 +37,56 @@ class FieldNames:
     messages: str = "messages"
     kept: tuple[str, ...] = ()
     """Further fields that rows keep, by the names that they have in the input."""
+    system_prompts: bool = False
+    """Whether system prompts are part of contexts."""
+    separator: str | None = None
+    """What stands between the cells of a CSV file; None: it is found."""
 
     @classmethod
-    def of(cls, names: Mapping[str, str] | None, kept: Iterable[str] = ()) -> FieldNames:
-        """The usual names, except for those mapped as in `{"response": "answer"}`; and further fields to keep."""
-        known = [each.name for each in fields(cls) if each.name != "kept"]
+    def of(
+        cls,
+        names: Mapping[str, str] | None,
+        kept: Iterable[str] = (),
+        system_prompts: bool = False,
+        separator: str | None = None,
+    ) -> FieldNames:
+        """The usual names, except for those mapped as in `{"response": "answer"}`; and how rows are read."""
+        known = [each.name for each in fields(cls) if each.name not in _SETTINGS]
+        if separator is not None and (len(separator) != 1 or separator in '"\r\n\0' or not separator.isascii()):
+            raise SettingError(f"cells cannot be separated by {separator!r}; give one character, such as ; or |")
         for name, actual in (names or {}).items():
             if name not in known:
                 raise SettingError(f"there is no field {name!r} to map; a row has {', '.join(known)}")
             if not isinstance(actual, str) or not actual:
                 raise SettingError(f"field {name!r} is mapped to {actual!r}; map it to the name it has in the input")
-        return cls(**(names or {}), kept=tuple(kept))
+        return cls(**(names or {}), kept=tuple(kept), system_prompts=system_prompts, separator=separator)
+
+    @property
+    def mapped(self) -> bool:
+        """Whether it was said which field holds responses or messages, so that no shape is looked for."""
+        return self.response != "response" or self.messages != "messages"
+
+    @property
+    def paths(self) -> list[str]:
+        """The names that lead into objects, such as `output.text`."""
+        return [name for name in self.all if "." in name]
+
+    @property
+    def beside(self) -> list[str]:
+        """The fields that a row of another shape may have by our names, too; its `system` may be a prompt."""
+        named = [self.dialog_id, self.turn, self.context, self.reference, self.response_is_reference]
+        return [*named, *([self.system] if self.system != "system" else [])]
+
+    @property
+    def all(self) -> list[str]:
+        """The names of all our fields."""
+        return [getattr(self, each.name) for each in fields(self) if each.name not in _SETTINGS]
 
     def chosen(self, there: Sequence[str], need: Need) -> list[str]:
         """The columns of a table that can matter; all where it lacks the main one, so that a fault can name them."""
         main = {self.name(need), self.response, *([self.messages] if need is Need.RESPONSE else [])}
-        own = (getattr(self, each.name) for each in fields(self) if each.name != "kept")
-        known = {*own, "id", *self.kept}  # a chat may be called by its id
+        shapes = frozenset() if self.response in there else row_shapes.columns()
+        known = {*self.all, *(name.partition(".")[0] for name in self.kept), *self.kept, "id", *shapes}
         return [name for name in there if name in known] if main.intersection(there) else list(there)
 
     def name(self, need: Need) -> str:
@@ -65,6 +101,7 @@ class Records:
     `faults` grows with what does not parse, and the consumer adds its own, so that the list is in file order.
     `header` holds the columns of a table, which every row then has. Where rows are only numbered, as in a list, the
     number stands for the line; in a JSON document `lines` finds the lines afterwards, if there is a fault to place.
+    `notes` say what was guessed in reading.
     """
 
     where: str
@@ -72,6 +109,7 @@ class Records:
     faults: list[Fault] = field(default_factory=list)
     header: tuple[str, ...] | None = None
     lines: Callable[[], Sequence[int]] | None = None
+    notes: tuple[str, ...] = ()
 
     def raise_faults(self) -> None:
         """Raise if anything is wrong."""

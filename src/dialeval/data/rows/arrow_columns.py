@@ -21,12 +21,18 @@ from dialeval.data.formats import parquet
 from dialeval.data.formats.records import FieldNames, Records
 from dialeval.data.rows.fields import FieldReader
 from dialeval.data.rows.gathering import gather_rows, gather_texts, named_dialogues, text_field
+from dialeval.data.rows.messages import CALLER, ROLES, SYSTEM
 from dialeval.data.rows.system import NO_TURN, Rows, by_system
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
     import pyarrow as pa
+
+
+_MORE_THAN_TEXT = frozenset({"tool_calls", "function_call", "refusal", "value", "parts"})
+"""Fields of a message that say something beside its text, or instead of it."""
+_PROMPTS = [role for role, meaning in ROLES.items() if meaning == SYSTEM or role == CALLER]
 
 
 class _NotPlainError(Exception):
@@ -180,10 +186,24 @@ def _items(values: pa.Array) -> pa.Array:
     if not pa.types.is_struct(values.type):
         return _strings(values)
     there = [name for name in ("text", "content") if values.type.get_field_index(name) >= 0]
+    if not all(_is_plain_text(values.field(index), kind.name) for index, kind in enumerate(values.type)):
+        raise _NotPlainError
     texts = [_strings(child) for child in map(values.field, there) if not pa.types.is_null(child.type)]
     if not texts or values.null_count:
         raise _NotPlainError
     return pc.coalesce(*texts)
+
+
+def _is_plain_text(array: pa.Array, name: str) -> bool:
+    """Whether a field of turns leaves their texts as they are: no system prompt, no call of a tool, no other text."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if name in _MORE_THAN_TEXT:
+        return _is_null(array)
+    if name not in {"role", "from"} or _is_null(array):
+        return True
+    return not pc.any(pc.is_in(_strings(array), pa.array(_PROMPTS, pa.large_string()))).as_py()
 
 
 def _truths(array: pa.Array | None) -> npt.NDArray[np.bool_] | None:

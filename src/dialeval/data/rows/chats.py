@@ -1,19 +1,18 @@
 """Chats: a row with `messages` is a whole dialogue in the form of chat interfaces.
 
-Each message of the assistant is one response. Its context is every message before it, whatever the role, and its
-turn is its index in the list. A message that only calls a tool says nothing and is left out. The row's reference, if
-it has one, belongs to its only response; with several responses it is unclear whose it is, and that is a fault.
+Each message of the assistant is one response. Its context is every message before it but for system prompts, which
+are part of it only if asked for; its turn is its index in the list. A message that only calls a tool is no response:
+the call stands in the context of those after it. The row's reference, if it has one, belongs to its only response; with
+several responses it is unclear whose it is, and that is a fault. In a cell of a table, messages may be JSON.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-from dialeval.data.formats.records import LISTS, RowObject, kind_of, listed
+from dialeval.data.formats.records import LISTS, RowObject, kind_of
 from dialeval.data.rows.fields import FieldReader
-
-ROLES = ("system", "developer", "user", "assistant", "tool", "function")
-_CALLS = ("tool_calls", "function_call")
+from dialeval.data.rows.messages import ASSISTANT, SYSTEM, read_message, role_of
 
 
 class ChatResponse(NamedTuple):
@@ -23,13 +22,15 @@ class ChatResponse(NamedTuple):
     text: str
     messages: list[str]
     """Those between the response before and this one: its context is that of the response before, and then these."""
+    roles: list[str]
+    """Who said each of these."""
     references: list[str]
 
 
 def chat_responses(reader: FieldReader, row: RowObject) -> list[ChatResponse]:
     """The responses in a chat; none where the assistant says nothing."""
     name = reader.names.messages
-    messages = row[name]
+    messages = _parsed(row[name])
     if row.get(reader.names.response) is not None:
         reader.fault(
             f"has both {reader.names.response} and {name}", "keep one; or map the other: --field messages=NAME"
@@ -39,17 +40,24 @@ def chat_responses(reader: FieldReader, row: RowObject) -> list[ChatResponse]:
         return []
     references = reader.references(row)
     said: list[str] = []
+    roles: list[str] = []
     responses: list[ChatResponse] = []
-    for turn, message in enumerate(messages):
+    for turn, given in enumerate(messages):
         what = f"{name}[{turn}]"
-        role = _role(reader, message, what)
-        if role is None or not isinstance(message, dict) or _only_calls(message):
+        if not isinstance(given, dict):
+            reader.fault(f"{what} is {kind_of(given)}", "make each message an object with role and content")
             continue
-        text = reader.content(message.get("content"), name, turn)
-        if role == "assistant":
-            responses.append(ChatResponse(turn, text, said, references))
-            said = []
-        said.append(text)
+        role = role_of(reader, given, what)
+        if role is None:
+            continue
+        message = read_message(reader, given, what, role)
+        if role == SYSTEM and not reader.names.system_prompts:
+            continue
+        if role == ASSISTANT and not message.only_calls:
+            responses.append(ChatResponse(turn, message.text, said, roles, references))
+            said, roles = [], []
+        said.append(message.shown)
+        roles.append(role)
     if references and len(responses) > 1:
         what = f"has {reader.names.reference} for one response but {len(responses)} assistant messages"
         reader.fault(what, "give one row per response")
@@ -61,17 +69,13 @@ def dialogue_name(reader: FieldReader, row: RowObject) -> str:
     return reader.dialogue(row) or reader.identifier(row, "id") or f"line {reader.line}"
 
 
-def _role(reader: FieldReader, message: object, what: str) -> str | None:
-    if not isinstance(message, dict):
-        reader.fault(f"{what} is {kind_of(message)}", "make each message an object with role and content")
-        return None
-    role = message.get("role")
-    if isinstance(role, str) and role in ROLES:
-        return role
-    shown = f"has no role, only {listed(message)}" if role is None else f"has the role {role!r:.40}"
-    reader.fault(f"{what} {shown}", f"use one of {', '.join(ROLES)}")
-    return None
+def _parsed(messages: object) -> object:
+    """Messages, also those that a cell of a table holds as JSON; anything else as it is."""
+    if not isinstance(messages, str) or not messages.lstrip().startswith("["):
+        return messages
+    import orjson
 
-
-def _only_calls(message: RowObject) -> bool:
-    return message.get("content") is None and any(message.get(call) is not None for call in _CALLS)
+    try:
+        return orjson.loads(messages)
+    except orjson.JSONDecodeError:
+        return messages

@@ -33,6 +33,6 @@ def _file_dialogues(path: PathSource, column: str = "turns") -> list[list[str]]:
             reader.fault(f"is {kind_of(row)} without turns", "give a list of texts as `turns`, or `messages`")
         else:
             wanted = turns if column == "turns" else row.get(column) or []  # type: ignore[attr-defined]
-            dialogues.append(reader.texts(wanted, column, turns=True))
+            dialogues.append([turn.shown for turn in reader.turns(wanted, column)])
     records.raise_faults()
     return dialogues

@@ -1,40 +1,64 @@
 """From a parsed row to its fields, with a fault for whatever is not as it should be.
 
 A row is an object with `response` and, where known, `dialog_id`, `turn`, `system`, `context`, `reference` and
-`response_is_reference`; `messages` makes it a chat (see `chats`). `FieldNames` says what these fields are called in
-the input. `FieldReader` takes them out of one row after the other: it notes every fault and goes on with an empty
-value, so that one pass over a file finds all of them; whoever uses it raises in the end if there are any.
+`response_is_reference`; `messages` makes it a chat (see `chats`). Rows of other programs are brought to that by
+`row_shapes`. `FieldNames` says what these fields are called in the input. `FieldReader` takes them out of one row after
+the other: it notes every fault and goes on with an empty value, so that one pass over a file finds all of them;
+whoever uses it raises in the end if there are any.
 
-- `context`: a string (one turn), a list of strings, a list of `speaker`/`text` or `role`/`content` objects, or null.
+- `response`: a string; or a message (see `messages`), or a list of these, of which the assistant's last one counts.
+- `context`: a string (one turn), a list of strings, a list of `speaker`/`text` objects or of messages, or null. System
+  prompts (the role `system` at the start and nowhere else) are part of it only if asked for.
 - `reference`: a string, a list of strings, or null; none at all where `response_is_reference` is true.
-- `dialog_id`, `system`: a string or a whole number; an empty string counts as not given.
+- `dialog_id`, `system`: a string or a whole number; an empty string and NaN count as not given.
 - further fields that are asked for: a text, a number, true or false, a list of these, or null.
 - `turn`: a whole number from 0 on; digits in a string will do, since a cell of a CSV file holds nothing else.
 """
 
 from __future__ import annotations
 
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dialeval.core.errors import Fault
 from dialeval.data.formats.records import LISTS, FieldNames, RowObject, kind_of, listed
+from dialeval.data.formats.row_shapes import unknown
+from dialeval.data.rows.messages import ASSISTANT, ROLES, SYSTEM, Message, read_message
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
 __all__ = ["FieldNames", "FieldReader", "kind_of", "missing_field"]
 
 _LARGEST_TURN = 2**63 - 1
 _TRUE = {True, "true", "1"}
 _FALSE = {False, None, "false", "0", ""}
+_LIKELY = (
+    "answer",
+    "output",
+    "prediction",
+    "hypothesis",
+    "generated_text",
+    "generation",
+    "completion",
+    "reply",
+    "text",
+)
+"""What responses are often called; for a remedy, and never taken without being asked."""
 
 
 def missing_field(name: str, wanted: str, there: Iterable[object], kind: str = "field") -> tuple[str, str]:
     """What is wrong with a row or a table without a field, and the remedy."""
-    remedy = f"name it {wanted}, or map the name it has: --field {wanted}=NAME (fields={{{wanted!r}: NAME}} in Python)"
-    return f"has no {kind} {name!r}, only {listed(there)}", remedy
+    names = [str(each) for each in there]
+    lowered = {each.lower().strip(): each for each in reversed(names)}
+    likely = next((lowered[each] for each in (wanted, *_LIKELY) if each in lowered), None)
+    mapped = likely if likely is not None and wanted == "response" else "NAME"
+    given = "NAME" if mapped == "NAME" else repr(mapped)
+    both = f"--field {wanted}={mapped} (fields={{{wanted!r}: {given}}} in Python)"
+    remedy = f"name it {wanted}, or map the name it has: {both}"
+    return f"has no {kind} {name!r}, only {listed(names)}", remedy
 
 
 class FieldReader:
@@ -64,15 +88,35 @@ class FieldReader:
     def response(self, row: RowObject) -> str:
         """The response, which every row has."""
         name = self.names.response
-        if name not in row:
-            self.fault(*missing_field(name, "response", row))
+        value = row.get(name)
+        if type(value) is str:
+            return self.text(value, name)
+        if value is None or (isinstance(value, float) and value != value):
+            looks_like = unknown(row, self.names)
+            if looks_like is not None:
+                self.fault(*looks_like)
+            elif name not in row:
+                self.fault(*missing_field(name, "response", row))
+            else:
+                self.fault(
+                    f"{name} is null", "give the row a response (an empty string if nothing was said) or leave it out"
+                )
             return ""
-        if row[name] is None:
-            self.fault(
-                f"{name} is null", "give the row a response (an empty string if nothing was said) or leave it out"
-            )
+        if isinstance(value, dict) and self.names.response == "response" and (known := unknown(row, self.names)):
+            self.fault(*known)
             return ""
-        return self.text(row[name], name)
+        return self._answer(value, name)
+
+    def _answer(self, value: object, name: str) -> str:
+        """What a message says, or the last message of the assistant among several."""
+        given = list(value) if isinstance(value, LISTS) else [value]
+        said = [each for each in given if not isinstance(each, dict) or _spoken(each)]
+        if not isinstance(value, dict | list | tuple) or not said or not isinstance(said[-1], dict):
+            return self.text(value, name)
+        message = read_message(self, said[-1], name, ASSISTANT)
+        if message.only_calls:
+            self.fault(f"{name} only calls a tool", "give the row what was said in the end, or leave it out")
+        return message.text
 
     def references(self, row: RowObject) -> list[str]:
         """The references of a row."""
@@ -82,45 +126,39 @@ class FieldReader:
 
     def context(self, row: RowObject) -> list[str]:
         """The turns of a row's context."""
-        return self.texts(row.get(self.names.context), self.names.context, turns=True)
+        return [turn.shown for turn in self.turns(row.get(self.names.context), self.names.context)]
 
-    def texts(self, value: object, name: str, turns: bool = False) -> list[str]:
-        """The texts in the value of a field: none in null, one in a string, any number in a list; or the turns."""
-        if value is None:
+    def texts(self, value: object, name: str) -> list[str]:
+        """The texts in the value of a field: none in null, one in a string, any number in a list."""
+        return [self.text(item, name, index) for index, item in self._items(value, name)]
+
+    def turns(self, value: object, name: str) -> list[Message]:
+        """The turns in the value of a field, as `texts`; items may be objects that also say who speaks."""
+        turns = [self._turn(item, name, index) for index, item in self._items(value, name)]
+        if self.names.system_prompts or not turns or turns[0].role != SYSTEM:
+            return turns
+        # Where the role comes back later it is that of the bot, as in many sets of task dialogues.
+        prompts = sum(1 for _ in takewhile(lambda turn: turn.role == SYSTEM, turns))
+        return turns if any(turn.role == SYSTEM for turn in turns[prompts:]) else turns[prompts:]
+
+    def _items(self, value: object, name: str) -> list[tuple[int | None, object]]:
+        if value is None or (isinstance(value, float) and value != value):
             return []
         if isinstance(value, str):
-            return [self.text(value, name)]
+            return [(None, value)]
         if isinstance(value, np.ndarray):
             value = value.tolist()
         if isinstance(value, LISTS):
-            item_text = self._turn_text if turns else self.text
-            return [item_text(item, name, index) for index, item in enumerate(value)]
+            return list(enumerate(value))
         self.fault(f"{name} is {kind_of(value)}", "make it a string or a list of strings, or null where there is none")
         return []
 
-    def _turn_text(self, value: object, what: str, index: int) -> str:
-        """The text of one turn of a context: a string, or an object with `text` or `content`."""
+    def _turn(self, value: object, what: str, index: int | None) -> Message:
+        """One turn of a context: a string, or an object with `text` or `content`."""
         if not isinstance(value, dict):
-            return self.text(value, what, index)
-        text = value.get("text")
-        if text is None:
-            text = value.get("content")
-        if text is not None:
-            return self.content(text, what, index)
-        self.fault(f"{what}[{index}] has neither text nor content, only {listed(value)}", "give each turn its text")
-        return ""
-
-    def content(self, value: object, what: str, index: int) -> str:
-        """What a message says: a string, or parts such as `{"type": "text", "text": ...}`, joined."""
-        if isinstance(value, LISTS):
-            return "".join([self._part(part, f"{what}[{index}]") for part in value])
-        return self.text(value, what, index)
-
-    def _part(self, part: object, what: str) -> str:
-        if isinstance(part, dict) and part.get("text") is None:
-            self.fault(f"{what} has a part of type {part.get('type')!r:.40} without text", "leave out what is not text")
-            return ""
-        return self.text(part["text"] if isinstance(part, dict) else part, what)
+            return Message("", self.text(value, what, index))
+        role = next((value[key] for key in ("role", "from") if isinstance(value.get(key), str)), "")
+        return read_message(self, value, f"{what}[{index}]", ROLES.get(role, ""))
 
     def system(self, row: RowObject) -> str | None:
         """The system's name, if the row gives one."""
@@ -133,12 +171,14 @@ class FieldReader:
     def identifier(self, row: RowObject, name: str) -> str | None:
         """A name or number of something."""
         value = row.get(name)
-        if value is None or value == "":
+        if value is None or (isinstance(value, str) and not value):
             return None
         if isinstance(value, str):
             return self.text(value, name)
         if isinstance(value, int) and not isinstance(value, bool):
             return str(value)
+        if isinstance(value, float) and (value != value or value.is_integer()):  # a table's numbers, some missing
+            return None if value != value else str(int(value))
         self.fault(f"{name} is {kind_of(value)}", "make it a string or a whole number")
         return None
 
@@ -163,7 +203,7 @@ class FieldReader:
     def turn(self, row: RowObject) -> int | None:
         """The number of the turn, if the row gives one."""
         value = row.get(self.names.turn)
-        if value is None or value == "":
+        if value is None or (isinstance(value, str) and not value) or (isinstance(value, float) and value != value):
             return None
         number = _whole_number(value)
         if number is None or not 0 <= number <= _LARGEST_TURN:
@@ -180,6 +220,14 @@ class FieldReader:
             return truth in _TRUE
         self.fault(f"{name} is {kind_of(value)}", "make it true or false")
         return False
+
+
+def _spoken(message: Mapping[str, object]) -> bool:
+    """Whether a message is the assistant's, or does not say whose it is; thoughts and calls of an API have no role."""
+    role = message.get("role", message.get("from"))
+    if role is None:
+        return message.get("type") is None
+    return isinstance(role, str) and ROLES.get(role) == ASSISTANT
 
 
 def _is_unicode(text: str) -> bool:

@@ -16,6 +16,7 @@ from dialeval.core.errors import DataError, Fault
 from dialeval.core.needs import Need
 from dialeval.core.ragged import offsets_of
 from dialeval.data.formats.records import FieldNames, Records, kind_of
+from dialeval.data.formats.row_shapes import may_hold_rows, ours, unknown, value_at
 from dialeval.data.rows.chats import chat_responses, dialogue_name
 from dialeval.data.rows.fields import FieldReader, missing_field
 from dialeval.data.rows.system import NO_TURN, Rows, by_system
@@ -98,23 +99,37 @@ def gather_rows(records: Records, names: FieldNames, system: str, part: bool = F
         columns[Need.CONTEXT] = contexts.shared()
     turn_column = np.array(turns, np.int64) if any(turn != NO_TURN for turn in turns) else None
     fields = {name: lists.column() for name, lists in zip(names.kept, kept, strict=True) if lists.values}
-    rows = Rows(system, columns, named_dialogues(dialogues), turn_column, records.where, fields=fields)
+    rows = Rows(
+        system,
+        columns,
+        named_dialogues(dialogues),
+        turn_column,
+        records.where,
+        fields=fields,
+        notes=records.notes,
+    )
     return by_system(rows, list(systems), np.array(codes, np.int64))
 
 
 def _row_parts(records: Records, names: FieldNames) -> Iterator[_RowParts]:
     """What each row holds; a chat is several rows, and what cannot be read is a fault."""
     reader = FieldReader(records.where, names, records.faults)
-    for reader.line, row in records.rows:
-        if isinstance(row, str):
-            yield reader.text(row, "the row"), (), (), False, None, None, None, [()] * len(names.kept)
-        elif not isinstance(row, dict):
-            reader.fault(f"the row is {kind_of(row)}", "make it an object with a response, or a string")
-        elif row.get(names.messages) is not None:
+    for reader.line, given in records.rows:
+        if isinstance(given, str):
+            yield reader.text(given, "the row"), (), (), False, None, None, None, [()] * len(names.kept)
+            continue
+        if not isinstance(given, dict):
+            reader.fault(f"the row is {kind_of(given)}", "make it an object with a response, or a string")
+            continue
+        row = ours(given, names)
+        if row is None:
+            reader.fault(*(unknown(given, names) or missing_field(names.response, "response", given)))
+            continue
+        labels = [reader.labels(value_at(given, name), name) for name in names.kept]
+        if row.get(names.messages) is not None:
             system, dialogue = reader.system(row), dialogue_name(reader, row)
-            labels = [reader.labels(row.get(name), name) for name in names.kept]
-            for number, (turn, text, messages, references) in enumerate(chat_responses(reader, row)):
-                yield text, references, messages, number > 0, system, dialogue, turn, labels
+            for number, said in enumerate(chat_responses(reader, row)):
+                yield said.text, said.references, said.messages, number > 0, system, dialogue, said.turn, labels
         else:
             yield (
                 reader.response(row),
@@ -124,12 +139,13 @@ def _row_parts(records: Records, names: FieldNames) -> Iterator[_RowParts]:
                 reader.system(row),
                 reader.dialogue(row),
                 reader.turn(row),
-                [reader.labels(row.get(name), name) for name in names.kept],
+                labels,
             )
 
 
 def gather_texts(records: Records, names: FieldNames, need: Need) -> RaggedColumn:
     """The texts of one need, row by row: from rows that are texts or lists of texts, or from a field of objects."""
+    records.faults += [Fault(records.where, None, note, "save the file as UTF-8") for note in records.notes]
     own = names.name(need)
     rows = iter(records.rows)
     held: list[tuple[int, object]] = []  # until the field turns up; where it never does, another may hold the texts
@@ -147,7 +163,8 @@ def gather_texts(records: Records, names: FieldNames, need: Need) -> RaggedColum
             reader.fault(*missing_field(field, need.value, row))
         else:
             value = row.get(field) if isinstance(row, dict) else row
-            lists.add(reader.texts(value, field, turns=need is Need.CONTEXT))
+            turns = [turn.shown for turn in reader.turns(value, field)] if need is Need.CONTEXT else None
+            lists.add(reader.texts(value, field) if turns is None else turns)
     if not records.faults and not lists.counts:
         records.faults.append(no_rows(records.where))
     records.raise_faults()
@@ -188,7 +205,8 @@ def no_rows(where: str) -> Fault:
 def _require_response(records: Records, names: FieldNames) -> None:
     """A table without the column is one fault, not one for each of its rows."""
     there = records.header
-    if there is None or names.response in there or names.messages in there:
+    if there is None or may_hold_rows(there, names):
         return
-    what, remedy = missing_field(names.response, "response", there, "column")
+    looks_like = unknown(dict.fromkeys(there, ""), names)
+    what, remedy = looks_like or missing_field(names.response, "response", there, "column")
     raise DataError([*records.faults, Fault(records.where, 1, what, remedy)])

@@ -50,13 +50,19 @@ _NO_RESPONSES = re.compile(
 
 
 def read_responses(
-    source: Any, fields: Mapping[str, str] | None = None, name: str | None = None, keep: Sequence[str] = ()
+    source: Any,
+    fields: Mapping[str, str] | None = None,
+    name: str | None = None,
+    keep: Sequence[str] = (),
+    system_prompts: bool = False,
+    separator: str | None = None,
 ) -> list[Rows]:
     """The rows of every system in a source, in order of appearance; `keep` names further fields that they keep.
 
-    With `name`, a single system is called that, and several are called `name/system`.
+    With `name`, a single system is called that, and several are called `name/system`. `system_prompts`: these are part
+    of contexts. `separator`: what stands between the cells of CSV files, where it should not be found.
     """
-    systems = _with_different_names(_responses(source, FieldNames.of(fields, keep), name))
+    systems = _with_different_names(_responses(source, FieldNames.of(fields, keep, system_prompts, separator), name))
     faults = [_without_field(rows, each) for rows in systems for each in keep if each not in rows.fields]
     if faults:
         raise DataError(faults)
@@ -74,13 +80,20 @@ def read_files(paths: Iterable[PathSource], fields: Mapping[str, str] | None = N
     return _with_different_names(_joined(partial(_responses, path, names, None) for path in paths))
 
 
-def read_texts(source: Any, need: Need, fields: Mapping[str, str] | None = None) -> RaggedColumn:
+def read_texts(
+    source: Any,
+    need: Need,
+    fields: Mapping[str, str] | None = None,
+    system_prompts: bool = False,
+    separator: str | None = None,
+) -> RaggedColumn:
     """References or contexts that are given on their own.
 
     Rows give the field of the need; if there is none, their response or their only column. `None` in a list is a row
     without a text. A mapping holds several sets, each with more texts for every row.
     """
-    return _texts(source, need, FieldNames.of(fields), need.argument)
+    names = FieldNames.of(fields, system_prompts=system_prompts, separator=separator)
+    return _texts(source, need, names, need.argument)
 
 
 def attach(rows: Rows, need: Need, column: RaggedColumn, where: str) -> Rows:
@@ -171,6 +184,8 @@ def _content(source: Any, where: str, names: FieldNames, need: Need = Need.RESPO
         return parquet.read(source, names, need) if kind in {"parquet", "arrow"} else file_records(source, names)
     if isinstance(source, np.ndarray) and source.ndim == 1:
         source = source.tolist()
+    elif isinstance(source, Sequence) and not isinstance(source, (bytes, bytearray, memoryview, *LISTS)):
+        source = list(source)  # such as a column of a Hugging Face dataset, which reads its values when asked
     if isinstance(source, LISTS):
         return {None: Records(where, enumerate(source, 1))}
     table = as_table(source, where, names, need)

@@ -47,6 +47,8 @@ class Rows:
     """Row offsets of the dialogues, where they are known already."""
     fields: Mapping[str, RaggedColumn] = field(default_factory=dict)
     """Further fields that were asked for, by name: any number of values per row, as texts."""
+    notes: tuple[str, ...] = ()
+    """What was guessed in reading them, to be told."""
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values())))

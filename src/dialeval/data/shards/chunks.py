@@ -26,6 +26,7 @@ from dialeval.core.needs import Need
 from dialeval.core.ragged import cut
 from dialeval.data.formats.opening import BYTE_ORDER_MARK, LINES, format_of, packing_of
 from dialeval.data.formats.parquet import damage_explained
+from dialeval.data.formats.row_shapes import ours
 from dialeval.data.formats.streams import is_remote, local_path, size_of, stored
 from dialeval.data.rows.system import Rows
 
@@ -246,5 +247,6 @@ def dialogue_of(line: bytes, names: FieldNames) -> str | None:
         row = orjson.loads(line.removeprefix(BYTE_ORDER_MARK))
     except orjson.JSONDecodeError:
         return None
-    name = row.get(names.dialog_id) if isinstance(row, dict) else None
+    known = ours(row, names) if isinstance(row, dict) else None
+    name = None if known is None else known.get(names.dialog_id)
     return str(name) if isinstance(name, str | int) and name != "" else None

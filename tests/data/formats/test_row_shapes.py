@@ -1,0 +1,146 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dialeval.core.errors import Fault
+from dialeval.core.needs import Need
+from dialeval.data.formats.records import FieldNames
+from dialeval.data.formats.row_shapes import (
+    OWN,
+    SHAPES,
+    RowShape,
+    columns,
+    document_rows,
+    is_row,
+    may_hold_rows,
+    ours,
+    shape_of,
+    unknown,
+    value_at,
+)
+from dialeval.data.rows.reading import read_responses
+
+Caught = Callable[[Callable[[], object]], list[Fault]]
+READ = [OWN, *(shape for shape in SHAPES if not shape.refused)]
+REFUSED = [shape for shape in SHAPES if shape.refused]
+
+
+def test_paths_lead_into_objects_and_lists() -> None:
+    row = {"a": [{"b": 1}, (2, 3)], "a.0": "whole", "c": None}
+    assert value_at(row, "a.0.b") == 1
+    assert value_at(row, "a.1.1") == 3
+    assert value_at(row, "a.0") == "whole", "a key that is the whole path comes first"
+    for nothing in ("x", "c.d", "a.2", "a.-1", "a.b", "a.0.b.c", "a.99999999999999999999"):
+        assert value_at(row, nothing) is None
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.name)
+def test_every_example_is_told_by_its_signs(shape: RowShape) -> None:
+    found = shape_of(dict(shape.example))
+    assert found is shape
+
+
+@pytest.mark.parametrize("shape", READ, ids=lambda shape: shape.name)
+@pytest.mark.parametrize("suffix", ["jsonl", "json"])
+def test_every_example_is_read(tmp_path: Path, shape: RowShape, suffix: str) -> None:
+    path = tmp_path / f"x.{suffix}"
+    rows: Any = [shape.example] * 2
+    if suffix == "json" and shape.document:
+        rows = {shape.document[0]: {}, shape.document[-1]: rows}
+    text = json.dumps(rows) if suffix == "json" else "".join(json.dumps(row) + "\n" for row in rows)
+    path.write_text(text)
+    [system] = read_responses(path)
+    assert set(system.responses) <= {"At nine.", "Hi."}
+    assert len(system) == 2
+
+
+@pytest.mark.parametrize("shape", REFUSED, ids=lambda shape: shape.name)
+def test_what_is_known_and_not_read_says_what_to_do(shape: RowShape, faults_of: Caught) -> None:
+    [fault] = faults_of(lambda: read_responses([shape.example]))
+    assert (fault.what, fault.remedy) == (f"is {shape.title}", shape.refused)
+
+
+def test_fields_that_a_shape_finds() -> None:
+    rows = [
+        {"doc": {}, "resps": [["r"]], "target": "t", "doc_id": 7, "arguments": [["c", {}]]},
+        {"doc": {}, "resps": [["s"]], "target": "u", "doc_id": 8, "arguments": {"gen_args_0": {"arg_0": "d"}}},
+    ]
+    [system] = read_responses(rows)
+    assert list(system.responses) == ["r", "s"]
+    assert list(system.columns[Need.CONTEXT]) == [["c"], ["d"]]
+    assert list(system.columns[Need.REFERENCE]) == [["t"], ["u"]]
+    assert system.dialogues is not None
+    assert list(system.dialogues) == ["7", "8"]
+
+
+def test_both_of_two_paths_without_what_is_empty() -> None:
+    rows = [{"instruction": "a", "input": given, "output": "b"} for given in ("c", "", None)]
+    [system] = read_responses(rows)
+    assert list(system.columns[Need.CONTEXT]) == [["a", "c"], ["a"], ["a"]]
+
+
+def test_our_own_names_count_beside_a_shape_but_not_its_system_prompt() -> None:
+    row = {"conversations": [{"from": "gpt", "value": "a"}], "system": "Be kind.", "reference": "b", "dialog_id": "d"}
+    assert ours(row, FieldNames()) == {"messages": row["conversations"], "reference": "b", "dialog_id": "d"}
+    mapped = FieldNames.of({"reference": "gold"})
+    sample = {"doc": {}, "resps": [["r"]], "target": "t", "gold": "g", "doc_id": 1}
+    found = ours(sample, mapped)
+    assert found is not None
+    assert found["gold"] == "g"
+
+
+def test_a_row_that_has_our_fields_is_left_alone() -> None:
+    row: dict[str, object] = {"response": "a", "doc": {}, "resps": [["b"]]}
+    assert ours(row, FieldNames()) is row
+    answer: dict[str, object] = {"answer": "a", "conversations": []}
+    assert ours(answer, FieldNames.of({"response": "answer"})) is answer
+
+
+def test_a_mapping_may_lead_into_objects() -> None:
+    rows = [{"output": {"text": "a"}, "meta": {"gold": "g", "kind": "k"}}]
+    [system] = read_responses(rows, {"response": "output.text", "reference": "meta.gold"}, keep=["meta.kind"])
+    assert list(system.responses) == ["a"]
+    assert list(system.columns[Need.REFERENCE]) == [["g"]]
+    assert list(system.fields["meta.kind"]) == [["k"]]
+
+
+@pytest.mark.parametrize(
+    ("row", "what"),
+    [
+        ({"doc": {}, "target": "t"}, "looks like a sample of lm-evaluation-harness, but lacks resps"),
+        ({"doc": {}, "resps": []}, "looks like a sample of lm-evaluation-harness, but lacks resps.0.0"),
+        ({"custom_id": "r", "response": {"body": {"error": {}}}}, "looks like an answer of an OpenAI batch, but lacks"),
+        ({"custom_id": "r", "result": {"type": "errored"}}, "looks like an answer of an Anthropic batch, but lacks"),
+        ({"prompt": "a", "answer": "b"}, "looks like a prompt with its completion, but lacks completion"),
+        ({"epoch": 1, "input": "a"}, "looks like a sample of an inspect_ai log, but lacks output"),
+        ({"input": "a", "output": "b"}, "has no field 'response', only input, output"),
+        ({"text": "a"}, "has no field 'response', only text"),
+    ],
+)
+def test_what_an_unknown_row_looks_like(row: dict[str, Any], what: str, faults_of: Caught) -> None:
+    [fault] = faults_of(lambda: read_responses([row]))
+    assert fault.what.startswith(what)
+    assert unknown(row, FieldNames.of({"response": "answer"})) is None, "a mapping by hand is taken at its word"
+
+
+def test_headers_of_tables() -> None:
+    assert may_hold_rows(["prompt", "completion"], FieldNames())
+    assert may_hold_rows(["output"], FieldNames.of({"response": "output.text"}))
+    assert not may_hold_rows(["prompt"], FieldNames())
+    assert not may_hold_rows(["prompt", "completion"], FieldNames.of({"response": "answer"}))
+    assert {"conversations", "arguments", "instruction", "input", "resps"} <= columns()
+
+
+def test_documents() -> None:
+    chat: dict[str, object] = {"messages": [{"role": "user", "content": "a"}]}
+    assert is_row(chat)
+    assert not is_row({"messages": ["a", "b"]}), "responses of a system of that name"
+    assert not is_row({"prompt": ["a"], "completion": ["b"]}), "two systems"
+    assert is_row({"prompt": "a", "completion": "b"})
+    assert document_rows({"eval": {}, "samples": [], "version": 2}) == "samples"
+    assert document_rows({"samples": []}) is None

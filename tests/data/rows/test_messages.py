@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dialeval.core.errors import Fault
+from dialeval.data.formats.records import FieldNames
+from dialeval.data.rows.fields import FieldReader
+from dialeval.data.rows.messages import PARTS, ROLES, Message, content, read_message, role_of
+
+
+def reader() -> tuple[FieldReader, list[Fault]]:
+    faults: list[Fault] = []
+    return FieldReader("x", FieldNames(), faults), faults
+
+
+@pytest.mark.parametrize(
+    ("given", "text", "calls"),
+    [
+        ("a", "a", []),
+        ([], "", []),
+        (["a", "b"], "ab", []),
+        ([{"type": "text", "text": "a"}, {"type": "image_url", "image_url": {"url": "u"}}], "a [image]", []),
+        ([{"type": "image"}, {"type": "text", "text": "a"}, {"text": "b"}], "[image] ab", []),
+        ([{"type": "text", "text": "a "}, {"type": "input_audio"}, {"type": "file"}], "a [audio] [file]", []),
+        ([{"type": "thinking", "thinking": "hm"}, {"type": "text", "text": "a"}], "a", []),
+        ([{"type": "tool_use", "name": "f", "input": {"q": "é"}}], "", ['[call f({"q":"é"})]']),
+        ([{"type": "tool_result", "content": [{"type": "text", "text": "r"}]}], "r", []),
+        ([{"type": "refusal", "refusal": "no"}], "no", []),
+        (
+            [{"text": "a"}, {"inlineData": {"mimeType": "image/png"}}, {"functionCall": {"name": "g"}}],
+            "a [file]",
+            ["[call g()]"],
+        ),
+    ],
+)
+def test_parts(given: Any, text: str, calls: list[str]) -> None:
+    own, faults = reader()
+    assert content(own, given, "messages[0]") == (text, calls)
+    assert not faults
+
+
+@pytest.mark.parametrize(
+    ("given", "what"),
+    [
+        ([{"type": "widget"}], "m has a part of type 'widget' without text"),
+        ([{"type": "text"}], "m is null"),
+        ([{"type": "tool_result", "content": [{"type": "tool_result", "content": []}]}], "m has a part of type 'tool_"),
+        ([3], "m is a number"),
+        (3, "m is a number"),
+    ],
+)
+def test_what_is_no_content(given: Any, what: str) -> None:
+    own, faults = reader()
+    content(own, given, "m")
+    [fault] = faults
+    assert fault.what.startswith(what)
+
+
+@pytest.mark.parametrize(
+    ("call", "shown"),
+    [
+        ({"function": {"name": "f", "arguments": '{"a": 1}'}}, '[call f({"a": 1})]'),
+        ({"function": "f", "arguments": {"a": 1}}, '[call f({"a":1})]'),
+        ({"name": "f", "arguments": {}}, "[call f({})]"),
+        ({"name": 3}, "[call a number()]"),
+        ({"name": "f", "arguments": {"a": object()}}, "[call f(an object)]"),
+        ("f", "[call f]"),
+        (3, "[call a number]"),
+    ],
+)
+def test_calls_as_they_are_shown(call: Any, shown: str) -> None:
+    own, faults = reader()
+    message = read_message(own, {"content": "", "tool_calls": [call]}, "m", "assistant")
+    assert message == Message("assistant", "", (shown,))
+    assert message.only_calls
+    assert message.shown == shown
+    assert not faults
+
+
+def test_roles() -> None:
+    own, faults = reader()
+    for name, role in ROLES.items():
+        assert role_of(own, {"role": name}, "m") == role_of(own, {"from": name}, "m") == role
+    assert not faults
+    assert role_of(own, {"role": "narrator"}, "m") is None
+    assert faults[0].what == "m has the role 'narrator'"
+
+
+def test_a_message_that_refuses_or_calls_by_its_role() -> None:
+    own, faults = reader()
+    assert read_message(own, {"content": None, "refusal": "I cannot."}, "m", "assistant").text == "I cannot."
+    call = read_message(own, {"from": "function_call", "value": '{"name": "f"}'}, "m", "assistant")
+    assert call == Message("assistant", "", ('[call {"name": "f"}]',))
+    assert not faults
+
+
+def test_every_kind_of_part_is_a_field_a_mark_a_call_or_nothing() -> None:
+    assert {field for field in PARTS.values() if field and not field.startswith("[")} == {
+        "text",
+        "refusal",
+        "content",
+        "call",
+    }
