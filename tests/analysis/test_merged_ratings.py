@@ -59,7 +59,7 @@ def test_the_largest_differences_are_to_be_adjudicated(merged: MergedRatings, tm
     assert [each.id for each in merged.disputed] == ["r4", "r0", "r1", "r2", "r3"]
     assert (merged.disputed[0].spread, merged.disputed[0].answers) == (1.0, {"ann": 5, "bob": 1})
     files = [tmp_path / "ann.jsonl", tmp_path / "bob.jsonl"]
-    final = written(tmp_path, "eve.jsonl", [line("r4", "eve", 3)])
+    final = written(tmp_path, "eve.jsonl", [line("r4", "eve", 3), line("r4", "eve", 4, again=True)])
     settled = merge_ratings(files, adjudicated=[final], most=2)
     assert [each.id for each in settled.disputed] == ["r0", "r1"]
     assert [each for each in settled.lines if each.id == "r4"] == [("r4", "eve", {"overall": 3.0}, False, "", None)]

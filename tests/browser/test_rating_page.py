@@ -11,6 +11,7 @@ import pytest
 
 from browser.conftest import Opened
 from browser.test_hostile import SHORT, shown
+from browser.test_kinds import violations
 from dialeval.reports.rating_form import Form, Quality
 from dialeval.reports.rating_page import rating_page
 from reports.rated_samples import sample_of
@@ -190,6 +191,7 @@ def test_undo_arrows_and_help(page: Page, written: Callable[..., Path]) -> None:
     page.keyboard.press("ArrowLeft")
     page.keyboard.press("ArrowDown")
     page.keyboard.press("n")
+    page.wait_for_timeout(300)
     page.keyboard.press("Enter")
     assert page.get_by_role("alert").count() == 0
     assert reply(page) != first
@@ -198,7 +200,9 @@ def test_undo_arrows_and_help(page: Page, written: Callable[..., Path]) -> None:
     assert page.locator("input:checked").evaluate_all("all => all.map(each => each.value)") == ["4", "0"]
     page.keyboard.press("2")
     page.keyboard.press("Enter")
-    assert downloaded(page)[0]["scores"] == {"overall": 2, "polite": 0}
+    (line,) = downloaded(page)
+    assert line["scores"] == {"overall": 2, "polite": 0}
+    assert line["seconds"] >= 0.3  # of both visits
     page.locator("legend").first.click()
     page.keyboard.press("?")
     assert page.get_by_role("dialog", name="Keys").is_visible()
@@ -245,6 +249,22 @@ def test_hostile_text_stays_text(page: Page, written: Callable[..., Path]) -> No
     foreign = "img, iframe, object, base, link, form, svg, [onerror], [onload], [style]"
     assert page.locator(foreign).count() == 0
     opened.assert_quiet()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("form", [TWO, Form(compare=True, reference=True)], ids=["scales", "pairs"])
+def test_axe_finds_nothing(page: Page, written: Callable[..., Path], form: Form, scheme: str) -> None:
+    page.emulate_media(color_scheme="dark" if scheme == "dark" else "light", reduced_motion="reduce")
+    Opened(page, written(form))
+    assert violations(page) == {}
+    start(page)
+    page.get_by_text("Download, copy, import").click()
+    page.get_by_role("button", name="Next").click()
+    assert page.get_by_role("alert").is_visible()
+    assert violations(page) == {}
+    page.get_by_role("button", name="Keys").click()
+    assert page.get_by_role("dialog", name="Keys").is_visible()
+    assert violations(page) == {}
 
 
 def test_without_storage_it_says_so(page: Page, written: Callable[..., Path]) -> None:

@@ -58,6 +58,7 @@ def test_only_some_rows_are_another_page() -> None:
     page = data_of(rating_page(sample, Form(), [sample.rows[4].id]))
     assert [thing["id"] for thing in page["things"]] == [sample.rows[4].id]  # type: ignore[attr-defined]
     assert page["digest"] != digest_of(sample, Form())
+    assert page["form"]["repeat"] == 0  # type: ignore[index]
 
 
 def test_the_file_asks_for_nothing_and_the_served_page_only_its_server() -> None:

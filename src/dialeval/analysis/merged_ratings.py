@@ -112,7 +112,7 @@ def merge_ratings(
 ) -> MergedRatings:
     """The ratings in files of raters and databases of servers; with a `sample`, all of them are of its rows."""
     lines = _read(files, sample)
-    final = _read(adjudicated, sample)
+    final = [line for line in _read(adjudicated, sample) if not line.again]
     if not lines:
         raise SettingError("no ratings were given; name at least one file that a rater sent back")
     last: dict[tuple[str, str, bool], RatingLine] = {}

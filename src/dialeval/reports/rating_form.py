@@ -68,9 +68,9 @@ class Quality(Struct, forbid_unknown_fields=True):
             raise ValueError("labels are one for each number, or two for the ends")
 
     def choices(self, compare: bool) -> list[Choice]:
-        """The answers in the order in which they are shown; of a comparison as if its first response were left."""
+        """The answers in the order in which they are shown; of a comparison as if its first response were A."""
         if compare:
-            sides = (1, "Left is better"), (0, "No difference"), (-1, "Right is better")
+            sides = (1, "A is better"), (0, "No difference"), (-1, "B is better")
             return [Choice(value, label, [str(at)]) for at, (value, label) in enumerate(sides, 1)]
         if self.kind == "yes-no":
             yes, no = self.labels or ("Yes", "No")

@@ -57,12 +57,15 @@ def digest_of(sample: Sample, form: Form) -> str:
 
 
 def rating_page(sample: Sample, form: Form, only: Sequence[str] | None = None) -> str:
-    """The page for any number of raters, who keep their ratings in the browser; `only`: the ids of what to rate."""
+    """The page for any number of raters, who keep ratings in their browsers; `only`: the ids of what to rate, once."""
+    import msgspec
+
     things = things_to_rate(sample, form)
     digest = digest_of(sample, form)
     if only is not None:
         things = [thing for thing in things if thing["id"] in set(only)]
         digest = hashlib.sha256("\n".join([digest, *only]).encode()).hexdigest()[:16]
+        form = msgspec.structs.replace(form, repeat=0.0)
     return _page(form, {"things": things, "digest": digest, "rater": None, "lines": [], "server": False})
 
 

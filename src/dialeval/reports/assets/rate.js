@@ -69,7 +69,7 @@ const textsOf = (thing, swapped) => {
     ...references,
     second === undefined
       ? said("Reply", first)
-      : make("div", { class: "sides" }, said("Left", first), said("Right", second)),
+      : make("div", { class: "sides" }, said("Reply A", first), said("Reply B", second)),
   ];
 };
 
@@ -105,7 +105,9 @@ const rate = (rater) => {
   const open = () => sequence.findIndex((each) => !lineOf(each));
   const bar = make("progress", { max: sequence.length, "aria-label": "Rated" });
   const status = make("p", { id: "status", role: "status" });
-  const who = make("p", { class: "note" }, "Rating as ", isolated(rater), ". Press ", make("kbd", {}, "?"), " for keys.");
+  const keys = make("button", { type: "button", id: "keys" }, "Keys ", make("kbd", { "aria-hidden": "true" }, "?"));
+  keys.addEventListener("click", toggleHelp);
+  const who = make("p", { class: "who note" }, make("span", {}, "Rating as ", isolated(rater), "."), keys);
   const view = make("div", { id: "view" });
   let at = open();
   let began = 0;
@@ -181,7 +183,8 @@ const rate = (rater) => {
     }
     tell("");
     const { thing, again } = sequence[at];
-    const seconds = Math.round((performance.now() - began) / 100) / 10;
+    const before = lineOf(sequence[at])?.seconds ?? 0; // of a row that one came back to
+    const seconds = Math.round(10 * before + (performance.now() - began) / 100) / 10;
     const scores = Object.fromEntries(data.form.qualities.map(({ name }, place) => [name, Number(given[place].value)]));
     const line = { id: thing.id, rater, scores, seconds };
     if (comment?.value.trim()) line.comment = comment.value.trim();
