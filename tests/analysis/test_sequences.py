@@ -9,7 +9,7 @@ import pytest
 
 import dialeval
 from analysis.rated_runs import run_of
-from dialeval.analysis.sequences import FIRST, asymptotic, betting, dialogue_differences, sequence
+from dialeval.analysis.sequences import BEST, FIRST, asymptotic, betting, dialogue_differences, sequence
 from dialeval.core.errors import SettingError
 from dialeval.core.result import Run
 
@@ -45,8 +45,8 @@ def test_asymptotic_is_what_the_formula_says() -> None:
     values = np.random.default_rng(2).normal(5, 2, size=300)
     low, high = asymptotic(values, 0.05)
     assert np.isinf(low[: FIRST - 1]).all()
-    rho = (-2 * math.log(0.05) + math.log(-2 * math.log(0.05) + 1)) / 200
-    for time in (30, 200, 300):
+    rho = (-2 * math.log(0.05) + math.log(-2 * math.log(0.05) + 1)) / BEST
+    for time in (FIRST, 200, 300):
         mixed = time * rho + 1
         half = values[:time].std(ddof=1) * math.sqrt(2 * mixed / (time**2 * rho) * math.log(math.sqrt(mixed) / 0.05))
         assert (low[time - 1], high[time - 1]) == pytest.approx(
@@ -135,7 +135,7 @@ def test_what_cannot_be_watched() -> None:
     run, _ = run_of(dialogues=10)
     judge = dialeval.watch(run, metrics=["judge"]).rows[0]
     assert judge.interval is None
-    assert judge.reason == "fewer than 30 dialogues"
+    assert judge.reason == "fewer than 50 dialogues"
     with pytest.raises(SettingError, match="alpha lies"):
         dialeval.watch(run, alpha=2.0)
     texts = {"x": ["a b", "c"], "y": ["a", "d"]}

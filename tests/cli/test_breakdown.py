@@ -15,6 +15,7 @@ import dialeval as package
 from cli.conftest import Dialeval
 from dialeval import sample
 from dialeval.breakdown import evaluate_breakdown, original
+from metrics.learned.judges import tiny_dialogue_judge
 
 HERE = sample.folder() / "breakdown"
 DATA, KEYWORDS, CAUTIOUS = (str(HERE / name) for name in ("data", "keywords", "cautious"))
@@ -126,3 +127,19 @@ def test_the_original_lines_need_nothing_heavy() -> None:
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.endswith("set()\n")
     assert time.perf_counter() - start < 5, "0.3 s on a quiet machine; `python -m benchmarks breakdown` measures it"
+
+
+def test_chats_are_labelled_and_the_labels_evaluated(dialeval: Dialeval, tmp_path: Path) -> None:
+    tiny_dialogue_judge(tmp_path)
+    judge = ["--judge", str(tmp_path / "judge"), "--encoder", str(tmp_path / "encoder")]
+    done = dialeval("breakdown", "detect", "-p", DATA, "-o", "labels", *judge)
+    assert (done.returncode, done.stdout) == (0, "")
+    assert " turns of 4 dialogues in labels: O " in done.stderr
+    shown = dialeval("breakdown", str(tmp_path / "labels"), "-p", DATA)
+    assert shown.stdout.startswith("######### Data Stats #########\nFile Num : \t\t4\n")
+    messages = [{"role": "user", "content": "hello"}, {"role": "assistant", "content": "how are you ?"}]
+    (tmp_path / "chats.jsonl").write_text(json.dumps({"id": "d", "messages": messages}) + "\n")
+    dialeval("breakdown", "detect", "chats.jsonl", "-o", "labels.jsonl", *judge)
+    [document] = map(json.loads, (tmp_path / "labels.jsonl").read_text().splitlines())
+    assert (document["dialogue-id"], [turn["turn-index"] for turn in document["turns"]]) == ("d", [1])
+    assert dialeval("breakdown", "detect", "-o", "labels").returncode == 2

@@ -154,6 +154,17 @@ def test_a_file_of_a_run_that_is_gone_is_named(dialeval: Dialeval, tmp_path: Pat
     assert "rows.parquet" in done.stderr
 
 
+def test_looking_as_often_as_one_likes(dialeval: Dialeval, tmp_path: Path) -> None:
+    run_of(dialogues=60)[0].save(tmp_path / "watched")
+    done = dialeval("compare", "watched", "--sequential", "-m", "judge")
+    assert done.returncode == 0, done.stderr
+    assert "confidence sequences" in " ".join(done.stdout.split())
+    found = json.loads(dialeval("compare", "watched", "--sequential", "-m", "judge", "-f", "json").stdout)
+    assert found["differences"][0]["by"] == "asymptotic"
+    for other in (["--no-worse-than", "a"], ["--detect", "0.1"], ["--fail-under", "judge=1"]):
+        assert dialeval("compare", "watched", "--sequential", *other).returncode == 2
+
+
 @pytest.fixture
 def rows(tmp_path: Path) -> None:
     """Two systems, of which the second is bad at taxis; 36 dialogues of two rows."""
@@ -216,14 +227,3 @@ def test_what_cannot_be_cut_is_refused(dialeval: Dialeval, arguments: list[str],
     assert done.returncode == 2
     assert done.stdout == ""
     assert message in " ".join(done.stderr.split())
-
-
-def test_looking_as_often_as_one_likes(dialeval: Dialeval, tmp_path: Path) -> None:
-    run_of(dialogues=60)[0].save(tmp_path / "watched")
-    done = dialeval("compare", "watched", "--sequential", "-m", "judge")
-    assert done.returncode == 0, done.stderr
-    assert "confidence sequences" in " ".join(done.stdout.split())
-    found = json.loads(dialeval("compare", "watched", "--sequential", "-m", "judge", "-f", "json").stdout)
-    assert found["differences"][0]["by"] == "asymptotic"
-    for other in (["--no-worse-than", "a"], ["--detect", "0.1"], ["--fail-under", "judge=1"]):
-        assert dialeval("compare", "watched", "--sequential", *other).returncode == 2

@@ -52,8 +52,10 @@ def test_training_writes_a_judge_with_its_card(tmp_path: Path, monkeypatch: pyte
         *("judge", "train", "--dialogues", tmp_path / "chats.jsonl", "--ratings", tmp_path / "one.jsonl"),
         *("--ratings", tmp_path / "two.jsonl", "--encoder", tmp_path / "encoder", "-o", tmp_path / "made"),
         *("--steps", 2, "--batch-size", 2, "--rating-steps", 2, "--rank", 2, "--licence", "chats=MIT"),
+        *("--breakdown", "two"),
     )
     assert "Spearman's rho on sets left out" in done.stdout
+    assert "Breakdown labels on systems left out" in done.stdout
     card = (tmp_path / "made" / "README.md").read_text()
     assert "| chats | dialogues | MIT |" in card
     assert "Made by: `" in card

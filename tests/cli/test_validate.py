@@ -16,3 +16,13 @@ def test_validate_lists_every_fault_of_every_file(dialeval: Dialeval, tmp_path: 
     places = [line.split(": ")[0] for line in done.stdout.splitlines()]
     assert places == ["good.txt", "bad.txt:2", "bad.txt:4", "bad.jsonl:2", "bad.jsonl:3", "nowhere.txt"]
     assert dialeval("validate", "good.txt").returncode == 0
+
+
+def test_what_was_guessed_is_told(dialeval: Dialeval, tmp_path: Path) -> None:
+    (tmp_path / "excel.csv").write_bytes("response;reference\r\nGrüße;ja\r\n".encode("cp1252"))
+    done = dialeval("validate", "excel.csv")
+    assert done.returncode == 0
+    line, note = done.stdout.splitlines()
+    assert line == "excel.csv: csv, 1 row, system excel; response, reference"
+    assert "Windows-1252" in note
+    assert dialeval("validate", "excel.csv", "--sep", "tab").returncode == 2

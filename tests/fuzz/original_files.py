@@ -17,6 +17,8 @@ from dialeval.breakdown import evaluate_breakdown
 from dialeval.core.errors import DialevalError
 from dialeval.data.breakdown import logs
 from dialeval.data.breakdown.faults import Findings
+from dialeval.data.breakdown.talks import read_chats
+from dialeval.data.rows.reading import read_responses
 from dialeval.lsdscc import HypothesisSet, ReferenceSet, compute_score_on_corpus
 from dialeval.multiwoz import Evaluator
 from dialeval.resources.ontology import load_ontology
@@ -137,6 +139,12 @@ def breakdown(folder: Path) -> None:
     data, labels = _store(folder, "data"), _store(folder, "labels")
     evaluate_breakdown(data, labels, match="position", lenient=True)
     evaluate_breakdown(data, labels)
+
+
+@target("breakdown-chats", seeds=challenge_files)
+def breakdown_chats(folder: Path) -> None:
+    """The dialogues of the challenge as chats, which a judge labels."""
+    read_responses(read_chats(_store(folder, "data")))
 
 
 def annotated_dialogues() -> list[Files]:

@@ -9,6 +9,7 @@ from typing import Any
 
 import dialeval
 from dialeval.core.errors import DataError
+from dialeval.data.formats.row_shapes import SHAPES
 from dialeval.data.rows.ratings import read_ratings
 from dialeval.data.rows.reading import read_responses
 from fuzz.harness import Files, checked_in, target
@@ -60,10 +61,52 @@ def chats(folder: Path) -> None:
     evaluated(only(folder))
 
 
-@target("delimited", seeds=lambda: checked_in("delimited"))
+def delimited_seeds() -> list[Files]:
+    """Tables as they are kept, and as spreadsheets write them."""
+    text = 'response;reference\r\nschöne grüße;„ja“\r\nno;"a\r\nb"\r\n'
+    return [
+        *checked_in("delimited"),
+        {"semicolons.csv": f"sep=;\r\n{text}".encode()},
+        {"wide.csv": f"\ufeff{text}".encode("utf-16-le")},
+        {"windows.csv": text.encode("cp1252")},
+    ]
+
+
+@target("delimited", seeds=delimited_seeds)
 def delimited(folder: Path) -> None:
     """CSV and TSV."""
     evaluated(only(folder), fields=_fields(only(folder)))
+
+
+def shapes() -> list[Files]:
+    """Rows of other programs, three a file: as lines, in a document where they have one, and one with all of them."""
+    import json
+
+    seeds: list[Files] = []
+    for shape in SHAPES:
+        if shape.refused:
+            continue
+        rows = [dict(shape.example)] * 3
+        seeds.append({f"{shape.name}.jsonl": "".join(json.dumps(row) + "\n" for row in rows).encode()})
+        if shape.document:
+            log = {shape.document[0]: {}, shape.document[-1]: rows}
+            seeds.append({f"{shape.name}.json": json.dumps(log).encode()})
+    parts = [
+        {"type": "text", "text": "see"},
+        {"type": "image_url", "image_url": {"url": "u"}},
+        {"type": "tool_use", "name": "f", "input": {"q": [1, {"a": "b"}]}},
+        {"type": "tool_result", "content": [{"type": "text", "text": "r"}]},
+        {"type": "thinking", "thinking": "hm"},
+    ]
+    call = {"role": "assistant", "content": None, "tool_calls": [{"function": {"name": "f", "arguments": "{}"}}]}
+    said = [{"role": "user", "content": parts}, call, {"role": "assistant", "content": parts[:2]}]
+    return [*seeds, {"parts.jsonl": (json.dumps({"id": 1, "messages": said}) + "\n").encode() * 2}]
+
+
+@target("shapes", seeds=shapes)
+def shape_files(folder: Path) -> None:
+    """Chats and logs of other programs."""
+    evaluated(only(folder), system_prompts=True)
 
 
 def _rows(name: str) -> list[dict[str, Any]]:
@@ -128,7 +171,8 @@ def packed_files(folder: Path) -> None:
 
 def parts() -> list[Files]:
     """One system in one file, of each format that can be read in chunks."""
-    return [*checked_in("jsonl"), *checked_in("chats"), *checked_in("lines"), *packed(), *tables()[:2]]
+    lines = [*checked_in("jsonl"), *checked_in("chats"), *shapes()[:3], *checked_in("lines")]
+    return [*lines, *packed(), *tables()[:2]]
 
 
 @target("shards", seeds=parts)

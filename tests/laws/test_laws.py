@@ -109,10 +109,10 @@ def test_cutting_between_dialogues_changes_no_error(metric: AnyMetric, data: st.
 def test_values_lie_within_the_bounds(metric: AnyMetric, data: st.DataObject) -> None:
     rows = drawn(data, metric)
     scored = Place(world_of(metric), rows).scored(metric, rows)
-    least, largest = metric.bounds
-    assert least < largest
-    values = [np.array([estimate.mean for estimate in metric.finish(scored.state).values()])]
-    for column in (*scored.items.values(), *values):
+    means = {key: np.array([estimate.mean]) for key, estimate in metric.finish(scored.state).items()}
+    for key, column in (*scored.items.items(), *means.items()):
+        least, largest = metric.bounds_of(key)
+        assert least < largest
         known = column[~np.isnan(column)]
         assert (known >= least - 1e-9).all()
         assert (known <= largest + 1e-9).all()

@@ -23,6 +23,7 @@ FACTS: dict[str, Any] = {
         "sets": {"one": {"judge": agreed(0.456), "judge with references": agreed(0.5)}, "two": {"judge": agreed(None)}},
         "mean": {"judge": 0.4, "judge with references": 0.43},
     },
+    "breakdowns": {"set": "one", "systems": {"a": {"judge": {"jsd": 0.0371, "mse": 0.02, "f1-tx": 0.95}}}},
     "attacks": [{"name": "dull", "rows": 5, "real": 3.0, "mean": 2.0, "not_worse": 0.2, "correlation": None}],
 }
 
@@ -41,10 +42,15 @@ def test_the_card_shows_every_fact(tmp_path: Path) -> None:
         "| one | 9 | .46 [.12, -] | .50 [.12, -] |",
         "| two | 9 | - [.12, -] |  |",
         "| mean |  | .40 | .43 |",
+        "| a | judge | 0.0371 | 0.0200 | 0.9500 |",
         "| dull | 5 | 3.00 | 2.00 | 20% | - |",
     ):
         assert line in text.splitlines()
-    assert [title for title, _ in card_tables(weights)] == ["Spearman's rho on sets left out", "Attacks"]
+    assert [title for title, _ in card_tables(weights)] == [
+        "Spearman's rho on sets left out",
+        "Breakdown labels on systems left out",
+        "Attacks",
+    ]
     bare = replace(weights, facts={})
     assert [title for title, _ in card_tables(bare)] == ["Attacks"]
     assert "## Results" not in card_text(bare, "A title")
@@ -56,8 +62,19 @@ def test_the_shipped_card_is_that_of_the_shipped_weights() -> None:
     assert card == card_text(weights, card.splitlines()[0].removeprefix("# "))
     assert all(each["licence"] != "not stated" for each in weights.facts["data"])
     mean = weights.facts["validation"]["mean"]
-    assert mean["judge"] > 0.40
-    assert mean["judge with references"] > 0.42
-    for each in weights.facts["attacks"]:
+    assert mean["judge"] > 0.42
+    assert mean["judge with references"] > 0.43
+
+
+def test_the_shipped_labels_are_above_every_floor_on_systems_left_out() -> None:
+    systems = load_judge(SHIPPED).facts["breakdowns"]["systems"]
+    assert list(systems) == ["CIC", "IRIS", "TKTK", "YI"]
+    for detectors in systems.values():
+        ours = detectors["judge"]
+        for floor in (found for name, found in detectors.items() if name.startswith("floor/")):
+            assert ours["jsd"] < floor["jsd"]
+            assert ours["mse"] < floor["mse"]
+            assert ours["f1-tx"] > floor["f1-tx"]
+    for each in load_judge(SHIPPED).facts["attacks"]:
         most = {"reversed": 0.03, "context": 0.03, "random": 0.08, "dull": 0.15}
         assert each["not_worse"] <= most.get(each["name"], 1.0)

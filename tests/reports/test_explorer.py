@@ -56,6 +56,18 @@ def test_systems_on_the_same_rows_stand_side_by_side() -> None:
     assert group["dialogues"] is None
 
 
+def test_who_said_the_turns_of_a_context() -> None:
+    chat = [{"role": role, "content": f"by {role}"} for role in ("system", "user", "assistant", "user", "assistant")]
+    data = data_of(dialeval.evaluate([{"messages": chat}], metrics="length"))
+    (group,) = data["groups"]
+    roles = [[data["texts"][at] for at in row] for row in group["roles"]]
+    assert roles == [["user"], ["user", "assistant", "user"]]
+    assert [[data["texts"][at] for at in row] for row in group["context"]] == [
+        [f"by {role}" for role in row] for row in roles
+    ]
+    assert data_of(dialeval.evaluate(["a"], contexts=["b"], metrics="length"))["groups"][0]["roles"] is None
+
+
 def test_other_rows_are_another_group() -> None:
     systems = {
         "one": result({"k": [1.0]}, table("a", context=[["hi"]])),

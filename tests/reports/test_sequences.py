@@ -24,7 +24,7 @@ def test_the_terminal() -> None:
 
 def test_what_has_no_interval_says_why() -> None:
     short, _ = run_of(dialogues=10)
-    assert "judge: fewer than 30 dialogues." in printed(sequences.table(dialeval.watch(short, metrics=["judge"])))
+    assert "judge: fewer than 50 dialogues." in printed(sequences.table(dialeval.watch(short, metrics=["judge"])))
 
 
 def test_every_format() -> None:

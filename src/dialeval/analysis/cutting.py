@@ -45,7 +45,7 @@ def cut(result: Result, rows: Ints, called: str | None = None) -> Result:
             skipped[key] = "whole dialogues contribute to it, and the slice has parts of some"
         elif estimate.corpus or items is not None:
             own = None if items is None else items[taken_rows]
-            found[key] = _remade(replace(estimate, rows=len(taken_rows), items=own), part)
+            found[key] = _remade(key, replace(estimate, rows=len(taken_rows), items=own), part)
         else:
             skipped[key] = "the run holds no values of single rows for it"
     contributions = {name: taken(each, rows) for name, each in result.contributions.items()}
@@ -60,12 +60,12 @@ def _signed(estimate: Estimate, called: str) -> Estimate:
     return replace(estimate, signature=None if signature is None else signature.with_fields(slice=called))
 
 
-def _remade(estimate: Estimate, rows: RowTable) -> Estimate:
+def _remade(key: str, estimate: Estimate, rows: RowTable) -> Estimate:
     """The mean of items with its interval; a corpus value stays as it is."""
     if estimate.corpus or estimate.items is None:
         return estimate
     metric = metric_of(estimate)
-    bounds = ANY_NUMBER if metric is None else metric.bounds
+    bounds = ANY_NUMBER if metric is None else metric.bounds_of(key)
     moments = Moments.of(estimate.items, rows.offsets if estimate.level is Level.TURN else None)
     made = replace(
         Estimate.of_moments(moments, bounds),
@@ -105,7 +105,7 @@ def _with_corpus_values(part: Result, whole: Result) -> Result:
         if key in influences:
             bounds, _ = interval_of_changes(influences[key], None, level, values.clusters)
             if all(map(math.isfinite, bounds)):
-                low, high = within_range(bounds, made)
+                low, high = within_range(bounds, key, made)
                 by = Resampling("jackknife", level, len(influences[key].changes), DEFAULT_SEED, values.clusters)
                 made = replace(made, interval=(low, high), confidence=(high - low) / 2, resampling=by)
         estimates[key] = made

@@ -105,19 +105,19 @@ def _with_intervals(result: Result, how: Resampling) -> tuple[Result, dict[str, 
         else:
             bounds = interval(drawn[key], how.level, values.clusters, influence if how.method == "bca" else None)
         if all(map(math.isfinite, bounds)):
-            bounds = within_range(bounds, estimates[key])
+            bounds = within_range(bounds, key, estimates[key])
             estimates[key] = replace(estimates[key], interval=bounds, resampling=done)
         elif not math.isnan(influence.value):
             reasons[key] = "too few dialogues could be scored"
     return replace(result, estimates=estimates), reasons, _doubts(influences)
 
 
-def within_range(bounds: tuple[float, float], estimate: Estimate) -> tuple[float, float]:
+def within_range(bounds: tuple[float, float], key: str, estimate: Estimate) -> tuple[float, float]:
     """The interval without what the metric cannot give; a value may itself be beyond its range by a rounding."""
     metric, (low, high) = metric_of(estimate), bounds
     if metric is None:
         return bounds
-    least, largest = metric.bounds
+    least, largest = metric.bounds_of(key)
     return max(low, min(least, estimate.mean)), min(high, max(largest, estimate.mean))
 
 

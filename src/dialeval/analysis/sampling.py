@@ -242,7 +242,7 @@ def _unsure(frame: _Frame, results: Mapping[str, Result], key: str) -> Floats:
     if np.isnan(values).all():
         raise SettingError(f"{key} has no value of any row")
     metric = metric_of(next(iter(results.values()))[key])
-    spread = unsureness(values, (-math.inf, math.inf) if metric is None else metric.bounds)
+    spread = unsureness(values, (-math.inf, math.inf) if metric is None else metric.bounds_of(key))
     if not spread.any():
         raise SettingError(f"{key} is equally sure of every row: all its values are at the ends of their range")
     sizes: Floats = np.bincount(frame.unit, spread, frame.units).astype(np.float64)

@@ -53,9 +53,9 @@ from dialeval.core.jsondata import null_for_nan
 from dialeval.core.result import Result
 from dialeval.core.version import __version__
 
-FIRST = 30
-"""Dialogues before the first asymptotic interval."""
-BEST = 200
+FIRST = 50
+"""Dialogues before the first asymptotic interval; with 30, skewed differences were outside in 8% and not in 5%."""
+BEST = 500
 """Dialogues at which the asymptotic interval is narrowest."""
 GRID = 2001
 """Possible means that are bet on, from end to end."""
@@ -164,7 +164,7 @@ def _watched(name: str, key: str, left: Result, right: Result, alpha: float) -> 
         reason = "the run holds no values of single rows for it"
         return Watched(name, key, 0, math.nan, None, None, None, None, reason)
     metric = metric_of(left[key])
-    bounds = (-math.inf, math.inf) if metric is None else metric.bounds
+    bounds = (-math.inf, math.inf) if metric is None else metric.bounds_of(key)
     low, high, by = sequence(values, bounds, alpha)
     if not len(low) or not math.isfinite(low[-1]):
         mean = float(values.mean()) if len(values) else math.nan

@@ -24,12 +24,8 @@ from dialeval.cli.progress import metered
 _DEVICE = options.choice(
     "--device", ["cpu", "torch", "cuda"], "Encode by NumPy, by PyTorch, or by PyTorch on a GPU in bfloat16."
 )
-BASE_ENCODER = click.option("--encoder", default="minilm", help="Folder, minilm, or a name in the hub cache.")
 _INPUTS_AND_JUDGE = options.together(
-    click.option("-r", "--references", type=click.Path(), help="One reference per response."),
-    options.contexts,
-    click.option("--judge", type=click.Path(file_okay=False), help="Folder of a judge.  [default: the shipped one]"),
-    click.option("--encoder", help="Where the judge's encoder lies: a folder, minilm, or a name in the hub cache."),
+    options.judged_rows,
     _DEVICE,
     options.row_fields,
 )
@@ -82,7 +78,7 @@ def score(
 @click.option(
     "--test", "tests", multiple=True, type=click.Path(), help="Rated rows to validate on only; repeat for several."
 )
-@BASE_ENCODER
+@options.base_encoder
 @click.option("-o", "--output", required=True, type=options.FOLDER, help="Folder for the judge.")
 @options.choice("--kind", ["adem", "identity", "paper"], "Recipe.")
 @click.option("--strength", type=float, help="How near M and N stay to the identity.  [default: 30]")
@@ -92,9 +88,7 @@ def score(
 @click.option("--tokens", type=int, help="Word pieces of a text that count.  [default: 128, or what the encoder takes]")
 @click.option("--quality", default="overall", help="Which of the scores to learn.")
 @options.pairs("--licence", "licences", "SET=TEXT", "Licence of a set, for the card.")
-@click.option(
-    "--validate/--no-validate", default=True, show_default=False, help="Leave sets out to see what the judge is worth."
-)
+@options.validate
 @_DEVICE
 @options.row_fields
 def train(
@@ -154,7 +148,7 @@ def attack(responses: tuple[str, ...], format_: str, **inputs: Any) -> None:
 @adem.command()
 @click.argument("dialogues", nargs=-1, required=True, type=click.Path())
 @click.option("-o", "--output", required=True, type=options.FOLDER, help="Folder for the encoder.")
-@BASE_ENCODER
+@options.base_encoder
 @options.choice("--device", ["cpu", "cuda"], "Train on.")
 @click.option("--epochs", type=click.IntRange(min=1), default=3, help="Passes over the dialogues.")
 @click.option("--batch-size", type=click.IntRange(min=2), default=512, help="Pairs of a step.")

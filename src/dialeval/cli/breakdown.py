@@ -16,6 +16,7 @@ from dialeval.cli.output import (
     print_warnings,
     printing_all_faults,
     save_run,
+    say,
     say_next,
     show,
     write,
@@ -33,16 +34,31 @@ def read_thresholds(_context: click.Context, parameter: click.Parameter, value: 
         raise click.BadParameter(f"{value!r} is no number, nor several by commas", param=parameter) from None
 
 
+def _data(*, required: bool) -> options.Decorator:
+    where = "Annotated dialogues: folder of *.log.json, .jsonl, .tar.gz."
+    return click.option("-p", "--data", required=required, type=click.Path(), help=where)
+
+
+class _WithDetect(click.Command):
+    """A command whose arguments are files, and which has a command of its own, `detect`."""
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        if args[:1] == ["detect"]:
+            return detect.make_context(f"{info_name} detect", args[1:], parent=parent, **extra)
+        return super().make_context(info_name, args, parent=parent, **extra)
+
+
 @options.examples(
     "dialeval breakdown labels/ -p data/ -t 0.5",
     "dialeval breakdown mine.jsonl theirs.jsonl -p test.jsonl -t 0,0.3,0.5 --development dev/ -o results/",
     "dialeval breakdown labels/ -p data/ --match position --lenient",
+    "dialeval breakdown detect chats.jsonl -o labels/",
 )
-@click.command()
+@click.command(cls=_WithDetect)
 @options.responses("labels")
-@click.option(
-    "-p", "--data", required=True, type=click.Path(), help="Annotated dialogues: folder of *.log.json, .jsonl, .tar.gz."
-)
+@_data(required=True)
 @click.option(
     "-t",
     "--threshold",
@@ -117,6 +133,38 @@ def breakdown(
     print_breakdown(run, format_, transpose)
     say_next(run, format_, output)
     return exit_status(limits.missed(run))
+
+
+@options.examples(
+    "dialeval breakdown detect chats.jsonl -o labels/",
+    "dialeval breakdown detect -p data/ -o labels/ && dialeval breakdown labels/ -p data/ -f table",
+)
+@click.command()
+@click.argument("chats", nargs=-1, type=click.Path())
+@_data(required=False)
+@click.option(
+    "-o", "--output", required=True, type=click.Path(path_type=Path), help="Folder, or .jsonl file, of labels."
+)
+@options.judge
+@options.row_fields
+@printing_all_faults
+def detect(chats: tuple[str, ...], output: Path, **inputs: Any) -> None:
+    """Label the turns of CHATS where people would see a breakdown, by the judge of `dialeval judge`.
+
+    CHATS are files of chats, or of rows with contexts; -p takes dialogues of the challenge instead. The labels are
+    those of a detector in the challenge, which `dialeval breakdown` evaluates: shares of O (no breakdown), T (possibly
+    one) and X. A turn is its index among the messages.
+    """
+    from dialeval.analysis.breakdown_detection import detect as run
+    from dialeval.analysis.breakdown_detection import save_labels
+    from dialeval.core.files import check_file
+
+    check_file(output if output.suffix == ".jsonl" else None, chats, inputs["data"])
+    documents = run(chats, **inputs)
+    save_labels(documents, output)
+    turns = [turn["labels"][0]["breakdown"] for document in documents for turn in document["turns"]]
+    counted = ", ".join(f"{label} {turns.count(label)}" for label in ("O", "T", "X"))
+    say(f"{len(turns)} turns of {len(documents)} dialogues in {output}: {counted}")
 
 
 def print_breakdown(run: BreakdownRun, format_: str, transpose: bool = False) -> None:

@@ -8,16 +8,9 @@ from typing import Any
 import click
 
 from dialeval.cli import options
-from dialeval.cli.adem import BASE_ENCODER
 from dialeval.cli.output import command_line, json_bytes, print_run, print_tables, save_run, say, show
 
-_INPUTS_AND_JUDGE = options.together(
-    click.option("-r", "--references", type=click.Path(), help="One reference per response."),
-    options.contexts,
-    click.option("--judge", type=click.Path(file_okay=False), help="Folder of a judge.  [default: the shipped one]"),
-    click.option("--encoder", help="Where the judge's encoder lies: a folder, minilm, or a name in the hub cache."),
-    options.row_fields,
-)
+_INPUTS_AND_JUDGE = options.together(options.judged_rows, options.row_fields)
 
 
 @options.examples(
@@ -63,18 +56,17 @@ def score(judge: str | None, encoder: str | None, output: Path | None, format_: 
 )
 @click.option("--ratings", multiple=True, required=True, type=click.Path(), help="Rated rows; repeat for several.")
 @click.option("--test", "tests", multiple=True, type=click.Path(), help="Rated rows to validate on only.")
+@click.option("--breakdown", metavar="SET", help="The rated set whose annotators said O, T or X, as 1, 0.5 and 0.")
 @click.option("-o", "--output", required=True, type=options.FOLDER, help="Folder for the judge.")
-@BASE_ENCODER
+@options.base_encoder
 @options.choice("--device", ["cpu", "cuda"], "Train on.")
-@click.option("--steps", type=click.IntRange(min=1), default=4400, help="Steps on dialogues.")
+@click.option("--steps", type=click.IntRange(min=1), default=4800, help="Steps on dialogues.")
 @click.option("--batch-size", type=click.IntRange(min=1), default=512, help="Pairs of context and response of a step.")
 @click.option("--learning-rate", type=float, default=2e-4, help="Highest learning rate on dialogues.")
 @click.option("--rating-steps", type=click.IntRange(min=1), default=310, help="Steps on ratings.")
 @click.option("--rank", type=click.IntRange(min=1), default=64, help="Columns of the factors that are saved.")
 @options.pairs("--licence", "licences", "SET=TEXT", "Licence of a set or corpus, for the card.")
-@click.option(
-    "--validate/--no-validate", default=True, show_default=False, help="Leave sets out to see what the judge is worth."
-)
+@options.validate
 @click.option("--seed", type=int, default=0, help="Seed of everything drawn.")
 def train(output: Path, **settings: Any) -> None:
     """Train a judge on plain dialogues and on ratings, and write it with its model card. Needs PyTorch.

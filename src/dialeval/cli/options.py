@@ -224,8 +224,19 @@ by = click.option(
     callback=read_by,
     help="Also cut the rows into slices, by commas: turn, length, history, or fields of the rows.",
 )
+judge = together(
+    click.option("--judge", type=click.Path(file_okay=False), help="Folder of a judge.  [default: the shipped one]"),
+    click.option("--encoder", help="Where the judge's encoder lies: a folder, minilm, or a name in the hub cache."),
+)
+base_encoder = click.option("--encoder", default="minilm", help="Folder, minilm, or a name in the hub cache.")
 contexts = click.option("-c", "--contexts", type=click.Path(), help="What each response answers.")
 row_fields = fields_in("rows")
+judged_rows = together(
+    click.option("-r", "--references", type=click.Path(), help="One reference per response."), contexts, judge
+)
+validate = click.option(
+    "--validate/--no-validate", default=True, show_default=False, help="Leave sets out to see what the judge is worth."
+)
 reading = together(
     click.option("--system-prompts", is_flag=True, help="System prompts of chats are part of contexts."),
     click.option(

@@ -70,6 +70,11 @@ def print_run(run: Run, format_: str, transpose: bool = False, by: Sequence[str]
         print_as(format_, tables, run)
     if format_ in ("table", *anchors.FORMATS) and anchors.lines_of(run):
         print_as(format_, anchors, run)
+    if format_ == "table":
+        from dialeval.reports.weak_turns import weak_turns_table
+
+        if weak := weak_turns_table(run):
+            print_tables([("Where dialogues most probably break, worst first", weak)])
     if format_ == "metrics-txt" and (other := [key for key in run.keys_in_order if key not in tables.METRICS_TXT]):
         say(f"metrics-txt has no column for {', '.join(other)}; choose another format for them")
     print_skipped(run.skipped)

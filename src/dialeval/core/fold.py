@@ -255,6 +255,10 @@ class Metric(ABC, Generic[State]):
         """The least and the largest value that it can give; an interval does not go beyond."""
         return ANY_NUMBER
 
+    def bounds_of(self, key: str) -> Bounds:
+        """The bounds of one of its results, for a metric whose results have different ones."""
+        return self.bounds
+
     @property
     def facts(self) -> tuple[Fact[Any, Any], ...]:
         """What must be known of all rows before it looks at any."""

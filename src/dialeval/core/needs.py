@@ -16,6 +16,8 @@ class Need(str, Enum):
     RESPONSE = "response"
     REFERENCE = "reference"
     CONTEXT = "context"
+    ROLES = "roles"
+    """Who said each turn of a context: user, assistant, tool or system; empty where the input does not say."""
     HYPOTHESES = "hypotheses"
     """Several responses to one query, as sampled from a system."""
     REFERENCE_GROUPS = "reference-groups"
@@ -65,7 +67,7 @@ class Need(str, Enum):
 _ARGUMENTS = {
     Need.RESPONSE: ("responses", "RESPONSES"),
     Need.REFERENCE: ("references", "-r"),
-    Need.CONTEXT: ("contexts", "-c"),
+    **dict.fromkeys((Need.CONTEXT, Need.ROLES), ("contexts", "-c")),
     Need.HYPOTHESES: ("responses", "HYPOTHESES"),
     Need.REFERENCE_GROUPS: ("reference_groups", "-r"),
     Need.LABELS: ("labels", "-o"),

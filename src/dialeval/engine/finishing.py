@@ -69,7 +69,7 @@ class FinishedSystem:
             signature = metric.signature().with_fields(**data, **metric.known_as(self.states[metric]))
             for key, shown in self.plan.shown(name, results).items():
                 estimate = replace(results[key], items=columns.get(key), level=metric.level, signature=signature)
-                estimates[shown] = intervals.added_to(estimate, metric.bounds)
+                estimates[shown] = intervals.added_to(estimate, metric.bounds_of(key))
         rows = None if self.source.rows is None else self.rows
         contributions = self.store.contributions(self.system)
         return Result(estimates, self.plan.skipped, self.source.where, rows, contributions, self.source.role)

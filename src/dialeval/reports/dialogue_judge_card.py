@@ -27,7 +27,14 @@ _LIMITS = (
     "It has seen open chat in English, mostly short replies. Other languages, long texts, facts and safety are outside "
     "of what it knows. Among fluent replies of large models it hardly tells better from worse."
 )
+_BREAKDOWNS = (
+    "Shares of O, T and X as the breakdown challenge scores them (lower JS divergence and squared error are better, "
+    "higher F of T and X together). A system was labelled by weights that were trained without it, on a scale that was "
+    "fitted to the other systems. Floors look at nothing: the mean shares of the other systems, and always X. "
+    "Ceilings: one annotator against the others, and a detector that knows the shares against new annotators."
+)
 COLUMNS = ("judge", "judge with references")
+FIGURES = ("jsd", "mse", "f1-tx")
 
 
 def save_card(folder: str | os.PathLike[str], title: str = "A judge of dialogue responses") -> Path:
@@ -41,6 +48,8 @@ def card_tables(weights: JudgeWeights) -> list[tuple[str, Rows]]:
     """What the training command prints: agreement with people on sets left out, and attacks."""
     facts = weights.facts
     tables = [("Attacks", attack_rows([_attack(each) for each in facts.get("attacks", ())]))]
+    if "breakdowns" in facts:
+        tables.insert(0, ("Breakdown labels on systems left out", breakdown_rows(facts["breakdowns"])))
     if "validation" in facts:
         tables.insert(0, ("Spearman's rho on sets left out", agreement_rows(facts["validation"])))
     return tables
@@ -67,6 +76,8 @@ def card_text(weights: JudgeWeights, title: str) -> str:
     if "validation" in facts:
         parts += ["## Results", _HOW, card_table(agreement_rows(facts["validation"]))]
         parts += [facts["validation"]["remarks"]] if "remarks" in facts["validation"] else []
+    if "breakdowns" in facts:
+        parts += ["## Breakdowns", _BREAKDOWNS, card_table(breakdown_rows(facts["breakdowns"]))]
     parts.append("## Weaknesses")
     if facts.get("attacks"):
         parts.append(card_table(attack_rows([_attack(each) for each in facts["attacks"]])))
@@ -81,6 +92,18 @@ def agreement_rows(validation: Mapping[str, Any]) -> Rows:
         rows.append([name, str(row["judge"]["rows"]), *(_agreed(row.get(column)) for column in COLUMNS)])
     rows.append(["mean", "", *(two(_number(validation["mean"][column])) for column in COLUMNS)])
     return rows
+
+
+def breakdown_rows(breakdowns: Mapping[str, Any]) -> Rows:
+    """A header, and a row per system and detector."""
+    return [
+        ["system", "detector", *FIGURES],
+        *(
+            [name, detector, *(f"{found[figure]:.4f}" for figure in FIGURES)]
+            for name, detectors in breakdowns["systems"].items()
+            for detector, found in detectors.items()
+        ),
+    ]
 
 
 def _agreed(found: Mapping[str, Any] | None) -> str:

@@ -18,11 +18,13 @@ from dialeval.core.arrays import Floats, Ints
 from dialeval.core.columns import TextColumn
 from dialeval.core.fold import Level
 from dialeval.core.rowtable import NO_TURN, RowTable
+from dialeval.metrics.learned.judgement import reasons
 from dialeval.reports import markup
 from dialeval.reports.alignments import landed, reached
 from dialeval.reports.figures import plain
 from dialeval.reports.markup import Section
 from dialeval.reports.tables import better_of
+from dialeval.reports.weak_turns import judged_parts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -95,8 +97,10 @@ def _group(
         "dialogue": dialogue.tolist(),
         "turns": None if turns is None else [None if turn == NO_TURN else turn for turn in turns],
         "context": _texts_of(rows, "context", shown, texts),
+        "roles": _texts_of(rows, "roles", shown, texts),
         "reference": _texts_of(rows, "reference", shown, texts),
         "responses": [_responses(result.rows, shown, texts) for result in systems.values()],
+        "reasons": [_reasons(result, shown) for result in systems.values()],
         "keys": [
             {"name": plain(key), "level": level.value, "better": better_of(systems, key)} for key, level in columns
         ],
@@ -194,6 +198,14 @@ def _responses(rows: RowTable | None, shown: Ints, texts: dict[str, int]) -> lis
     if rows is None:
         return None
     return _texts_of(rows, "response" if "response" in rows.texts else "hypotheses", shown, texts)
+
+
+def _reasons(result: Result, shown: Ints) -> list[str] | None:
+    """What the judge has against each response, in words; None for a system that it has not judged."""
+    parts = {part: values for part, values in judged_parts(result).items() if len(values) > shown.max(initial=0)}
+    if not parts:
+        return None
+    return ["; ".join(reasons({part: float(each[row]) for part, each in parts.items()})) for row in shown.tolist()]
 
 
 def _figures(values: Floats | None, places: Ints) -> list[float | int | None] | None:

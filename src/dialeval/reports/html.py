@@ -21,7 +21,7 @@ from dialeval.core.arguments import checked
 from dialeval.core.errors import SettingError
 from dialeval.core.files import write_bytes
 from dialeval.core.result import Run
-from dialeval.reports import markup, provenance
+from dialeval.reports import markup, provenance, weak_turns
 from dialeval.reports.anchors import standing
 from dialeval.reports.breakdown_curves import curves
 from dialeval.reports.correlations import correlations
@@ -100,6 +100,7 @@ def render(
         drawings(run),
         correlations(run),
         rows and rows[0],
+        weak_turns.section(run),
         *(make(run) for make in (standing, transcripts, curves)),
         provenance.provenance(run, command),
     ]

@@ -12,6 +12,7 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from dialeval.core.gate import SHA256
+from dialeval.resources import judge_settings
 
 Count = Annotated[int, Meta(ge=0, le=1 << 53)]
 Size = Annotated[int, Meta(ge=1, le=1 << 24)]
@@ -104,25 +105,6 @@ class Judge(Struct):
     sha256: Digest
 
 
-class JudgeScale(Struct):
-    """From what the heads of a judge of dialogue say to its score."""
-
-    rank: float
-    closest: float
-    alpha: float
-    beta: float
-    alpha_closest: float
-    beta_closest: float
-
-
-class JudgeShape(Struct):
-    """How much a judge of dialogue reads."""
-
-    turns: Size
-    context_tokens: Size
-    response_tokens: Size
-
-
 class PlainEncoder(Struct):
     """The encoder that a judge of dialogue changes."""
 
@@ -135,10 +117,11 @@ class DialogueJudge(Struct):
 
     format: Annotated[int, Meta(ge=1)]
     kind: str
-    scale: JudgeScale
-    shape: JudgeShape
+    scale: judge_settings.Scale
+    shape: judge_settings.PairShape
     encoder: PlainEncoder
     sha256: Digest
+    breakdown: judge_settings.BreakdownScale = judge_settings.BreakdownScale()
 
 
 class Model(Struct):

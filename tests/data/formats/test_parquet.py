@@ -67,7 +67,7 @@ def test_a_missing_column_is_one_fault(write: Write, faults_of: Caught) -> None:
     path = write("a.parquet", packed(pa.table({"answer": ["a", "b"], "id": [1, 2]})))
     [fault] = faults_of(lambda: read_responses(path))
     assert fault.what == "has no column 'response', only answer, id"
-    assert "--field response=NAME" in fault.remedy
+    assert "--field response=answer" in fault.remedy
 
 
 def test_text_that_is_not_utf8_is_a_fault(write: Write, faults_of: Caught) -> None:

@@ -85,7 +85,12 @@ def test_both_of_two_paths_without_what_is_empty() -> None:
 
 
 def test_our_own_names_count_beside_a_shape_but_not_its_system_prompt() -> None:
-    row = {"conversations": [{"from": "gpt", "value": "a"}], "system": "Be kind.", "reference": "b", "dialog_id": "d"}
+    row: dict[str, object] = {
+        "conversations": [{"from": "gpt", "value": "a"}],
+        "system": "Be kind.",
+        "reference": "b",
+        "dialog_id": "d",
+    }
     assert ours(row, FieldNames()) == {"messages": row["conversations"], "reference": "b", "dialog_id": "d"}
     mapped = FieldNames.of({"reference": "gold"})
     sample = {"doc": {}, "resps": [["r"]], "target": "t", "gold": "g", "doc_id": 1}

@@ -14,6 +14,7 @@ from dialeval.data.formats.records import FieldNames, Records
 from dialeval.data.rows import arrow_columns
 from dialeval.data.rows.arrow_columns import rows_of, texts_of
 from dialeval.data.rows.gathering import gather_rows
+from dialeval.data.rows.reading import read_responses, read_texts
 from dialeval.data.rows.system import Rows
 
 Caught = Callable[[Callable[[], object]], list[Fault]]
@@ -155,3 +156,24 @@ def test_faults_of_further_fields(faults_of: Caught) -> None:
     assert (fault.where, fault.line, fault.what) == ("t", 1, "topic is an object")
     [rows] = rows_of(table, "t", FieldNames.of({}, ["other", "absent"]), "file")
     assert list(rows.fields) == ["other"]
+
+
+def test_roles_of_a_column_are_those_of_rows() -> None:
+    turns = [{"role": "human", "content": "a"}, {"role": "narrator", "content": "b"}, {"role": "model", "content": "c"}]
+    prompted = [{"role": "system", "content": "be kind"}, *turns]
+    for context, roles in (
+        ([turns, turns[:1]], [["user", "", "assistant"], ["user"]]),
+        ([prompted], [["user", "", "assistant"]]),
+    ):
+        rows = [{"response": "x", "context": each} for each in context]
+        [columnwise] = read_responses(pa.Table.from_pylist(rows))
+        [row_by_row] = read_responses(rows)
+        for found in (columnwise, row_by_row):
+            assert list(found.columns[Need.ROLES]) == roles
+            assert [len(each) for each in found.columns[Need.CONTEXT]] == [len(each) for each in roles]
+
+
+def test_prompts_in_contexts_of_their_own() -> None:
+    table = pa.table({"context": [[{"role": "system", "content": "be kind"}, {"role": "user", "content": "a"}]]})
+    assert list(read_texts(table, Need.CONTEXT)) == [["a"]]
+    assert list(read_texts(table, Need.CONTEXT, system_prompts=True)) == [["be kind", "a"]]

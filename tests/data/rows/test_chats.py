@@ -31,6 +31,7 @@ def test_each_message_of_the_assistant_is_a_response() -> None:
     [rows] = gathered([{"messages": CHAT}])
     assert list(rows.responses) == ["ho", "!"]
     assert list(rows.columns[Need.CONTEXT]) == [["hi"], ["hi", "ho", "?"]]
+    assert list(rows.columns[Need.ROLES]) == [["user"], ["user", "assistant", "user"]]
     assert rows.turns is not None
     assert rows.turns.tolist() == [2, 4]
     assert rows.dialogue_offsets().tolist() == [0, 2]

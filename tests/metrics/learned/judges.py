@@ -9,12 +9,12 @@ import numpy as np
 
 from dialeval.data.rows.ratings import Ratings
 from dialeval.metrics.learned.cross_weights import HEADS, encoder_weights, in_eight_bits, trained
-from dialeval.metrics.learned.dialogue_judge import DialogueJudge, JudgeWeights, Scale
+from dialeval.metrics.learned.dialogue_judge import DialogueJudge, JudgeWeights
 from dialeval.metrics.learned.judge import Judge
-from dialeval.metrics.learned.pairs import PairShape
 from dialeval.metrics.learned.weights import Weights
 from dialeval.resources.encoder import Encoder
 from dialeval.resources.encoder_files import find_encoder
+from dialeval.resources.judge_settings import PairShape, Scale
 from dialeval.resources.sentence_vectors import SentenceVectors
 from tiny_encoder import HIDDEN, WORDS, write_encoder
 
@@ -61,7 +61,7 @@ def tiny_dialogue_judge(folder: Path) -> DialogueJudge:
     encoder = write_encoder(folder / "encoder")
     scale = Scale(0.2, 1.5, -0.1, 0.4, -0.3, 0.3)
     digest = find_encoder(encoder).digest
-    JudgeWeights(tiny_changes(encoder), scale, SHAPE, "encoder", digest, {"data": []}).save(folder / "judge")
+    JudgeWeights(tiny_changes(encoder), scale, SHAPE, "encoder", digest, facts={"data": []}).save(folder / "judge")
     return DialogueJudge(folder / "judge", encoder)
 
 

@@ -13,7 +13,6 @@ from dialeval.core.errors import DataError, SettingError
 from dialeval.metrics.learned.dialogue_judge import (
     SHIPPED,
     DialogueJudge,
-    Scale,
     is_dialogue_judge,
     load_judge,
     scores,
@@ -23,6 +22,7 @@ from dialeval.metrics.learned.dialogue_judge import (
 from dialeval.metrics.learned.judge import SHIPPED as ADEM
 from dialeval.metrics.learned.judge import open_vectors
 from dialeval.resources.encoder_files import lacking
+from dialeval.resources.judge_settings import Scale
 from metrics.learned.judges import tiny_dialogue_judge
 from tiny_encoder import write_encoder
 

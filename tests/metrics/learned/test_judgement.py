@@ -11,7 +11,9 @@ import dialeval
 from dialeval.core.errors import NeedError
 from dialeval.core.needs import Need
 from dialeval.engine.resources import open_resources
+from dialeval.metrics.learned.dialogue_judge import DialogueJudge, Verdicts
 from dialeval.metrics.learned.judge import LazyJudge
+from dialeval.metrics.learned.judgement import reasons
 from dialeval.text.vocabulary import Vocabulary
 from metrics.learned.judges import tiny_dialogue_judge, tiny_judge
 
@@ -27,11 +29,12 @@ def test_every_part_of_a_verdict_is_a_result(tmp_path: Path) -> None:
         expected = judge.verdicts(
             [[text] for text in CONTEXTS], RESPONSES, [[text] for text in references] if references else [[], []]
         )
-        for part in ("score", "relevance", "fluency", "novelty"):
+        for part in ("score", "relevance", "fluency", "novelty", "no-breakdown"):
             key = "judge" if part == "score" else f"judge/{part}"
             items = run["a"][key].items
             assert items is not None
-            np.testing.assert_array_equal(items, getattr(expected, part))
+            given = expected.breakdown[:, 0] if part == "no-breakdown" else getattr(expected, part)
+            np.testing.assert_array_equal(items, given)
             assert run["a"][key].mean == pytest.approx(items.mean())
         signature = run["a"]["judge"].signature
         assert signature is not None
@@ -50,9 +53,34 @@ def test_a_judge_serves_the_metric_of_its_kind(tmp_path: Path) -> None:
 def test_the_shipped_judges_stand_side_by_side() -> None:
     opened = open_resources(Vocabulary(), judge=LazyJudge(device="torch"))
     assert {Need.JUDGE, Need.DIALOGUE_JUDGE} <= set(opened)
-    assert set(open_resources(Vocabulary(), judge=LazyJudge("elsewhere"))) == {Need.JUDGE}
+    given = open_resources(Vocabulary(), judge=LazyJudge("elsewhere"))
+    assert Need.JUDGE in given
+    assert Need.DIALOGUE_JUDGE not in given
 
 
 def test_without_a_context_nothing_is_judged(tmp_path: Path) -> None:
     with pytest.raises(NeedError, match="contexts"):
         dialeval.evaluate({"a": RESPONSES}, references=REFERENCES, metrics="judge", judge=tiny_dialogue_judge(tmp_path))
+
+
+@pytest.mark.parametrize("resampled", [False, True])
+def test_no_interval_goes_beyond_what_its_result_can_be(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, resampled: bool
+) -> None:
+    """Of two rows intervals are very wide; those of the parts used to end at 5, and that of the score at 0."""
+    apart = np.array([0.02, 0.97])
+    verdicts = Verdicts(1 + 4 * apart, apart, apart, apart, np.repeat(apart[:, None], 3, axis=1))
+    monkeypatch.setattr(DialogueJudge, "verdicts", lambda *_: verdicts)
+    judge = tiny_dialogue_judge(tmp_path)
+    run = dialeval.evaluate({"a": RESPONSES}, contexts=CONTEXTS, metrics="judge", judge=judge)
+    run = dialeval.with_intervals(run, "studentised") if resampled else run
+    for key, estimate in run["a"].items():
+        least, largest = (1.0, 5.0) if key == "judge" else (0.0, 1.0)
+        assert estimate.interval is not None
+        assert estimate.interval == (least, largest)
+
+
+def test_reasons_are_given_where_the_judge_is_sure_of_the_opposite() -> None:
+    parts = {"judge/relevance": 0.4, "judge/fluency": 0.6, "judge/novelty": 0.1, "judge/no-breakdown": 0.0}
+    assert reasons(parts) == ["does not follow from the context", "repeats the context"]
+    assert reasons({"relevance": 0.5, "fluency": float("nan")}) == []

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dialeval.metrics.learned.pairs import Pairs, PairShape, PairTokeniser, dialogue_pairs, rated_pairs
+from dialeval.metrics.learned.pairs import Pairs, PairTokeniser, dialogue_pairs, rated_pairs, together
 from dialeval.resources.encoder_files import find_encoder
+from dialeval.resources.judge_settings import PairShape
 from tiny_encoder import WORDS, write_encoder
 
 
@@ -47,6 +48,16 @@ def test_every_turn_answers_those_before_it_and_replies_the_whole_dialogue(token
         ("sat [SEP] on [SEP] mat [SEP]", "fine [SEP]"),
         ("dog [SEP]", "i [SEP]"),
     ]
+
+
+def test_corpora_stand_one_behind_the_other(tokeniser: PairTokeniser) -> None:
+    parts = [
+        dialogue_pairs(tokeniser, [["a", "cat", "sat"]], [[]]),
+        dialogue_pairs(tokeniser, [["hello", "you ?"], ["i"]], [["fine"], ["am"]]),
+    ]
+    both = together(parts)
+    expected = [words(part, pair) for part in parts for pair in range(len(part))]
+    assert [words(both, pair) for pair in range(len(both))] == expected
 
 
 def test_an_encoder_with_few_positions_reads_less() -> None:

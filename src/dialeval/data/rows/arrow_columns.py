@@ -1,8 +1,9 @@
 """From an Arrow table to columns, over the table's own buffers wherever its types allow.
 
 The table has the fields of a row for columns: strings, lists of strings, and for a context lists of `speaker`/`text`
-or `role`/`content` structs. What is not as plain as that (chats, nulls in the wrong place, other types) goes row by
-row instead, like the rows of any other format, and gets the same values or the same faults.
+or `role`/`content` structs. What is not as plain as that (chats, rows of other shapes, system prompts, nulls in the
+wrong place, other types) goes row by row instead, like the rows of any other format, and gets the same values or the
+same faults.
 """
 
 from __future__ import annotations
@@ -30,9 +31,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-_MORE_THAN_TEXT = frozenset({"tool_calls", "function_call", "refusal", "value", "parts"})
-"""Fields of a message that say something beside its text, or instead of it."""
-_PROMPTS = [role for role, meaning in ROLES.items() if meaning == SYSTEM or role == CALLER]
+_MORE_THAN_TEXT = frozenset({"from", "tool_calls", "function_call", "refusal", "value", "parts"})
+"""Fields of a turn that say something beside its text, or instead of it."""
 
 
 class _NotPlainError(Exception):
@@ -62,6 +62,7 @@ def texts_of(table: pa.Table, where: str, names: FieldNames, need: Need) -> Ragg
             raise _NotPlainError
         columns = {name: _whole(table.column(name)) for name in table.column_names}
         own = columns.get(names.response_is_reference) if need is Need.REFERENCE else None
+        _roles(columns[field])
         return _ragged(columns[field], _truths(own))
     except _NotPlainError:
         return gather_texts(_records(table, where), names, need)
@@ -99,6 +100,8 @@ def _columnwise(columns: dict[str, pa.Array], where: str, names: FieldNames, sys
         texts = _ragged(columns.get(names.name(need), nulls), _truths(own))
         if len(texts.values):
             needed[need] = texts
+    if (roles := _roles(columns.get(names.context, nulls))) is not None:
+        needed[Need.ROLES] = RaggedColumn(roles, cast("RaggedColumn", needed[Need.CONTEXT]).offsets)
     dialogues = _dialogues(columns.get(names.dialog_id, nulls))
     turns, fields = _turns(columns.get(names.turn, nulls)), _kept(columns, where, names)
     rows = Rows(system, needed, dialogues, turns, where, fields=fields)
@@ -186,7 +189,8 @@ def _items(values: pa.Array) -> pa.Array:
     if not pa.types.is_struct(values.type):
         return _strings(values)
     there = [name for name in ("text", "content") if values.type.get_field_index(name) >= 0]
-    if not all(_is_plain_text(values.field(index), kind.name) for index, kind in enumerate(values.type)):
+    more = [index for index, kind in enumerate(values.type) if kind.name in _MORE_THAN_TEXT]
+    if not all(_is_null(values.field(index)) for index in more):
         raise _NotPlainError
     texts = [_strings(child) for child in map(values.field, there) if not pa.types.is_null(child.type)]
     if not texts or values.null_count:
@@ -194,16 +198,21 @@ def _items(values: pa.Array) -> pa.Array:
     return pc.coalesce(*texts)
 
 
-def _is_plain_text(array: pa.Array, name: str) -> bool:
-    """Whether a field of turns leaves their texts as they are: no system prompt, no call of a tool, no other text."""
+def _roles(array: pa.Array) -> TextColumn | None:
+    """Who said each turn of contexts; None where nobody is named. System prompts have to be read row by row."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    if name in _MORE_THAN_TEXT:
-        return _is_null(array)
-    if name not in {"role", "from"} or _is_null(array):
-        return True
-    return not pc.any(pc.is_in(_strings(array), pa.array(_PROMPTS, pa.large_string()))).as_py()
+    if not (pa.types.is_list(array.type) or pa.types.is_large_list(array.type)):
+        return None
+    turns = array.flatten()
+    if not pa.types.is_struct(turns.type) or turns.type.get_field_index("role") < 0:
+        return None
+    named = pc.fill_null(_strings(turns.field("role")), "").dictionary_encode()
+    roles = [ROLES.get(name, "") for name in named.dictionary.to_pylist()]
+    if SYSTEM in roles or CALLER in named.dictionary.to_pylist():
+        raise _NotPlainError
+    return TextColumn.from_strings(roles).take(_ints(named.indices)) if any(roles) else None
 
 
 def _truths(array: pa.Array | None) -> npt.NDArray[np.bool_] | None:

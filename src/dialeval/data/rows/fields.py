@@ -124,9 +124,11 @@ class FieldReader:
             return []
         return self.texts(row.get(self.names.reference), self.names.reference)
 
-    def context(self, row: RowObject) -> list[str]:
-        """The turns of a row's context."""
-        return [turn.shown for turn in self.turns(row.get(self.names.context), self.names.context)]
+    def context(self, row: RowObject) -> tuple[list[str], list[str]]:
+        """The turns of a row's context, and who said each; nobody where no turn says it."""
+        turns = self.turns(row.get(self.names.context), self.names.context)
+        roles = [turn.role for turn in turns]
+        return [turn.shown for turn in turns], roles if any(roles) else []
 
     def texts(self, value: object, name: str) -> list[str]:
         """The texts in the value of a field: none in null, one in a string, any number in a list."""

@@ -21,9 +21,18 @@ from dialeval.data.rows.chats import chat_responses, dialogue_name
 from dialeval.data.rows.fields import FieldReader, missing_field
 from dialeval.data.rows.system import NO_TURN, Rows, by_system
 
-_RowParts = tuple[str, Sequence[str], Sequence[str], bool, str | None, str | None, int | None, Sequence[Sequence[str]]]
-"""Response, references, context (or what it adds to that of the row before), system, dialogue, turn and further fields
-of a row."""
+_RowParts = tuple[
+    str,
+    Sequence[str],
+    tuple[Sequence[str], Sequence[str]],
+    bool,
+    str | None,
+    str | None,
+    int | None,
+    Sequence[Sequence[str]],
+]
+"""Response, references, context with its roles (or what it adds to that of the row before), system, dialogue, turn and
+further fields of a row."""
 
 
 class _RaggedLists:
@@ -44,20 +53,33 @@ class _RaggedLists:
 
 
 class _Contexts(_RaggedLists):
-    """The contexts of rows, of which some begin with the context of the row before."""
+    """The contexts of rows with who said each turn; some begin with the context of the row before."""
 
-    __slots__ = ("continued",)
+    __slots__ = ("continued", "roles")
 
     def __init__(self) -> None:
         super().__init__()
         self.continued: list[int] = []
+        self.roles: list[str] = []
 
-    def add_to_last(self, texts: Sequence[str]) -> None:
-        self.continued.append(len(self.counts))
+    def add_turns(self, turns: tuple[Sequence[str], Sequence[str]], continues: bool) -> None:
+        texts, roles = turns
+        if continues:
+            self.continued.append(len(self.counts))
+        self.roles += roles or [""] * len(texts)
         self.add(texts)
 
-    def shared(self) -> RaggedColumn | SharedColumn:
-        column = self.column()
+    def columns(self) -> dict[Need, Column]:
+        """The contexts and, where anybody is named, the roles."""
+        if not self.values:
+            return {}
+        found: dict[Need, Column] = {Need.CONTEXT: self._shared(self.values)}
+        if any(self.roles):
+            found[Need.ROLES] = self._shared(self.roles)
+        return found
+
+    def _shared(self, values: Sequence[str]) -> RaggedColumn | SharedColumn:
+        column = RaggedColumn(TextColumn.from_strings(values), offsets_of(self.counts))
         if not self.continued:
             return column
         continues = np.zeros(len(column), np.bool_)
@@ -81,7 +103,7 @@ def gather_rows(records: Records, names: FieldNames, system: str, part: bool = F
     for response, own_references, context, continues, own_system, dialogue, turn, labels in _row_parts(records, names):
         responses.append(response)
         references.add(own_references)
-        (contexts.add_to_last if continues else contexts.add)(context)
+        contexts.add_turns(context, continues)
         codes.append(systems.setdefault(own_system or system, len(systems)))
         dialogues.append(dialogue)
         turns.append(NO_TURN if turn is None else turn)
@@ -95,8 +117,7 @@ def gather_rows(records: Records, names: FieldNames, system: str, part: bool = F
     columns: dict[Need, Column] = {Need.RESPONSE: TextColumn.from_strings(responses)}
     if references.values:
         columns[Need.REFERENCE] = references.column()
-    if contexts.values:
-        columns[Need.CONTEXT] = contexts.shared()
+    columns |= contexts.columns()
     turn_column = np.array(turns, np.int64) if any(turn != NO_TURN for turn in turns) else None
     fields = {name: lists.column() for name, lists in zip(names.kept, kept, strict=True) if lists.values}
     rows = Rows(
@@ -116,7 +137,7 @@ def _row_parts(records: Records, names: FieldNames) -> Iterator[_RowParts]:
     reader = FieldReader(records.where, names, records.faults)
     for reader.line, given in records.rows:
         if isinstance(given, str):
-            yield reader.text(given, "the row"), (), (), False, None, None, None, [()] * len(names.kept)
+            yield reader.text(given, "the row"), (), ((), ()), False, None, None, None, [()] * len(names.kept)
             continue
         if not isinstance(given, dict):
             reader.fault(f"the row is {kind_of(given)}", "make it an object with a response, or a string")
@@ -129,7 +150,8 @@ def _row_parts(records: Records, names: FieldNames) -> Iterator[_RowParts]:
         if row.get(names.messages) is not None:
             system, dialogue = reader.system(row), dialogue_name(reader, row)
             for number, said in enumerate(chat_responses(reader, row)):
-                yield said.text, said.references, said.messages, number > 0, system, dialogue, said.turn, labels
+                turns = (said.messages, said.roles)
+                yield said.text, said.references, turns, number > 0, system, dialogue, said.turn, labels
         else:
             yield (
                 reader.response(row),

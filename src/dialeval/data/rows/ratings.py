@@ -197,7 +197,7 @@ def _rated_rows(
             dataset,
             f"{dataset}/{reader.dialogue(row) or f'row {reader.line}'}",
             reader.system(row),
-            reader.context(row),
+            reader.context(row)[0],
             reader.response(row),
             reader.references(row),
             reader.identifier(row, own["level"]) or "turn",

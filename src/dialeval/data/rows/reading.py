@@ -103,7 +103,8 @@ def attach(rows: Rows, need: Need, column: RaggedColumn, where: str) -> Rows:
         what = f"nothing belongs to this row: {where} has {len(column)} rows, {rows.where} has {len(rows)}"
         remedy = "both must have one line per response"
         raise DataError(Fault(longer, min(len(rows), len(column)) + 1, what, remedy))
-    return replace(rows, columns={**rows.columns, need: column})
+    own = {each: kept for each, kept in rows.columns.items() if each is not Need.ROLES or need is not Need.CONTEXT}
+    return replace(rows, columns={**own, need: column})
 
 
 def files_in(folder: PathSource) -> list[Path]:

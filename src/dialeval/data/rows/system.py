@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["NO_TURN", "Rows", "by_system"]
 
-SHOWN = (Need.CONTEXT, Need.RESPONSE, Need.REFERENCE, Need.HYPOTHESES)
+SHOWN = (Need.CONTEXT, Need.ROLES, Need.RESPONSE, Need.REFERENCE, Need.HYPOTHESES)
 """The columns that a reader wants to see beside the values of a row."""
 
 _PLACE_NAME = re.compile(r"(row|line) \d+")

@@ -15,9 +15,10 @@ import numpy.typing as npt
 
 from dialeval.core.arrays import Floats
 from dialeval.metrics.learned.cross_weights import HEADS, Changes, encoder_weights, merged
-from dialeval.metrics.learned.pairs import Pairs, PairShape, PairTokeniser, rated_pairs
+from dialeval.metrics.learned.pairs import Pairs, PairTokeniser, rated_pairs
 from dialeval.resources.encoder import TILE, Transformer, tiles
 from dialeval.resources.encoder_files import EncoderFiles, Singles
+from dialeval.resources.judge_settings import PairShape
 
 
 class CrossEncoder:

@@ -6,6 +6,11 @@
 other responses, `closest` the cosine of the sentence vectors of the response and of the closest reference; that is left
 out where there is no reference, and alpha and beta are others then.
 
+    shares of O, T, X = p^w m^(1 - w), made to add up to 1
+
+p are the probabilities of the head for breakdowns, m the mean shares of the systems that it learned from. Systems
+differ in how often they break down, and no turn shows that; so the head counts less (w) than among turns of one system.
+
 A folder holds `judge.safetensors` (what training changed in the encoder, see `cross_weights`), `judge.json` and a model
 card. Nothing else is ever loaded, and no pickle.
 """
@@ -31,9 +36,9 @@ from dialeval.core.jsondata import dump
 from dialeval.metrics.learned.cross_encoder import CrossEncoder
 from dialeval.metrics.learned.cross_weights import HEADS, Changes
 from dialeval.metrics.learned.judge import Texts, closest_cosines, open_vectors
-from dialeval.metrics.learned.pairs import PairShape
 from dialeval.metrics.learned.weights import FACTS_FILE, HIGHEST, LOWEST, TENSORS_FILE, Mask
 from dialeval.resources.encoder_files import check_libraries, find_encoder
+from dialeval.resources.judge_settings import BreakdownScale, PairShape, Scale
 from dialeval.resources.sentence_vectors import SentenceVectors
 
 SHIPPED = Path(__file__).parent / "checkpoints" / "judge"
@@ -60,18 +65,6 @@ class Verdicts:
     """Three columns: the shares of people who would see no breakdown, perhaps one, and one."""
 
 
-@dataclass(frozen=True)
-class Scale:
-    """From what the heads say to the score: the weights of rank and closest reference, and the curve onto the scale."""
-
-    rank: float
-    closest: float
-    alpha: float
-    beta: float
-    alpha_closest: float
-    beta_closest: float
-
-
 @dataclass(frozen=True, eq=False)
 class JudgeWeights:
     """What a folder holds."""
@@ -81,6 +74,7 @@ class JudgeWeights:
     shape: PairShape
     encoder: str
     encoder_digest: str
+    breakdown: BreakdownScale = field(default_factory=BreakdownScale)
     facts: Mapping[str, Any] = field(default_factory=dict)
     """What else is known: data, settings, results; for people."""
 
@@ -90,7 +84,7 @@ class JudgeWeights:
         sha = hashlib.sha256()
         for name in sorted(self.changes):
             sha.update(name.encode() + np.ascontiguousarray(self.changes[name]).tobytes())
-        sha.update(repr((self.scale, self.shape, self.encoder_digest)).encode())
+        sha.update(repr((self.scale, self.shape, self.breakdown, self.encoder_digest)).encode())
         return sha.hexdigest()[:DIGEST_LENGTH]
 
     def save(self, folder: str | os.PathLike[str]) -> Path:
@@ -105,6 +99,7 @@ class JudgeWeights:
             "kind": KIND,
             "scale": vars(self.scale),
             "shape": vars(self.shape),
+            "breakdown": vars(self.breakdown),
             "encoder": {"name": self.encoder, "digest": self.encoder_digest},
             **self.facts,
         }
@@ -125,8 +120,6 @@ def load_judge(folder: str | os.PathLike[str]) -> JudgeWeights:
 
 
 def _load(folder: Path) -> JudgeWeights:
-    from msgspec.structs import asdict
-
     from dialeval.resources.schemas import DialogueJudge as Schema
 
     file = folder / FACTS_FILE
@@ -140,10 +133,11 @@ def _load(folder: Path) -> JudgeWeights:
     place = place_of(folder / TENSORS_FILE, saved.sha256)
     return JudgeWeights(
         _changes(place, gate.read_bytes(place, _REMEDY, saved.sha256, FACTS_FILE)),
-        Scale(**asdict(saved.scale)),
-        PairShape(**asdict(saved.shape)),
+        saved.scale,
+        saved.shape,
         saved.encoder.name,
         saved.encoder.digest,
+        saved.breakdown,
         {name: value for name, value in facts.items() if name not in Schema.__struct_fields__},
     )
 
@@ -217,7 +211,7 @@ class DialogueJudge:
         parts = split_heads(heads)
         closest = closest_cosines(self._vectors, responses, references) if any(references) else None
         true, random, echo, broken = softmax(parts["kind"]).T
-        shares = softmax(parts["breakdown"])
+        shares = shrunk(self.weights.breakdown, softmax(parts["breakdown"]))
         # Each against the true response alone: a response that is an echo is not therefore irrelevant.
         return Verdicts(
             scores(self.weights.scale, parts["rating"][:, 0], parts["rank"][:, 0], closest),
@@ -239,6 +233,14 @@ def softmax(values: Floats) -> Floats:
     weights = np.exp(values - values.max(axis=1, keepdims=True))
     found: Floats = weights / weights.sum(axis=1, keepdims=True)
     return found
+
+
+def shrunk(scale: BreakdownScale, said: Floats) -> Floats:
+    """The shares of O, T and X, a row per turn; NaN where the head says nothing."""
+    logs = scale.weight * np.log(np.maximum(said, 1e-12)) + (1 - scale.weight) * np.log(scale.mean)
+    found = np.exp(logs - logs.max(axis=1, keepdims=True, initial=-np.inf))
+    made: Floats = found / found.sum(axis=1, keepdims=True)
+    return made
 
 
 def scores(scale: Scale, rating: Floats, rank: Floats, closest: Floats | None) -> Floats:

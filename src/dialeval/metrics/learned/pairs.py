@@ -19,32 +19,12 @@ import numpy.typing as npt
 
 from dialeval.core.arrays import Ints
 from dialeval.resources.encoder_files import EncoderFiles
+from dialeval.resources.judge_settings import TURNS
 
 Pieces = npt.NDArray[np.int32]
 
-TURNS = 3
-CONTEXT_TOKENS = 72
-"""Word pieces of a context that count, with [CLS] and every [SEP]."""
-RESPONSE_TOKENS = 44
-"""Word pieces of a response that count, with its [SEP]."""
-
 _DETACHED = re.compile(r"(\w) n't\b", re.IGNORECASE)
 _AT_ONCE = 1 << 14
-
-
-@dataclass(frozen=True)
-class PairShape:
-    """How much of a pair is read."""
-
-    turns: int = TURNS
-    context_tokens: int = CONTEXT_TOKENS
-    response_tokens: int = RESPONSE_TOKENS
-
-    @classmethod
-    def within(cls, most: int) -> PairShape:
-        """The usual shape, or a smaller one for an encoder that takes fewer tokens."""
-        context = min(CONTEXT_TOKENS, most * CONTEXT_TOKENS // (CONTEXT_TOKENS + RESPONSE_TOKENS))
-        return cls(TURNS, context, min(RESPONSE_TOKENS, most - context))
 
 
 class PairTokeniser:
@@ -88,6 +68,18 @@ class Pairs:
     def take(self, chosen: Ints | npt.NDArray[np.bool_]) -> Pairs:
         """Some of the pairs, over the same texts."""
         return Pairs(self.pieces, self.starts, self.contexts[chosen], self.responses[chosen])
+
+
+def together(parts: Sequence[Pairs]) -> Pairs:
+    """The pairs of several corpora, one behind the other."""
+    texts: Ints = np.cumsum([0, *(len(part.starts) - 1 for part in parts)], dtype=np.int64)
+    pieces: Ints = np.cumsum([0, *(len(part.pieces) for part in parts)], dtype=np.int64)
+    return Pairs(
+        np.concatenate([part.pieces for part in parts]),
+        np.append(np.concatenate([part.starts[:-1] + at for part, at in zip(parts, pieces, strict=False)]), pieces[-1]),
+        np.concatenate([part.contexts + at for part, at in zip(parts, texts, strict=False)]),
+        np.concatenate([part.responses + at for part, at in zip(parts, texts, strict=False)]),
+    )
 
 
 def _texts(pieces: Iterable[Pieces]) -> tuple[Pieces, Ints]:

@@ -56,7 +56,7 @@ ABOVE_ONE = (5, 7)
 
 @dataclass(frozen=True)
 class Bleu(CountMetric):
-    """Share of the response's n-grams, up to n words long, that its references have too."""
+    """Shared n-grams: the mean sentence BLEU of dialog-eval; bleu(per=corpus,tokeniser=13a) is sacreBLEU's."""
 
     family = "bleu"
     presets = {"bleu-1": {"n": 1}, "bleu-2": {"n": 2}, "bleu-3": {"n": 3}, "bleu-4": {"n": 4}}

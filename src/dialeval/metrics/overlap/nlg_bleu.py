@@ -41,7 +41,7 @@ TINY, SMALL = 1e-15, 1e-9
 
 @dataclass(frozen=True)
 class NlgBleu(CountMetric):
-    """BLEU in the definition of nlg-eval and coco-caption."""
+    """Shared n-grams: the BLEU that nlg-eval and coco-caption print, and papers that used these."""
 
     family = "nlg-bleu"
     presets = {f"nlg-bleu-{n}": {"n": n} for n in get_args(Order)}

@@ -42,8 +42,10 @@ const marked = (text, words, shared) => {
   return holder;
 };
 
-const listOf = (texts, words, kind, shared = null) =>
-  make(kind, {}, ...texts.map((text) => make("li", {}, fullText(text, words, shared))));
+const listOf = (texts, words, kind, shared = null, roles = []) =>
+  make(kind, {}, ...texts.map((text, at) => make("li", {},
+    roles[at] && roles[at] !== text ? make("span", { class: "aside" }, `${roles[at]}: `) : null,
+    fullText(text, words, shared))));
 
 const block = (title, content) => make("section", {}, make("h4", {}, title), content);
 
@@ -71,7 +73,7 @@ const detail = (rows, row, state, words) => {
   const parts = [];
   const context = rows.context(row);
   const references = rows.references(row);
-  if (context.length) parts.push(block(group.landed ? "Query" : "Context", listOf(context, words, group.landed ? "ul" : "ol")));
+  if (context.length) parts.push(block(group.landed ? "Query" : "Context", listOf(context, words, group.landed ? "ul" : "ol", null, rows.roles(row))));
   if (references.length && !group.landed) {
     parts.push(block(references.length > 1 ? "References" : "Reference", listOf(references, words, "ul")));
   }
@@ -89,6 +91,10 @@ const detail = (rows, row, state, words) => {
     });
     const about = shared && make("span", { class: "aside" }, "underlined: also in the reference");
     lines.push(make("tr", {}, make("th", { scope: "row" }, "Response ", about), ...cells));
+  }
+  if (group.reasons.some((said) => said?.[row])) {
+    const cells = group.systems.map((_, system) => make("td", {}, group.reasons[system]?.[row] || "–"));
+    lines.push(make("tr", {}, make("th", { scope: "row" }, "What the judge says"), ...cells));
   }
   // The chosen score stands first.
   const order = [state.key, ...group.keys.keys()].filter((number, at) => at === 0 || number !== state.key);

@@ -114,6 +114,11 @@ class Rows {
     return (this.group.context?.[row] ?? []).map((text) => this.texts[text]);
   }
 
+  // Who said each turn of the context; nothing where the input does not say.
+  roles(row) {
+    return (this.group.roles?.[row] ?? []).map((text) => this.texts[text]);
+  }
+
   references(row) {
     return (this.group.reference?.[row] ?? []).map((text) => this.texts[text]);
   }

@@ -8,13 +8,14 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from dialeval.metrics.learned.pairs import Pairs, PairShape
+from dialeval.metrics.learned.pairs import Pairs
+from dialeval.resources.judge_settings import PairShape
 
 pytest.importorskip("torch")
 
 import torch
 
-from dialeval.metrics.learned.training.candidates import RANDOM, Batch, Corpus
+from dialeval.metrics.learned.training.candidates import NEAR, RANDOM, Batch, Corpus
 
 FIRST, END = 1, 2
 SHAPE = PairShape(3, 10, 8)
@@ -97,3 +98,27 @@ def test_dull_responses_are_those_that_come_often() -> None:
     pairs = Pairs(pieces, np.arange(0, 12, 2), np.stack((responses - 1, responses), axis=1), responses)
     here = Corpus(pairs, SHAPE, (FIRST, END), np.zeros(20, np.bool_), "cpu")
     assert here.frequent.tolist() == [1]
+
+
+def test_a_corpus_counts_by_the_root_of_its_size() -> None:
+    here = corpus([2] * 102)
+    here.parts = np.array([100, 1])
+    rows = here.drawn(4000, np.random.default_rng(0))
+    assert int(rows.max()) == 100
+    assert float((rows == 100).float().mean()) == pytest.approx(1 / 11, abs=0.02)
+    again = here.drawn(4000, np.random.default_rng(0))
+    assert rows.equal(again)
+
+
+def test_most_wrong_responses_are_from_the_corpus_of_the_pair() -> None:
+    lengths = [2] * 41
+    starts = np.cumsum([0, *(length + 1 for length in lengths)])
+    pieces = np.concatenate([[10 * (turn + 1), 10 * (turn + 1) + 1, END] for turn in range(41)]).astype(np.int32)
+    responses = np.arange(1, 41)
+    pairs = Pairs(pieces, starts, np.stack((responses - 1, responses), axis=1), responses)
+    here = Corpus(pairs, SHAPE, (FIRST, END), np.zeros(500, np.bool_), "cpu", [20, 20])
+    rows = torch.arange(40).repeat(20)
+    for number in range(RANDOM):
+        texts = here._others(rows, number, torch.Generator().manual_seed(number))
+        same = float(((texts > 20) == (rows >= 20)).float().mean())
+        assert same == 1.0 if number >= RANDOM - NEAR else 0.4 < same < 0.6

@@ -1,14 +1,16 @@
 """Candidates: for a context the true response and others that a judge must like less, made on the device by indexing.
 
-For each pair: the response itself, some responses to other contexts, an echo (a turn of the context, or its second
-half), and a broken copy of the response: words shuffled, reversed, left out, or neighbours swapped, pieces repeated,
-the first half said twice. What comes out equal to the true response is no candidate.
+For each pair: the response itself, some responses to other contexts (most of them of the same corpus), an echo (a turn
+of the context, or its second half), and a broken copy of the response: words shuffled, reversed, left out, or
+neighbours swapped, pieces repeated, the first half said twice. What comes out equal to the true response is no
+candidate.
 
 Everything drawn depends on the seed and the number of the step alone, so that a run can be cut anywhere.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -16,10 +18,14 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from dialeval.metrics.learned.pairs import Pairs, PairShape
+from dialeval.core.arrays import Ints
+from dialeval.metrics.learned.pairs import Pairs
+from dialeval.resources.judge_settings import PairShape
 
 RANDOM = 5
 """Responses to other contexts among the candidates of a pair."""
+NEAR = 3
+"""How many of them are from the corpus of the pair: others are told by their style alone."""
 _FREQUENT = 0.3
 """How often one of them is drawn among the frequent responses: a dull answer fits anywhere, and is no good one."""
 _FREQUENT_TEXTS = 300
@@ -41,11 +47,21 @@ class Batch(NamedTuple):
 
 
 class Corpus:
-    """Pairs on a device, and batches of them."""
+    """Pairs on a device, and batches of them.
+
+    `parts` has the numbers of pairs of each corpus that they are from, one behind the other.
+    """
 
     def __init__(
-        self, pairs: Pairs, shape: PairShape, marks: tuple[int, int], going_on: npt.NDArray[np.bool_], device: str
+        self,
+        pairs: Pairs,
+        shape: PairShape,
+        marks: tuple[int, int],
+        going_on: npt.NDArray[np.bool_],
+        device: str,
+        parts: Sequence[int] | None = None,
     ) -> None:
+        self.parts: Ints = np.array([len(pairs)] if parts is None else parts, np.int64)
         self.device, self.shape, (self.first, self.end) = device, shape, marks
         self.many = len(pairs)
         self.pieces = torch.from_numpy(pairs.pieces.astype(np.int32)).to(device)
@@ -53,7 +69,16 @@ class Corpus:
         self.contexts = torch.from_numpy(pairs.contexts.astype(np.int64)).to(device)
         self.responses = torch.from_numpy(pairs.responses.astype(np.int64)).to(device)
         self.going_on = torch.from_numpy(going_on).to(device)
+        self.ends = torch.from_numpy(np.cumsum(self.parts)).to(device)
         self.frequent = torch.from_numpy(_frequent(pairs)).to(device)
+
+    def drawn(self, many: int, draw: np.random.Generator) -> Tensor:
+        """Some pairs; a corpus counts by the root of its size, so that the largest does not drown the others."""
+        roots = np.sqrt(self.parts)
+        chosen = draw.choice(len(self.parts), many, p=roots / roots.sum())
+        places = np.floor(draw.random(many) * self.parts[chosen]).astype(np.int64)
+        rows = (np.cumsum(self.parts) - self.parts)[chosen] + places
+        return torch.from_numpy(rows).to(self.device)
 
     def batch(self, rows: Tensor) -> Batch:
         """Pairs as they are, each a sequence."""
@@ -65,7 +90,7 @@ class Corpus:
         The last two have a row per pair and a column per candidate; the first is the true response.
         """
         true, lengths = self._texts(self.responses[rows])
-        drawn = [self._texts(self._others(len(rows), number, dice)) for number in range(RANDOM)]
+        drawn = [self._texts(self._others(rows, number, dice)) for number in range(RANDOM)]
         every = [(true, lengths), *drawn, self._echoes(rows, dice), self._broken(true, lengths, dice)]
         texts = torch.stack([text for text, _ in every], 1)
         counts = torch.stack([count for _, count in every], 1)
@@ -88,9 +113,16 @@ class Corpus:
         pieces = torch.where(places == lengths[:, None] - 1, self.end, pieces)
         return torch.where(places < lengths[:, None], pieces, -1), lengths
 
-    def _others(self, many: int, number: int, dice: torch.Generator) -> Tensor:
+    def _others(self, rows: Tensor, number: int, dice: torch.Generator) -> Tensor:
         """Texts of responses to other contexts."""
-        texts = self.responses[torch.randint(self.many, (many,), generator=dice, device=self.device)]
+        many = len(rows)
+        if number < RANDOM - NEAR:
+            texts = self.responses[torch.randint(self.many, (many,), generator=dice, device=self.device)]
+        else:
+            part = torch.bucketize(rows, self.ends, right=True)
+            sizes = torch.diff(self.ends, prepend=self.ends.new_zeros(1))[part]
+            places = (self._uniform((many,), dice).double() * sizes).long()
+            texts = self.responses[self.ends[part] - sizes + places]
         if number or not len(self.frequent):
             return texts
         dull = self.frequent[torch.randint(len(self.frequent), (many,), generator=dice, device=self.device)]

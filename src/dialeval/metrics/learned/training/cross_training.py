@@ -217,24 +217,8 @@ def train_stage2(run: Run, corpus: Corpus, rated: Rated, rows: Ints) -> None:
 
 
 def _drawn(corpus: Corpus, settings: Stage1, step: int) -> Tensor:
-    """The pairs of a step: all of them in an order of their own, then all of them again in another."""
-    start = step * settings.batch_size
-    rows: list[int] = []
-    while len(rows) < settings.batch_size:
-        epoch, place = divmod(start + len(rows), corpus.many)
-        rows += _order(settings.seed, epoch, corpus.many)[place : place + settings.batch_size - len(rows)].tolist()
-    return torch.tensor(rows, device=corpus.device)
-
-
-_ORDERS: dict[tuple[int, int, int], Ints] = {}
-
-
-def _order(seed: int, epoch: int, many: int) -> Ints:
-    key = seed, epoch, many
-    if key not in _ORDERS:
-        _ORDERS.clear()
-        _ORDERS[key] = np.random.default_rng([seed, epoch]).permutation(many)
-    return _ORDERS[key]
+    """The pairs of a step."""
+    return corpus.drawn(settings.batch_size, np.random.default_rng([settings.seed, step, 1]))
 
 
 def _dialogue_loss(run: Run, corpus: Corpus, rows: Tensor, dice: torch.Generator) -> tuple[Tensor, Tensor]:

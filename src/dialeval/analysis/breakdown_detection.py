@@ -1,0 +1,100 @@
+"""Detecting breakdowns: a judge reads chats, and says of every turn how people would call it.
+
+What comes out are the documents of a detector in the breakdown challenge, one per dialogue, which `dialeval breakdown`
+evaluates (`data.breakdown.documents`). A turn that opens its dialogue has nothing to break; it gets the mean shares.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dialeval.analysis.breakdown_labels import labelled
+from dialeval.core.errors import DataError, Fault, SettingError
+from dialeval.core.files import write_bytes
+from dialeval.core.jsondata import dump
+from dialeval.core.needs import Need
+from dialeval.core.rowtable import NO_TURN
+from dialeval.data.breakdown.files import LABELS as ENDING
+from dialeval.data.breakdown.talks import read_chats
+from dialeval.data.formats.opening import PathSource
+from dialeval.data.rows.reading import read_files, read_responses
+from dialeval.data.rows.system import Rows
+from dialeval.metrics.breakdown.reference import LABELS
+from dialeval.metrics.learned.dialogue_judge import DialogueJudge
+
+Document = dict[str, Any]
+_DIGITS = 6
+
+
+def detect(
+    chats: Sequence[PathSource] = (),
+    data: Any = None,
+    *,
+    judge: PathSource | None = None,
+    encoder: PathSource | None = None,
+    fields: Mapping[str, str] | None = None,
+) -> list[Document]:
+    """The labels of every turn, a document per dialogue.
+
+    `chats` are files of chats or of rows with contexts, `data` dialogues of the breakdown challenge. `judge` is the
+    folder of a judge if not the shipped one, `encoder` where its encoder lies.
+    """
+    if not chats and data is None:
+        raise SettingError("name the chats, or dialogues of the challenge (-p)")
+    systems = read_files(chats, fields) if chats else []
+    if data is not None:
+        systems += read_responses(read_chats(data))
+    opened = DialogueJudge(judge, encoder)
+    documents: dict[str, Document] = {}
+    for rows in systems:
+        for name, turn, labels in _labels(rows, opened):
+            document = documents.setdefault(name, {"dialogue-id": name, "turns": []})
+            if any(entry["turn-index"] == turn for entry in document["turns"]):
+                what = f"turn {turn} of the dialogue {name!r} is there twice"
+                raise DataError(Fault(rows.where, None, what, "label one system at a time, and give dialogues an id"))
+            document["turns"].append({"turn-index": turn, "labels": [labels]})
+    return list(documents.values())
+
+
+def _labels(rows: Rows, judge: DialogueJudge) -> list[tuple[str, int, dict[str, Any]]]:
+    """By row: its dialogue, its turn, and what is said of it."""
+    if Need.CONTEXT not in rows.columns:
+        what = "has no contexts, so nothing can be said of its turns"
+        raise DataError(Fault(rows.where, None, what, "give chats (`messages`), or rows with a context"))
+    scale, contexts = judge.weights.breakdown, list(rows.columns[Need.CONTEXT])
+    shares = judge.verdicts(contexts, list(rows.responses), [()] * len(rows)).breakdown
+    shares = np.where(np.isnan(shares), scale.mean, shares)
+    table = rows.table()
+    names = [table.dialogues[number] if table.dialogues else None for number in table.clusters.tolist()]
+    turns = np.arange(len(rows)) - table.offsets[table.clusters] if table.turns is None else table.turns
+    found = []
+    for row, (code, *probabilities) in enumerate(labelled(scale, shares).tolist()):
+        said = {f"prob-{label}": round(share, _DIGITS) for label, share in zip(LABELS, probabilities, strict=True)}
+        turn = int(turns[row])
+        place = row if turn == NO_TURN else turn
+        found.append((names[row] or f"row {row + 1}", place, {"breakdown": LABELS[int(code)], **said}))
+    return found
+
+
+def save_labels(documents: Sequence[Document], output: str | os.PathLike[str]) -> None:
+    """Write labels: into a `.jsonl` file, a line per dialogue, or a folder with a file for each."""
+    output = Path(output)
+    if output.suffix == ".jsonl":
+        import orjson
+
+        write_bytes(output, b"".join(orjson.dumps(each, option=orjson.OPT_APPEND_NEWLINE) for each in documents))
+        return
+    for document in documents:
+        name = str(document["dialogue-id"])
+        if not name or "/" in name or "\0" in name or len(name.encode()) > 200:
+            remedy = "write one file for all dialogues: -o labels.jsonl"
+            raise DataError(
+                Fault(str(output), None, f"the dialogue {name[:60]!r} cannot be the name of a file", remedy)
+            )
+    for document in documents:
+        write_bytes(output / f"{document['dialogue-id']}{ENDING}", dump(document))

@@ -1,0 +1,129 @@
+"""The turns at which a dialogue most probably breaks, worst first, as the metric `judge` sees them.
+
+A turn is listed where the judge expects fewer than a third of people to see no breakdown, which is what annotators saw
+on average in the systems of the breakdown challenge. Beside the figure stand the judge's reasons, in words, where it
+has any (`metrics.learned.judgement`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from dialeval.core.arrays import Floats
+from dialeval.core.columns import TextColumn
+from dialeval.core.fold import Level
+from dialeval.core.rowtable import NO_TURN, RowTable
+from dialeval.metrics.learned.judgement import NO_BREAKDOWN, reasons
+from dialeval.reports import markup
+from dialeval.reports.figures import plain
+from dialeval.reports.markup import Section
+
+if TYPE_CHECKING:
+    from dialeval.core.result import Result, Run
+
+MOST_SHARE = 1 / 3
+LISTED, PRINTED = 50, 10
+"""Turns of a system in the report, and in the terminal."""
+MOST_CHARACTERS = 300
+"""Of a text that is shown."""
+
+
+class WeakTurn(NamedTuple):
+    """A turn, and how many people would see no breakdown in it."""
+
+    system: str
+    place: str
+    share: float
+    before: str
+    """What it answers."""
+    said: str
+    reasons: list[str]
+
+
+def weak_turns(run: Run, most: int) -> list[WeakTurn]:
+    """Of each system the turns with the most probable breakdowns, those of all systems together worst first."""
+    systems = [(name, result) for name, result in run.items() if result.role == "system"]
+    found = [turn for name, result in systems for turn in _of_system(name, result, most)]
+    return sorted(found, key=lambda turn: turn.share)
+
+
+def _of_system(name: str, result: Result, most: int) -> list[WeakTurn]:
+    rows = result.rows
+    parts = judged_parts(result)
+    shares = parts.get(NO_BREAKDOWN)
+    if rows is None or shares is None or len(shares) != len(rows) or "response" not in rows.texts:
+        return []
+    order = np.argsort(np.where(np.isnan(shares), np.inf, shares), kind="stable")[:most]
+    chosen = [row for row in order.tolist() if shares[row] < MOST_SHARE]
+    return [
+        WeakTurn(
+            name,
+            _place(rows, row),
+            float(shares[row]),
+            _last(rows.texts.get("context"), row),
+            _last(rows.texts["response"], row),
+            reasons({part: float(values[row]) for part, values in parts.items()}),
+        )
+        for row in chosen
+    ]
+
+
+def judged_parts(result: Result) -> dict[str, Floats]:
+    """What the judge says of every row of a system beside its score, by the names of the parts."""
+    return {
+        key.removeprefix("judge/"): estimate.items
+        for key, estimate in result.items()
+        if key.startswith("judge/") and estimate.level is Level.TURN and estimate.items is not None
+    }
+
+
+def _place(rows: RowTable, row: int) -> str:
+    dialogue = rows.dialogues[int(rows.clusters[row])] if rows.dialogues is not None else None
+    turn = NO_TURN if rows.turns is None else int(rows.turns[row])
+    return ", ".join(filter(None, (dialogue or f"row {row + 1}", f"turn {turn}" if turn != NO_TURN else "")))
+
+
+def _last(column: Any, row: int) -> str:
+    """The last text of a row, cut where it is very long."""
+    if column is None:
+        return ""
+    text = column[row] if isinstance(column, TextColumn) else next(iter(list(column[row])[-1:]), "")
+    return text if len(text) <= MOST_CHARACTERS else f"{text[:MOST_CHARACTERS]} …"
+
+
+def weak_turns_table(run: Run) -> list[list[str]]:
+    """A header and a row per turn, for the terminal; empty where there is nothing to list."""
+    turns = weak_turns(run, PRINTED)[:PRINTED]
+    if not turns:
+        return []
+    header = ["system", "turn", "no breakdown", "said", "why"]
+    return [
+        header,
+        *([turn.system, turn.place, f"{turn.share:.2f}", turn.said, "; ".join(turn.reasons)] for turn in turns),
+    ]
+
+
+def section(run: Run) -> Section | None:
+    """The section of the report; None for a run without such turns."""
+    turns = weak_turns(run, LISTED)[:LISTED]
+    if not turns:
+        return None
+    note = markup.note(
+        "Where people would most probably see the dialogue break, worst first, as the judge expects: the share of them "
+        "that would see no breakdown, on the scale of the breakdown challenge. Read it as an order, not as a share."
+    )
+    lines = [
+        markup.row(
+            f"{markup.name(turn.system)}, {markup.text(plain(turn.place))}",
+            markup.cells(
+                f"{turn.share:.2f}",
+                *(markup.text(plain(text)) for text in (turn.before, turn.said)),
+                markup.text("; ".join(turn.reasons) or "–"),
+            ),
+        )
+        for turn in turns
+    ]
+    heads = markup.heads("Turn", "No breakdown", "Before it", "Said", "Why")
+    return Section("weak-turns", "Where dialogues break", note + markup.table("", "Turns, worst first.", heads, lines))

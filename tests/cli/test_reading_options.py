@@ -1,0 +1,49 @@
+"""The options that say how rows are read, and texts of every kind through the commands."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import dialeval as package
+from cli.conftest import Dialeval
+
+
+def test_a_separator_a_warning_and_prompts(dialeval: Dialeval, tmp_path: Path) -> None:
+    (tmp_path / "windows.csv").write_bytes("response#reference\r\nGrüße an alle#ja\r\n".encode("cp1252"))
+    done = dialeval("score", "windows.csv", "--sep", "#", "-m", "length", "-f", "json")
+    assert json.loads(done.stdout)["systems"]["windows"]["metrics"]["length"]["mean"] == 3
+    assert "Windows-1252" in done.stderr
+    said = [{"role": role, "content": role} for role in ("system", "user", "assistant")]
+    (tmp_path / "chats.jsonl").write_text(json.dumps({"messages": said}) + "\n")
+    for more, context in (((), ["user"]), (("--system-prompts",), ["system", "user"])):
+        assert dialeval("score", "chats.jsonl", "-m", "length", "-o", f"out{len(more)}", *more).returncode == 0
+        rows = load(tmp_path / f"out{len(more)}")
+        assert rows == [context]
+
+
+def load(folder: Path) -> list[list[str]]:
+    table = package.load(folder)["chats"].rows
+    assert table is not None
+    roles = [[role for role in turns if role] for turns in table.texts["roles"]]
+    assert roles == [list(turns) for turns in table.texts["context"]], "each message here says its role"
+    return roles
+
+
+def test_every_script_and_length_through_the_commands(dialeval: Dialeval, tmp_path: Path) -> None:
+    texts = ["שלום עולם", "مرحبا بالعالم", "👩‍👩‍👧‍👦 🏴", "e\u0301\u0323 n\u0303", "x" * 100_000]
+    for name, more in (("a", ""), ("b", " y")):
+        rows = [
+            {"dialog_id": n, "context": text, "response": text + more, "reference": text}
+            for n, text in enumerate(texts)
+        ]
+        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+    assert dialeval("validate", "a.jsonl", "b.jsonl").returncode == 0
+    scored = dialeval(
+        "score", "a.jsonl", "b.jsonl", "-m", "length,distinct,bleu,rouge-l,chrf", "-o", "run", "-f", "json"
+    )
+    assert scored.returncode == 0, scored.stderr
+    assert dialeval("compare", "run", "--by", "length").returncode == 0
+    assert dialeval("report", "run", "-o", "report.html").returncode == 0
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert all(json.dumps(text)[1:-1] in page or text in page for text in texts)

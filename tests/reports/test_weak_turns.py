@@ -1,0 +1,74 @@
+"""The turns at which dialogues break: worst first, with reasons, in the terminal and in the report."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+
+import dialeval
+from dialeval.core.result import Run
+from dialeval.reports.explorer import explorer
+from dialeval.reports.html import render
+from dialeval.reports.weak_turns import section, weak_turns, weak_turns_table
+from metrics.learned.judges import tiny_dialogue_judge
+
+CHAT = ["hello there", "how are you ?", "<b>i</b> am fine", "the cat sat", "the cat sat", "not the dog", "a dog sat"]
+
+
+def judged(folder: Path) -> Run:
+    messages = [{"role": "assistant" if at % 2 else "user", "content": text} for at, text in enumerate(CHAT)]
+    path = folder / "chats.jsonl"
+    path.write_text(json.dumps({"id": "d1", "messages": messages}) + "\n")
+    return dialeval.evaluate(str(path), metrics="judge", judge=tiny_dialogue_judge(folder))
+
+
+def with_values(run: Run, key: str, values: list[float]) -> Run:
+    """The run with other items of a key."""
+    from dataclasses import replace
+
+    name, result = next(iter(run.items()))
+    estimates = {**result.estimates, key: replace(result[key], items=np.array(values))}
+    return replace(run, systems={name: replace(result, estimates=estimates)})
+
+
+def test_turns_are_listed_worst_first_with_reasons(tmp_path: Path) -> None:
+    run = with_values(judged(tmp_path), "judge/no-breakdown", [0.3, 0.1, 0.4])
+    for part, values in (("relevance", [0.9, 0.2, 0.1]), ("fluency", [0.9, 0.9, 0.9]), ("novelty", [0.9, 0.3, 0.9])):
+        run = with_values(run, f"judge/{part}", values)
+    worst, other = weak_turns(run, 10)
+    assert (worst.place, worst.share, worst.before, worst.said) == (
+        "d1, turn 3",
+        0.1,
+        "<b>i</b> am fine",
+        "the cat sat",
+    )
+    assert worst.reasons == ["does not follow from the context", "repeats the context"]
+    assert (other.place, other.reasons) == ("d1, turn 1", [])
+    assert [turn.place for turn in weak_turns(run, 1)] == ["d1, turn 3"]
+    header, first, _ = weak_turns_table(run)
+    assert len(header) == len(first)
+    assert first[2:] == ["0.10", "the cat sat", "does not follow from the context; repeats the context"]
+    found = section(run)
+    assert found is not None
+    assert "&lt;b&gt;i&lt;/b&gt; am fine" in found.content
+    assert found.content.index("turn 3") < found.content.index("turn 1")
+    assert "Where dialogues break" in render(run, compared=False)
+    shown = explorer(run)
+    assert shown is not None
+    assert shown[1]["groups"][0]["reasons"] == [
+        ["", "does not follow from the context; repeats the context", "does not follow from the context"]
+    ]
+
+
+def test_a_run_without_the_judge_lists_nothing(tmp_path: Path) -> None:
+    run = dialeval.evaluate({"a": ["hello there"]}, metrics="length")
+    assert weak_turns(run, 10) == []
+    assert section(run) is None
+    assert weak_turns_table(run) == []
+    shown = explorer(run)
+    assert shown is not None
+    assert shown[1]["groups"][0]["reasons"] == [None]
+    good = with_values(judged(tmp_path), "judge/no-breakdown", [0.6, np.nan, 0.7])
+    assert weak_turns(good, 10) == []
