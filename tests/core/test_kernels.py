@@ -155,3 +155,17 @@ def test_a_warm_process_does_not_import_numba(tmp_path: Path, monkeypatch: pytes
         check=True,
     )
     assert done.stdout == "6 False False\n"
+
+
+def test_every_kernel_that_calls_another_library_is_loaded_in_a_new_process(tmp_path: Path) -> None:
+    """Roots of float32 are those of the C library, which LLVM finds only when it was told to look."""
+    program = (
+        "import logging, numpy as np, sys; logging.basicConfig(level='WARNING', stream=sys.stdout)\n"
+        "from dialeval.core.kernels import Kernels\n"
+        "rows = np.ones((2, 3), np.float32); ones = np.ones(3, np.float32)\n"
+        "Kernels('dialeval.resources.encoder_kernel').add_and_normalise(rows, rows, ones, ones, ones, 1e-5)\n"
+        "print('numba' in sys.modules)"
+    )
+    for _ in ("compiled", "loaded"):
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"

@@ -175,11 +175,12 @@ def _engine(code: Code) -> tuple[ExecutionEngine, int]:
     """What holds the loaded code, and the address of the function."""
     import llvmlite.binding as llvm
 
-    lacking = [name for name in code.needs if llvm.address_of_symbol(name) is None]
-    if lacking:  # LLVM would end the process
-        raise RuntimeError(f"there is no {lacking[0]} here")
     machine = _target().create_target_machine(codemodel="jitdefault", jit=True)  # an engine owns its machine
     engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
+    # Only now the functions of this process can be looked up. LLVM would end it where one is not there.
+    lacking = [name for name in code.needs if llvm.address_of_symbol(name) is None]
+    if lacking:
+        raise RuntimeError(f"there is no {lacking[0]} here")
     engine.add_object_file(llvm.ObjectFileRef.from_data(code.content))
     engine.finalize_object()
     address = engine.get_function_address(code.symbol)
