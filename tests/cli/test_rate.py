@@ -13,6 +13,7 @@ import pytest
 
 from analysis.rated_runs import run_of
 from cli.conftest import Dialeval
+from dialeval.reports.rating_server import RatingServer
 
 
 @pytest.fixture(autouse=True)
@@ -174,3 +175,17 @@ def test_what_cannot_be_served(dialeval: Dialeval, tmp_path: Path, arguments: li
     done = dialeval("rate", "serve", "to-rate", *arguments)
     assert done.returncode == 2
     assert words in done.stderr
+
+
+def test_a_server_that_others_reach_is_warned_of(dialeval: Dialeval, monkeypatch: pytest.MonkeyPatch) -> None:
+    def ends(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(RatingServer, "serve_forever", ends)
+    arguments = ["rate", "serve", "to-rate", "--db", "r.sqlite", "--raters", "ann"]
+    alone = dialeval(*arguments)
+    assert (alone.returncode, "warning" in alone.stderr) == (0, False)
+    monkeypatch.setattr("dialeval.reports.rating_server.is_loopback", lambda _: False)
+    reached = dialeval(*arguments)
+    assert reached.returncode == 0
+    assert "warning: whoever reaches this address and has a link can rate; nothing is encrypted" in reached.stderr
