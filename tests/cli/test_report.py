@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
+from analysis.rated_runs import ratings_of, run_of
 from cli.conftest import Dialeval
+from dialeval.analysis.sample_folder import read_sample
 
 
 def test_saved_runs_become_one_page(dialeval: Dialeval, tmp_path: Path) -> None:
@@ -54,3 +57,20 @@ def test_what_is_no_run_is_named(dialeval: Dialeval) -> None:
     done = dialeval("report", "nowhere")
     assert done.returncode == 2
     assert "nowhere" in done.stderr
+
+
+def test_what_people_say_is_shown(dialeval: Dialeval, tmp_path: Path) -> None:
+    run, said = run_of(dialogues=30)
+    run.save(tmp_path / "rated")
+    assert dialeval("sample", "rated", "-n", "40", "-o", "to-rate").returncode == 0
+    lines = ratings_of(read_sample(tmp_path / "to-rate"), said)
+    (tmp_path / "ratings.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    (tmp_path / "pairs.jsonl").write_text('{"a": "a", "b": "b", "better": "tie"}\n' * 4)
+    ratings = ["--human", "ratings.jsonl", "--sample", "to-rate", "--judge", "judge", "--pairs", "pairs.jsonl"]
+    done = dialeval("report", "rated", "--no-compare", "-o", "people.html", *ratings)
+    assert done.returncode == 0, done.stderr
+    page = (tmp_path / "people.html").read_text(encoding="utf-8")
+    assert "What people would say" in page
+    assert "Which one is preferred" in page
+    for wrong in (["--judge", "judge"], ["--human", "ratings.jsonl"], ["rated", *ratings]):
+        assert dialeval("report", "rated", "-o", "people.html", *wrong).returncode == 2

@@ -230,3 +230,10 @@ def test_texts_of_tables_are_utf8(tmp_path: Path) -> None:
             gate.read_table(
                 tmp_path / "x.parquet", {}, pa.types.is_string, "", hashlib.sha256(changed).hexdigest(), "run.json"
             )
+
+
+@pytest.mark.parametrize("content", [b"a = ", b"\xff = 1", b"a = " + b"9" * 5000, b"a = " + b"[" * 5000])
+def test_what_is_no_toml_is_named(content: bytes) -> None:
+    with pytest.raises(DataError, match=r"form\.toml: not TOML"):
+        gate.parse_toml(content, "form.toml", "mend it")
+    assert gate.parse_toml(b"a = 1", "form.toml", "mend it") == {"a": 1}

@@ -65,15 +65,18 @@ def opinion(response: str, reference: str, rng: np.random.Generator) -> int:
 
 
 def rated(folder: Path) -> None:
-    """What two people send back."""
+    """What two people send back, each a file; every tenth row came twice."""
     rng = np.random.default_rng(2)
     rows = [json.loads(line) for line in (folder / "to-rate" / "rows.jsonl").read_text().splitlines()]
-    lines = [
-        {"id": row["id"], "rater": rater, "scores": {"overall": opinion(row["response"], row["reference"][0], rng)}}
-        for row in rows
-        for rater in ("ann", "bob")
-    ]
-    (folder / "ratings.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    lines: dict[str, list[dict[str, object]]] = {"ann": [], "bob": []}
+    for row in rows:
+        for rater, own in lines.items():
+            said = opinion(row["response"], row["reference"][0], rng)
+            own.append({"id": row["id"], "rater": rater, "scores": {"overall": said}, "seconds": 9.5})
+    for rater, own in lines.items():
+        again = [{**line, "again": True} for line in own[::10]]
+        again[0] |= {"scores": {"overall": 3}}
+        (folder / f"{rater}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in own + again))
 
 
 def ran(command: str, monkeypatch: pytest.MonkeyPatch) -> int:
@@ -88,6 +91,8 @@ def test_commands_python_and_tables(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(folder)
+    (form,) = (block for kind, block in BLOCKS if kind == "toml")
+    (folder / "form.toml").write_text(form)
     assert len(COMMANDS) > 10
     shown = [block for kind, block in BLOCKS if kind == "text"]
     printed = []

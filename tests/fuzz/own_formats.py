@@ -581,3 +581,42 @@ def rows_to_rate(folder: Path) -> None:
             (copy / "sample.json").write_text(text, "utf-8", "surrogatepass")
         dialeval.estimate(_run_to_rate(), copy / "ratings.jsonl", by="length", sample=copy, of="run")
         dialeval.estimate(_run_to_rate(), copy / "ratings.jsonl", by="length", sample=copy)
+
+
+def _rated_folders() -> list[Files]:
+    """A folder of rows to rate with a form, lines of raters, and the database of a server."""
+    from dialeval.analysis.rating_store import RatingStore
+
+    form = b'title = "t"\nrepeat = 0.2\n[[quality]]\nname = "overall"\nlow = 0\nhigh = 9\n'
+    seeds: list[Files] = []
+    for files in _samples()[:2]:
+        with tempfile.TemporaryDirectory() as place:
+            store = RatingStore(Path(place) / "ratings.sqlite", "d")
+            for line in files["ratings.jsonl"].splitlines():
+                store.save("ann", json.loads(line))
+            store.close()
+            database = (Path(place) / "ratings.sqlite").read_bytes()
+        seeds.append({**files, "form.toml": form, "ratings.sqlite": database})
+    return seeds
+
+
+@target("rated", seeds=_rated_folders)
+def rated_folders(folder: Path) -> None:
+    """What raters sent back, put together, and a page for what they differ on."""
+    from dialeval.analysis.merged_ratings import merge_ratings, rated_rows
+    from dialeval.analysis.sample_folder import read_sample
+    from dialeval.reports import merged_ratings
+    from dialeval.reports.rating_form import read_form
+    from dialeval.reports.rating_page import rating_page
+
+    with copied(folder) as copy:
+        document = parsed(copy / "sample.json")
+        if sealed(document, copy, {"rows": "rows.jsonl"}):
+            text = json.dumps(document, ensure_ascii=False)
+            (copy / "sample.json").write_text(text, "utf-8", "surrogatepass")
+        sample, form = read_sample(copy), read_form(copy / "form.toml")
+        merged = merge_ratings([copy / "ratings.jsonl", copy / "ratings.sqlite"], sample)
+        rated_rows(merged, sample, "overall")
+        merged_ratings.FORMATS["md"](merged)
+        merged_ratings.FORMATS["json"](merged)
+        rating_page(sample, form, [each.id for each in merged.disputed]).encode()

@@ -30,6 +30,7 @@ _COMMANDS = {
     "compare": "Which system is better: differences, tests, gates.",
     "meta": "How far metrics agree with people.",
     "sample": "Draw responses for people to rate, or plan how many.",
+    "rate": "Pages and a server on which people rate, and what they said.",
     "estimate": "What people would say, from a few ratings and a judge.",
     "rank": "Rank systems by which of two responses was preferred.",
     "report": "Show saved runs in one HTML file.",

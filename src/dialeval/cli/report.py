@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,16 +14,47 @@ from dialeval.cli import output as printed
 from dialeval.cli.output import check_places, command_line, say
 
 if TYPE_CHECKING:
+    from dialeval.core.result import Run
     from dialeval.reports.plots import PlotFormat
 
 PLOT_FORMATS = ("svg", "png", "pdf")
 """As in `reports.plots`, which is not imported to print help."""
 
 
+@dataclass(frozen=True)
+class Opinions:
+    """What people said, as --human, --sample, --judge, --quality and --pairs name it."""
+
+    human: tuple[str, ...]
+    sample: str | None
+    judge: str
+    quality: str
+    pairs: tuple[str, ...]
+
+    def found(self, runs: Sequence[Run]) -> dict[str, Any]:
+        """What the report shows of it."""
+        from dialeval.analysis.agreement import agreement
+        from dialeval.analysis.people import estimate
+        from dialeval.analysis.ranking import rank
+
+        shown: dict[str, Any] = {"ranking": rank(list(self.pairs))} if self.pairs else {}
+        if not self.human:
+            if self.sample is not None or self.judge:
+                raise click.UsageError("--sample and --judge are those of --human; name the ratings")
+            return shown
+        if len(runs) > 1:
+            raise click.UsageError("--human is about one run; give one")
+        ratings = list(self.human)
+        people = estimate(runs[0], ratings, by=self.judge, sample=self.sample, quality=self.quality)
+        agreed = agreement(runs[0], ratings, quality=self.quality, sample=self.sample)
+        return {**shown, "people": people, "agreement": agreed}
+
+
 @options.examples(
     "dialeval score damd.txt ubar.txt -r references.txt -o results",
     "dialeval report results -o report.html",
     "dialeval report results --plots pdf --plots-dir figures",
+    "dialeval report results --human ratings.jsonl --sample to-rate --judge rouge-l",
 )
 @click.command()
 @click.argument("runs", nargs=-1, required=True, type=click.Path())
@@ -33,6 +66,17 @@ PLOT_FORMATS = ("svg", "png", "pdf")
 @click.option("--plots-dir", type=options.FOLDER, help="Folder for --plots.  [default: beside the report]")
 @click.option("--compare/--no-compare", "compared", default=True, help="Test the differences to the first system.")
 @options.by
+@options.grouped(
+    "opinions",
+    Opinions,
+    click.option("--human", multiple=True, type=click.Path(), help="Ratings: also show what people say of the run."),
+    click.option("--sample", type=click.Path(), help="The folder that the rows of --human were drawn into."),
+    click.option(
+        "--judge", metavar="KEYS", default="", help="The judge of the estimate, as in `dialeval estimate --by`."
+    ),
+    click.option("--quality", default="overall", help="Which of the scores of --human counts."),
+    click.option("--pairs", multiple=True, type=click.Path(), help="Compared responses: also show the ranking."),
+)
 @options.open_page
 def report(
     runs: tuple[str, ...],
@@ -41,6 +85,7 @@ def report(
     plots_dir: Path | None,
     opened: bool,
     by: list[str],
+    opinions: Opinions,
     **page: Any,
 ) -> None:
     """Show saved RUNS (folders that `dialeval score -o` wrote) in one HTML file that needs no network.
@@ -56,8 +101,9 @@ def report(
 
     if plots_dir is not None and plots is None:
         raise click.UsageError("--plots-dir is for --plots: say png, svg or pdf")
-    check_places(None, files_of(*runs), files=(output,))
+    check_places(None, files_of(*runs), opinions.human, opinions.pairs, opinions.sample, files=(output,))
     loaded = [load(run) for run in runs]
+    page |= opinions.found(loaded)
     if plots is not None:
         folder = plots_dir or output.with_name(f"{output.stem}-plots")
         written = write_plots(together(loaded), folder, plots)

@@ -15,6 +15,7 @@ import hashlib
 import math
 import os
 import stat
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -91,6 +92,19 @@ def parse_json(content: bytes, where: str, remedy: str) -> Any:
         return orjson.loads(content)
     except orjson.JSONDecodeError as error:
         raise DataError(Fault(where, error.lineno, f"not JSON ({error.msg})", remedy)) from None
+
+
+def parse_toml(content: bytes, where: str, remedy: str) -> dict[str, Any]:
+    """The document in some bytes of TOML; `where` names their file."""
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib
+    try:
+        document: dict[str, Any] = tomllib.loads(content.decode())
+    except (ValueError, RecursionError) as error:  # not only TOMLDecodeError: 5,000 digits are a ValueError
+        raise DataError(Fault(where, None, f"not TOML ({error})", remedy)) from None
+    return document
 
 
 def fitting(document: Any, kind: type[T], where: str, remedy: str) -> T:

@@ -29,6 +29,7 @@ from dialeval.reports.explorer import explorer
 from dialeval.reports.figures import shorten
 from dialeval.reports.metric_drawings import drawings
 from dialeval.reports.page import page, script
+from dialeval.reports.people_section import people_section
 from dialeval.reports.slices import MOST_TESTS, losses, section
 from dialeval.reports.summary import blocks, summary
 from dialeval.reports.transcripts import transcripts
@@ -37,6 +38,10 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Iterable, Mapping, Sequence
 
+    from dialeval.analysis.agreement import Agreement
+    from dialeval.analysis.people import People
+    from dialeval.analysis.ranking import Ranking
+    from dialeval.reports.markup import Section
 
 _MOST_NAMED = 3
 """Systems that the title names before the rest is counted."""
@@ -54,16 +59,22 @@ def report(
     date: str | None = None,
     compared: bool = True,
     by: str | Sequence[str] | None = None,
+    people: People | None = None,
+    agreement: Agreement | None = None,
+    ranking: Ranking | None = None,
 ) -> Path:
     """Write the report of one or several runs to a file and give its path.
 
     `command` is what made the page or the runs, `date` when that was. `title`: the systems unless given.
     `compared`: test the differences to the first system (`analysis.comparison`), which takes a while for many rows.
     `by`: fields to cut the rows into slices by (`analysis.slices`), those that the run kept unless given.
+    `people`, `agreement`, `ranking`: what `dialeval.estimate`, `dialeval.agreement` and `dialeval.rank` say, if the
+    page is to show it.
     """
     path = Path(path)
     run = together([runs] if isinstance(runs, Run) else runs)
-    shown = render(run, command, title=title, date=date, compared=compared, by=by)
+    opinions = people_section(people, agreement, ranking)
+    shown = render(run, command, title=title, date=date, compared=compared, by=by, people=opinions)
     write_bytes(path, shown.encode())
     return path
 
@@ -76,6 +87,7 @@ def render(
     date: str | None = None,
     compared: bool = True,
     by: str | Sequence[str] | None = None,
+    people: Section | None = None,
 ) -> str:
     """The page as text."""
     cut = _slices(run, by, compared)
@@ -83,6 +95,7 @@ def render(
     found = [
         summary(run, compared, [sentence for each in cut for sentence in losses(each)]),
         provenance.warnings(run),
+        people,
         section(cut) if cut else None,
         drawings(run),
         correlations(run),

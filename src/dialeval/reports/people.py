@@ -55,13 +55,13 @@ def to_csv(people: People) -> str:
 
 def to_markdown(people: People) -> str:
     """Tables as GitHub renders them, and what they mean."""
-    parts = [formats.markdown_table(each, formats.markdown) for each in _tables(people)]
+    parts = [formats.markdown_table(each, formats.markdown) for each in tables(people)]
     return "\n".join([*parts, "".join(f"{formats.markdown(line)}\n\n" for line in notes(people)).rstrip("\n") + "\n"])
 
 
 def to_latex(people: People) -> str:
     """One tabular with booktabs rules."""
-    lines = formats.latex_lines(len(_head(people)), *_tables(people), figure=formats.latex)
+    lines = formats.latex_lines(len(_head(people)), *tables(people), figure=formats.latex)
     return "\n".join([*lines, *(f"% {line}" for line in notes(people)), ""])
 
 
@@ -121,7 +121,8 @@ def _head(people: People) -> list[str]:
     return ["system", *judged, "ratings alone", "ratings", *more]
 
 
-def _tables(people: People) -> Iterator[Table]:
+def tables(people: People) -> Iterator[Table]:
+    """The systems, and the differences if there are any."""
     yield Table(_head(people), [_cells(each, people) for each in people.figures])
     if people.differences:
         head = ["difference", *_head(people)[1:-1], "p adjusted"] if people.by else ["difference", *_head(people)[1:]]
@@ -151,7 +152,7 @@ def _laid_out(people: People, width: int) -> Iterator[RenderableType]:
     from rich.text import Text
 
     yield from formats.paragraphs(filter(None, [verdict(people)]))
-    for head, rows in _tables(people):
+    for head, rows in tables(people):
         names, *columns = zip(head, *rows, strict=True)
         for part in formats.fitting_tables(names, columns, width):
             yield part

@@ -133,10 +133,15 @@ def _between(ranking: Ranking) -> Table:
     return Table(["won/tied/lost against", *(shorten(plain(name)) for name in names)], rows)
 
 
+def tables(ranking: Ranking) -> tuple[Table, Table]:
+    """The systems in order, and the wins between all pairs."""
+    return _systems(ranking), _between(ranking)
+
+
 def _laid_out(ranking: Ranking, width: int) -> Iterator[RenderableType]:
     from rich.text import Text
 
-    for head, rows in (_systems(ranking), _between(ranking)):
+    for head, rows in tables(ranking):
         names, *columns = zip(head, *rows, strict=True)
         for part in formats.fitting_tables(names, columns, width):
             yield part

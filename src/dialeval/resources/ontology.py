@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -20,6 +19,7 @@ from typing import Any, cast
 
 from dialeval.core.columns import DIGEST_LENGTH
 from dialeval.core.errors import DataError, Fault
+from dialeval.core.gate import parse_toml
 from dialeval.data.formats.opening import read_bytes
 from dialeval.text.slot_values import RULES, Spelling, StateNormaliser
 
@@ -82,7 +82,7 @@ class Ontology:
 def load_ontology(path: str | os.PathLike[str]) -> Ontology:
     """The ontology in a TOML file."""
     content = read_bytes(path).tobytes()
-    top = _Reader(os.fspath(path), "", _parsed(content, os.fspath(path)), [])
+    top = _Reader(os.fspath(path), "", parse_toml(content, os.fspath(path), "correct it there"), [])
     words = top.table("words")
     requested = top.table("requested")
     references = top.text("references", "raw")
@@ -114,21 +114,6 @@ def load_ontology(path: str | os.PathLike[str]) -> Ontology:
     if top.faults:
         raise DataError(top.faults)
     return ontology
-
-
-def _parsed(content: bytes, where: str) -> dict[str, Any]:
-    if sys.version_info >= (3, 11):
-        import tomllib
-    else:
-        import tomli as tomllib
-    try:
-        document: dict[str, Any] = tomllib.loads(content.decode())
-    except (
-        ValueError,
-        RecursionError,
-    ) as error:  # not only TOMLDecodeError: 5,000 digits are a ValueError
-        raise DataError(Fault(where, None, f"not TOML ({error})", "correct it there")) from None
-    return document
 
 
 class _Reader:

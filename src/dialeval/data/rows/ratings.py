@@ -204,7 +204,7 @@ def _rated_rows(
             identifier,
             rater,
             _scale(reader, row.get(own["scale"]), own["scale"]),
-            _scores(reader, row, own["scores"]),
+            scores_of(reader, row, own["scores"]),
         )
         rows.append(rated)
     if not records.faults and not rows:
@@ -224,7 +224,7 @@ def _rater(row: RowObject, sampled: bool) -> str | None:
     return str(rater) if named else "" if sampled else None
 
 
-def _scores(reader: FieldReader, row: RowObject, name: str) -> dict[str, Floats]:
+def scores_of(reader: FieldReader, row: RowObject, name: str) -> dict[str, Floats]:
     """The annotators' values of each quality of a row."""
     value = _parsed(row.get(name))
     if value is None:

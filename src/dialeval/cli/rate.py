@@ -1,0 +1,162 @@
+"""`dialeval rate`: a page or a server on which people rate drawn rows, and what they said put together."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+
+import click
+
+from dialeval.cli import options
+from dialeval.cli.output import check_places, print_as, print_warnings, say, tell, write
+
+_FORM = click.option("--form", type=options.FILE, help="What is asked, in TOML.  [default: overall, from 1 to 5]")
+
+_LONGEST_NAME = 64
+
+
+@options.examples(
+    "dialeval rate page to-rate/ -o rate.html",
+    "dialeval rate serve to-rate/ --raters ann,bob,cy --per-row 2 --db ratings.sqlite",
+    "dialeval rate merge ann.jsonl bob.jsonl --sample to-rate/ -o ratings.jsonl",
+)
+@click.group()
+def rate() -> None:
+    """Have people rate the rows that `dialeval sample` drew."""
+
+
+@options.examples(
+    "dialeval rate page to-rate/ -o rate.html",
+    "dialeval rate page to-rate/ --form form.toml -o rate.html",
+)
+@rate.command()
+@click.argument("sample", type=click.Path(exists=True, file_okay=False))
+@click.option("-o", "--output", type=options.FILE, required=True, help="Write the page to this file.")
+@_FORM
+def page(sample: str, output: Path, form: Path | None) -> None:
+    """Write one HTML file on which people rate the rows of the folder SAMPLE, without a network.
+
+    Send it to every rater. It does not tell the systems; order and sides differ between raters. Ratings are kept in the
+    browser until the rater downloads them as a file and sends it back.
+    """
+    from dialeval.analysis.sample_folder import read_sample
+    from dialeval.reports.rating_form import read_form
+    from dialeval.reports.rating_page import rating_page, things_to_rate
+
+    check_places(None, sample, form, files=(output,))
+    drawn, asked = read_sample(sample), read_form(form)
+    write(output, rating_page(drawn, asked).encode())
+    say(f"{len(things_to_rate(drawn, asked))} to rate; what comes back is put together by `dialeval rate merge`")
+
+
+@options.examples(
+    "dialeval rate merge ann.jsonl bob.jsonl --sample to-rate/ -o ratings.jsonl",
+    "dialeval rate merge ratings.sqlite --sample to-rate/ --adjudicate disputed.html",
+    "dialeval rate merge *.jsonl --sample to-rate/ --adjudicated eve.jsonl -o ratings.jsonl",
+)
+@rate.command()
+@click.argument("files", nargs=-1, required=True, type=click.Path())
+@click.option("-o", "--output", type=options.FILE, help="Write the ratings, or pairs for `rank`, to this file (JSONL).")
+@click.option("--sample", type=click.Path(), help="The folder that the rated rows were drawn into.")
+@click.option("--quality", default="overall", help="Of pairs, the question whose answers -o takes.")
+@click.option("--adjudicate", type=options.FILE, help="Write a page on which to rate the disputed rows once more.")
+@click.option("--adjudicated", multiple=True, type=click.Path(), help="Ratings from that page; they alone count then.")
+@click.option("--most", type=click.IntRange(min=1), default=20, help="Disputed rows.")
+@_FORM
+@options.format_(("table", "json", "md"))
+def merge(
+    files: tuple[str, ...],
+    output: Path | None,
+    sample: str | None,
+    quality: str,
+    adjudicate: Path | None,
+    adjudicated: tuple[str, ...],
+    most: int,
+    form: Path | None,
+    format_: str,
+) -> None:
+    """Put the ratings of several raters together: FILES they sent back, or the database of `dialeval rate serve`.
+
+    Prints how far raters agree, with each other and with themselves, and the rows on which they differ most. With
+    --sample the written ratings have their texts and systems, and `meta`, `adem train` and `rank` read them alone.
+    """
+    import orjson
+
+    from dialeval.analysis.merged_ratings import merge_ratings, rated_rows
+    from dialeval.analysis.sample_folder import read_sample
+    from dialeval.reports import merged_ratings
+    from dialeval.reports.rating_form import read_form
+    from dialeval.reports.rating_page import rating_page
+
+    if adjudicate is not None and sample is None:
+        raise click.UsageError("--adjudicate shows rows; name the folder that they were drawn into (--sample)")
+    check_places(None, files, adjudicated, sample, form, files=(output, adjudicate))
+    drawn = None if sample is None else read_sample(sample)
+    asked = read_form(form)
+    merged = merge_ratings(files, drawn, adjudicated, most)
+    rows = rated_rows(merged, drawn, quality)
+    print_as(format_, merged_ratings, merged)
+    print_warnings(merged.warnings)
+    if output is not None:
+        write(output, b"".join(orjson.dumps(row) + b"\n" for row in rows))
+    if adjudicate is not None and drawn is not None:
+        disputed = [each.id for each in merged.disputed]
+        if not disputed:
+            say("raters differ on no row; there is no page to write")
+            return
+        write(adjudicate, rating_page(drawn, asked, disputed).encode())
+
+
+@options.examples(
+    "dialeval rate serve to-rate/ --raters ann,bob,cy --per-row 2 --db ratings.sqlite",
+    "dialeval rate serve to-rate/ --db ratings.sqlite --port 8017          goes on where it stopped",
+    "dialeval rate merge ratings.sqlite --sample to-rate/ -o ratings.jsonl",
+)
+@rate.command()
+@click.argument("sample", type=click.Path(exists=True, file_okay=False))
+@click.option("--db", "database", type=options.FILE, required=True, help="Keep ratings in this file (.sqlite).")
+@click.option("--raters", metavar="NAMES", default="", help="Who rates, by commas; others may be added later.")
+@click.option("--per-row", type=click.IntRange(min=1), help="Raters that each row gets.  [default: all]")
+@click.option("--host", default="127.0.0.1", help="The address of this machine that raters reach it by.")
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="0 takes any that is free.")
+@_FORM
+def serve(
+    sample: str, database: Path, raters: str, per_row: int | None, host: str, port: int, form: Path | None
+) -> None:
+    """Serve the page to a team, with a link of their own for each rater, until Ctrl-C.
+
+    A rating is on the disk before the page goes on. Links stay the same when the server is started again.
+    """
+    from dialeval.analysis.rating_store import SUFFIXES, RatingStore
+    from dialeval.analysis.sample_folder import read_sample
+    from dialeval.reports.rating_form import read_form
+    from dialeval.reports.rating_page import digest_of, things_to_rate
+    from dialeval.reports.rating_server import RatingServer, is_loopback
+
+    names = list(dict.fromkeys(name.strip() for name in raters.split(",") if name.strip()))
+    if any(len(name) > _LONGEST_NAME for name in names):
+        raise click.UsageError(f"names of raters have at most {_LONGEST_NAME} characters")
+    if database.suffix not in SUFFIXES:
+        raise click.UsageError(f"--db is a file that ends in {', '.join(SUFFIXES)}, so that `rate merge` knows it")
+    check_places(None, sample, form, files=(database,))
+    local = is_loopback(host)
+    drawn, asked = read_sample(sample), read_form(form)
+    digest, things = digest_of(drawn, asked), things_to_rate(drawn, asked)
+    store = RatingStore(database, digest)
+    try:
+        store.add_raters(names)
+        if not store.raters():
+            raise click.UsageError("name who rates: --raters ann,bob")
+        store.deal([thing["id"] for thing in things], per_row, drawn.design.seed)
+        with RatingServer(store, asked, digest, things, host, port) as server:
+            if not local:
+                print_warnings(["whoever reaches this address and has a link can rate; nothing is encrypted"])
+            for name, link in server.links().items():
+                tell(f"{name:<16} {link}")
+            say("each rater has a link; Ctrl-C ends")
+            with suppress(KeyboardInterrupt):
+                server.serve_forever()
+        for name, (rated, dealt) in store.counts().items():
+            say(f"{name}: {rated} of {dealt} rated")
+    finally:
+        store.close()

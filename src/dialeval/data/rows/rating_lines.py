@@ -1,0 +1,83 @@
+"""Rating lines: what single raters said of rows that were drawn, as it comes back from them.
+
+    {"id": "k3fq8w2a", "rater": "ann", "scores": {"overall": 4, "fluent": 5}, "seconds": 12.3, "comment": "..."}
+
+`id`, `rater` and `scores` are there; `again` is true where the rater met the row for the second time. A rater gives one
+value for each quality. Files are those of `data.rows.reading`. Every fault of every file is found before one is raised.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from functools import partial
+from itertools import chain
+from os import fspath
+from typing import NamedTuple
+
+from dialeval.core.errors import DataError, Fault
+from dialeval.data.formats.opening import PathSource, format_of
+from dialeval.data.formats.records import FieldNames, Records, all_of, kind_of
+from dialeval.data.rows.fields import FieldReader
+from dialeval.data.rows.ratings import scores_of
+from dialeval.data.rows.reading import file_records
+
+_READ = ("jsonl", "json", "csv", "tsv")
+
+
+class RatingLine(NamedTuple):
+    """What one rater said of one row."""
+
+    id: str
+    rater: str
+    scores: dict[str, float]
+    again: bool = False
+    comment: str = ""
+    seconds: float | None = None
+
+
+def read_rating_lines(
+    sources: Iterable[PathSource | Records], known: Collection[str] | None = None
+) -> list[RatingLine]:
+    """The ratings in files, or in lists that were read already; `known`: the ids of what was to be rated."""
+    return list(chain.from_iterable(all_of(partial(_lines_of, source, known) for source in sources)))
+
+
+def _lines_of(source: PathSource | Records, known: Collection[str] | None) -> list[RatingLine]:
+    if not isinstance(source, Records):
+        if format_of(source) not in _READ:
+            remedy = "give what raters sent back: .jsonl, .json, .csv, .tsv, or the .sqlite of `dialeval rate serve`"
+            raise DataError(Fault(fspath(source), None, "holds no ratings", remedy))
+        lists = file_records(source, FieldNames()).values()
+        return list(chain.from_iterable(all_of(partial(_lines_of, records, known) for records in lists)))
+    reader = FieldReader(source.where, FieldNames(), source.faults)
+    lines = []
+    for reader.line, row in source.rows:
+        if not isinstance(row, dict):
+            reader.fault(f"the line is {kind_of(row)}", "make it an object with id, rater and scores")
+            continue
+        before = len(reader.faults)
+        identity, rater = reader.identifier(row, "id"), reader.identifier(row, "rater")
+        scores = scores_of(reader, row, "scores")
+        if identity is None or rater is None:
+            reader.fault("has no id" if identity is None else "has no rater", "say what was rated, and by whom")
+            continue
+        if known is not None and identity not in known:
+            reader.fault(f"the id {identity!r:.40} is of no row that was drawn", "give the ratings of this sample")
+        if not scores and len(reader.faults) == before:
+            reader.fault("has no scores", 'add them: "scores": {"overall": 4}')
+        for quality, values in scores.items():
+            if len(values) > 1:
+                reader.fault(f"scores.{quality} holds {len(values)} values", "give one; a line is of one rater")
+        again, comment, seconds = (row.get(name) for name in ("again", "comment", "seconds"))
+        lines.append(
+            RatingLine(
+                identity,
+                rater,
+                {quality: float(values[0]) for quality, values in scores.items()},
+                again in (True, "true", "True", "1"),
+                comment if isinstance(comment, str) else "",
+                float(seconds) if isinstance(seconds, int | float) and 0 <= seconds < 1e9 else None,
+            )
+        )
+    source.raise_faults()
+    return lines

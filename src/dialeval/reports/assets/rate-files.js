@@ -1,0 +1,95 @@
+// Ratings as a file: downloaded, copied, and taken up again.
+
+const linesText = (store) => [...store.lines.values()].map((line) => `${JSON.stringify(line)}\n`).join("");
+
+const download = (text, name) => {
+  const address = URL.createObjectURL(new Blob([text], { type: "application/jsonl" }));
+  make("a", { href: address, download: name }).click();
+  setTimeout(() => URL.revokeObjectURL(address), 60_000);
+};
+
+// The ratings in a text, or what is wrong with it, line by line. `sequence` is what this rater was to rate.
+const readLines = (text, data, rater, sequence) => {
+  const known = new Set(sequence.map(({ thing, again }) => keyOf({ id: thing.id, again })));
+  const lines = [];
+  const faults = [];
+  text.split(/\r?\n/).forEach((written, at) => {
+    if (!written.trim()) return;
+    try {
+      const fault = faultOf(JSON.parse(written), data, rater, known);
+      if (fault) throw new Error(fault);
+      lines.push(JSON.parse(written));
+    } catch (error) {
+      faults.push(`line ${at + 1}: ${error instanceof SyntaxError ? "not JSON" : error.message}`);
+    }
+  });
+  if (!lines.length && !faults.length) faults.push("the file holds no ratings");
+  return { lines, faults };
+};
+
+const faultOf = (line, data, rater, known) => {
+  if (line === null || typeof line !== "object") return "not a rating";
+  if (line.rater !== rater) return `of another rater (${String(line.rater).slice(0, 64)})`;
+  if (!known.has(keyOf(line))) return "of a row that is not to be rated here";
+  if (line.scores === null || typeof line.scores !== "object") return "has no scores";
+  for (const { name, choices } of data.form.qualities) {
+    const value = Object.hasOwn(line.scores, name) ? line.scores[name] : null;
+    if (!choices.some((choice) => choice.value === value)) return `has no answer to ${name}`;
+  }
+  return null;
+};
+
+// The part of the page below the rows. `changed` is called when ratings were taken up.
+const filesPart = (data, rater, sequence, store, { changed, leave }) => {
+  const text = make("textarea", { readonly: true, rows: 6, "aria-label": "Ratings, a line each", spellcheck: "false" });
+  const said = make("p", { role: "status", class: "note" });
+  const faults = make("ul", { class: "faults" });
+  const button = (label, act) => {
+    const made = make("button", { type: "button" }, label);
+    made.addEventListener("click", act);
+    return made;
+  };
+  const file = make("input", { type: "file", accept: ".jsonl,.json,.txt", id: "import" });
+  file.addEventListener("change", async () => {
+    const read = readLines(await file.files[0].text(), data, rater, sequence);
+    file.value = "";
+    faults.replaceChildren(...read.faults.map((fault) => make("li", {}, visible(fault))));
+    if (read.faults.length) {
+      said.textContent = "Nothing was taken up, since the file has faults:";
+      return;
+    }
+    store.save(...read.lines);
+    said.textContent = `${read.lines.length} ratings were taken up.`;
+    changed();
+  });
+  const part = make(
+    "details",
+    { id: "files" },
+    make("summary", {}, "Download, copy, import"),
+    make(
+      "p",
+      { class: "controls" },
+      button("Download", () => download(linesText(store), `ratings-${rater.replace(/[^\p{L}\p{N}]+/gu, "_")}.jsonl`)),
+      button("Copy", async () => {
+        text.value = linesText(store);
+        try {
+          await navigator.clipboard.writeText(text.value);
+          said.textContent = "Copied.";
+        } catch {
+          text.select(); // so that one keystroke copies it
+          said.textContent = "Selected.";
+        }
+      }),
+      make("label", { for: "import" }, "Import a file of yours:"),
+      file,
+      button("Another rater", leave),
+    ),
+    said,
+    faults,
+    text,
+  );
+  part.addEventListener("toggle", () => {
+    text.value = linesText(store);
+  });
+  return part;
+};

@@ -1,0 +1,262 @@
+// Rating, keyboard first: one thing after the other, its questions, and what was answered.
+
+const data = JSON.parse(document.getElementById("rate-data").textContent);
+const main = document.getElementById("main");
+const KEYS = [
+  ["1 2 3 …", "answer the question that is marked; y and n for yes and no"],
+  ["← →", "the answer before, the next answer"],
+  ["↑ ↓", "the question before, the next question"],
+  ["Enter", "keep the answers, and go on"],
+  ["u", "undo: go back to the row before"],
+  ["c", "write a comment; Escape leaves it"],
+  ["?", "show or hide these keys"],
+];
+
+const help = make(
+  "dialog",
+  { id: "help", "aria-labelledby": "help-title" },
+  make("h2", { id: "help-title" }, "Keys"),
+  make("dl", {}, ...KEYS.flatMap(([key, what]) => [make("dt", {}, make("kbd", {}, key)), make("dd", {}, what)])),
+  make("button", { type: "button" }, "Close"),
+);
+help.querySelector("button").addEventListener("click", () => help.close());
+
+const toggleHelp = () => {
+  if (help.open) help.close();
+  else help.showModal();
+};
+
+const notice = make("p", { class: "notice", role: "alert", hidden: true });
+const tell = (text) => {
+  notice.textContent = text;
+  notice.hidden = !text;
+};
+
+const askForName = () => {
+  const input = make("input", { id: "rater", maxlength: 64, autocomplete: "off" });
+  const start = make("button", { type: "button" }, "Start");
+  const begin = () => {
+    const rater = input.value.trim().normalize("NFC");
+    if (!rater) {
+      tell("Write your name or initials first.");
+      input.focus();
+      return;
+    }
+    tell("");
+    rememberRater(data, rater);
+    rate(rater);
+  };
+  start.addEventListener("click", begin);
+  input.addEventListener("keydown", (event) => {
+    if (event.key === "Enter") begin();
+  });
+  const label = make("label", { for: "rater" }, "Your name or initials");
+  main.replaceChildren(told(), notice, make("p", { class: "controls" }, label, input, start));
+  input.focus();
+};
+
+const told = () => make("p", { class: "lead" }, isolated(data.form.instructions));
+
+const textsOf = (thing, swapped) => {
+  const [first, second] = swapped ? [...thing.responses].reverse() : thing.responses;
+  const said = (title, text) =>
+    make("section", { class: "reply", "aria-label": title }, make("h2", {}, title), make("p", {}, isolated(text, "text")));
+  const turns = thing.context.map((turn) => make("li", {}, isolated(turn, "text")));
+  const references = (thing.references ?? []).map((text) => said("Reference", text));
+  return [
+    make("h2", { id: "row", tabindex: -1 }, "Conversation"),
+    turns.length ? make("ol", { class: "context" }, ...turns) : make("p", { class: "note" }, "Nothing was said before."),
+    ...references,
+    second === undefined
+      ? said("Reply", first)
+      : make("div", { class: "sides" }, said("Reply A", first), said("Reply B", second)),
+  ];
+};
+
+// A question with its answers; `factor` is -1 where sides are swapped.
+const questionOf = ({ name, question, choices }, at, factor, line) => {
+  const given = line && Object.hasOwn(line.scores, name) ? line.scores[name] : null;
+  const answers = choices.map(({ value, label, keys }, number) => {
+    const own = factor * value;
+    const id = `answer-${at}-${number}`;
+    const input = make("input", { type: "radio", name: `question-${at}`, id, value: own, checked: own === given });
+    input.dataset.keys = keys.join(" ");
+    const key = make("kbd", { "aria-hidden": "true" }, keys[0]);
+    // Where a number says it all, the key is shown as the answer; read aloud it is one, too.
+    const words = label ? isolated(label) : make("span", { class: "hidden" }, String(value));
+    const aloud = label && keys[0] === String(value) ? make("span", { class: "hidden" }, `${value}: `) : null;
+    return make("label", { class: "choice", for: id }, input, key, aloud, words);
+  });
+  return make("fieldset", {}, make("legend", {}, isolated(question)), make("div", { class: "answers" }, ...answers));
+};
+
+const timeLeft = (store, remaining) => {
+  const times = [...store.lines.values()].map((line) => line.seconds).filter(Number.isFinite);
+  if (times.length < 3) return "";
+  times.sort((one, other) => one - other);
+  const minutes = Math.round((times[Math.floor(times.length / 2)] * remaining) / 60);
+  return minutes < 1 ? ", less than a minute left" : `, about ${minutes} minute${minutes > 1 ? "s" : ""} left`;
+};
+
+const rate = (rater) => {
+  const sequence = sequenceOf(data, rater);
+  const store = data.server ? onServer(data, tell) : inBrowser(data, rater, tell);
+  const lineOf = ({ thing, again }) => store.lines.get(keyOf({ id: thing.id, again }));
+  const open = () => sequence.findIndex((each) => !lineOf(each));
+  const bar = make("progress", { max: sequence.length, "aria-label": "Rated" });
+  const status = make("p", { id: "status", role: "status" });
+  const keys = make("button", { type: "button", id: "keys" }, "Keys ", make("kbd", { "aria-hidden": "true" }, "?"));
+  keys.addEventListener("click", toggleHelp);
+  const who = make("p", { class: "who note" }, make("span", {}, "Rating as ", isolated(rater), "."), keys);
+  const view = make("div", { id: "view" });
+  let at = open();
+  let began = 0;
+  let active = 0;
+  let fieldsets = [];
+  let comment = null;
+
+  const focusQuestion = (number) => {
+    active = Math.max(0, Math.min(number, fieldsets.length - 1));
+    fieldsets.forEach((each, place) => each.classList.toggle("active", place === active));
+    const radios = [...fieldsets[active].querySelectorAll("input")];
+    (radios.find((radio) => radio.checked) ?? radios[0]).focus();
+  };
+
+  const progress = () => {
+    const rated = sequence.filter(lineOf).length;
+    bar.value = rated;
+    const place = at < 0 ? "" : `Row ${at + 1} of ${sequence.length}. `;
+    status.textContent = `${place}${rated} of ${sequence.length} rated${timeLeft(store, sequence.length - rated)}.`;
+  };
+
+  const show = () => {
+    progress();
+    if (at < 0) {
+      fieldsets = [];
+      const words = data.server
+        ? "All are rated, and your ratings are on the server. Thank you."
+        : "All are rated. Thank you. Download the file and send it back.";
+      view.replaceChildren(make("p", { id: "done", tabindex: -1 }, words));
+      const files = document.getElementById("files");
+      if (files) files.open = true;
+      (files?.querySelector("button") ?? view.firstChild).focus();
+      return;
+    }
+    const { thing, swapped } = sequence[at];
+    const line = lineOf(sequence[at]);
+    fieldsets = data.form.qualities.map((quality, number) => questionOf(quality, number, swapped ? -1 : 1, line));
+    fieldsets.forEach((each, number) => each.addEventListener("focusin", () => {
+      active = number;
+      fieldsets.forEach((other) => other.classList.toggle("active", other === each));
+    }));
+    comment = data.form.comment ? make("input", { id: "comment", maxlength: 2000, autocomplete: "off" }) : null;
+    if (comment) comment.value = line?.comment ?? "";
+    const next = make("button", { type: "button", id: "next" }, "Next");
+    const undo = make("button", { type: "button", id: "undo", disabled: at === 0 }, "Back");
+    next.addEventListener("click", goOn);
+    undo.addEventListener("click", goBack);
+    view.replaceChildren(
+      ...textsOf(thing, swapped),
+      ...fieldsets,
+      ...(comment ? [make("p", {}, make("label", { for: "comment" }, "Comment (not needed)"), comment)] : []),
+      make("p", { class: "controls" }, undo, next),
+    );
+    scrollTo(0, 0);
+    began = performance.now();
+    focusQuestion(0);
+  };
+
+  const goBack = () => {
+    if (at === 0) return;
+    at = at < 0 ? sequence.length - 1 : at - 1;
+    tell("");
+    show();
+  };
+
+  const goOn = () => {
+    const given = fieldsets.map((each) => each.querySelector("input:checked"));
+    const missing = given.indexOf(null);
+    if (missing >= 0) {
+      tell(`Answer first: ${visible(data.form.qualities[missing].question)}`);
+      focusQuestion(missing);
+      return;
+    }
+    tell("");
+    const { thing, again } = sequence[at];
+    const before = lineOf(sequence[at])?.seconds ?? 0; // of a row that one came back to
+    const seconds = Math.round(10 * before + (performance.now() - began) / 100) / 10;
+    const scores = Object.fromEntries(data.form.qualities.map(({ name }, place) => [name, Number(given[place].value)]));
+    const line = { id: thing.id, rater, scores, seconds };
+    if (comment?.value.trim()) line.comment = comment.value.trim();
+    if (again) line.again = true;
+    store.save(line);
+    at = at + 1 < sequence.length ? at + 1 : open();
+    show();
+  };
+
+  const choose = (radio) => {
+    radio.checked = true;
+    const unanswered = fieldsets.findIndex((each) => !each.querySelector("input:checked"));
+    focusQuestion(unanswered > active ? unanswered : active);
+  };
+
+  const step = (by) => {
+    const radios = [...fieldsets[active].querySelectorAll("input")];
+    const now = radios.findIndex((radio) => radio.checked);
+    const then = now < 0 ? (by < 0 ? 0 : radios.length - 1) : Math.max(0, Math.min(now + by, radios.length - 1));
+    radios[then].checked = true;
+    radios[then].focus();
+  };
+
+  const ACTS = {
+    "?": toggleHelp,
+    u: goBack,
+    c: () => comment?.focus(),
+    Enter: goOn,
+    ArrowLeft: () => step(-1),
+    ArrowRight: () => step(1),
+    ArrowUp: () => focusQuestion(active - 1),
+    ArrowDown: () => focusQuestion(active + 1),
+  };
+
+  const pressed = (event) => {
+    const { key, target } = event;
+    if (event.ctrlKey || event.altKey || event.metaKey || event.isComposing) return;
+    if (help.open) {
+      if (key === "?") toggleHelp();
+      return;
+    }
+    if (target === comment) {
+      if (key === "Escape") focusQuestion(active);
+      if (key === "Enter") goOn();
+      return;
+    }
+    if (target.matches("textarea, input[type=file]")) return;
+    if (!fieldsets.length && !["?", "u"].includes(key)) return;
+    if (target.matches("button, summary, a") && ["Enter", "ArrowUp", "ArrowDown"].includes(key)) return;
+    const radio = fieldsets[active]?.querySelector(`input[data-keys~="${CSS.escape(key)}"]`);
+    if (!radio && !Object.hasOwn(ACTS, key)) return;
+    event.preventDefault();
+    if (radio) choose(radio);
+    else ACTS[key]();
+  };
+
+  const leave = () => {
+    document.removeEventListener("keydown", pressed);
+    rememberRater(data, null);
+    askForName();
+  };
+  const changed = () => {
+    at = open();
+    show();
+  };
+  document.addEventListener("keydown", pressed);
+  const files = data.server ? [] : [filesPart(data, rater, sequence, store, { changed, leave })];
+  main.replaceChildren(told(), who, bar, status, notice, view, ...files);
+  show();
+};
+
+document.body.append(help);
+const known = data.rater ?? lastRater(data);
+if (known) rate(known);
+else askForName();

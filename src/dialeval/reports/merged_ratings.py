@@ -1,0 +1,105 @@
+"""What raters said, as tables: how far they agree, each rater, and the rows on which they differ.
+
+FORMATS["md"](merged)            json, md, each a str
+console.print(table(merged))     the terminal
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import TYPE_CHECKING
+
+from dialeval.reports import formats
+from dialeval.reports.figures import MISSING, plain, shorten, show_fixed
+from dialeval.reports.formats import LaidOut, Table
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from dialeval.analysis.merged_ratings import MergedRatings
+
+_NOTES = (
+    "alpha: Krippendorff's, of ordered values (ordinal); 1 is perfect, 0 is chance. r: one rater against the mean of "
+    "the others. same, apart: rows that came twice, with the same answer, and how far apart on average. higher: than "
+    "the others, on average."
+)
+
+
+def table(merged: MergedRatings) -> LaidOut:
+    """The tables for a rich console."""
+    return LaidOut(partial(_laid_out, merged))
+
+
+def to_markdown(merged: MergedRatings) -> str:
+    """Tables as GitHub renders them."""
+    return "\n".join(
+        [*(formats.markdown_table(each, formats.markdown) for each in _tables(merged)), formats.markdown(_NOTES), ""]
+    )
+
+
+FORMATS: Mapping[str, Callable[[MergedRatings], str]] = {"json": formats.to_json, "md": to_markdown}
+
+
+def _tables(merged: MergedRatings) -> Iterator[Table]:
+    yield Table(
+        ["quality", "alpha", "r", "rows with two or more", "raters a row"],
+        [
+            [
+                shorten(plain(name)),
+                _shown(each.alpha.get("ordinal", math.nan)),
+                _shown(each.one_against_others.get("pearson", math.nan)),
+                str(each.n),
+                MISSING if not each.n else "-".join(map(str, dict.fromkeys(each.annotators))),
+            ]
+            for name, each in merged.ceilings.items()
+        ],
+    )
+    several = len(merged.ceilings) > 1
+    yield Table(
+        ["rater", *(["quality"] if several else []), "rows", "twice", "same", "apart", "r", "higher", "seconds"],
+        [
+            [
+                shorten(plain(each.rater)),
+                *([shorten(plain(each.quality))] if several else []),
+                str(each.rows),
+                str(each.twice),
+                MISSING if math.isnan(each.same) else f"{100 * each.same:.0f}%",
+                _shown(each.apart),
+                _shown(each.correlation),
+                MISSING if math.isnan(each.higher) else f"{each.higher:+.2f}",
+                _shown(merged.seconds.get(each.rater, math.nan), 0),
+            ]
+            for each in merged.raters
+        ],
+    )
+    if merged.disputed:
+        yield Table(
+            ["to adjudicate", "quality", "answers"],
+            [
+                [
+                    shorten(plain(each.id)),
+                    shorten(plain(each.quality)),
+                    ", ".join(f"{shorten(plain(rater))} {value:g}" for rater, value in each.answers.items()),
+                ]
+                for each in merged.disputed
+            ],
+        )
+
+
+def _shown(value: float, decimals: int = 2) -> str:
+    return MISSING if math.isnan(value) else show_fixed(value, decimals)
+
+
+def _laid_out(merged: MergedRatings, width: int) -> Iterator[RenderableType]:
+    from rich.text import Text
+
+    raters, rows = ({getattr(line, name) for line in merged.lines} for name in ("rater", "id"))
+    yield from formats.paragraphs([f"{len(merged.lines)} ratings of {len(rows)} rows by {len(raters)} raters."])
+    for head, lines in _tables(merged):
+        names, *columns = zip(head, *lines, strict=True)
+        for part in formats.fitting_tables(names, columns, width):
+            yield part
+            yield Text()
+    yield Text(_NOTES)

@@ -1,0 +1,191 @@
+"""`dialeval rate` as a user meets it."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from analysis.rated_runs import run_of
+from cli.conftest import Dialeval
+from dialeval.reports.rating_server import RatingServer
+
+
+@pytest.fixture(autouse=True)
+def sample(dialeval: Dialeval, tmp_path: Path) -> None:
+    run_of(dialogues=30)[0].save(tmp_path / "run")
+    assert dialeval("sample", "run", "-n", "20", "-o", "to-rate").returncode == 0
+
+
+def test_a_page_is_written(dialeval: Dialeval, tmp_path: Path) -> None:
+    done = dialeval("rate", "page", "to-rate", "-o", "rate.html")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == ""
+    assert "20 to rate" in done.stderr
+    assert "says" in (tmp_path / "rate.html").read_text()
+    (tmp_path / "form.toml").write_text("compare = true\n")
+    done = dialeval("rate", "page", "to-rate", "--form", "form.toml", "-o", "rate.html")
+    assert "10 to rate" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["to-rate"], "--output"),
+        (["run", "-o", "rate.html"], "sample.json"),
+        (["to-rate", "-o", "to-rate/rows.jsonl"], "is an input"),
+        (["to-rate", "--form", "form.toml", "-o", "form.toml"], "is an input"),
+        (["to-rate", "--form", "form.toml", "-o", "rate.html"], "form.toml: not TOML"),
+    ],
+)
+def test_what_is_refused(dialeval: Dialeval, tmp_path: Path, arguments: list[str], words: str) -> None:
+    (tmp_path / "form.toml").write_text("=")
+    done = dialeval("rate", "page", *arguments)
+    assert done.returncode == 2
+    assert words in done.stderr
+    assert not (tmp_path / "rate.html").exists()
+    assert (tmp_path / "form.toml").read_text() == "="
+
+
+def rated(tmp_path: Path, rater: str, shift: int) -> None:
+    rows = [json.loads(line) for line in (tmp_path / "to-rate" / "rows.jsonl").read_text().splitlines()]
+    lines = [
+        {"id": row["id"], "rater": rater, "scores": {"overall": 1 + (row["row"] + shift * (n % 3)) % 5}}
+        for n, row in enumerate(rows)
+    ]
+    (tmp_path / f"{rater}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+
+def test_ratings_are_merged_and_go_on_to_meta_and_estimate(dialeval: Dialeval, tmp_path: Path) -> None:
+    rated(tmp_path, "ann", 0)
+    rated(tmp_path, "bob", 1)
+    done = dialeval(
+        *("rate", "merge", "ann.jsonl", "bob.jsonl", "--sample", "to-rate"),
+        *("-o", "ratings.jsonl", "--adjudicate", "disputed.html", "--most", "3"),
+    )
+    assert done.returncode == 0, done.stderr
+    assert "40 ratings of 20 rows by 2 raters." in done.stdout
+    page = (tmp_path / "disputed.html").read_text()
+    assert page.count('"responses"') == 3
+    done = dialeval("meta", "ratings.jsonl", "-m", "length", "--human", "overall", "--resamples", "20", "-f", "json")
+    assert done.returncode == 0, done.stderr
+    done = dialeval("estimate", "run", "--human", "ratings.jsonl", "--sample", "to-rate", "--by", "judge")
+    assert done.returncode == 0, done.stderr
+    both = dialeval("estimate", "run", "--human", "ann.jsonl", "--human", "bob.jsonl", "--sample", "to-rate")
+    one = dialeval("estimate", "run", "--human", "ratings.jsonl", "--sample", "to-rate")
+    assert both.stdout == one.stdout
+
+
+def test_merge_says_what_is_wrong(dialeval: Dialeval, tmp_path: Path) -> None:
+    (tmp_path / "ann.jsonl").write_text('{"id": "x"}\n{"rater": 1}\n')
+    done = dialeval("rate", "merge", "ann.jsonl", "--sample", "to-rate", "-o", "ratings.jsonl")
+    assert done.returncode == 2
+    assert "ann.jsonl:1" in done.stderr
+    assert "ann.jsonl:2" in done.stderr
+    assert not (tmp_path / "ratings.jsonl").exists()
+    rated(tmp_path, "ann", 0)
+    assert dialeval("rate", "merge", "ann.jsonl", "-o", "ann.jsonl").returncode == 2
+    assert dialeval("rate", "merge", "ann.jsonl", "--adjudicate", "page.html").returncode == 2
+    done = dialeval("rate", "merge", "ann.jsonl", "--sample", "to-rate", "--adjudicate", "page.html", "-f", "json")
+    assert done.returncode == 0, done.stderr
+    assert "no page to write" in done.stderr
+    assert not (tmp_path / "page.html").exists()
+
+
+class Served:
+    """`dialeval rate serve` in a process of its own, as a user runs it."""
+
+    def __init__(self, folder: Path, *arguments: str) -> None:
+        program = [sys.executable, "-c", "from dialeval.cli.main import main; main()", "rate", "serve", "to-rate"]
+        self.process = subprocess.Popen(
+            [*program, "--db", "ratings.sqlite", *arguments],
+            cwd=folder,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        self.links: dict[str, str] = {}
+
+    def wait_for(self, *raters: str) -> None:
+        assert self.process.stdout is not None
+        while not self.links.keys() >= set(raters):
+            name, _, link = self.process.stdout.readline().partition(" ")
+            assert link, self.process.communicate()[1]
+            self.links[name] = link.strip()
+
+    def rate(self, rater: str, identity: str, value: int) -> int:
+        body = json.dumps({"id": identity, "scores": {"overall": value}}).encode()
+        request = urllib.request.Request(
+            f"{self.links[rater]}ratings", body, {"Content-Type": "application/json"}, method="POST"
+        )
+        with urllib.request.urlopen(request, timeout=20) as answer:
+            return int(answer.status)
+
+
+def test_a_killed_server_has_lost_no_rating_that_it_took(dialeval: Dialeval, tmp_path: Path) -> None:
+    ids = [json.loads(line)["id"] for line in (tmp_path / "to-rate" / "rows.jsonl").read_text().splitlines()]
+    taken: dict[tuple[str, str], int] = {}
+    links = {}
+    for kill in range(2):
+        served = Served(tmp_path, *(["--raters", "ann,bob"] if not kill else []))
+        served.wait_for("ann", "bob")
+        links[kill] = {name: link.rpartition("/r/")[2] for name, link in served.links.items()}
+        for number, identity in enumerate(ids[kill * 7 : kill * 7 + 7]):
+            rater = "ann" if number % 2 else "bob"
+            assert served.rate(rater, identity, 1 + number % 5) == 204
+            taken[identity, rater] = 1 + number % 5
+        served.process.kill()  # SIGKILL
+        served.process.communicate()
+    assert links[0] == links[1]
+    done = dialeval("rate", "merge", "ratings.sqlite", "--sample", "to-rate", "-o", "ratings.jsonl", "-f", "json")
+    assert done.returncode == 0, done.stderr
+    rows = [json.loads(line) for line in (tmp_path / "ratings.jsonl").read_text().splitlines()]
+    assert {(row["id"], row["rater"]): row["scores"]["overall"] for row in rows} == taken
+
+
+def test_control_c_ends_the_server_well(tmp_path: Path) -> None:
+    served = Served(tmp_path, "--raters", "ann,bob,cy", "--per-row", "2")
+    served.wait_for("ann", "bob", "cy")
+    assert all(link.startswith("http://127.0.0.1:") for link in served.links.values())
+    served.process.send_signal(signal.SIGINT)
+    _, errors = served.process.communicate(timeout=20)
+    assert served.process.returncode == 0
+    assert "ann: 0 of 13 rated" in errors or "ann: 0 of 14 rated" in errors
+    assert "Traceback" not in errors
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--db", "r.sqlite"], "--raters"),
+        (["--db", "r.txt", "--raters", "a"], ".sqlite"),
+        (["--db", "r.sqlite", "--raters", "a", "--per-row", "2"], "there are 1"),
+        (["--db", "r.sqlite", "--raters", "a", "--host", "0.0.0.0"], "no address for a link"),
+        (["--db", "r.sqlite", "--raters", "a" * 65], "64 characters"),
+        (["--db", "bad.sqlite", "--raters", "a"], "bad.sqlite"),
+    ],
+)
+def test_what_cannot_be_served(dialeval: Dialeval, tmp_path: Path, arguments: list[str], words: str) -> None:
+    (tmp_path / "bad.sqlite").write_text("no database, though it is called one" * 100)
+    done = dialeval("rate", "serve", "to-rate", *arguments)
+    assert done.returncode == 2
+    assert words in done.stderr
+
+
+def test_a_server_that_others_reach_is_warned_of(dialeval: Dialeval, monkeypatch: pytest.MonkeyPatch) -> None:
+    def ends(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(RatingServer, "serve_forever", ends)
+    arguments = ["rate", "serve", "to-rate", "--db", "r.sqlite", "--raters", "ann"]
+    alone = dialeval(*arguments)
+    assert (alone.returncode, "warning" in alone.stderr) == (0, False)
+    monkeypatch.setattr("dialeval.reports.rating_server.is_loopback", lambda _: False)
+    reached = dialeval(*arguments)
+    assert reached.returncode == 0
+    assert "warning: whoever reaches this address and has a link can rate; nothing is encrypted" in reached.stderr

@@ -1,0 +1,50 @@
+"""Small samples of rows to rate, made by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dialeval.analysis.sample_folder import Sample
+from dialeval.analysis.sample_schema import SampledRow, SavedRows, SavedSample, SavedStratum, SavedSystem
+
+DIGEST = "0" * 64
+
+
+def sample_of(
+    contexts: int = 10,
+    systems: Sequence[str] = ("secret-one", "secret-two"),
+    text: str | None = None,
+    apart: bool = False,
+) -> Sample:
+    """Every system's response to every context; `text` stands in every text of a row."""
+    rows = [
+        SampledRow(
+            id=f"{'kq'[number]}{at:03}abcd",
+            system=system,
+            row=at + 1000 * number * apart,
+            probability=0.5,
+            stratum="all",
+            response=text or f"response {at} of {'xy'[number]}",
+            context=[text or f"question {at}", "and then?"],
+            reference=[text or f"reference {at}"],
+            dialog_id=f"dialogue {at}",
+            turn=at,
+        )
+        for at in range(contexts)
+        for number, system in enumerate(systems)
+    ]
+    stratum = SavedStratum(2 * contexts, contexts, 2 * len(rows), len(rows))
+    design = SavedSample(
+        dialeval="0",
+        format=1,
+        seed=7,
+        unit="contexts",
+        apart=apart,
+        method="equal",
+        by=[],
+        unsure=None,
+        systems={name: SavedSystem(2000, 2000, DIGEST) for name in systems},
+        strata={"all": stratum},
+        rows=SavedRows("rows.jsonl", DIGEST),
+    )
+    return Sample(design, rows)

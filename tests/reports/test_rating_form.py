@@ -1,0 +1,84 @@
+"""The form: what raters are asked, from TOML; what does not fit is refused by name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dialeval.core.errors import DataError
+from dialeval.reports.rating_form import Form, Quality, read_form
+
+FORM = """
+title = "How good?"
+repeat = 0.2
+[[quality]]
+name = "overall"
+low = 1
+high = 5
+labels = ["bad", "good"]
+[[quality]]
+name = "polite"
+question = "Is it polite?"
+kind = "yes-no"
+"""
+
+
+def form(tmp_path: Path, text: str) -> Form:
+    path = tmp_path / "form.toml"
+    path.write_text(text, encoding="utf-8")
+    return read_form(path)
+
+
+def test_without_a_file_there_is_one_quality() -> None:
+    (quality,) = read_form(None).quality
+    assert quality.name == "overall"
+    assert [choice.value for choice in quality.choices(compare=False)] == [1, 2, 3, 4, 5]
+
+
+def test_a_form_is_read(tmp_path: Path) -> None:
+    read = form(tmp_path, FORM)
+    shown = read.to_page()
+    assert [each["question"] for each in shown["qualities"]] == ["How good is the reply?", "Is it polite?"]
+    scale, polite = (each["choices"] for each in shown["qualities"])
+    assert [choice["label"] for choice in scale] == ["bad", "", "", "", "good"]
+    assert [(choice["value"], choice["keys"][0]) for choice in polite] == [(1, "y"), (0, "n")]
+    assert (read.title, read.repeat, read.comment, read.compare) == ("How good?", 0.2, True, False)
+
+
+def test_every_answer_has_a_key_of_its_own() -> None:
+    for low, high in ((0, 9), (1, 10), (1, 5), (0, 1)):
+        keys = [key for choice in Quality(low=low, high=high).choices(compare=False) for key in choice.keys]
+        assert len(set(keys)) == len(keys) == high - low + 1
+    assert [choice.value for choice in Quality().choices(compare=True)] == [1, 0, -1]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("title = ", "not TOML"),
+        ("titel = 'x'", "titel"),
+        ("repeat = 0.5", "repeat"),
+        ("[[quality]]\nname = ''", "quality"),
+        ("[[quality]]\nlow = 0\nhigh = 10", "2 to 10 numbers"),
+        ("[[quality]]\nlow = 5\nhigh = 5", "2 to 10 numbers"),
+        ("[[quality]]\nlabels = ['a', 'b', 'c']", "one for each number"),
+        ("[[quality]]\nkind = 'yes-no'\nlabels = ['a']", "one for each number"),
+        ("[[quality]]\nname = 'a'\n[[quality]]\nname = 'a'", "the same name"),
+        ("quality = []", "quality"),
+        ("compare = 1", "compare"),
+    ],
+)
+def test_what_does_not_fit_is_named(tmp_path: Path, text: str, words: str) -> None:
+    with pytest.raises(DataError, match=r"form\.toml") as error:
+        form(tmp_path, text)
+    assert words in str(error.value)
+
+
+def test_scores_answer_the_form_or_not(tmp_path: Path) -> None:
+    read = form(tmp_path, FORM)
+    assert read.faults({"overall": 3, "polite": 0}) == []
+    assert read.faults({"overall": 6, "polite": 0}) == ["overall is 6, which is none of its answers"]
+    assert read.faults({"overall": 3}) == ["polite has no answer"]
+    assert read.faults({"overall": 3, "polite": 1, "x": 1}) == ["'x' is no quality of the form"]
+    assert Form(compare=True).faults({"overall": -1}) == []
