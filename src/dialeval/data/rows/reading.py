@@ -2,7 +2,8 @@
 
 A `str` or a path-like is the path of a file; a list holds texts or row objects; a mapping names its values; tables and
 columns of Arrow, pandas, polars and Hugging Face datasets are taken as they are. A folder is many systems: every file
-in it in the order of names, but for hidden ones, `metrics.txt`, folders in it, and documents and programs.
+in it in the order of names, but for hidden ones, `metrics.txt`, folders in it, and documents and programs. A folder to
+which Hugging Face saved a dataset is one table.
 """
 
 from __future__ import annotations
@@ -42,6 +43,8 @@ _Content: TypeAlias = "TextColumn | dict[str | None, Records] | pa.Table"
 """What a source holds: lines, lists of rows by name (None: it has none), or a table."""
 
 _DELIMITERS = {"csv": ",", "tsv": "\t"}
+_DATASET = frozenset({"dataset_info.json", "state.json"})
+"""What lies beside the tables of a saved dataset of Hugging Face."""
 _NO_RESPONSES = re.compile(
     r"\.(md|rst|html?|pdf|png|jpe?g|svg|py|ipynb|sh|ya?ml|toml|cfg|ini|log|zip|tar|tgz|bz2|xz|pkl|pickle|npy|npz|pt|bin)$",
     re.IGNORECASE,
@@ -114,7 +117,8 @@ def files_in(folder: PathSource) -> list[Path]:
     except OSError as error:
         what = f"cannot be listed ({error.strerror})"
         raise DataError(Fault(os.fspath(folder), None, what, "give yourself permission to read it")) from None
-    files = [entry for entry in entries if _holds_responses(entry)]
+    facts = _DATASET if {entry.name for entry in entries} >= _DATASET else frozenset()
+    files = [entry for entry in entries if _holds_responses(entry) and entry.name not in facts]
     if not files:
         raise DataError(Fault(os.fspath(folder), None, "holds no file of responses", "put one file per system into it"))
     return files
@@ -138,6 +142,8 @@ def _responses(source: Any, names: FieldNames, name: str | None) -> list[Rows]:
         systems = _joined(partial(_responses, value, names, key) for key, value in named)
     elif not isinstance(source, str | os.PathLike):
         systems = _rows_of(_content(source, name or "responses", names), name or "responses", names, name or UNNAMED)
+    elif is_folder(source) and _is_dataset(source):
+        systems = _dataset_responses(source, names)
     elif is_folder(source):
         systems = _joined(partial(_responses, file, names, None) for file in files_in(source))
     else:
@@ -147,6 +153,25 @@ def _responses(source: Any, names: FieldNames, name: str | None) -> list[Rows]:
     if len(systems) == 1:
         return [replace(systems[0], system=name)]
     return [replace(rows, system=f"{name}/{rows.system}") for rows in systems]
+
+
+def _is_dataset(folder: PathSource) -> bool:
+    """Whether a folder is a dataset of Hugging Face, as `save_to_disk` writes it."""
+    return all(Path(folder, name).is_file() for name in _DATASET)
+
+
+def _dataset_responses(folder: PathSource, names: FieldNames) -> list[Rows]:
+    """The rows of a saved dataset: all its files are one table, called by the folder."""
+    import pyarrow as pa
+
+    where = os.fspath(folder)
+    tables = all_of(partial(parquet.read, file, names, Need.RESPONSE) for file in files_in(folder))
+    try:
+        table = pa.concat_tables(tables)
+    except pa.ArrowInvalid as error:
+        what = f"its files do not have the same columns ({str(error).splitlines()[0]:.200})"
+        raise DataError(Fault(where, None, what, "save the dataset again")) from None
+    return arrow_columns.rows_of(table, where, names, whole_characters(Path(where).resolve().name))
 
 
 def file_responses(path: PathSource, names: FieldNames, system: str) -> list[Rows]:
