@@ -25,7 +25,7 @@ from dialeval.core.needs import Need
 from dialeval.core.ragged import offsets_of
 from dialeval.core.signature import Signature
 from dialeval.metrics.registry import registry
-from laws import breakdown, coverage, responses, task
+from laws import breakdown, coverage, responses, task, trials
 from laws.worlds import Place, World
 
 WORLDS: dict[Need, World] = {
@@ -33,6 +33,7 @@ WORLDS: dict[Need, World] = {
     Need.HYPOTHESES: coverage.WORLD,
     Need.LABELS: breakdown.WORLD,
     Need.TASK_TURNS: task.WORLD,
+    Need.TRIALS: trials.WORLD,
     Need.STATES: task.WORLD,
 }
 """By what is measured."""
@@ -244,6 +245,7 @@ def other_values(metric: AnyMetric, name: str) -> list[Any]:
     others: dict[str, list[Any]] = {
         "tokeniser": ["lower-words.1"],
         "n": [1, 2],
+        "k": [1, 2],
         "smooth": [1, 7],
         "threshold": [0.25],
         "references": ["other"],

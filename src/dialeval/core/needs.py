@@ -28,6 +28,8 @@ class Need(str, Enum):
     """What people said about a turn: how many of them called it O, T and X."""
     TASK_TURNS = "task-turns"
     """The turns of task dialogues: response and, where a system gives them, state and active domains."""
+    TRIALS = "trials"
+    """How often a task was tried and passed, in the first row of its dialogue."""
     STATES = "states"
     """The states that a system predicts, one in every turn."""
     GOALS = "goals"
@@ -73,6 +75,7 @@ _ARGUMENTS = {
     Need.LABELS: ("labels", "-o"),
     Need.ANNOTATIONS: ("data", "-p"),
     Need.TASK_TURNS: ("predictions", "-i"),
+    Need.TRIALS: ("trials", "fields trial and reward in RESPONSES"),
     Need.STATES: ("states", "a `state` in every turn of -i"),
     **dict.fromkeys(
         (Need.GOALS, Need.TRUE_STATES, Need.REFERENCE_SETS, Need.ONTOLOGY, Need.VENUES), ("data", "--data")

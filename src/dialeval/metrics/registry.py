@@ -47,6 +47,7 @@ _BUILT_IN: Mapping[Need, Sequence[str]] = {
         "dialeval.metrics.task.combined:Combined",
         "dialeval.metrics.task.richness:Richness",
     ),
+    Need.TRIALS: ("dialeval.metrics.task.trials:PassHat", "dialeval.metrics.task.trials:Flips"),
     Need.STATES: ("dialeval.metrics.task.tracking:Tracking",),
     Need.LABELS: (
         "dialeval.metrics.breakdown.labels:LabelAccuracy",

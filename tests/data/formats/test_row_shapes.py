@@ -49,7 +49,7 @@ def test_every_example_is_told_by_its_signs(shape: RowShape) -> None:
 @pytest.mark.parametrize("suffix", ["jsonl", "json"])
 def test_every_example_is_read(tmp_path: Path, shape: RowShape, suffix: str) -> None:
     path = tmp_path / f"x.{suffix}"
-    rows: Any = [shape.example] * 2
+    rows: Any = [shape.example | ({"trial": n} if "trial" in shape.example else {}) for n in range(2)]
     if suffix == "json" and shape.document:
         rows = {shape.document[0]: {}, shape.document[-1]: rows}
     text = json.dumps(rows) if suffix == "json" else "".join(json.dumps(row) + "\n" for row in rows)
@@ -93,7 +93,7 @@ def test_our_own_names_count_beside_a_shape_but_not_its_system_prompt() -> None:
     }
     assert ours(row, FieldNames()) == {"messages": row["conversations"], "reference": "b", "dialog_id": "d"}
     mapped = FieldNames.of({"reference": "gold"})
-    sample = {"doc": {}, "resps": [["r"]], "target": "t", "gold": "g", "doc_id": 1}
+    sample: dict[str, object] = {"doc": {}, "resps": [["r"]], "target": "t", "gold": "g", "doc_id": 1}
     found = ours(sample, mapped)
     assert found is not None
     assert found["gold"] == "g"

@@ -35,6 +35,8 @@ class FieldNames:
     reference: str = "reference"
     response_is_reference: str = "response_is_reference"
     messages: str = "messages"
+    trial: str = "trial"
+    reward: str = "reward"
     kept: tuple[str, ...] = ()
     """Further fields that rows keep, by the names that they have in the input."""
     system_prompts: bool = False
@@ -74,7 +76,8 @@ class FieldNames:
     @property
     def beside(self) -> list[str]:
         """The fields that a row of another shape may have by our names, too; its `system` may be a prompt."""
-        named = [self.dialog_id, self.turn, self.context, self.reference, self.response_is_reference]
+        named = [self.dialog_id, self.turn, self.context, self.reference, self.response_is_reference, self.trial]
+        named.append(self.reward)
         return [*named, *([self.system] if self.system != "system" else [])]
 
     @property

@@ -35,7 +35,7 @@ class RowShape:
     """The paths that tell it, the most telling one first."""
     paths: Mapping[str, str] = field(default_factory=dict)
     """Our fields, and where they are."""
-    example: Mapping[str, Any] = field(default_factory=dict)
+    example: dict[str, Any] = field(default_factory=dict)
     document: tuple[str, ...] = ()
     """The keys of a JSON document with such rows; the last one holds the list of them."""
     refused: str = ""
@@ -173,14 +173,14 @@ SHAPES = (
         "tau-bench",
         "a trial of tau-bench",
         ("task_id", "traj"),
-        {"messages": "traj", "dialog_id": "task_id"},
+        {"messages": "traj", "dialog_id": "task_id", "trial": "trial", "reward": "reward"},
         {"task_id": 0, "trial": 0, "reward": 1.0, "info": {}, "traj": [_USER, _BOT]},
     ),
     RowShape(
         "tau2-bench",
         "a simulation of tau2-bench",
         ("task_id", "reward_info", "messages"),
-        {"messages": "messages", "dialog_id": "task_id"},
+        {"messages": "messages", "dialog_id": "task_id", "trial": "trial", "reward": "reward_info.reward"},
         {"id": "s1", "task_id": "0", "trial": 0, "reward_info": {"reward": 1.0}, "messages": [_USER, _BOT]},
         document=("tasks", "simulations"),
     ),

@@ -20,6 +20,7 @@ from dialeval.data.formats.row_shapes import may_hold_rows, ours, unknown, value
 from dialeval.data.rows.chats import chat_responses, dialogue_name
 from dialeval.data.rows.fields import FieldReader, missing_field
 from dialeval.data.rows.system import NO_TURN, Rows, by_system
+from dialeval.data.rows.trials import Trials
 
 _RowParts = tuple[
     str,
@@ -100,7 +101,11 @@ def gather_rows(records: Records, names: FieldNames, system: str, part: bool = F
     dialogues: list[str | None] = []
     turns: list[int] = []
     kept = [_RaggedLists() for _ in names.kept]
-    for response, own_references, context, continues, own_system, dialogue, turn, labels in _row_parts(records, names):
+    trials = Trials()
+    parts = _row_parts(records, names, trials)
+    named: list[str | None] = []
+    for response, own_references, context, continues, own_system, dialogue, turn, labels in parts:
+        named.append(own_system)
         responses.append(response)
         references.add(own_references)
         contexts.add_turns(context, continues)
@@ -119,6 +124,9 @@ def gather_rows(records: Records, names: FieldNames, system: str, part: bool = F
         columns[Need.REFERENCE] = references.column()
     columns |= contexts.columns()
     turn_column = np.array(turns, np.int64) if any(turn != NO_TURN for turn in turns) else None
+    tried = bool(trials.counts) and not part  # of a part nobody knows how many trials a task has
+    if tried:
+        columns[Need.TRIALS] = trials.column(named, dialogues)
     fields = {name: lists.column() for name, lists in zip(names.kept, kept, strict=True) if lists.values}
     rows = Rows(
         system,
@@ -129,10 +137,14 @@ def gather_rows(records: Records, names: FieldNames, system: str, part: bool = F
         fields=fields,
         notes=records.notes,
     )
-    return by_system(rows, list(systems), np.array(codes, np.int64))
+    by_code = np.array(codes, np.int64)
+    if tried:
+        order = trials.order(named, dialogues)
+        rows, by_code = rows.take(order), by_code[order]
+    return by_system(rows, list(systems), by_code)
 
 
-def _row_parts(records: Records, names: FieldNames) -> Iterator[_RowParts]:
+def _row_parts(records: Records, names: FieldNames, trials: Trials) -> Iterator[_RowParts]:
     """What each row holds; a chat is several rows, and what cannot be read is a fault."""
     reader = FieldReader(records.where, names, records.faults)
     for reader.line, given in records.rows:
@@ -149,20 +161,17 @@ def _row_parts(records: Records, names: FieldNames) -> Iterator[_RowParts]:
         labels = [reader.labels(value_at(given, name), name) for name in names.kept]
         if row.get(names.messages) is not None:
             system, dialogue = reader.system(row), dialogue_name(reader, row)
-            for number, said in enumerate(chat_responses(reader, row)):
+            responses = chat_responses(reader, row)
+            if trials.note(reader, row, system, dialogue) and not responses:
+                yield "", (), ((), ()), False, system, dialogue, None, labels
+            for number, said in enumerate(responses):
                 turns = (said.messages, said.roles)
                 yield said.text, said.references, turns, number > 0, system, dialogue, said.turn, labels
         else:
-            yield (
-                reader.response(row),
-                reader.references(row),
-                reader.context(row),
-                False,
-                reader.system(row),
-                reader.dialogue(row),
-                reader.turn(row),
-                labels,
-            )
+            system, own = reader.system(row), reader.dialogue(row)
+            trials.note(reader, row, system, own)
+            response, references = reader.response(row), reader.references(row)
+            yield response, references, reader.context(row), False, system, own, reader.turn(row), labels
 
 
 def gather_texts(records: Records, names: FieldNames, need: Need) -> RaggedColumn:

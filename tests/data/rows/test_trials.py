@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from dialeval.core.columns import NumberColumn
+from dialeval.core.errors import Fault
+from dialeval.core.needs import Need
+from dialeval.data.rows.reading import read_responses
+
+Caught = Callable[[Callable[[], object]], list[Fault]]
+
+
+def trial(task: object, number: object, reward: object, response: str = "a", **more: Any) -> dict[str, object]:
+    return {"dialog_id": task, "trial": number, "reward": reward, "response": response, **more}
+
+
+def counts(rows: Any) -> list[list[float]]:
+    column = rows.columns[Need.TRIALS]
+    assert isinstance(column, NumberColumn)
+    return [pair if pair[0] == pair[0] else [] for pair in column.matrix.tolist()]
+
+
+def test_rows_of_a_task_are_brought_together() -> None:
+    [rows] = read_responses(
+        [trial("x", 0, 1, "a"), trial("y", 0, 0, "b"), trial("x", 1, 0.0, "c"), trial("y", 1, "1", "d")]
+    )
+    assert list(rows.responses) == ["a", "c", "b", "d"]
+    assert rows.dialogues is not None
+    assert list(rows.dialogues) == ["x", "x", "y", "y"]
+    assert counts(rows) == [[2, 1], [], [2, 1], []]
+
+
+def test_systems_have_trials_of_their_own() -> None:
+    one, two = read_responses(
+        [trial("x", 0, 1, system="s"), trial("x", 0, 0, system="t"), trial("x", 1, 1, system="s")]
+    )
+    assert (counts(one), counts(two)) == ([[2, 2], []], [[1, 0]])
+
+
+def test_a_trial_in_which_nothing_is_said_is_an_empty_response() -> None:
+    said, silent = [{"role": "assistant", "content": "a"}], [{"role": "user", "content": "b"}]
+    rows: list[dict[str, Any]] = [
+        {"task_id": task, "trial": number, "reward": float(number == 0), "traj": traj}
+        for task, number, traj in ((0, 0, said), (0, 1, silent), (7, 1, []))
+    ]
+    [found] = read_responses(rows)
+    assert list(found.responses) == ["a", "", ""]
+    assert counts(found) == [[2, 1], [], [1, 0]]
+
+
+def test_a_reward_alone_is_no_trial() -> None:
+    [rows] = read_responses([{"response": "a", "reward": -3.5}])
+    assert Need.TRIALS not in rows.columns
+
+
+@pytest.mark.parametrize(
+    ("bad", "what"),
+    [
+        (trial("x", 0, 1), "trial 0 of x is there twice"),
+        (trial("x", 1, "good"), "reward is a string"),
+        (trial("x", 1, float("inf")), "reward is a number"),
+        (trial("x", [1], 1), "trial is a list"),
+        (trial(None, 1, 1), "is trial 1 of no task"),
+    ],
+)
+def test_faults(bad: dict[str, object], what: str, faults_of: Caught) -> None:
+    [fault] = faults_of(lambda: read_responses([trial("x", 0, 1), bad]))
+    assert fault.what == what
