@@ -35,9 +35,10 @@ def written(tmp_path: Path) -> Callable[..., Path]:
 
 
 def start(page: Page, rater: str = "ann") -> None:
-    """As a rater does it: the name, and Enter."""
+    """As a rater does it: the name, and Enter, which answers nothing yet."""
     page.keyboard.type(rater)
     page.keyboard.press("Enter")
+    assert "Answer first" not in page.locator("body").inner_text()
 
 
 def reply(page: Page) -> str:

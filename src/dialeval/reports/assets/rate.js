@@ -48,7 +48,9 @@ const askForName = () => {
   };
   start.addEventListener("click", begin);
   input.addEventListener("keydown", (event) => {
-    if (event.key === "Enter") begin();
+    if (event.key !== "Enter") return;
+    event.stopPropagation(); // it would answer the first row
+    begin();
   });
   const label = make("label", { for: "rater" }, "Your name or initials");
   main.replaceChildren(told(), notice, make("p", { class: "controls" }, label, input, start));
