@@ -85,10 +85,11 @@ def _as_now(key: str, estimate: Estimate) -> Estimate:
 
 
 def _without_more(new: Result, old: Result) -> Result:
-    """A new result without the metrics that the old one does not have."""
+    """A new result without what the old one does not have: some metrics, and fields of rows that are kept now."""
     estimates = {key: estimate for key, estimate in new.items() if key in old}
     contributions = {name: each for name, each in new.contributions.items() if name in old.contributions}
-    return replace(new, estimates=estimates, contributions=contributions)
+    rows = new.rows if old.rows is None or new.rows is None else replace(new.rows, fields=old.rows.fields)
+    return replace(new, estimates=estimates, contributions=contributions, rows=rows)
 
 
 def _in_other_words(warning: str) -> str:

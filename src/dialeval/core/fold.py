@@ -207,6 +207,8 @@ class Metric(ABC, Generic[State]):
     """The column that is measured; a metric whose column is not given is left out without a warning."""
     level: ClassVar[Level] = Level.TURN
     definition: ClassVar[int] = 1
+    implied: ClassVar[Mapping[str, object]] = {}
+    """Settings that came later, with the value that a signature without them means."""
     counts_kinds: ClassVar[bool] = False
     """Whether its corpus value is about how many different things there are. A resample repeats rows, and what is
     repeated is not different: all resampled values are off to one side, and an interval has to put that right."""
@@ -277,6 +279,7 @@ class Metric(ABC, Generic[State]):
     def signature(self) -> Signature:
         """What the metric's number depends on, from its settings alone."""
         settings = {name: getattr(self, name) for name in self.setting_names()}
+        settings = {name: value for name, value in settings.items() if (name, value) not in self.implied.items()}
         return Signature.of(self.name, **settings, definition=self.definition, dialeval=__version__)
 
     @abstractmethod

@@ -57,10 +57,6 @@ class Signature(Mapping[str, str]):
         merged = dict(self.fields) | {name: _show(value) for name, value in fields.items()}
         return Signature(self.metric, tuple(merged.items()))
 
-    def without(self, name: str) -> Signature:
-        """The same signature without a field."""
-        return Signature(self.metric, tuple(pair for pair in self.fields if pair[0] != name))
-
     def differences(self, other: Signature) -> dict[str, tuple[str | None, str | None]]:
         """The fields that forbid comparing two numbers, each with both values (None: absent)."""
         left, right = dict(self.fields), dict(other.fields)

@@ -60,6 +60,7 @@ class Bleu(CountMetric):
 
     family = "bleu"
     presets = {"bleu-1": {"n": 1}, "bleu-2": {"n": 2}, "bleu-3": {"n": 3}, "bleu-4": {"n": 4}}
+    implied = {"per": "response"}
     needs = frozenset({Need.RESPONSE, Need.REFERENCE})
     better = "higher"
 
@@ -87,10 +88,7 @@ class Bleu(CountMetric):
 
     def signature(self) -> Signature:
         plain = super().signature()
-        if self.by == "sacre":
-            plain = plain.with_fields(smooth="exp")
-        # One value per response is what these signatures have always meant, and runs that say no more compare with it.
-        return plain if self.of_corpus else plain.without("per")
+        return plain.with_fields(smooth="exp") if self.by == "sacre" else plain
 
     @property
     def of_corpus(self) -> bool:
