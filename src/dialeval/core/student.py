@@ -22,7 +22,7 @@ def two_sided_t(level: float, rows: int) -> float:
 def t_factor(level: float, freedom: float) -> float:
     """The t beyond which, on both sides together, there is 1 - level of the distribution."""
     normal = NormalDist().inv_cdf((1 + level) / 2)
-    if freedom >= _NORMAL_FROM:
+    if freedom >= _NORMAL_FROM or not normal:  # a level too small to tell from 0 has the factor 0
         return normal
     low, high = normal, 2 * normal
     while 1 - two_sided_p(high, freedom) < level:
