@@ -59,6 +59,6 @@ def test_two_sided_p_as_scipys(t: float, freedom: int) -> None:
     assert two_sided_p(t, freedom) == pytest.approx(expected, rel=1e-9, abs=1e-12)
 
 
-@pytest.mark.parametrize("level", [5e-324, 1e-17, 1e-9])
+@pytest.mark.parametrize("level", [5e-324, 1e-17])
 def test_a_tiny_level_has_a_tiny_factor(level: float) -> None:
-    assert 0 <= t_factor(level, 3.0) < 1e-8
+    assert t_factor(level, 3.0) == 0
