@@ -1,9 +1,10 @@
 """Where the machine code of kernels is kept, and how it is checked.
 
 Code is kept for a digest of the sources of the kernel, the versions of numba and llvmlite, the processor and the types
-of the arguments, in the first of these folders that can be written to: `NUMBA_CACHE_DIR`; `__pycache__` beside the
-module; `kernels` in the user's cache folder (`DIALEVAL_CACHE`), if it is the user's alone, since whoever writes there
-decides what is executed. Where nothing can be written, or the disk is full, kernels are compiled in each process.
+of the arguments, in `NUMBA_CACHE_DIR` if that is set, else in the first of these folders that can be written to:
+`__pycache__` beside the module; `kernels` in the user's cache folder (`DIALEVAL_CACHE`), if it is the user's alone,
+since whoever writes there decides what is executed. Where nothing can be written, or the disk is full, kernels are
+compiled in each process.
 
 The SHA-256 of a file stands in front of it. What is damaged is compiled again, and a line of the log says so.
 """
@@ -123,6 +124,7 @@ def _folders(module: str) -> Iterator[Path]:
     inside = f"{beside.name}_{hashlib.sha256(os.fsencode(beside)).hexdigest()[:16]}"
     if chosen := os.environ.get("NUMBA_CACHE_DIR"):
         yield Path(chosen) / inside
+        return
     yield beside / "__pycache__"
     if (own := _own_folder()) is not None:
         yield own / inside
