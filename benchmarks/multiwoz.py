@@ -84,7 +84,7 @@ class Plain:
         for name, turns in normal.items():
             assert self.task.files.states is not None
             true = self.task.files.states.states[name]
-            states = [self.ontology.states(turn["state"]) if own else true[at] for at, turn in enumerate(turns)]
+            states = [self.ontology.states(turn["state"] if own else true[at]) for at, turn in enumerate(turns)]
             domains = [turn["active_domains"] for turn in turns] if named else list(estimated_domains(states))
             inform, complete = self.dialogue(name, turns, states, domains)
             matched += inform

@@ -28,10 +28,11 @@ from dialeval.core.arrays import Floats, Ints
 from dialeval.core.batch import Batch
 from dialeval.core.columns import TextColumn, TokenColumn
 from dialeval.core.errors import NeedError
+from dialeval.core.fold import Partial
 from dialeval.core.needs import Need
 from dialeval.core.ragged import offsets_of
 from dialeval.data.task.corpus import MAIN_REFERENCES, ReferenceSets
-from dialeval.metrics.counting import CountMetric, Flags
+from dialeval.metrics.counting import CountMetric, Flags, SummedCounts
 from dialeval.metrics.overlap.bleu_counts import NO_REFERENCE, BleuCounts
 from dialeval.metrics.overlap.smoothing import NIST, corpus_bleu, log_precisions, sacre_bleu
 from dialeval.metrics.task.turns import Missing, normalised_responses
@@ -64,6 +65,9 @@ class TaskBleu(CountMetric):
     @property
     def contribution(self) -> str:
         return f"task-bleu/{self.references}/{self.missing}"
+
+    def partial(self, batch: Batch) -> Partial[SummedCounts]:
+        return batch.derived(("task bleu", self), lambda: super(TaskBleu, self).partial(batch))
 
     def row_counts(self, batch: Batch) -> tuple[Ints, Flags]:
         """Matches and n-grams by order, words of the response, words of the reference."""
