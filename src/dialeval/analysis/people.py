@@ -28,8 +28,10 @@ from dialeval.analysis.sample_folder import Sample, check_same_run, read_sample
 from dialeval.analysis.sampling import row_values, strata_of_rows
 from dialeval.core.arguments import checked
 from dialeval.core.arrays import Floats, Ints
+from dialeval.core.display import Shown, listed
 from dialeval.core.errors import SettingError
 from dialeval.core.jsondata import null_for_nan
+from dialeval.core.plain_text import plain as shown
 from dialeval.core.result import Result, Run, load
 from dialeval.core.rowtable import RowTable
 from dialeval.core.version import __version__
@@ -69,7 +71,7 @@ class PeopleFigure:
 
 
 @dataclass(frozen=True)
-class People:
+class People(Shown):
     """What `dialeval.estimate` gives: `people["damd"].figure.interval`."""
 
     quality: str
@@ -87,6 +89,11 @@ class People:
     """Whether the rated rows were drawn with known probabilities; if not, they were taken for a random sample."""
     warnings: Sequence[str] = ()
     version: str = __version__
+
+    def __repr__(self) -> str:
+        names = listed([each.system for each in self.figures], "system")
+        ratings = sum(each.figure.ratings for each in self.figures)
+        return f"<People: {shown(self.quality)} of {names}, {ratings:,} ratings, by {listed(self.by, 'judge')}>"
 
     def __getitem__(self, system: str) -> PeopleFigure:
         return next(figure for figure in self.figures if figure.system == system)
