@@ -114,6 +114,8 @@ def _check(design: SavedSample, rows: Sequence[SampledRow]) -> None:
     if len({row.id for row in rows}) < len(rows) or len({(row.system, row.row) for row in rows}) < len(rows):
         raise gate.UnfitError("holds a row or an id twice")
     for row in rows:
+        if len(row.roles) not in (0, len(row.context)):
+            raise gate.UnfitError(f"{row.id} does not have a role for each turn of its context")
         if row.stratum not in design.strata or row.system not in design.systems:
             raise gate.UnfitError(f"{row.id} is of a stratum or system that {SAMPLE_FILE} does not name")
         if row.row >= design.systems[row.system].rows:

@@ -348,6 +348,7 @@ def _sample(
                 stratum=strata[unit],
                 response=table.texts["response"][row],  # type: ignore[arg-type]
                 context=_texts(table, "context", row),
+                roles=_texts(table, "roles", row),
                 reference=_texts(table, "reference", row),
                 dialog_id=None if table.dialogues is None else table.dialogues[int(clusters[system][row])] or None,
                 turn=None if turn == NO_TURN else turn,
