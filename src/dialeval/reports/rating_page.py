@@ -3,8 +3,8 @@
 It is blind: of a row it holds the id, the context with its roles and the response (with the form's `reference` also the
 references), and nothing that tells the system. Order and sides are drawn in the page, by the rater's name and a digest
 of sample and form, so that they differ between raters and stay the same when the page is opened again. Ratings are
-lines `{"id": ..., "rater": ..., "scores": {"overall": 4}, "seconds": 12.3}`, with `comment` where there is one and `again`
-where the row came for the second time.
+lines `{"id": ..., "rater": ..., "scores": {"overall": 4}, "seconds": 12.3}`, with `comment` where there is one and
+`again` where the row came for the second time.
 
 Two responses to be compared have the id `FIRST-SECOND` of the two rows; 1 says that FIRST is better, -1 that SECOND is.
 """
