@@ -64,6 +64,13 @@ def test_a_row_says_what_it_is_and_its_id_does_not() -> None:
     assert [each.id for each in dialeval.draw(RUN, 10, seed=2).rows] != [each.id for each in drawn.rows]
 
 
+def test_samples_of_a_run_have_no_id_in_common() -> None:
+    drawn = [dialeval.draw(RUN, 30), dialeval.draw(RUN, 30, by=["turn"]), dialeval.draw(RUN, 30, seed=7)]
+    ids = [row.id for sample in drawn for row in sample.rows]
+    assert len(set(ids)) == len(ids)
+    assert [row.id for row in dialeval.draw(RUN, 30).rows] == [row.id for row in drawn[0].rows]
+
+
 def test_apart_draws_from_each_system_by_itself() -> None:
     drawn = dialeval.draw(RUN, 40, apart=True)
     rows = {name: {row.row for row in drawn.rows if row.system == name} for name in "ab"}
