@@ -130,7 +130,7 @@ def serve(
     A rating is on the disk before the page goes on. Links stay the same when the server is started again.
     """
     from dialeval.analysis.rating_store import SUFFIXES, RatingStore
-    from dialeval.analysis.sample_folder import read_sample
+    from dialeval.analysis.sample_folder import ROWS_FILE, SAMPLE_FILE, read_sample
     from dialeval.reports.rating_form import read_form
     from dialeval.reports.rating_page import digest_of, things_to_rate
     from dialeval.reports.rating_server import RatingServer, is_loopback
@@ -141,7 +141,7 @@ def serve(
     database = database or Path(sample) / "ratings.sqlite"
     if database.suffix not in SUFFIXES:
         raise click.UsageError(f"--db is a file that ends in {', '.join(SUFFIXES)}, so that `rate merge` knows it")
-    check_places(None, sample, form, files=(database,))
+    check_places(None, Path(sample) / SAMPLE_FILE, Path(sample) / ROWS_FILE, form, files=(database,))
     local = is_loopback(host)
     drawn, asked = read_sample(sample), read_form(form)
     digest, things = digest_of(drawn, asked), things_to_rate(drawn, asked)
