@@ -154,10 +154,10 @@ def serve(
         with RatingServer(store, asked, digest, things, host, port) as server:
             if not local:
                 print_warnings(["whoever reaches this address and has a link can rate; nothing is encrypted"])
-            for name, link in server.links().items():
-                tell(f"{name:<16} {link}")
-            say("each rater has a link; Ctrl-C ends")
-            with suppress(KeyboardInterrupt):
+            with suppress(KeyboardInterrupt):  # from the first link on, which is when somebody may press it
+                for name, link in server.links().items():
+                    tell(f"{name:<16} {link}")
+                say("each rater has a link; Ctrl-C ends")
                 server.serve_forever()
         for name, (rated, dealt) in store.counts().items():
             say(f"{name}: {rated} of {dealt} rated")
