@@ -15,7 +15,7 @@ current becomes current. If some have changed and the current one is not among t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Literal, NamedTuple
@@ -122,7 +122,7 @@ def prepared(
     estimate_all = fallback == "file" and given.domains < given.turns
     states = [_state(row, use_true, ontology, true_states) for row, _ in rows]
     domains = [None if estimate_all else row["active_domains"] for row, _ in rows]
-    estimates = estimated_domains(states) if None in domains else domains
+    estimates: Iterable[Any] = estimated_domains(states) if None in domains else domains
     turns = []
     for (row, response), state, own, estimate in zip(rows, states, domains, estimates, strict=True):
         estimated, true_state = own is None, use_true or row["state"] is None
