@@ -116,7 +116,8 @@ def _make_judge(arguments: Sequence[str]) -> None:
     from dialeval.reports.dialogue_judge_card import save_card
 
     places = [argument for argument in arguments if "=" not in argument]
-    settings = dict(argument.split("=") for argument in arguments if "=" in argument)
+    named = [argument.split("=") for argument in arguments if "=" in argument]
+    settings: dict[str, Any] = {name: int(value) for name, value in named}
     corpora, ratings, device, work, output = places + ["cuda", "", ""][len(places) - 2 :]
     made = make_dialogue_judge(
         [file for name in CORPORA for file in sorted(Path(corpora, name).glob("*.jsonl.gz"))],
@@ -129,7 +130,7 @@ def _make_judge(arguments: Sequence[str]) -> None:
         licences=CORPORA | JUDGE_TRAINED,
         log=lambda line: print(line, flush=True),
         command="python tools/make_checkpoint.py judge CORPORA RATINGS",
-        **{name: int(value) for name, value in settings.items()},
+        **settings,
     )
     validation = {**made.facts["validation"], "remarks": _choices(made.facts["validation"])}
     folder = Path(output or dialogue_judge.SHIPPED)

@@ -1,7 +1,7 @@
 """Making a judge that reads context and response together: from dialogues and ratings to a folder with its card.
 
-Models are trained with each rated set left out in turn (`judge_training`). From what they say of rows that they have not
-learned from come the tables of the card, the scale of the scores, and that of the breakdown labels.
+Models are trained with each rated set left out in turn (`judge_training`). From what they say of rows that they have
+not learned from come the tables of the card, the scale of the scores, and that of the breakdown labels.
 """
 
 from __future__ import annotations
