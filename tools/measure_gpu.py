@@ -7,9 +7,9 @@ The first prints how many replies a second the shipped `judge` judges, each with
 
 The second is about `adem`. It prints, and writes as JSON: texts and replies per second in float32 and bfloat16,
 tokenising included; and for the encoder as it is and after every variant of fine-tuning, Spearman's rho of `identity`
-and `adem` on each rated set, left out of the fit as `dialeval adem train` leaves it out, and the correlation of scores of
-reversed replies with those of the real ones. Dialogues that share a turn of five words or more with a rated row are not
-trained on.
+and `adem` on each rated set, left out of the fit as `dialeval adem train` leaves it out, and the correlation of scores
+of reversed replies with those of the real ones. Dialogues that share a turn of five words or more with a rated row are
+not trained on.
 """
 
 from __future__ import annotations
