@@ -5,7 +5,7 @@
 # make simulations  how often intervals cover and tests err: the tables of docs/simulations.md and people.md, half an hour
 # make mutants      does a test fail when the source is wrong? half an hour or so
 # make bench  the figures that the README quotes
-# make bench-long   memory, scale and the long tests: an hour or so, and 6 GB of disk
+# make bench-long   memory, scale, other libraries and the long tests: two hours or so, and 6 GB of disk
 # make pins   write constraints.txt anew from pyproject.toml
 # make checkpoint   train the shipped judges of `adem` and `judge` anew (RATINGS, CORPORA: folders of data; DEVICE)
 
@@ -55,7 +55,7 @@ bench: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks
 
 bench-long: $(VENV)/.installed-dev
-	$(BIN)/python -m benchmarks memory scale
+	$(BIN)/python -m benchmarks memory scale sizes
 	$(BIN)/pytest -m slow
 
 pins: $(VENV)/.installed-dev

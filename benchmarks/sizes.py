@@ -116,11 +116,12 @@ def table(rows: Sequence[Row]) -> str:
     by_line: dict[tuple[str, str], dict[int, float]] = {}
     for what, program, size, cost in rows:
         by_line.setdefault((what, program), {})[size] = cost
-    lines = ["| what | program |" + "".join(f" {size:,} |" for size in SIZES), "|---|---|" + "---|" * len(SIZES)]
+    sizes = sorted({size for _, _, size, _ in rows})
+    lines = ["| what | program |" + "".join(f" {size:,} |" for size in sizes), "|---|---|" + "---|" * len(sizes)]
     for (what, program), costs in by_line.items():
         mine = by_line[what, OURS]
         cells = []
-        for size in SIZES:
+        for size in sizes:
             times = f" ({costs[size] / mine[size]:.1f} times)" if size in costs and program != OURS else ""
             cells.append(f" {_seconds(costs[size])}{times} |" if size in costs else " |")
         lines.append(f"| {what} | {program} |" + "".join(cells))

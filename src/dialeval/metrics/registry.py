@@ -10,6 +10,7 @@ Two metrics never share a name: the second one is refused.
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from functools import cache
@@ -90,8 +91,9 @@ class Registry:
                 self._add(getattr(import_module(module), name))
 
     def _named(self, name: str) -> MetricClass | None:
-        """The class of a preset or family; what scores responses is looked at first."""
-        for subjects in ([Need.RESPONSE], Need):
+        """The class of a preset or family; what is imported already is looked at first, then what scores responses."""
+        there = [subject for subject, places in self._waiting.items() if _imported(places)]
+        for subjects in (there, [Need.RESPONSE], Need):
             self._import(subjects)
             found = self._presets.get(name) or self._families.get(name)
             if found is not None:
@@ -190,6 +192,10 @@ def registry() -> Registry:
 def register(metric: MetricClass) -> MetricClass:
     """Add a metric class to the registry of this process; a decorator."""
     return registry().register(metric)
+
+
+def _imported(places: Sequence[str]) -> bool:
+    return all(place.partition(":")[0] in sys.modules for place in places)
 
 
 def split_names(text: str) -> list[str]:
