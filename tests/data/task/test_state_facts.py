@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import stat
 from pathlib import Path
 from typing import Any
@@ -61,6 +62,12 @@ def test_what_is_damaged_is_made_anew(cache: Path, content: bytes) -> None:
     assert with_facts("abc", parser).facts == FACTS
     assert parser.asked == 1
     assert orjson.loads(cache.read_bytes()) == plain(FACTS)
+
+
+def test_a_pipe_in_the_place_of_the_file_is_not_opened(cache: Path) -> None:
+    cache.parent.mkdir(parents=True)
+    os.mkfifo(cache)
+    assert with_facts("abc", Parser()).facts == FACTS
 
 
 def test_what_was_changed_by_somebody_is_found_out_when_states_are_asked_for(cache: Path) -> None:

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from dialeval.core.cache_root import cache_root
 from dialeval.core.errors import DataError, DialevalError, Fault
 from dialeval.core.files import write_bytes
+from dialeval.core.gate import size_of
 from dialeval.data.task.shapes import Shape, shape_faults
 
 FOLDER = "task-states.1"
@@ -103,8 +104,9 @@ def _read(place: Path) -> StateFacts | None:
     import orjson
 
     try:
+        size_of(place, "delete it")  # a plain file, and no pipe
         document: Any = orjson.loads(place.read_bytes())
-    except (OSError, ValueError):
+    except (OSError, ValueError, DialevalError):
         return None
     if shape_faults(document, _FACTS, "") or min(document["turns"].values(), default=0) < 0:
         return None
@@ -116,6 +118,8 @@ def _write(place: Path, facts: StateFacts) -> None:
     import orjson
 
     try:
+        if place.exists() and not place.is_file():  # writing to a pipe would block
+            return
         place.parent.mkdir(parents=True, exist_ok=True)
         write_bytes(place, orjson.dumps(facts._asdict()))
     except (OSError, DialevalError):
