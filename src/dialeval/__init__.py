@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from dialeval.core.errors import DataError, DialevalError, NeedError, SettingError
     from dialeval.core.result import Result, Run, load
     from dialeval.engine.evaluate import evaluate
+    from dialeval.engine.tally import Tally, metric
+    from dialeval.metrics.row_functions import metric_of_rows
     from dialeval.reports.html import report
 
 _HOMES = {
@@ -39,6 +41,9 @@ _HOMES = {
     "draw": "dialeval.analysis.sampling",
     "estimate": "dialeval.analysis.people",
     "evaluate": "dialeval.engine.evaluate",
+    "Tally": "dialeval.engine.tally",
+    "metric": "dialeval.engine.tally",
+    "metric_of_rows": "dialeval.metrics.row_functions",
     "rank": "dialeval.analysis.ranking",
     "report": "dialeval.reports.html",
     "slices": "dialeval.analysis.slices",
@@ -56,6 +61,7 @@ __all__ = [
     "Result",
     "Run",
     "SettingError",
+    "Tally",
     "__version__",
     "agreement",
     "compare",
@@ -63,6 +69,8 @@ __all__ = [
     "estimate",
     "evaluate",
     "load",
+    "metric",
+    "metric_of_rows",
     "rank",
     "report",
     "slices",
