@@ -13,6 +13,7 @@ from dialeval.core.version import __version__
 
 if TYPE_CHECKING:
     from dialeval.analysis.agreement import Agreement, agreement
+    from dialeval.analysis.assertions import assert_no_worse
     from dialeval.analysis.comparison import compare
     from dialeval.analysis.intervals import with_intervals
     from dialeval.analysis.people import estimate
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "Agreement": "dialeval.analysis.agreement",
     "agreement": "dialeval.analysis.agreement",
+    "assert_no_worse": "dialeval.analysis.assertions",
     "DataError": "dialeval.core.errors",
     "DialevalError": "dialeval.core.errors",
     "NeedError": "dialeval.core.errors",
@@ -64,6 +66,7 @@ __all__ = [
     "Tally",
     "__version__",
     "agreement",
+    "assert_no_worse",
     "compare",
     "draw",
     "estimate",

@@ -132,7 +132,7 @@ def breakdown(
         write(turns_file, turns_csv(run).encode(), "turns in")
     print_breakdown(run, format_, transpose)
     say_next(run, format_, output)
-    return exit_status(limits.missed(run))
+    return exit_status(limits.gates(run))
 
 
 @options.examples(

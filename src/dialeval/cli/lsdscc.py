@@ -113,4 +113,4 @@ def lsdscc(
         save_run(run, output)
     print_run(run, format_, transpose)
     say_next(run, format_, output)
-    return exit_status(limits.missed(run))
+    return exit_status(limits.gates(run))

@@ -129,7 +129,7 @@ def multiwoz(
         save_run(evaluator.with_transcripts(run, read) if settings["success"] else run, output)
     print_run(run, format_, transpose, by)
     say_next(run, format_, output)
-    return exit_status(limits.missed(run))
+    return exit_status(limits.gates(run))
 
 
 def _evaluator(predictions: Any, settings: Mapping[str, Any]) -> Evaluator:

@@ -14,6 +14,7 @@ from dialeval.cli.output import (
     check_transposed,
     command_line,
     exit_status,
+    print_gates,
     print_run,
     save_run,
     say_next,
@@ -83,7 +84,7 @@ class Scaling:
 @options.reading
 @options.by
 @options.output_folder
-@options.format_(options.RUN_FORMATS)
+@options.format_((*options.RUN_FORMATS, *options.GATE_FORMATS))
 @options.transpose
 @options.limits
 @options.intervals
@@ -135,8 +136,8 @@ def score(
     """
     from dialeval.core.arrays import return_freed_arrays
 
-    if by and format_ == "metrics-txt":
-        raise click.UsageError("metrics-txt has no slices; choose another format, or leave --by out")
+    if by and format_ in ("metrics-txt", "model-index", *options.GATE_FORMATS):
+        raise click.UsageError(f"{format_} has no slices; choose another format, or leave --by out")
     return_freed_arrays()
     check_transposed(format_, transpose)
     check_places(output, references, *(given[name] for name in _FILES))
@@ -146,9 +147,13 @@ def score(
     with metered(progress) as meter:
         given |= {"references": _references(references), "settings": settings, "output": output}
         run = _evaluated(meter=meter, format_=format_, by=by, **given)
+    if format_ in options.GATE_FORMATS:
+        gates = list(limits.gates(run))
+        print_gates(format_, gates, run)
+        return exit_status(gates)
     print_run(run, format_, transpose, by)
     say_next(run, format_, output)
-    return exit_status(limits.missed(run))
+    return exit_status(limits.gates(run))
 
 
 def _references(paths: tuple[str, ...]) -> str | dict[str, str] | None:

@@ -35,7 +35,7 @@ from dialeval.core.fold import Analytic, Estimate, Level, Resampling
 from dialeval.core.itemfile import Blocks, items_of, items_schema, write_items
 from dialeval.core.jsondata import dump, null_for_nan
 from dialeval.core.rowtable import RowTable, is_texts, rows_schema, write_places
-from dialeval.core.run_tables import ItemTable, estimate_table
+from dialeval.core.run_tables import ItemTable, estimate_table, flat_figures
 from dialeval.core.signature import Signature
 from dialeval.core.tabular import Tabular
 
@@ -96,6 +96,10 @@ class Result(Mapping[str, Estimate], Tabular, Shown):
         """One line per key, see `run_tables.estimate_table`."""
         return estimate_table({"": self}).drop_columns(["system", "role"])
 
+    def flat(self) -> dict[str, float]:
+        """Plain names to numbers for any logger: `bleu-4/mean`, ...; see `Run.flat`."""
+        return flat_figures({None: self})
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Result):
             return NotImplemented
@@ -150,6 +154,14 @@ class Run(Mapping[str, Result], Tabular, Shown):
     def to_arrow(self) -> pa.Table:
         """One line per system and key, see `run_tables.estimate_table`."""
         return estimate_table(self)
+
+    def flat(self) -> dict[str, float]:
+        """Plain names to numbers for any logger: `SYSTEM/KEY/mean`, `low`, `high`, `rows` and `scored`.
+
+        Names hold letters, digits, `_`, `-`, `.` and `/` and nothing else; no two are the same, and none is the folder
+        of another. What could not be computed is left out.
+        """
+        return flat_figures(dict(self.items()))
 
     @property
     def item_table(self) -> ItemTable:
