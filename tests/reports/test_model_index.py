@@ -27,15 +27,15 @@ def test_hugging_face_reads_it(run: Run) -> None:
     assert len(index) == 2
     name, results = model_index_to_eval_results(index[:1])
     assert name == 'my "bot": #1\\n- x\\u2028é'
-    found = {result.metric_name: result for result in results}
+    found = {result.metric_name or "": result for result in results}
     assert list(found) == list(run[NAME])
     for key, result in found.items():
-        estimate = run[NAME][key]
+        estimate, args = run[NAME][key], result.metric_args or {}
         assert result.metric_value == estimate.mean
-        assert result.metric_args["signature"] == str(estimate.signature)
-        assert result.metric_args["scored"] == estimate.scored
+        assert args["signature"] == str(estimate.signature)
+        assert args["scored"] == estimate.scored
         if estimate.interval is not None:
-            assert (result.metric_args["low"], result.metric_args["high"]) == estimate.interval
+            assert (args["low"], args["high"]) == estimate.interval
     reference = dict(run[NAME]["bleu-1"].signature.fields)["reference"]  # type: ignore[union-attr]
     assert found["bleu-1"].dataset_name == f"2 turns, reference {reference}"
     assert found["bleu-1"].metric_type == "bleu-1"

@@ -98,6 +98,7 @@ def breakdown(
     anchors: bool,
     turns_file: Path | None,
     output: Path | None,
+    force: bool,
     format_: str | None,
     transpose: bool,
     limits: options.Limits,
@@ -125,7 +126,7 @@ def breakdown(
     if output is not None:
         from dialeval.engine.breakdown_curves import with_curves
 
-        save_run(with_curves(run), output)
+        save_run(with_curves(run), output, force)
     if turns_file is not None:
         from dialeval.reports.breakdown import turns_csv
 

@@ -290,5 +290,8 @@ limits = grouped(
 )
 bootstrap_resamples = click.option("--resamples", type=click.IntRange(min=1), default=1000, help="Of the bootstrap.")
 threads = click.option("-j", "--threads", type=click.IntRange(min=1), help="Threads to use.  [default: one per core]")
-output_folder = click.option("-o", "--output", type=FOLDER, help="Save the run in this folder.")
+output_folder = together(
+    click.option("-o", "--output", type=FOLDER, help="Save the run in this folder."),
+    click.option("--force", is_flag=True, help="With -o: replace a run of other files."),
+)
 output_file = click.option("-o", "--output", type=FILE, help="Write to this file instead.")

@@ -201,14 +201,19 @@ def write(path: Path, content: bytes, what: str = "written to") -> None:
     say(f"{what} {path}")
 
 
-def check_places(folder: Path | None, *inputs: Any, files: Iterable[Path | None] = ()) -> None:
-    """DataError where a run or files that a command will write would replace its inputs; called before any work."""
+def check_places(
+    folder: Path | None, *inputs: Any, files: Iterable[Path | None] = (), sources: Iterable[str] = ()
+) -> None:
+    """DataError where a run or files that a command will write would replace its inputs; called before any work.
+
+    `sources`: the files that responses come from, where a run of others must not be replaced.
+    """
     from dialeval.core.files import check_file
 
     if folder is not None:
         from dialeval.core.result import check_folder
 
-        check_folder(folder, *inputs)
+        check_folder(folder, *inputs, sources=sources)
     for file in files:
         check_file(file, *inputs)
 
@@ -220,9 +225,9 @@ def json_bytes(document: Any) -> bytes:
     return orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
 
 
-def save_run(run: Run, folder: Path) -> None:
-    """Save a run in a folder with the command that made it, and say so."""
-    replace(run, details={**run.details, "command": command_line()}).save(folder)
+def save_run(run: Run, folder: Path, force: bool = False) -> None:
+    """Save a run in a folder with the command that made it, and say so; `force`: in the place of any other run."""
+    replace(run, details={**run.details, "command": command_line()}).save(folder, force=force)
     say_saved(folder)
 
 

@@ -207,14 +207,21 @@ class Run(Mapping[str, Result], Tabular, Shown):
         folder: str | os.PathLike[str],
         blocks: Iterable[Blocks] | None = None,
         places: Iterable[tuple[str, RowTable]] | None = None,
+        *,
+        force: bool = False,
     ) -> Path:
         """Write the run into a folder (made if it is not there) and return the folder.
 
-        A run that was saved there before is replaced; it stays if this one cannot be saved. `blocks`: the items of a
-        streamed run, which are not in its estimates, by system and level. `places`: what its rows are, part by part.
+        A run of the same inputs that was saved there before is replaced, and with `force` any run; it stays if this one
+        cannot be saved. `blocks`: the items of a streamed run, which are not in its estimates, by system and level.
+        `places`: what its rows are, part by part.
         """
         folder = Path(folder)
         check_folder(folder, tuple(result.source for result in self.values()))
+        if not force and (saved := _saved_document(folder)) is not None:
+            from dialeval.core.run_inputs import refuse_other_inputs
+
+            refuse_other_inputs(folder / RUN_FILE, saved, self)
         keys = _keys_with_items(self) if blocks is None else self.keys_in_order
         rows = [result.rows.to_arrow(name) for name, result in self.items() if result.rows is not None]
         contributions = [to_arrow(result.contributions, name) for name, result in self.items() if result.contributions]
@@ -236,12 +243,17 @@ class Run(Mapping[str, Result], Tabular, Shown):
         return folder
 
 
-def check_folder(folder: str | os.PathLike[str], *inputs: Any) -> None:
+def check_folder(folder: str | os.PathLike[str], *inputs: Any, sources: Iterable[str] = ()) -> None:
     """DataError unless a run may be saved in a folder; ask it before a long evaluation.
 
-    `inputs`: what the run is made of, see `core.files.refuse_inputs`. A saved run may be replaced, other files not.
+    `inputs`: what the run is made of, see `core.files.refuse_inputs`. A saved run may be replaced, other files not;
+    with `sources`, the files that responses come from, only a run of these.
     """
     check_files(folder, _FILES, _own_files, *inputs)
+    if (files := set(sources)) and (saved := _saved_document(Path(folder))) is not None:
+        from dialeval.core.run_inputs import refuse_other_files
+
+        refuse_other_files(Path(folder) / RUN_FILE, saved, files)
 
 
 def files_of(*runs: str | os.PathLike[str]) -> tuple[Path, ...]:
@@ -250,11 +262,18 @@ def files_of(*runs: str | os.PathLike[str]) -> tuple[Path, ...]:
     return tuple(folder / name for folder in folders for name in _FILES)
 
 
+def _saved_document(folder: Path) -> dict[str, Any] | None:
+    """The `run.json` in a folder, whatever it holds; None if there is none."""
+    try:
+        return gate.read_json(folder / RUN_FILE, dict[str, Any], _REMEDY)
+    except DataError:
+        return None
+
+
 def _own_files(folder: Path) -> set[str]:
     """The files of the run that is saved in a folder; none if there is no run."""
-    try:
-        document = gate.read_json(folder / RUN_FILE, dict[str, Any], _REMEDY)
-    except DataError:
+    document = _saved_document(folder)
+    if document is None:
         return set()
     entries = [document[what] for what in _FILE_FIELDS if isinstance(document.get(what), dict)]
     named = {RUN_FILE, *(str(entry.get("file")) for entry in entries)}

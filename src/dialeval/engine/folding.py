@@ -88,6 +88,8 @@ class Options:
     resume: str | os.PathLike[str] | None = None
     """A folder in which the results of chunks are kept."""
     chunk_bytes: int | None = None
+    force: bool = False
+    """Whether a saved run of other files may be replaced."""
 
     @property
     def interval_choice(self) -> IntervalChoice:
@@ -148,9 +150,10 @@ def run_sources(
         run = Run(results, __version__, (*warnings, *resource_warnings(opened[1]), *told), dict(details or {}))
         if options.output is not None and not in_memory:
             if options.items:
-                run.save(options.output, item_blocks(systems, chunks, store), row_places(systems, chunks, store))
+                places = row_places(systems, chunks, store)
+                run.save(options.output, item_blocks(systems, chunks, store), places, force=options.force)
             else:
-                run.save(options.output)
+                run.save(options.output, force=options.force)
     return Evaluation(run, systems)
 
 
