@@ -33,12 +33,14 @@ def judge() -> None:
 @_INPUTS_AND_JUDGE
 @options.output_folder
 @options.format_(options.RUN_FORMATS)
-def score(judge: str | None, encoder: str | None, output: Path | None, format_: str, **inputs: Any) -> None:
+def score(
+    judge: str | None, encoder: str | None, output: Path | None, format_: str, force: bool, **inputs: Any
+) -> None:
     """Score responses by context and, where given, references; the same as `dialeval score -m judge`."""
     from dialeval.metrics.learned.dialogue_judge import DialogueJudge
 
     given = DialogueJudge(judge, encoder) if judge or encoder else None
-    score_by("judge", given, output, format_, inputs)
+    score_by("judge", given, output, format_, force, inputs)
 
 
 @options.examples(
