@@ -25,7 +25,7 @@ from dialeval.core.needs import Need
 from dialeval.core.ragged import offsets_of
 from dialeval.core.signature import Signature
 from dialeval.metrics.registry import registry
-from laws import breakdown, coverage, responses, task, trials
+from laws import breakdown, coverage, frames, responses, task, trials
 from laws.worlds import Place, World
 
 WORLDS: dict[Need, World] = {
@@ -35,6 +35,8 @@ WORLDS: dict[Need, World] = {
     Need.TASK_TURNS: task.WORLD,
     Need.TRIALS: trials.WORLD,
     Need.STATES: task.WORLD,
+    Need.FRAMES: frames.WORLD,
+    Need.SPANS: frames.WORLD,
 }
 """By what is measured."""
 

@@ -24,6 +24,7 @@ _COMMANDS = {
     "score": "Score response files.",
     "lsdscc": "Diversity of sampled responses over grouped references.",
     "multiwoz": "Task dialogues: Inform, Success, BLEU, and why a dialogue failed.",
+    "sgd": "Schema-guided dialogues: goals, intents and requested slots, frame by frame.",
     "breakdown": "Evaluate dialogue breakdown detectors (DBDC).",
     "judge": "Train, use and attack a judge that reads context and response together.",
     "adem": "Train, use and attack a learned judge of responses.",
@@ -38,7 +39,7 @@ _COMMANDS = {
     "data": "Add, list, verify and remove data packs (word vectors).",
     "formats": "List the chats, logs and data sets that are read as they are.",
     "validate": "List every fault of every file.",
-    "from": "Take the flags of an original program: dialog-eval, mwzeval, lsdscc, dbdc.",
+    "from": "Take the flags of an original program: dialog-eval, mwzeval, sgd, lsdscc, dbdc.",
 }
 """The one-line help of each command, which is the function of its name in the module of its name; `from` is `from_`."""
 

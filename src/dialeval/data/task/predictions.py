@@ -154,9 +154,10 @@ def predictions_of(document: Any, task: TaskFiles, system: str, where: str) -> P
         columns[Need.STATES] = ObjectColumn(rows)
     dialogues = TextColumn.from_strings([row["dialogue"] for row in rows])
     domains = RaggedColumn.from_lists([list(task.goals.goals[row["dialogue"]]) for row in rows])
+    responses = TextColumn.from_strings([row["response"] or "" for row in rows])
     turn_column = np.array([row["turn"] for row in rows], np.int64)
     return Predictions(
-        Rows(system, columns, dialogues, turn_column, where, fields={DOMAIN: domains}),
+        Rows(system, columns, dialogues, turn_column, where, fields={DOMAIN: domains}, shown={"response": responses}),
         dialogues=len(document),
         without_turns=sum(not turns for turns in document.values()),
         turns=len(given),
