@@ -9,14 +9,17 @@ from __future__ import annotations
 import errno
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from io import StringIO, TextIOWrapper
 from keyword import iskeyword
 
 import click
 
-from dialeval.cli.output import command_line, say
+from dialeval.cli.output import command_line, print_warnings, say
 from dialeval.core.errors import DialevalError
+from dialeval.core.notes import noted
 from dialeval.core.version import __version__
 
 _COMMANDS = {
@@ -97,7 +100,8 @@ def main() -> None:
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # as stderr has it: an output may know no more than ASCII
     try:
-        status = dialeval_command.main(prog_name="dialeval", standalone_mode=False)
+        with _telling_notes():
+            status = dialeval_command.main(prog_name="dialeval", standalone_mode=False)
         sys.stdout.flush()
     except click.exceptions.Exit as end:
         status = end.exit_code
@@ -130,6 +134,16 @@ def main() -> None:
     except Exception as error:
         status = _internal_error(error)
     sys.exit(status)
+
+
+@contextmanager
+def _telling_notes() -> Iterator[None]:
+    """Print what was guessed in reading, unless it is a warning of a run already; also where a fault follows."""
+    with noted() as notes:
+        try:
+            yield
+        finally:
+            print_warnings(notes)
 
 
 def _drop_output() -> None:

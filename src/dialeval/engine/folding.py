@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 from dialeval.core.errors import SettingError
 from dialeval.core.intervals import IntervalChoice, Kind
 from dialeval.core.needs import Need
+from dialeval.core.notes import noted
 from dialeval.core.result import Run
 from dialeval.core.version import __version__
 from dialeval.data.rows.fields import FieldNames
@@ -115,7 +116,8 @@ def run_sources(
     if not engine.in_process:
         resources.require_paths()
     vocabulary = Vocabulary()
-    opened = resources.opened(vocabulary)
+    with noted() as notes:
+        opened = resources.opened(vocabulary)
     plans = tuple(planner(number, source.columns | frozenset(opened)) for number, source in enumerate(sources))
     job = _job(sources, plans, replace(resources, digests=_digests(plans, opened)), names, options.batch_rows)
     if engine.in_process:
@@ -123,7 +125,8 @@ def run_sources(
     versions = Versions.of(sources)
     with versions.behind_errors():
         chunks = cut_sources(sources, job.batch_rows, options.chunk_bytes)
-        _refuse_missing_columns(planner, sources, chunks, names, frozenset(opened))
+        with noted():  # whoever folds the chunks notes it again
+            _refuse_missing_columns(planner, sources, chunks, names, frozenset(opened))
     with ExitStack() as stack:
         stack.enter_context(engine)
         if asks_for_choice(plans):
@@ -140,7 +143,8 @@ def run_sources(
         totals = _Fold(job, engine, sources, chunks, versions, store, options.progress).run()
         systems = finish_systems(planner, asked, sources, totals, store, frozenset(opened))
         results = {name: system.result(intervals) for name, system in systems.items()}
-        told = (*unsplit_texts(job, totals, sources), *torn_dialogues(row_places(systems, chunks, store)))
+        notes |= {line: None for total in totals.values() for line in total.notes}
+        told = (*notes, *unsplit_texts(job, totals, sources), *torn_dialogues(row_places(systems, chunks, store)))
         run = Run(results, __version__, (*warnings, *resource_warnings(opened), *told), dict(details or {}))
         if options.output is not None and not in_memory:
             if options.items:

@@ -47,8 +47,6 @@ class Rows:
     """Further fields that were asked for, by name: any number of values per row, as texts."""
     shown: Mapping[str, TextColumn] = field(default_factory=dict)
     """Texts that readers want to see and no metric asks for, by name."""
-    notes: tuple[str, ...] = ()
-    """What was guessed in reading them, to be told."""
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values())))
