@@ -83,7 +83,7 @@ _ARGUMENTS = {
     Need.LABELS: ("labels", "-o"),
     Need.ANNOTATIONS: ("data", "-p"),
     Need.TASK_TURNS: ("predictions", "-i"),
-    Need.TRIALS: ("trials", "fields trial and reward in RESPONSES"),
+    Need.TRIALS: ("trials", "fields trial and reward in RESPONSES, read at once and not in chunks"),
     Need.STATES: ("states", "a `state` in every turn of -i"),
     Need.FRAMES: ("predictions", "PREDICTIONS"),
     Need.SPANS: ("spans", "`slots` in frames of PREDICTIONS"),
