@@ -29,6 +29,7 @@ SECTIONS = {part.partition("\n")[0]: part for part in re.split(r"^## ", PAGE, fl
 DOORS = {
     "dialog-eval": "dialog-eval",
     "mwzeval": "MultiWOZ evaluation (mwzeval)",
+    "sgd": "Schema-guided dialogues (schema_guided_dst)",
     "lsdscc": "LSDSCC",
     "dbdc": "DBDC (eval.py)",
 }
@@ -48,6 +49,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for turn in (turn for turns in predictions.values() for turn in turns):
         turn.pop("active_domains", None)
     (made / "predictions.json").write_text(json.dumps(predictions))
+    shutil.copytree(here / "frames" / "references", made / "dstc8" / "test")
+    (made / "dstc8" / "train").mkdir()
+    shutil.copy(here / "frames" / "train-schema.json", made / "dstc8" / "train" / "schema.json")
+    shutil.copytree(here / "frames" / "steady", made / "mine")
     shutil.copy(here / "lsdscc" / "varied.txt", made / "hypotheses.txt")
     shutil.copy(here / "lsdscc" / "groups.json", made)
     shutil.copytree(here / "breakdown" / "data", made / "data")

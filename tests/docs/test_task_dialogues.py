@@ -19,7 +19,8 @@ COMMANDS = re.findall(r"^dialeval .*$", PAGE, re.MULTILINE)
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    shutil.copytree(sample.folder() / "town", tmp_path / "town")
+    for name in ("town", "frames"):
+        shutil.copytree(sample.folder() / name, tmp_path / name)
     return tmp_path
 
 

@@ -9,14 +9,17 @@ from __future__ import annotations
 import errno
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from io import StringIO, TextIOWrapper
 from keyword import iskeyword
 
 import click
 
-from dialeval.cli.output import command_line, say
+from dialeval.cli.output import command_line, print_warnings, say
 from dialeval.core.errors import DialevalError
+from dialeval.core.notes import noted
 from dialeval.core.version import __version__
 
 _COMMANDS = {
@@ -24,6 +27,7 @@ _COMMANDS = {
     "score": "Score response files.",
     "lsdscc": "Diversity of sampled responses over grouped references.",
     "multiwoz": "Task dialogues: Inform, Success, BLEU, and why a dialogue failed.",
+    "sgd": "Schema-guided dialogues: goals, intents and requested slots, frame by frame.",
     "breakdown": "Evaluate dialogue breakdown detectors (DBDC).",
     "judge": "Train, use and attack a judge that reads context and response together.",
     "adem": "Train, use and attack a learned judge of responses.",
@@ -38,7 +42,7 @@ _COMMANDS = {
     "data": "Add, list, verify and remove data packs (word vectors).",
     "formats": "List the chats, logs and data sets that are read as they are.",
     "validate": "List every fault of every file.",
-    "from": "Take the flags of an original program: dialog-eval, mwzeval, lsdscc, dbdc.",
+    "from": "Take the flags of an original program: dialog-eval, mwzeval, sgd, lsdscc, dbdc.",
 }
 """The one-line help of each command, which is the function of its name in the module of its name; `from` is `from_`."""
 _WITHOUT_MATRICES = frozenset({"multiwoz", "lsdscc"})
@@ -100,7 +104,8 @@ def main() -> None:
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # as stderr has it: an output may know no more than ASCII
     try:
-        status = dialeval_command.main(prog_name="dialeval", standalone_mode=False)
+        with _telling_notes():
+            status = dialeval_command.main(prog_name="dialeval", standalone_mode=False)
         sys.stdout.flush()
     except click.exceptions.Exit as end:
         status = end.exit_code
@@ -133,6 +138,16 @@ def main() -> None:
     except Exception as error:
         status = _internal_error(error)
     sys.exit(status)
+
+
+@contextmanager
+def _telling_notes() -> Iterator[None]:
+    """Print what was guessed in reading, unless it is a warning of a run already; also where a fault follows."""
+    with noted() as notes:
+        try:
+            yield
+        finally:
+            print_warnings(notes)
 
 
 def _drop_output() -> None:
