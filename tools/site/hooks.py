@@ -66,14 +66,11 @@ def gallery(folder: Path) -> list[Path]:
 
 
 def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
-    """Make links fit, and say of a code block that it is not run."""
+    """Make links fit; names of metrics lead to their pages."""
     place = page.file.src_uri
     if place == "metrics.md":
         markdown = metrics.linked(markdown)
-    markdown = fitted(markdown, place)
-    return re.sub(
-        blocks.NOT_RUN.pattern, r"*Not run by the tests: \g<reason>.*{ .not-run }\n", markdown, flags=re.MULTILINE
-    )
+    return fitted(markdown, place)
 
 
 def fitted(markdown: str, place: str) -> str:

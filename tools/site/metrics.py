@@ -129,7 +129,8 @@ def command(metric: MetricClass) -> str:
     asked = {need for name in metric.presets for need in registry().parse(name).needs} | metric.one_of
     given = [flag for need, flag in GIVEN.items() if need in asked]
     systems = "sample/responses/careful.txt" if metric.costly else "sample/responses"
-    return " ".join(["dialeval score", systems, *given, f"-m {metric.family}"])
+    first, *others = [f"dialeval score {systems} -m {metric.family}", *given]
+    return " \\\n  ".join([first, " ".join(others)]) if others else first
 
 
 def _family(name: str) -> MetricClass | None:

@@ -35,7 +35,7 @@ def test_what_a_page_says() -> None:
 
 def test_needs_of_which_one_will_do() -> None:
     assert PAGES["metrics/adem.md"].count("one of these") == 2
-    assert "-r sample/references.txt -c sample/contexts.txt -m adem" in PAGES["metrics/adem.md"]
+    assert "-m adem \\\n  -r sample/references.txt -c sample/contexts.txt" in PAGES["metrics/adem.md"]
 
 
 def test_names_in_tables_lead_to_pages() -> None:
