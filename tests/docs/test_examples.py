@@ -1,4 +1,4 @@
-"""The metric that CONTRIBUTING.md adds is one, and the version is written once."""
+"""The metric that CONTRIBUTING.md adds is one, and version and citation agree wherever they are written."""
 
 from __future__ import annotations
 
@@ -8,7 +8,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import yaml
+
 import dialeval
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -34,3 +41,18 @@ def test_the_metric_of_the_contributing_page(tmp_path: Path) -> None:
 
 def test_the_version_is_written_once() -> None:
     assert f"## {dialeval.__version__}" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+
+
+def test_the_citation_is_that_of_the_package_and_of_the_page() -> None:
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    page = (ROOT / "docs" / "citing.md").read_text(encoding="utf-8")
+    assert {"cff-version", "message", "title", "authors"} <= set(cited)  # what the format asks for
+    assert cited["version"] == dialeval.__version__
+    assert cited["license"] == project["license"]
+    assert cited["authors"] == project["authors"]
+    assert cited["abstract"] == project["description"]
+    assert cited.get("repository-code") == project["urls"].get("Source")
+    assert f"title  = {{{cited['title']}}}" in page
+    assert f"author = {{{{{cited['authors'][0]['name']}}}}}" in page
+    assert f"note   = {{Version {dialeval.__version__}}}" in page

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import shutil
+import sys
 from pathlib import Path, PurePosixPath
 from posixpath import normpath, relpath
 from tempfile import TemporaryDirectory
@@ -17,9 +18,14 @@ from typing import Any
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
-from tools.site import blocks, metrics, reference
 
 from dialeval import sample
+from tools.site import blocks, metrics, reference
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
 ROOT = Path(__file__).parents[2]
 BROUGHT = {
@@ -30,12 +36,17 @@ BROUGHT = {
     "benchmarks/scale.md": "benchmarks/scale.md",
 }
 """Pages outside of docs/, each with its place in the site."""
-MADE = {"python-reference.md": reference.python_page, "commands.md": reference.commands_page}
+MADE = {
+    "python-reference.md": reference.python_page,
+    "commands.md": reference.commands_page,
+    "schemas.md": reference.schemas_page,
+}
 GALLERY = "gallery.md"
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """Put the pages of the metrics into the navigation, below the page about all of them."""
+    """Put the pages of the metrics into the navigation, and link to the home of the project if it has one."""
+    config.repo_url = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["urls"].get("Source")
     for section in config.nav or []:
         if isinstance(section, dict) and "Metrics" in section:
             section["Metrics"].extend(metrics.navigation())
@@ -46,7 +57,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the pages that are not in docs/."""
     texts = {place: (ROOT / name).read_text(encoding="utf-8") for name, place in BROUGHT.items()}
     texts |= {place: made() for place, made in MADE.items()}
-    texts |= dict(metrics.pages())
+    texts |= {**dict(metrics.pages()), **dict(reference.schemas())}
     for place, text in texts.items():
         files.append(File.generated(config, place, content=text))
     with TemporaryDirectory() as folder:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 
 import click
+from tools.site.tables import table
 
 import dialeval
 from dialeval.cli.main import dialeval_command
+from dialeval.reports.schemas import WRITTEN, schema
 
 MODULES = {
     "dialeval.multiwoz": "Task dialogues",
@@ -16,6 +19,26 @@ MODULES = {
     "dialeval.adem": "Learned judges",
 }
 """Modules that are public as a whole, each with what it is about."""
+
+SCHEMAS = """\
+# Files and their schemas
+
+A JSON Schema (draft 2020-12) for each JSON that dialeval writes. `dialeval schema NAME` prints it, so that a program
+can check what it reads without this page:
+
+```sh
+dialeval schema run > run.schema.json
+```
+
+A file may hold more fields than its schema names: later versions add some ([versions](versions.md#files)). In what is
+printed (`-f json`), a number that could not be computed is null.
+
+TABLE
+
+Beside `run.json` a saved run has tables in Parquet, whose columns are named in them: `items.parquet` (a value per row
+and metric), `rows.parquet` (texts, dialogues and turns) and `contributions.parquet` (what rows add to values of all
+rows together).
+"""
 
 
 def python_page() -> str:
@@ -36,6 +59,18 @@ def python_page() -> str:
             f"::: {module}\n    options:\n      show_root_heading: false\n      heading_level: 3",
         ]
     return "\n\n".join(parts) + "\n"
+
+
+def schemas_page() -> str:
+    """What dialeval writes, with its schemas."""
+    rows = [[f"[`{name}`](schemas/{name}.schema.json)", each.file, each.by] for name, each in WRITTEN.items()]
+    return SCHEMAS.replace("TABLE", table(["schema", "file", "written by"], rows))
+
+
+def schemas() -> Iterator[tuple[str, str]]:
+    """The place and the text of each schema."""
+    for name in WRITTEN:
+        yield f"schemas/{name}.schema.json", json.dumps(schema(name), indent=2) + "\n"
 
 
 def commands_page() -> str:
