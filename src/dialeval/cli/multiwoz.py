@@ -88,6 +88,7 @@ _RATIO = options.choice("--ratio", ["historical", "exact"], "Partial ratio by wh
 def multiwoz(
     predictions: Any,
     output: Path | None,
+    force: bool,
     failures: bool,
     dialogues: Path | None,
     format_: str,
@@ -128,10 +129,10 @@ def multiwoz(
     if dialogues is not None:
         write(dialogues, b"".join(orjson.dumps(row) + b"\n" for row in dialogue_rows(run, evaluator.task)))
     if output is not None:
-        save_run(evaluator.with_transcripts(run, read) if settings["success"] else run, output)
+        save_run(evaluator.with_transcripts(run, read) if settings["success"] else run, output, force)
     print_run(run, format_, transpose, by)
     say_next(run, format_, output)
-    return exit_status(limits.missed(run))
+    return exit_status(limits.gates(run))
 
 
 def _evaluator(predictions: Any, settings: Mapping[str, Any]) -> Evaluator:

@@ -159,9 +159,12 @@ def predictions_of(document: Any, task: TaskFiles, system: str, where: str) -> P
     numbers = row_numbers(offsets)
     names = TextColumn.from_strings(list(task.turns)).take(numbers)
     domains = RaggedColumn.from_lists([list(task.goals.goals[dialogue]) for dialogue in task.turns]).take(numbers)
+    responses = TextColumn.from_strings([row["response"] or "" for row in rows])
     turn_column = np.arange(len(rows)) - offsets[numbers]
     return Predictions(
-        Rows(system, columns, names, turn_column, where, bounds, fields={DOMAIN: domains}),
+        Rows(
+            system, columns, names, turn_column, where, bounds, fields={DOMAIN: domains}, shown={"response": responses}
+        ),
         dialogues=len(document),
         without_turns=sum(not turns for turns in document.values()),
         turns=len(given),
