@@ -34,8 +34,10 @@ BROUGHT = {
     "SECURITY.md": "security.md",
     "CHANGELOG.md": "changelog.md",
     "benchmarks/scale.md": "benchmarks/scale.md",
+    "benchmarks/sizes.md": "benchmarks/sizes.md",
+    "benchmarks/sizes.svg": "benchmarks/sizes.svg",
 }
-"""Pages outside of docs/, each with its place in the site."""
+"""Pages and pictures outside of docs/, each with its place in the site."""
 MADE = {
     "python-reference.md": reference.python_page,
     "commands.md": reference.commands_page,
