@@ -197,7 +197,7 @@ def test_states_of_lanes_are_put_in_the_order_of_the_job() -> None:
     plan = Plan({"distinct-2": heavy, "length": light}, details={"unsplit": detail})
     job = Job((plan,), (frozenset({Need.RESPONSE}),), Resources(ready={}), FieldNames(), 10)
     chosen = [_only(job, lambda metric, one=one: metric == one) for one in (light, heavy)]  # type: ignore[misc]
-    lanes = [_Lane(each, None, None) for each in chosen]  # type: ignore[arg-type]
+    lanes = [_Lane(each, None, None, []) for each in chosen]  # type: ignore[arg-type]
     several = [{(0, "s"): SystemState(3, (name, "counts"))} for name in ("of length", "of distinct")]
     joined = _joined_states(job, lanes, several)[0, "s"]
     assert (joined.rows, joined.states) == (3, ("of distinct", "of length", "counts"))

@@ -214,9 +214,9 @@ class _Fold:
         return self._totals("metrics", facts)
 
     def _totals(self, stage: Stage, facts: FactValues) -> dict[System, SystemState]:
-        in_memory = all(source.rows is not None for source in self.sources)
-        # States of one process over one vocabulary need no translation; a worker that starts again has another.
-        sums = StateSums(self.job, stage, None if in_memory and self.engine.in_process else Vocabulary())
+        # States of one process are over one vocabulary, but for a few where its worker starts again with another.
+        one = self.engine.in_process and not self.store.keeps_states
+        sums = StateSums(self.job, stage, None if one else Vocabulary())
         for number, source in enumerate(self.sources):
             if source.rows is not None:
                 sums.expect((number, source.rows.system))
@@ -232,11 +232,12 @@ class _Fold:
         new = self.engine.fold(self.job, facts, stage, missing, self.store.keeps_states) if missing else ()
         following = 0
         for result in self._of_one_version(new):
-            yield from self._kept(stage, following, result.chunks[0])
+            if result.chunks:
+                yield from self._kept(stage, following, result.chunks[0])
+                following = result.chunks[-1] + 1
             for number, items in zip(result.chunks, result.items, strict=True):
                 self.store.put(stage, number, result.states, items)
             yield result
-            following = result.chunks[-1] + 1
         yield from self._kept(stage, following, len(self.chunks))
 
     def _of_one_version(self, results: Iterable[ChunkResult]) -> Iterator[ChunkResult]:

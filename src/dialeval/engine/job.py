@@ -99,6 +99,15 @@ class Job:
         plan = self.plans[source]
         return list(self.facts(source)) if stage == "facts" else [*plan.folded, *plan.details.values()]
 
+    def no_rows(self, stage: Stage) -> SystemState:
+        """A state of no rows, with an object of every class that states of a stage are made of."""
+        folds = [fold for source in range(len(self.plans)) for fold in self.folds(stage, source)]
+        return SystemState(0, tuple(fold.empty() for fold in folds), {"": Fingerprint()})
+
+    def grows(self, stage: Stage) -> bool:
+        """Whether a state of a stage grows with the rows."""
+        return any(fold.grows for source in range(len(self.plans)) for fold in self.folds(stage, source))
+
 
 class StateSums:
     """Adds up the states of systems as they come, in order.
@@ -141,7 +150,10 @@ class StateSums:
 
 @dataclass(frozen=True, slots=True)
 class ChunkResult:
-    """The states of one or more consecutive chunks together, and the items of each of them."""
+    """The states of one or more consecutive chunks together, and the items of each of them.
+
+    Without a chunk it is what was merged of all of them: a closed part of states that grow (`parts`).
+    """
 
     chunks: tuple[int, ...]
     states: SystemStates
@@ -169,4 +181,7 @@ class Engine(ABC):
     def fold(
         self, job: Job, facts: FactValues, stage: Stage, chunks: Mapping[int, Chunk], alone: bool
     ) -> Iterator[ChunkResult]:
-        """The results of numbered chunks, in order; `alone`: each by itself and not merged with its neighbours."""
+        """The results of numbered chunks, in order, and then those of parts, if states were cut.
+
+        `alone`: each chunk by itself, not merged with its neighbours and not cut.
+        """

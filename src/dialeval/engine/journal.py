@@ -59,7 +59,7 @@ class Journal(DiskItems):
     def __init__(self, folder: Path, job: Job, spool: Path) -> None:
         super().__init__(folder, spool)
         self._job = job
-        self._like = {stage: _one_of_each_class(job, stage) for stage in _STAGES}
+        self._like = {stage: (job.no_rows(stage), ITEM_CLASSES) for stage in _STAGES}
 
     @classmethod
     @contextmanager
@@ -157,12 +157,6 @@ def _content(file: Path) -> bytes | None:
         return None
     digest, rest = content[:_DIGEST_BYTES], content[_DIGEST_BYTES:]
     return rest if hashlib.sha256(rest).digest() == digest else None
-
-
-def _one_of_each_class(job: Job, stage: Stage) -> tuple[SystemState, SystemItems, Fingerprint]:
-    """Objects of all classes that may occur in the result of a chunk."""
-    folds = [fold for source in range(len(job.plans)) for fold in job.folds(stage, source)]
-    return SystemState(0, tuple(fold.empty() for fold in folds)), ITEM_CLASSES, Fingerprint()
 
 
 def _check_systems(by_system: Any, kind: type) -> None:

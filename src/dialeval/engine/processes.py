@@ -4,6 +4,9 @@ A worker has one process and one pipe, and a thread of this process that waits a
 queue, no lock. One that dies (most often killed because memory ran out) ends its pipe, at whatever byte of a message,
 and its chunk is given to a new one. After `TRIES` deaths on the same chunk, the last while no other is worked on, the
 run ends and names it. An error in the data is no death: it ends the run at once, with file and line.
+
+States that grow stay out of this process: workers leave parts of them in files of a temporary folder, and merge them
+when all chunks are folded (`parts`).
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ import multiprocessing
 import os
 import pickle
 import signal
+import tempfile
 import threading
 import traceback
 from collections.abc import Iterator, Mapping
@@ -20,16 +24,21 @@ from contextlib import closing, contextmanager, nullcontext, suppress
 from functools import partial
 from multiprocessing import connection
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import Any
 
 from dialeval.core.errors import DialevalError
 from dialeval.data.shards.chunks import Chunk
 from dialeval.engine.job import ChunkItems, ChunkResult, Engine, FactValues, Job, Stage, SystemStates
+from dialeval.engine.parts import closed_part, cut_states, merged_part, read_part, write_parts
 from dialeval.engine.threads import in_order
 from dialeval.engine.worker import Worker
 
 TRIES = 3
 """How often a chunk may kill its worker, and how often a worker may die before it is ready."""
+
+PARTS = 2
+"""Parts that states are cut into, for each worker: more need less memory at a time, and repeat more words."""
 
 _PRELOADED = [
     "dialeval.core.fingerprint_kernel",
@@ -55,15 +64,25 @@ class Processes(Engine):
     def fold(
         self, job: Job, facts: FactValues, stage: Stage, chunks: Mapping[int, Chunk], alone: bool
     ) -> Iterator[ChunkResult]:
+        parts = PARTS * self._jobs if job.grows(stage) and not alone else 1
+        files: dict[int, list[str]] = {part: [] for part in range(parts)}
         # Workers end first: a thread that waits for one goes on when it is gone.
         with (
+            tempfile.TemporaryDirectory(prefix="dialeval-") as folder,
             ThreadPoolExecutor(self._jobs) as threads,
             _Workers(self._jobs, job, facts) as workers,
-            closing(in_order(threads, self._jobs, partial(workers.fold, stage), chunks)) as answers,
         ):
-            for number, answer in answers:
-                states, items = _result_of(answer)
-                yield ChunkResult((number,), states, (items,))
+            fold = partial(workers.fold, stage, folder if parts > 1 else None, parts)
+            with closing(in_order(threads, self._jobs, fold, chunks)) as answers:
+                for number, answer in answers:
+                    states, items, written = _result_of(answer)
+                    for part, file in enumerate(written):
+                        files[part].append(file)
+                    yield ChunkResult((number,), states, (items,))
+            if parts > 1:
+                with closing(in_order(threads, self._jobs, partial(workers.merge, stage), files)) as answers:
+                    for _, answer in answers:
+                        yield ChunkResult((), _result_of(answer), ())
 
 
 class _Workers:
@@ -88,9 +107,17 @@ class _Workers:
             for worker in self._all:
                 worker.end()
 
-    def fold(self, stage: Stage, chunk: Chunk) -> bytes:
-        """What a worker answers; DialevalError where it dies of the chunk."""
-        asked = pickle.dumps((stage, chunk))
+    def fold(self, stage: Stage, folder: str | None, parts: int, chunk: Chunk) -> bytes:
+        """What a worker answers to a chunk, whose parts it leaves in a folder."""
+        return self._answer((_fold, stage, folder, parts, chunk), f"{chunk}: a worker died {TRIES} times on this chunk")
+
+    def merge(self, stage: Stage, files: list[str]) -> bytes:
+        """What a worker answers to the same part of all chunks."""
+        return self._answer((_merge, stage, files), f"a worker died {TRIES} times while it merged counts")
+
+    def _answer(self, request: tuple[Any, ...], failed: str) -> bytes:
+        """What a worker answers; DialevalError where it dies of the request."""
+        asked = pickle.dumps(request)
         cause = ""
         for tried in range(TRIES):
             # Others may take the memory that this one lacks.
@@ -103,7 +130,7 @@ class _Workers:
                     continue
                 self._idle.append(worker)
                 return answer
-        raise DialevalError(f"{chunk}: a worker died {TRIES} times on this chunk, {cause}")
+        raise DialevalError(f"{failed}, {cause}")
 
     @contextmanager
     def _place(self, alone: bool) -> Iterator[None]:
@@ -230,10 +257,26 @@ def _serve(pipe: Connection) -> None:
             try:
                 # Opened with the first chunk, where an error is not taken for a death.
                 worker = worker or Worker(*_received(given))
-                answer = pickle.dumps((worker.fold(*_received(asked)), None, ""))
+                answer_to, *what = _received(asked)
+                answer = pickle.dumps((answer_to(worker, *what), None, ""))
             except Exception as error:
                 answer = _failure(error)
             pipe.send_bytes(answer)
+
+
+def _fold(
+    worker: Worker, stage: Stage, folder: str | None, parts: int, chunk: Chunk
+) -> tuple[SystemStates, ChunkItems, list[str]]:
+    states, items = worker.fold(stage, chunk)
+    if folder is None:
+        return states, items, []
+    states, pieces = cut_states(worker.job, stage, states, parts)
+    return states, items, write_parts(Path(folder), pieces)
+
+
+def _merge(worker: Worker, stage: Stage, files: list[str]) -> SystemStates:
+    job = worker.job
+    return closed_part(job, stage, merged_part(job, stage, (read_part(job, stage, file) for file in files)))
 
 
 def _received(content: bytes) -> Any:
@@ -251,15 +294,14 @@ def _failure(error: Exception) -> bytes:
     return content
 
 
-def _result_of(answer: bytes) -> tuple[SystemStates, ChunkItems]:
-    """The states and items in an answer; or the error in it is raised."""
+def _result_of(answer: bytes) -> Any:
+    """What an answer holds; or the error in it is raised."""
     result, error, trace = _received(answer)
     if isinstance(error, DialevalError):
         raise error
     if error is not None:
         raise error from RuntimeError(f"in a worker:\n{trace}")
-    states, items = result
-    return states, items
+    return result
 
 
 def _leave_with_parent() -> None:
