@@ -5,11 +5,13 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dialeval.core.fold import Metric
 from dialeval.core.needs import Need
 from dialeval.data.rows.fields import FieldNames
 from dialeval.data.rows.reading import read_responses
@@ -24,7 +26,15 @@ from dialeval.metrics.diversity.distinct import Distinct
 from dialeval.text.vocabulary import Vocabulary
 
 COLUMNS = frozenset({Need.RESPONSE, Need.REFERENCE})
-METRICS = ["length", "bleu-4", Distinct(1), Distinct(2), Distinct(3), Distinct(2, count="approx"), "kl-div"]
+METRICS: list[str | Metric[Any]] = [
+    "length",
+    "bleu-4",
+    Distinct(1),
+    Distinct(2),
+    Distinct(3),
+    Distinct(2, count="approx"),
+    "kl-div",
+]
 PLAN = make_plan(METRICS, COLUMNS)
 JOB = Job((PLAN,), (COLUMNS,), Resources(ready={}), FieldNames(), 1 << 15)
 STAGES: list[Stage] = ["facts", "metrics"]
@@ -47,7 +57,7 @@ def finished(stage: Stage, states: SystemStates) -> list[str]:
     """What folds make of the states of the one system, printed in full."""
     found = []
     for fold, state in zip(JOB.folds(stage, 0), states[0, "system"].states, strict=False):
-        result = fold.finish(state)
+        result: Any = fold.finish(state)
         if stage == "facts":  # values of n-grams, whose order is that of a vocabulary
             names = [tuple(result.vocabulary.words(gram)) for gram in result._places().grams]
             result = sorted(zip(names, result.values.tolist(), strict=True))

@@ -3,10 +3,11 @@
 `Run` maps systems to `Result`; `Result` maps keys such as `distinct-2` to `Estimate`. A run is saved as files in a
 folder: `run.json` (every figure, signature, skipped metric and warning; what `-f json` prints), `items.parquet` (one
 row per turn or dialogue of each system, one column per key), `rows.parquet` (what those rows are: dialogue, turn,
-texts) and `contributions.parquet` (what each row adds to corpus values, for resampling). Loading gives an equal run
-back. `run.json` holds the digests of the other files, so that files of two different runs are not taken for one; they
-are written by `core.files.replacing_together`. Other files in the folder are left alone, and `check_folder` says before
-a long evaluation whether one of them is in the way.
+texts) and `contributions.parquet` (what each row adds to corpus values, for resampling). A streamed run has files of
+consecutive rows in place of the second and third (`items-00000.parquet` and so on), which `run.json` lists in order.
+Loading gives an equal run back. `run.json` holds the digests of the other files, so that files of two different runs
+are not taken for one; they are written by `core.files.replacing_together`. Other files in the folder are left alone,
+and `check_folder` says before a long evaluation whether one of them is in the way.
 
 A run is also given as tables for other programs (`run_tables`), joined with another by `+` (`joining`), and shows
 itself in a notebook (`display`).
@@ -16,11 +17,12 @@ from __future__ import annotations
 
 import math
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -32,18 +34,18 @@ from dialeval.core.display import Shown, listed, maker
 from dialeval.core.errors import DataError, Fault
 from dialeval.core.files import check_files, place_of, reading_together, replacing_together
 from dialeval.core.fold import Analytic, Estimate, Level, Resampling
-from dialeval.core.itemfile import Blocks, items_of, items_schema, write_items
+from dialeval.core.item_parts import ItemPart
+from dialeval.core.itemfile import items_of, items_schema, joined, write_items
 from dialeval.core.jsondata import dump, null_for_nan
-from dialeval.core.rowtable import RowTable, is_texts, rows_schema, write_places
+from dialeval.core.rowtable import RowTable, is_texts, rows_schema
 from dialeval.core.run_tables import ItemTable, estimate_table
 from dialeval.core.signature import Signature
 from dialeval.core.tabular import Tabular
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from msgspec import UnsetType
 
-    from dialeval.core.run_schema import SavedEstimate, SavedFile, SavedResult, SavedRun
+    from dialeval.core.run_schema import SavedEstimate, SavedResult, SavedRun
 
 T = TypeVar("T")
 
@@ -52,10 +54,11 @@ ITEMS_FILE = "items.parquet"
 ROWS_FILE = "rows.parquet"
 CONTRIBUTIONS_FILE = "contributions.parquet"
 _FILES = (RUN_FILE, ITEMS_FILE, ROWS_FILE, CONTRIBUTIONS_FILE)
+_PART = re.compile(r"(items|rows)-[0-9]{5,9}\.parquet")
 _OWN_FIELDS = frozenset({"dialeval", "systems", "warnings", "format", "items", "rows", "contributions", "statistics"})
 _FILE_FIELDS = ("items", "rows", "contributions", "statistics")
 _REMEDY = "pass the folder of a run that Run.save or `dialeval score -o` wrote, or save it again"
-FORMAT = 1
+FORMAT = 2
 """Version of the saved layout; a run of a later layout is refused with a clear message."""
 
 Role: TypeAlias = Literal["system", "floor", "ceiling"]
@@ -193,34 +196,37 @@ class Run(Mapping[str, Result], Tabular, Shown):
     def save(
         self,
         folder: str | os.PathLike[str],
-        blocks: Iterable[Blocks] | None = None,
-        places: Iterable[tuple[str, RowTable]] | None = None,
+        parts: Iterable[tuple[ItemPart, Mapping[str, str]]] | None = None,
     ) -> Path:
         """Write the run into a folder (made if it is not there) and return the folder.
 
-        A run that was saved there before is replaced; it stays if this one cannot be saved. `blocks`: the items of a
-        streamed run, which are not in its estimates, by system and level. `places`: what its rows are, part by part.
+        A run that was saved there before is replaced; it stays if this one cannot be saved. `parts`: files with the
+        items of a streamed run, which are not in its estimates, and with what its rows are, in order; each with the
+        names of its systems in this run.
         """
         folder = Path(folder)
         check_folder(folder, tuple(result.source for result in self.values()))
-        keys = _keys_with_items(self) if blocks is None else self.keys_in_order
         rows = [result.rows.to_arrow(name) for name, result in self.items() if result.rows is not None]
         contributions = [to_arrow(result.contributions, name) for name, result in self.items() if result.contributions]
-        writers: dict[str, tuple[str, Callable[[Path], None]]] = {
-            "items": (ITEMS_FILE, partial(write_items, keys=keys, blocks=blocks or _blocks(self)))
-        }
+        writers: dict[str, tuple[str, Callable[[Path], None]]] = {}
+        if parts is None:
+            writers["items"] = ITEMS_FILE, partial(write_items, keys=_keys_with_items(self), blocks=_blocks(self))
         if rows:
             writers["rows"] = ROWS_FILE, partial(_write_tables, rows)
-        elif places is not None:
-            writers["rows"] = ROWS_FILE, partial(write_places, parts=places)
         if contributions:
             writers["contributions"] = CONTRIBUTIONS_FILE, partial(_write_tables, contributions)
         with replacing_together(folder, RUN_FILE) as files:
             files.removed |= _own_files(folder)
-            written = {
-                what: {"file": name, "sha256": files.add(name, write)} for what, (name, write) in writers.items()
+            written: dict[str, list[dict[str, Any]]] = {
+                what: [{"file": name, "sha256": files.add(name, write)}] for what, (name, write) in writers.items()
             }
-            files.add_bytes(RUN_FILE, dump({**self.to_dict(), "format": FORMAT, **written}))
+            for part, names in parts or ():
+                before = written.setdefault(part.kind, [])
+                name = f"{part.kind}-{len(before):05}.parquet"
+                files.take(name, part.place, part.sha256)
+                changed = {system: shown for system, shown in names.items() if system != shown}
+                before.append({"file": name, "sha256": part.sha256, **({"systems": changed} if changed else {})})
+            files.add_bytes(RUN_FILE, dump({**self.to_dict(), "format": FORMAT, "items": [], **written}))
         return folder
 
 
@@ -229,13 +235,19 @@ def check_folder(folder: str | os.PathLike[str], *inputs: Any) -> None:
 
     `inputs`: what the run is made of, see `core.files.refuse_inputs`. A saved run may be replaced, other files not.
     """
-    check_files(folder, _FILES, _own_files, *inputs)
+    check_files(folder, _names_in(Path(folder)), _own_files, *inputs)
+
+
+def _names_in(folder: Path) -> list[str]:
+    """The names that files of a run may have, in a folder that may hold parts of one."""
+    there = sorted(path.name for path in folder.glob("*-*.parquet")) if folder.is_dir() else []
+    return [*_FILES, *filter(_PART.fullmatch, there)]
 
 
 def files_of(*runs: str | os.PathLike[str]) -> tuple[Path, ...]:
     """The files that saved runs may consist of, by their folders or `run.json` files."""
     folders = [path if path.is_dir() else path.parent for path in map(Path, runs)]
-    return tuple(folder / name for folder in folders for name in _FILES)
+    return tuple(folder / name for folder in folders for name in _names_in(folder))
 
 
 def _own_files(folder: Path) -> set[str]:
@@ -244,9 +256,11 @@ def _own_files(folder: Path) -> set[str]:
         document = gate.read_json(folder / RUN_FILE, dict[str, Any], _REMEDY)
     except DataError:
         return set()
-    entries = [document[what] for what in _FILE_FIELDS if isinstance(document.get(what), dict)]
-    named = {RUN_FILE, *(str(entry.get("file")) for entry in entries)}
-    return named & set(_FILES) if isinstance(document.get("dialeval"), str) else set()
+    fields = [document.get(what) for what in _FILE_FIELDS]
+    entries = [entry for field in fields for entry in (field if isinstance(field, list) else [field])]
+    named = {RUN_FILE, *(str(entry.get("file")) for entry in entries if isinstance(entry, dict))}
+    ours = {name for name in named if name in _FILES or _PART.fullmatch(name)}
+    return ours if isinstance(document.get("dialeval"), str) else set()
 
 
 @checked
@@ -270,6 +284,23 @@ def _load(file: Path) -> Run:
     return _Files(file, gate.fitting(document, SavedRun, str(file), _REMEDY)).run(details)
 
 
+class _Part(NamedTuple):
+    """A table beside a `run.json`, and what its systems are called there."""
+
+    path: Path
+    table: pa.Table
+    names: Mapping[str, str]
+
+    def of_system(self, name: str) -> pa.Table:
+        """The lines of a system of the run."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        inside = [own for own, shown in self.names.items() if shown == name]
+        inside += [name] if name not in self.names else []
+        return self.table.filter(pc.is_in(self.table["system"], pa.array(inside, pa.string())))
+
+
 class _Files:
     """The tables beside a `run.json`, and the run that they make with it."""
 
@@ -277,17 +308,21 @@ class _Files:
         import pyarrow as pa
 
         self._file, self._saved = file, saved
-        self._items = self._table(saved.items, items_schema(), pa.types.is_float64)
-        self._rows = self._table(saved.rows, rows_schema(), is_texts)
-        self._contributions = self._table(saved.contributions or saved.statistics, contributions_schema(), is_lists)
+        self._items = self._parts(saved.items, items_schema(), pa.types.is_float64)
+        self._rows = self._parts(saved.rows, rows_schema(), is_texts)
+        self._contributions = self._parts(saved.contributions or saved.statistics, contributions_schema(), is_lists)
 
-    def _table(
-        self, written: SavedFile | UnsetType, columns: Mapping[str, pa.DataType], others: Callable[[pa.DataType], bool]
-    ) -> tuple[Path, pa.Table] | None:
-        if not written:  # UNSET is false
-            return None
-        path = place_of(self._file.with_name(written.file), written.sha256)
-        return path, gate.read_table(path, columns, others, _REMEDY, written.sha256, self._file.name)
+    def _parts(
+        self, entry: Any, columns: Mapping[str, pa.DataType], others: Callable[[pa.DataType], bool]
+    ) -> list[_Part]:
+        from dialeval.core.run_schema import files_in
+
+        parts = []
+        for written in files_in(entry):
+            path = place_of(self._file.with_name(written.file), written.sha256)
+            table = gate.read_table(path, columns, others, _REMEDY, written.sha256, self._file.name)
+            parts.append(_Part(path, table, written.systems))
+        return parts
 
     def run(self, details: dict[str, Any]) -> Run:
         """The run; DataError where its files do not fit together."""
@@ -296,15 +331,18 @@ class _Files:
         return Run(systems, saved.dialeval, tuple(saved.warnings), details)
 
     def _result(self, name: str, saved: SavedResult, details: Mapping[str, Any]) -> Result:
-        items = self._made(self._items, lambda table: {level: items_of(table, name, level) for level in Level}) or {}
-        rows = self._made(self._rows, lambda table: RowTable.from_arrow(_of_system(table, name)))
-        contributions = self._made(self._contributions, lambda table: from_arrow(_of_system(table, name)))
+        items = {
+            level: joined(self._made(self._items, name, lambda table, level=level: items_of(table, name, level)))
+            for level in Level
+        }
+        rows = self._made(self._rows, name, RowTable.from_arrow)
+        contributions = self._made(self._contributions, name, from_arrow)
         result = Result(
             {key: _estimate_of(each, items[each.level].get(key)) for key, each in saved.metrics.items()},
             saved.skipped,
             saved.source,
-            rows or None,  # a system that the table does not have has no rows there
-            contributions or {},
+            RowTable.joined(rows) if any(map(len, rows)) else None,  # a table without it has no rows of the system
+            contributions[0] if contributions else {},
             saved.role or _role_by_name(name, details),
         )
         with gate.explained(self._file, _REMEDY):
@@ -312,12 +350,15 @@ class _Files:
         return result
 
     @staticmethod
-    def _made(file: tuple[Path, pa.Table] | None, make: Callable[[pa.Table], T]) -> T | None:
-        """What is made of a table; None where there is no such file."""
-        if file is None:
-            return None
-        with gate.explained(file[0], _REMEDY):
-            return make(file[1])
+    def _made(parts: list[_Part], system: str, make: Callable[[pa.Table], T]) -> list[T]:
+        """What is made of the lines of a system in each part that has some, or in the first one if none has."""
+        made = []
+        for part in parts:
+            table = part.of_system(system)
+            if len(table) or len(parts) == 1:
+                with gate.explained(part.path, _REMEDY):
+                    made.append(make(table))
+        return made
 
 
 def _check_sizes(name: str, result: Result) -> None:
@@ -362,12 +403,6 @@ def _write_tables(tables: list[pa.Table], target: Path) -> None:
     import pyarrow.parquet as pq
 
     pq.write_table(pa.concat_tables(tables, promote_options="default"), target, compression="zstd")
-
-
-def _of_system(table: pa.Table, system: str) -> pa.Table:
-    import pyarrow.compute as pc
-
-    return table.filter(pc.equal(table["system"], system))
 
 
 def _estimate_to_dict(estimate: Estimate) -> dict[str, Any]:

@@ -31,6 +31,7 @@ from typing import Any
 
 from dialeval.core.errors import DialevalError, SettingError
 from dialeval.core.fold import Metric
+from dialeval.core.item_parts import PartWriter
 from dialeval.data.shards.chunks import Chunk
 from dialeval.engine.job import (
     ChunkItems,
@@ -104,6 +105,14 @@ def _close(reference: _JobReference, stage: Stage, *states: SystemStates) -> Sys
     import ray
 
     return closed_part(ray.get(reference.references[0]), stage, _merge(reference, stage, *states))
+
+
+def _write(workplace: str, *several: ChunkItems) -> ChunkItems:
+    """The items of a chunk, those of some metrics and of others, in files."""
+    writer = PartWriter(workplace)
+    for (_, system), items in _joined_items(several).systems.items():
+        writer.add(system, items.values, items.places)
+    return ChunkItems(parts=writer.parts())
 
 
 class _Actor:
@@ -211,6 +220,8 @@ class Cluster(Engine):
         heavy = any(metric.device for plan in job.plans for metric in plan.folded)
         if not (heavy and self._gpus and stage == "metrics"):
             return [self._tasks(job, facts, stage, parts)]
+        # Items of one metric stand beside those of another: they are put together before they are written.
+        job = replace(job, workplace=None)
         light = _only(job, lambda metric: not metric.device)
         lanes = [self._tasks(light, facts, stage, parts)] if any(plan.metrics for plan in light.plans) else []
         return [*lanes, self._actors(_only(job, lambda metric: metric.device), facts, stage, parts)]
@@ -266,10 +277,13 @@ class Cluster(Engine):
         group: Sequence[tuple[int, Chunk]],
         sent: Sequence[tuple[Any, list[Any]]],
     ) -> ChunkResult:
-        items = [
-            _joined_items([self._fetched(references[at], chunk) for _, references in sent])
-            for at, (_, chunk) in enumerate(group)
-        ]
+        write = self._ray.remote(max_retries=RETRIES)(_write)
+        items = []
+        for at, (_, chunk) in enumerate(group):
+            references = [references[at] for _, references in sent]
+            alone = len(lanes) == 1 or job.workplace is None
+            together = references[0] if alone else write.remote(job.workplace, *references)
+            items.append(self._fetched(together, chunk))
         states = [self._fetched(merged, group[0][1]) for merged, _ in sent]
         return ChunkResult(tuple(number for number, _ in group), self._joined(job, lanes, states), tuple(items))
 
@@ -312,8 +326,6 @@ def _only(job: Job, wanted: Callable[[Metric[Any]], bool]) -> Job:
 
 def _joined_items(several: Sequence[ChunkItems]) -> ChunkItems:
     """The items of some metrics and of others as one."""
-    if len(several) == 1:
-        return several[0]
     joined: dict[System, SystemItems] = {}
     for items in several:
         for system, each in items.systems.items():

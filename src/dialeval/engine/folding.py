@@ -14,11 +14,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from dialeval.core.errors import SettingError
+from dialeval.core.files import workplace
 from dialeval.core.intervals import IntervalChoice, Kind
 from dialeval.core.needs import Need
 from dialeval.core.result import Run
@@ -28,8 +29,9 @@ from dialeval.data.shards.blocks import row_blocks
 from dialeval.data.shards.chunks import Chunk, cut_sources
 from dialeval.data.shards.sources import Source
 from dialeval.data.shards.versions import Versions
-from dialeval.engine.finishing import FinishedSystem, finish_systems, item_blocks, row_places, signed, torn_dialogues
-from dialeval.engine.items import DiskItems, ItemStore, MemoryItems
+from dialeval.engine.dialogue_ids import with_dialogue_ids
+from dialeval.engine.finishing import FinishedSystem, finish_systems, item_parts, signed, torn_dialogues
+from dialeval.engine.items import ItemStore, MemoryItems, PartItems
 from dialeval.engine.job import ChunkResult, Engine, FactValues, Job, Stage, StateSums, System, SystemState
 from dialeval.engine.plan import Plan, Planner
 from dialeval.engine.resources import Resources, resource_warnings
@@ -132,21 +134,18 @@ def run_sources(
             job = replace(
                 job, plans=tuple(planner(at, source.columns | frozenset(opened)) for at, source in enumerate(sources))
             )
-        asked, job = job, watched(job)
+        asked, job = job, with_dialogue_ids(watched(job))
         store = stack.enter_context(
             nullcontext(MemoryItems(chunks)) if in_memory else _store(options, job, sources, chunks)
         )
-        job = replace(job, keeps_items=store.keeps_items, spool=store.spool if engine.same_disk else None)
+        job = replace(job, keeps_items=store.keeps_items, workplace=store.workplace)
         totals = _Fold(job, engine, sources, chunks, versions, store, options.progress).run()
         systems = finish_systems(planner, asked, sources, totals, store, frozenset(opened))
         results = {name: system.result(intervals) for name, system in systems.items()}
-        told = (*unsplit_texts(job, totals, sources), *torn_dialogues(row_places(systems, chunks, store)))
+        told = (*unsplit_texts(job, totals, sources), *torn_dialogues(job, systems, chunks, store))
         run = Run(results, __version__, (*warnings, *resource_warnings(opened), *told), dict(details or {}))
         if options.output is not None and not in_memory:
-            if options.items:
-                run.save(options.output, item_blocks(systems, chunks, store), row_places(systems, chunks, store))
-            else:
-                run.save(options.output)
+            run.save(options.output, item_parts(systems, chunks, store) if options.items else None)
     return Evaluation(run, systems)
 
 
@@ -187,7 +186,14 @@ def _store(
         from dialeval.engine.journal import Journal
 
         return Journal.opened(options.resume, job, sources, chunks)
-    return DiskItems.temporary() if options.output is not None and options.items else nullcontext(ItemStore())
+    return _parts_in(options.output) if options.output is not None and options.items else nullcontext(ItemStore())
+
+
+@contextmanager
+def _parts_in(output: str | os.PathLike[str]) -> Iterator[PartItems]:
+    """A store of items that are written where the run is saved."""
+    with workplace(output) as place:
+        yield PartItems(place)
 
 
 @dataclass

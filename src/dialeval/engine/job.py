@@ -16,6 +16,7 @@ from dialeval.core.arrays import Floats
 from dialeval.core.contributions import BatchContributions
 from dialeval.core.fingerprint import Fingerprint
 from dialeval.core.fold import Fact, Metric, Reduction
+from dialeval.core.item_parts import ItemPart
 from dialeval.core.needs import Need
 from dialeval.core.rowtable import RowTable
 from dialeval.core.states import translated
@@ -54,11 +55,11 @@ class SystemItems:
 
 @dataclass(frozen=True, slots=True)
 class ChunkItems:
-    """The items of a chunk: those in files (`Job.spool`), in order, and then those that are here."""
+    """The items of a chunk: in files, where the job has a workplace for them, or here."""
 
     systems: dict[System, SystemItems] = field(default_factory=dict)
-    parts: tuple[str, ...] = ()
-    """Files with the items of the rows before, each a dict like `systems` in the form of `core.states`."""
+    parts: tuple[ItemPart, ...] = ()
+    """Files with items, and with what rows are, in order."""
 
 
 SystemStates: TypeAlias = dict[System, SystemState]
@@ -78,8 +79,8 @@ class Job:
     batch_rows: int
     keeps_items: bool = True
     """Whether somebody asks for the items of rows in files."""
-    spool: str | None = None
-    """A folder where workers leave items of a chunk that has very many; None: they stay in memory."""
+    workplace: str | None = None
+    """A folder in which workers write the items of rows in files; None: they stay in memory."""
     opened: tuple[Vocabulary, Mapping[Need, Any]] | None = None
     """A vocabulary and the resources over it, if the job stays in this process, where they are open already."""
 
@@ -168,8 +169,6 @@ class Engine(ABC):
 
     in_process = False
     """Whether chunks are folded in this process, so that what is open here need not be opened again."""
-    same_disk = False
-    """Whether what a worker writes to a local folder can be read here."""
 
     def __enter__(self) -> Engine:
         return self

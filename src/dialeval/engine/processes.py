@@ -56,8 +56,6 @@ _SECONDS_TO_END = 5.0
 class Processes(Engine):
     """Folds chunks in a number of processes."""
 
-    same_disk = True
-
     def __init__(self, jobs: int) -> None:
         self._jobs = jobs
 

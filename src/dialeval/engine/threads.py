@@ -21,7 +21,6 @@ class Threads(Engine):
     """Folds chunks in this process."""
 
     in_process = True
-    same_disk = True
 
     def __init__(self, threads: int = 1) -> None:
         self._threads = threads

@@ -209,7 +209,7 @@ class NgramCounts:
     def hashed(self) -> tuple[Ids, Hashes]:
         """The n-grams as rows of numbers of the words that occur, and a hash of each of these words."""
         words, grams = self.worded()
-        return grams, _hashes(words)
+        return grams, word_hashes(words)
 
     def cut(self, parts: int) -> list[NgramCounts]:
         """The counts in parts of different n-grams; which part one belongs to depends on its words alone."""
@@ -217,7 +217,7 @@ class NgramCounts:
         own = Vocabulary()  # of these words: each part looks through all words of its vocabulary
         own.add(words)
         chosen = np.empty(self.types, np.uint16)
-        _kernel.choose_parts(grams, _hashes(words), parts, chosen)
+        _kernel.choose_parts(grams, word_hashes(words), parts, chosen)
         keys, order = _packed(grams), np.argsort(chosen, kind="stable")
         edges = np.searchsorted(chosen[order], np.arange(1, parts))
         return [NgramCounts(self.n, own, keys[rows], self.counts[rows]) for rows in np.split(order, edges)]
@@ -282,7 +282,8 @@ def _merge(left: NgramCounts, right: NgramCounts, keys: Ints, counts: Counts) ->
     return size
 
 
-def _hashes(words: TextColumn) -> Hashes:
+def word_hashes(words: TextColumn) -> Hashes:
+    """A hash of each word, the same in every process."""
     hashes = np.empty(len(words), np.uint64)
     _kernel.hash_words(words.data, words.starts, words.ends, hashes)
     return hashes
