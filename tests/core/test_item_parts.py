@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tempfile
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dialeval.core import item_parts
+from dialeval.core.arrays import Floats
 from dialeval.core.errors import SettingError
 from dialeval.core.files import sha256_of, workplace
 from dialeval.core.fold import Estimate, Level
@@ -23,7 +23,7 @@ from dialeval.core.rowtable import RowTable
 sizes = st.lists(st.lists(st.lists(st.integers(1, 3), min_size=1, max_size=3), max_size=3), max_size=4)
 
 
-def block(first: int, dialogues: list[int]) -> tuple[dict[str, dict[str, np.ndarray]], RowTable]:  # type: ignore[type-arg]
+def block(first: int, dialogues: list[int]) -> tuple[dict[str, dict[str, Floats]], RowTable]:
     """The items of rows in dialogues of these sizes, whose values go on from a number."""
     rows = sum(dialogues)
     offsets = np.concatenate(([0], np.cumsum(dialogues))).astype(np.int64)
@@ -50,9 +50,9 @@ def test_any_parts_and_blocks(parts: list[list[list[int]]], held: int, away: boo
                 first += sum(dialogues)
             written += [(each, {"a": "a", "b": "other"}) for each in writer.parts()]
         assert all(isinstance(each.place, bytes) == away for each, _ in written)
-        dialogues = sum(len(each.offsets) - 1 for each in tables)
+        ends = sum(len(each.offsets) - 1 for each in tables)
         turns = Estimate(1.0, 0.0, first, first)
-        whole = Estimate(1.0, 0.0, dialogues, dialogues, level=Level.DIALOGUE)
+        whole = Estimate(1.0, 0.0, ends, ends, level=Level.DIALOGUE)
         run = Run({name: Result({"x": turns, "z": whole}) for name in ("a", "other")}, "0")
         run.save(folder, written)
         names = {path.name for path in Path(folder).iterdir() if not path.name.startswith(".")}
@@ -108,15 +108,3 @@ def test_a_place_that_cannot_be_written_to(tmp_path: Path, monkeypatch: pytest.M
     writer.add("s", {"turn": {"x": np.array([1.0])}}, None)
     with pytest.raises(SettingError, match=r"items cannot be written to .*No space left on device"):
         writer.parts()
-
-
-def test_a_part_of_another_run_is_refused(tmp_path: Path) -> None:
-    estimate = Estimate(1.0, 0.0, 1, 1)
-    for name in ("one", "two"):
-        writer = PartWriter(str(tmp_path))
-        writer.add("s", {"turn": {"x": np.array([1.0 if name == "one" else 2.0])}}, None)
-        parts: list[tuple[ItemPart, dict[str, str]]] = [(replace_place(part), {}) for part in writer.parts()]
-        Run({"s": Result({"x": replace(estimate, mean=1.0)})}, "0").save(tmp_path / name, parts)
-    (tmp_path / "one" / "items-00000.parquet").replace(tmp_path / "two" / "items-00000.parquet")
-    with pytest.raises(Exception, match=r"items-00000.parquet"):
-        load(tmp_path / "two")

@@ -15,37 +15,34 @@ itself in a notebook (`display`).
 
 from __future__ import annotations
 
-import math
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 import numpy as np
 
 from dialeval.core import gate
 from dialeval.core.arguments import checked
 from dialeval.core.arrays import Floats
-from dialeval.core.contributions import Contributions, contributions_schema, from_arrow, is_lists, to_arrow
+from dialeval.core.contributions import Contributions, to_arrow
 from dialeval.core.display import Shown, listed, maker
-from dialeval.core.errors import DataError, Fault
-from dialeval.core.files import check_files, place_of, reading_together, replacing_together
-from dialeval.core.fold import Analytic, Estimate, Level, Resampling
+from dialeval.core.errors import DataError
+from dialeval.core.files import check_files, reading_together, replacing_together
+from dialeval.core.fold import Estimate, Level
 from dialeval.core.item_parts import ItemPart
-from dialeval.core.itemfile import items_of, items_schema, joined, write_items
+from dialeval.core.itemfile import write_items
 from dialeval.core.jsondata import dump, null_for_nan
-from dialeval.core.rowtable import RowTable, is_texts, rows_schema
+from dialeval.core.rowtable import RowTable
 from dialeval.core.run_tables import ItemTable, estimate_table
-from dialeval.core.signature import Signature
 from dialeval.core.tabular import Tabular
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from dialeval.core.run_schema import SavedEstimate, SavedResult, SavedRun
 
 T = TypeVar("T")
 
@@ -55,9 +52,9 @@ ROWS_FILE = "rows.parquet"
 CONTRIBUTIONS_FILE = "contributions.parquet"
 _FILES = (RUN_FILE, ITEMS_FILE, ROWS_FILE, CONTRIBUTIONS_FILE)
 _PART = re.compile(r"(items|rows)-[0-9]{5,9}\.parquet")
-_OWN_FIELDS = frozenset({"dialeval", "systems", "warnings", "format", "items", "rows", "contributions", "statistics"})
+OWN_FIELDS = frozenset({"dialeval", "systems", "warnings", "format", "items", "rows", "contributions", "statistics"})
 _FILE_FIELDS = ("items", "rows", "contributions", "statistics")
-_REMEDY = "pass the folder of a run that Run.save or `dialeval score -o` wrote, or save it again"
+REMEDY = "pass the folder of a run that Run.save or `dialeval score -o` wrote, or save it again"
 FORMAT = 2
 """Version of the saved layout; a run of a later layout is refused with a clear message."""
 
@@ -253,7 +250,7 @@ def files_of(*runs: str | os.PathLike[str]) -> tuple[Path, ...]:
 def _own_files(folder: Path) -> set[str]:
     """The files of the run that is saved in a folder; none if there is no run."""
     try:
-        document = gate.read_json(folder / RUN_FILE, dict[str, Any], _REMEDY)
+        document = gate.read_json(folder / RUN_FILE, dict[str, Any], REMEDY)
     except DataError:
         return set()
     fields = [document.get(what) for what in _FILE_FIELDS]
@@ -266,122 +263,11 @@ def _own_files(folder: Path) -> set[str]:
 @checked
 def load(path: str | os.PathLike[str]) -> Run:
     """The run saved in a folder (or beside the given run.json); DataError for what is none, or not a whole one."""
+    from dialeval.core.saved_run import read
+
     path = Path(path)
     file = path / RUN_FILE if path.is_dir() else path
-    return reading_together(file, lambda: _load(file))
-
-
-def _load(file: Path) -> Run:
-    from dialeval.core.run_schema import SavedRun
-
-    document = gate.read_json(file, dict[str, Any], _REMEDY)
-    if isinstance(layout := document.get("format"), int) and layout > FORMAT:
-        what = f"layout {layout} is newer than this dialeval reads ({FORMAT})"
-        raise DataError(Fault(str(file), None, what, "upgrade dialeval"))
-    details = {name: value for name, value in document.items() if name not in _OWN_FIELDS}
-    with gate.explained(file, _REMEDY):
-        gate.check_depth(details)
-    return _Files(file, gate.fitting(document, SavedRun, str(file), _REMEDY)).run(details)
-
-
-class _Part(NamedTuple):
-    """A table beside a `run.json`, and what its systems are called there."""
-
-    path: Path
-    table: pa.Table
-    names: Mapping[str, str]
-
-    def of_system(self, name: str) -> pa.Table:
-        """The lines of a system of the run."""
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
-        inside = [own for own, shown in self.names.items() if shown == name]
-        inside += [name] if name not in self.names else []
-        return self.table.filter(pc.is_in(self.table["system"], pa.array(inside, pa.string())))
-
-
-class _Files:
-    """The tables beside a `run.json`, and the run that they make with it."""
-
-    def __init__(self, file: Path, saved: SavedRun) -> None:
-        import pyarrow as pa
-
-        self._file, self._saved = file, saved
-        self._items = self._parts(saved.items, items_schema(), pa.types.is_float64)
-        self._rows = self._parts(saved.rows, rows_schema(), is_texts)
-        self._contributions = self._parts(saved.contributions or saved.statistics, contributions_schema(), is_lists)
-
-    def _parts(
-        self, entry: Any, columns: Mapping[str, pa.DataType], others: Callable[[pa.DataType], bool]
-    ) -> list[_Part]:
-        from dialeval.core.run_schema import files_in
-
-        parts = []
-        for written in files_in(entry):
-            path = place_of(self._file.with_name(written.file), written.sha256)
-            table = gate.read_table(path, columns, others, _REMEDY, written.sha256, self._file.name)
-            parts.append(_Part(path, table, written.systems))
-        return parts
-
-    def run(self, details: dict[str, Any]) -> Run:
-        """The run; DataError where its files do not fit together."""
-        saved = self._saved
-        systems = {name: self._result(name, result, details) for name, result in saved.systems.items()}
-        return Run(systems, saved.dialeval, tuple(saved.warnings), details)
-
-    def _result(self, name: str, saved: SavedResult, details: Mapping[str, Any]) -> Result:
-        items = {
-            level: joined(self._made(self._items, name, lambda table, level=level: items_of(table, name, level)))
-            for level in Level
-        }
-        rows = self._made(self._rows, name, RowTable.from_arrow)
-        contributions = self._made(self._contributions, name, from_arrow)
-        result = Result(
-            {key: _estimate_of(each, items[each.level].get(key)) for key, each in saved.metrics.items()},
-            saved.skipped,
-            saved.source,
-            RowTable.joined(rows) if any(map(len, rows)) else None,  # a table without it has no rows of the system
-            contributions[0] if contributions else {},
-            saved.role or _role_by_name(name, details),
-        )
-        with gate.explained(self._file, _REMEDY):
-            _check_sizes(name, result)
-        return result
-
-    @staticmethod
-    def _made(parts: list[_Part], system: str, make: Callable[[pa.Table], T]) -> list[T]:
-        """What is made of the lines of a system in each part that has some, or in the first one if none has."""
-        made = []
-        for part in parts:
-            table = part.of_system(system)
-            if len(table) or len(parts) == 1:
-                with gate.explained(part.path, _REMEDY):
-                    made.append(make(table))
-        return made
-
-
-def _check_sizes(name: str, result: Result) -> None:
-    """UnfitError where items, rows and contributions of a system are not of the same rows."""
-    rows = result.rows
-    for key, estimate in result.items():
-        if estimate.items is not None and len(estimate.items) != estimate.rows:
-            raise gate.UnfitError(f"{name}: {len(estimate.items)} values of {key} are saved for {estimate.rows} rows")
-        known = None if rows is None else len(rows) if estimate.level is Level.TURN else len(rows.offsets) - 1
-        if estimate.items is not None and known not in (None, estimate.rows):
-            raise gate.UnfitError(f"{name}: {known} rows are saved, and {key} has {estimate.rows}")
-    counts = {len(each) for each in result.contributions.values()} | ({len(rows)} if rows is not None else set())
-    if result.contributions and len(counts) > 1:
-        raise gate.UnfitError(f"{name}: contributions are saved for another number of rows")
-
-
-def _role_by_name(system: str, document: Mapping[str, Any]) -> Role:
-    """The role of a system in a run that was saved before results had one; its anchors were known by their prefix."""
-    prefix = system.split("/", 1)[0]
-    anchors = document.get("anchors", {}).get("systems", {})
-    detectors = document.get("breakdown")
-    is_anchor = system in anchors or (detectors is not None and system not in detectors)
-    return prefix if is_anchor and prefix in ("floor", "ceiling") else "system"  # type: ignore[return-value]
+    return reading_together(file, lambda: read(file))
 
 
 def _keys_with_items(run: Run) -> list[str]:
@@ -420,25 +306,6 @@ def _estimate_to_dict(estimate: Estimate) -> dict[str, Any]:
     }
 
 
-def _estimate_of(saved: SavedEstimate, items: Floats | None) -> Estimate:
-    """An estimate; columns without a single row are every system's, and count where it has no rows."""
-    how = saved.found_by()
-    return Estimate(
-        mean=_float(saved.mean),
-        std=_float(saved.std),
-        rows=saved.rows,
-        scored=saved.scored,
-        corpus=saved.of == "corpus",
-        confidence=_float(saved.confidence),
-        interval=None if saved.interval is None else (_float(saved.interval[0]), _float(saved.interval[1])),
-        items=None if items is not None and not len(items) and saved.rows else items,
-        level=saved.level,
-        signature=None if saved.signature is None else Signature.parse(saved.signature),
-        resampling=how if isinstance(how, Resampling) else None,
-        analytic=how if isinstance(how, Analytic) else None,
-    )
-
-
 def _same_estimate(left: Estimate, right: Estimate) -> bool:
     """Equality in which NaN equals NaN, and items are compared value by value."""
     if (left.items is None) != (right.items is None):
@@ -450,7 +317,3 @@ def _same_estimate(left: Estimate, right: Estimate) -> bool:
 
 
 _COMPARED = [each for each in fields(Estimate) if each.name != "items"]
-
-
-def _float(value: float | None) -> float:
-    return math.nan if value is None else float(value)
