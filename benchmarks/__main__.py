@@ -14,6 +14,7 @@ SECTIONS = [
     "multiwoz",
     "breakdown",
     "adem",
+    "judge",
     "intervals",
     "comparing",
 ]

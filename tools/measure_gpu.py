@@ -1,11 +1,15 @@
-"""Measure the judge on a GPU, and try the further training of its encoder.
+"""Measure the judges on a GPU, and try the further training of the encoder of `adem`.
 
+    python tools/measure_gpu.py judge CORPORA_FOLDER [REPLIES]
     python tools/measure_gpu.py RATINGS_FOLDER CORPORA_FOLDER ENCODER_FOLDER OUTPUT.json [PAIRS]
 
-Prints, and writes as JSON: texts and replies per second in float32 and bfloat16, tokenising included; and for the
-encoder as it is and after every variant of fine-tuning, Spearman's rho of `identity` and `adem` on each rated set, left
-out of the fit as `dialeval adem train` leaves it out, and the correlation of scores of reversed replies with those of
-the real ones. Dialogues that share a turn of five words or more with a rated row are not trained on.
+The first prints how many replies a second the shipped `judge` judges, each with the three turns before it.
+
+The second is about `adem`. It prints, and writes as JSON: texts and replies per second in float32 and bfloat16,
+tokenising included; and for the encoder as it is and after every variant of fine-tuning, Spearman's rho of `identity`
+and `adem` on each rated set, left out of the fit as `dialeval adem train` leaves it out, and the correlation of scores
+of reversed replies with those of the real ones. Dialogues that share a turn of five words or more with a rated row are
+not trained on.
 """
 
 from __future__ import annotations
@@ -18,6 +22,7 @@ import time
 from collections.abc import Iterator, Sequence
 from copy import deepcopy
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -26,9 +31,16 @@ import torch
 
 from dialeval.core.arrays import Floats
 from dialeval.data.rows.ratings import Ratings, read_ratings
+from dialeval.metrics.learned import dialogue_judge
 from dialeval.metrics.learned.attack import attack
+from dialeval.metrics.learned.cross_weights import encoder_weights
+from dialeval.metrics.learned.dialogue_judge import load_judge
 from dialeval.metrics.learned.judge import SHIPPED, Judge
+from dialeval.metrics.learned.pairs import PairTokeniser, rated_pairs
 from dialeval.metrics.learned.torch_encoder import TorchEncoder
+from dialeval.metrics.learned.training.candidates import Corpus
+from dialeval.metrics.learned.training.cross_model import CrossModel
+from dialeval.metrics.learned.training.cross_training import heads
 from dialeval.metrics.learned.training.examples import examples_of
 from dialeval.metrics.learned.training.finetuning import FineTuning, Pairs, fine_tune, pairs_of
 from dialeval.metrics.learned.training.fitting import AdemSettings, fit_adem, fit_identity
@@ -70,12 +82,14 @@ def dialogues(corpora: Path, rated: Ratings) -> Iterator[list[str]]:
     """The dialogues of all corpora, without those that a rated row is taken from."""
     columns = (*rated.contexts, *rated.references, list(rated.responses))
     seen = {key for texts in columns for text in texts if len((key := plain(text)).split()) >= 5}
+    return (turns for turns in _turns(corpora) if not any(plain(turn) in seen for turn in turns))
+
+
+def _turns(corpora: Path) -> Iterator[list[str]]:
     for file in sorted(corpora.rglob("*.jsonl.gz")):
         with gzip.open(file, "rt", encoding="utf-8") as lines:
             for line in lines:
-                turns = json.loads(line)["turns"]
-                if not any(plain(turn) in seen for turn in turns):
-                    yield turns
+                yield json.loads(line)["turns"]
 
 
 def spearman(one: Floats, other: Floats) -> float:
@@ -106,6 +120,37 @@ def speed(files: EncoderFiles, pairs: Pairs, device: str) -> dict[str, float]:
         found[f"replies per second, {name}"] = many / seconds
         found[f"distinct texts per second, {name}"] = distinct / seconds
     return found
+
+
+def judge_speed(corpora: Path, most: int, device: str) -> dict[str, float]:
+    """Replies of dialogues per second by the shipped judge, from texts to what its heads say, and from word pieces."""
+    weights = load_judge(dialogue_judge.SHIPPED)
+    files = find_encoder(weights.encoder)
+    base, tokeniser = encoder_weights(files), PairTokeniser(files)
+    model = CrossModel(base, files.config.num_attention_heads, files.config.layer_norm_eps).to(device)
+    model.load(base, weights.changes)
+    every = (turns[at - 3 : at + 1] for turns in _turns(corpora) for at in range(3, len(turns)))
+    rows = list(islice(every, most))
+    marks, going_on = (tokeniser.first, tokeniser.end), tokeniser.continuations()
+
+    def judged(rows: Sequence[Sequence[str]]) -> float:
+        """Judge all, and give the seconds that it took behind the tokeniser."""
+        pairs = rated_pairs(tokeniser, [row[:-1] for row in rows], [row[-1] for row in rows])
+        corpus = Corpus(pairs, weights.shape, marks, going_on, device)
+        start = time.perf_counter()
+        heads(model, corpus, np.arange(len(rows)))
+        return time.perf_counter() - start
+
+    judged(rows[:4000])
+    start = time.perf_counter()
+    alone = judged(rows)
+    whole = time.perf_counter() - start
+    return {
+        "replies": len(rows),
+        "words of a reply": float(np.mean([len(row[-1].split()) for row in rows])),
+        "replies per second": len(rows) / whole,
+        "replies per second, without the tokeniser": len(rows) / alone,
+    }
 
 
 def quality(encoder: TorchEncoder, rated: Ratings) -> dict[str, Any]:
@@ -144,6 +189,12 @@ def between(encoder: TorchEncoder, before: dict[str, Any], share: float) -> None
 
 def main(arguments: Sequence[str]) -> None:
     """Measure everything, and write what is known after each step."""
+    if arguments[0] == "judge":
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+        many = int(arguments[2]) if len(arguments) > 2 else 200_000
+        for name, figure in judge_speed(Path(arguments[1]), many, device).items():
+            sys.stdout.write(f"{name}: {figure:,.1f}\n")
+        return
     ratings, corpora, folder, output = map(Path, arguments[:4])
     most = int(arguments[4]) if len(arguments) > 4 else 1_000_000
     device = "cuda" if torch.cuda.is_available() else "cpu"

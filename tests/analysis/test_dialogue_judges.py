@@ -9,14 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dialeval.analysis.dialogue_judges import _SharedTurns, _stem, fitted_scale, make_dialogue_judge
+from dialeval.analysis.dialogue_judges import fitted_scale, make_dialogue_judge
 from dialeval.core.errors import SettingError
-from dialeval.data.rows.ratings import read_ratings
 from dialeval.metrics.learned.dialogue_judge import DialogueJudge, load_judge, scores
 from dialeval.resources.judge_settings import BreakdownScale
 from tiny_encoder import WORDS, write_encoder
-
-LONG = "one two three four five six seven eight"
 
 
 def rated(name: str, rows: int, seed: int) -> list[dict[str, Any]]:
@@ -117,17 +114,6 @@ def test_what_cannot_be_learned_from_is_refused(tmp_path: Path) -> None:
         make_dialogue_judge(**{**asked, "breakdown": "test"}, output=tmp_path / "a")
 
 
-def test_dialogues_that_rated_contexts_come_from_are_left_out() -> None:
-    ratings = read_ratings([{"context": ["hi you", f"{LONG} !", "Yes."], "response": "a", "scores": 1}])
-    dialogues = [[LONG, "no"], ["yes", "hi you"], [f"{LONG} nine"], [], ["a", LONG.upper()], ["hi you", "yes"]]
-    assert list(map(_SharedTurns(ratings).are_in, dialogues)) == [True, False, False, False, True, False]
-    detached = read_ratings([{"context": ["well , yes , no , sir !"], "response": "a", "scores": 1}])
-    assert _SharedTurns(detached).are_in(["Well, yes, no, sir!"])
-    two = read_ratings([{"context": ["one two three four", "five six seven eight"], "response": "a", "scores": 1}])
-    shared = [["one two three four", "five six seven eight"], ["five six seven eight", "one two three four"]]
-    assert list(map(_SharedTurns(two).are_in, shared)) == [True, False]
-
-
 def test_the_scale_says_what_people_said() -> None:
     dice = np.random.default_rng(0)
     rating, rank, closest = dice.normal(size=(3, 4000))
@@ -143,11 +129,3 @@ def test_the_scale_says_what_people_said() -> None:
     with_references = scores(scale, rating, 5 * rank, closest)
     assert with_references[own].mean() == pytest.approx(given[own].mean(), abs=0.02)
     assert with_references[own].std() == pytest.approx(given[own].std(), abs=0.05)
-
-
-def test_a_corpus_is_called_after_its_file_or_its_folder() -> None:
-    assert [_stem("a/chats.jsonl.gz"), _stem("star/all.jsonl.gz"), _stem(Path("x/y/valid.jsonl"))] == [
-        "chats",
-        "star",
-        "y",
-    ]

@@ -9,7 +9,7 @@ import pytest
 
 import dialeval
 from analysis.rated_runs import run_of
-from dialeval.analysis.sample_folder import check_same_run, read_sample
+from dialeval.analysis.sample_folder import check_same_run, read_sample, sample_beside
 from dialeval.core.errors import DataError, SettingError
 from dialeval.core.result import Run
 
@@ -72,3 +72,39 @@ def test_another_run_is_not_taken_for_it() -> None:
         check_same_run(drawn, run_of(dialogues=11)[0])
     with pytest.raises(SettingError, match="b is not in this run"):
         check_same_run(drawn, Run({"a": RUN["a"]}, "0"))
+
+
+def rated(path: Path, ids: list[str]) -> Path:
+    lines = [json.dumps({"id": each, "rater": "ann", "scores": {"overall": 1}}) for each in ids]
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def test_the_sample_of_ratings_is_found_by_its_ids(tmp_path: Path) -> None:
+    one, two = (dialeval.draw(RUN, 12, seed=seed) for seed in (1, 2))
+    one.save(tmp_path / "one")
+    two.save(tmp_path / "two")
+    ratings = rated(tmp_path / "ratings.jsonl", [row.id for row in two.rows[:5]])
+    found = sample_beside([ratings])
+    assert found is not None
+    assert found.rows == two.rows
+    inside = rated(tmp_path / "one" / "own.jsonl", [one.rows[0].id])
+    found = sample_beside([inside])
+    assert found is not None
+    assert found.rows == one.rows
+
+
+def test_no_sample_is_guessed(tmp_path: Path) -> None:
+    drawn = dialeval.draw(RUN, 12)
+    drawn.save(tmp_path / "one")
+    own = [row.id for row in drawn.rows]
+    assert sample_beside([rated(tmp_path / "a.jsonl", [*own, "other"])]) is None  # not all ids
+    (tmp_path / "b.jsonl").write_text('{"response": "hi", "rating": 3}\n')
+    assert sample_beside([tmp_path / "b.jsonl"]) is None  # no ids
+    assert sample_beside([]) is None
+    ratings = rated(tmp_path / "c.jsonl", own)
+    assert sample_beside([ratings]) is not None
+    drawn.save(tmp_path / "copy")
+    assert sample_beside([ratings]) is None  # two
+    (tmp_path / "copy" / "rows.jsonl").write_text("{}\n")
+    assert sample_beside([ratings]) is not None  # the damaged one does not count

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections import Counter
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import dialeval
 from analysis.rated_runs import run_of, with_judge
+from dialeval.analysis.sample_folder import read_sample
 from dialeval.analysis.sampling import inclusion, strata_of_rows, systematic
-from dialeval.core.errors import SettingError
+from dialeval.core.errors import DataError, SettingError
 from dialeval.core.result import Run
 
 RUN, _ = run_of()
@@ -58,6 +62,13 @@ def test_a_row_says_what_it_is_and_its_id_does_not() -> None:
     assert all(len(each.id) == 8 for each in drawn.rows)
     assert [each.id for each in dialeval.draw(RUN, 10).rows] == [each.id for each in drawn.rows]
     assert [each.id for each in dialeval.draw(RUN, 10, seed=2).rows] != [each.id for each in drawn.rows]
+
+
+def test_samples_of_a_run_have_no_id_in_common() -> None:
+    drawn = [dialeval.draw(RUN, 30), dialeval.draw(RUN, 30, by=["turn"]), dialeval.draw(RUN, 30, seed=7)]
+    ids = [row.id for sample in drawn for row in sample.rows]
+    assert len(set(ids)) == len(ids)
+    assert [row.id for row in dialeval.draw(RUN, 30).rows] == [row.id for row in drawn[0].rows]
 
 
 def test_apart_draws_from_each_system_by_itself() -> None:
@@ -139,3 +150,21 @@ def test_systems_with_other_rows_are_drawn_from_apart() -> None:
     with pytest.raises(SettingError, match="--apart"):
         dialeval.draw(run, 10)
     assert len(dialeval.draw(run, 24, apart=True).rows) == 24
+
+
+def test_roles_come_along(tmp_path: Path) -> None:
+    said = [("user", "hello"), ("assistant", "hi"), ("user", "bye"), ("assistant", "see you")]
+    chats = [{"messages": [{"role": role, "content": f"{text} {at}"} for role, text in said]} for at in range(20)]
+    (tmp_path / "chats.jsonl").write_text("".join(json.dumps(chat) + "\n" for chat in chats))
+    run = dialeval.evaluate(tmp_path / "chats.jsonl", metrics="length")
+    drawn = dialeval.draw(run, 40).save(tmp_path / "drawn")
+    for row in read_sample(drawn).rows:
+        assert row.roles == ["user", "assistant", "user"][: len(row.context)]
+    lines = [json.loads(line) for line in (drawn / "rows.jsonl").read_text().splitlines()]
+    lines[0]["roles"] = ["user"] * 9
+    (drawn / "rows.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    design = json.loads((drawn / "sample.json").read_text())
+    design["rows"]["sha256"] = hashlib.sha256((drawn / "rows.jsonl").read_bytes()).hexdigest()
+    (drawn / "sample.json").write_text(json.dumps(design))
+    with pytest.raises(DataError, match="does not have a role for each turn"):
+        read_sample(drawn)

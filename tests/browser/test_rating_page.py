@@ -240,6 +240,7 @@ def test_hostile_text_stays_text(page: Page, written: Callable[..., Path]) -> No
     wanted = shown(text)
     assert page.locator(".reply .text").evaluate_all(content) == [wanted, wanted]
     assert page.locator(".context .text").evaluate_all(content) == [wanted, "and then?"]
+    assert page.locator(".context .aside").evaluate_all(content) == [f"{text}: ", "user: "]
     assert page.locator("legend").evaluate_all(content) == [wanted]
     for _ in range(4):
         page.keyboard.press("3")

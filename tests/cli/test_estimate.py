@@ -12,6 +12,7 @@ from cli.conftest import Dialeval
 from dialeval.analysis.sampling import draw
 
 SAME = ["estimate", "run", "--human", "ratings.jsonl", "--sample", "to-rate", "--by", "judge"]
+BESIDE = ["estimate", "run", "--human", "ratings.jsonl", "--by", "judge"]
 
 
 @pytest.fixture(autouse=True)
@@ -44,8 +45,16 @@ def test_several_files_of_ratings(dialeval: Dialeval) -> None:
     assert both["systems"] == one["systems"]
 
 
-def test_without_the_folder_ratings_are_refused(dialeval: Dialeval) -> None:
-    done = dialeval("estimate", "run", "--human", "ratings.jsonl", "--by", "judge")
+def test_the_folder_beside_the_ratings_is_found(dialeval: Dialeval) -> None:
+    named, found = (dialeval(*command, "-f", "json") for command in (SAME, BESIDE))
+    assert found.stdout == named.stdout
+
+
+def test_without_the_folder_ratings_are_refused(dialeval: Dialeval, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere" / "ratings.jsonl"
+    elsewhere.parent.mkdir()
+    (tmp_path / "ratings.jsonl").rename(elsewhere)
+    done = dialeval("estimate", "run", "--human", elsewhere, "--by", "judge")
     assert done.returncode == 2
     assert "--as-if-random" in done.stderr
 

@@ -103,7 +103,7 @@ class Served:
     def __init__(self, folder: Path, *arguments: str) -> None:
         program = [sys.executable, "-c", "from dialeval.cli.main import main; main()", "rate", "serve", "to-rate"]
         self.process = subprocess.Popen(
-            [*program, "--db", "ratings.sqlite", *arguments],
+            [*program, *arguments],
             cwd=folder,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -142,7 +142,9 @@ def test_a_killed_server_has_lost_no_rating_that_it_took(dialeval: Dialeval, tmp
         served.process.kill()  # SIGKILL
         served.process.communicate()
     assert links[0] == links[1]
-    done = dialeval("rate", "merge", "ratings.sqlite", "--sample", "to-rate", "-o", "ratings.jsonl", "-f", "json")
+    done = dialeval(
+        "rate", "merge", "to-rate/ratings.sqlite", "--sample", "to-rate", "-o", "ratings.jsonl", "-f", "json"
+    )
     assert done.returncode == 0, done.stderr
     rows = [json.loads(line) for line in (tmp_path / "ratings.jsonl").read_text().splitlines()]
     assert {(row["id"], row["rater"]): row["scores"]["overall"] for row in rows} == taken
@@ -162,7 +164,7 @@ def test_control_c_ends_the_server_well(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--db", "r.sqlite"], "--raters"),
+        ([], "--raters"),
         (["--db", "r.txt", "--raters", "a"], ".sqlite"),
         (["--db", "r.sqlite", "--raters", "a", "--per-row", "2"], "there are 1"),
         (["--db", "r.sqlite", "--raters", "a", "--host", "0.0.0.0"], "no address for a link"),

@@ -26,6 +26,7 @@ def sample_of(
             stratum="all",
             response=text or f"response {at} of {'xy'[number]}",
             context=[text or f"question {at}", "and then?"],
+            roles=[text, "user"] if text else [],
             reference=[text or f"reference {at}"],
             dialog_id=f"dialogue {at}",
             turn=at,

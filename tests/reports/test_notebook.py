@@ -13,6 +13,7 @@ import pytest
 from rich.console import Console
 
 import dialeval
+from analysis.rated_runs import ratings_of, run_of
 from analysis.test_agreement import rated
 from dialeval import sample
 from dialeval.core.errors import SettingError
@@ -130,3 +131,21 @@ def test_a_plot_is_one_drawing_with_a_line_per_system(run: dialeval.Run, tmp_pat
     assert not ET.fromstring(run.plot("distinct-2").svg).findall(f"{space}rect")
     with pytest.raises(SettingError, match="the run has no 'blue'; it has bleu-1"):
         run.plot("blue")
+
+
+def test_what_people_said_shows_itself_too() -> None:
+    rated_run, opinions = run_of(dialogues=60, systems={HOSTILE: 3.0, "b": 3.5})
+    drawn = dialeval.draw(rated_run, 60)
+    found = dialeval.estimate(rated_run, ratings_of(drawn, opinions), by="judge", sample=drawn)
+    watch = dialeval.watch(rated_run)
+    pairs = [{"a": HOSTILE, "b": "b", "better": "b" if row % 3 else "a", "dialog_id": str(row)} for row in range(20)]
+    ranking = dialeval.rank(pairs, resamples=20)
+    for each, words in ((found, "ratings alone"), (watch, "confidence sequences"), (ranking, "Bradley-Terry")):
+        shown = each._repr_html_()
+        harmless(shown)
+        assert words in text_of(shown)
+        assert "\n" not in repr(each)
+        assert "\x1b" not in repr(each)
+    assert repr(found).startswith("<People: overall of 2 systems (")
+    assert repr(watch).endswith(" decided>")
+    assert repr(ranking).endswith("20 pairs by people>")

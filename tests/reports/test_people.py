@@ -43,7 +43,7 @@ def test_a_name_is_a_name_whatever_it_holds() -> None:
     run, opinions = run_of(dialogues=20, systems={HOSTILE: 3.0, "b": 3.0})
     sample = dialeval.draw(run, 40)
     made = dialeval.estimate(run, ratings_of(sample, opinions), by="judge", sample=sample)
-    assert HOSTILE in people.verdict(made)
+    assert HOSTILE in people.verdict(made)[0]
 
 
 def test_ratings_alone_have_no_columns_of_a_judge() -> None:
@@ -59,7 +59,7 @@ def test_what_was_not_drawn_is_marked_in_every_format_for_people() -> None:
         for row in range(0, 180, 4)
     ]
     marked = dialeval.estimate(RUN, rated, by="judge", as_if_random=True)
-    for text in (printed(people.table(marked)), people.to_markdown(marked), people.to_latex(marked)):
+    for text in (printed(people.table(marked)), people.FORMATS["md"](marked), people.FORMATS["latex"](marked)):
         assert "NOT DRAWN AT RANDOM" in text
     assert json.loads(people.FORMATS["json"](marked))["at_random"] is False
 
@@ -72,8 +72,8 @@ def test_every_digit_and_every_format() -> None:
     assert float(lines[3]["high"]) == made.differences[0].figure.interval[1]
     assert [float(lines[3][name]) for name in ("factor", "baseline_factor")] == list(made.differences[0].figure.factors)
     assert lines[0]["baseline_factor"] == ""
-    assert r"\[c\]" in people.to_markdown(made)
-    assert r"\toprule" in people.to_latex(made)
+    assert r"\[c\]" in people.FORMATS["md"](made)
+    assert r"\toprule" in people.FORMATS["latex"](made)
     assert json.loads(people.FORMATS["json"](made)) == made.to_dict()
 
 

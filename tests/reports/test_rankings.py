@@ -37,6 +37,6 @@ def test_every_format() -> None:
     lines = list(csv.DictReader(io.StringIO(rankings.to_csv(FOUND))))
     assert [line["groups"] for line in lines] == ["a", "a", "b"]
     assert float(lines[0]["strength"]) == FOUND.systems[0].strength
-    assert rankings.to_markdown(FOUND).startswith("| system | group |")
-    assert r"\toprule" in rankings.to_latex(FOUND)
+    assert rankings.FORMATS["md"](FOUND).startswith("| system | group |")
+    assert r"\toprule" in rankings.FORMATS["latex"](FOUND)
     assert json.loads(rankings.FORMATS["json"](FOUND)) == FOUND.to_dict()

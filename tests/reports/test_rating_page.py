@@ -30,6 +30,11 @@ def test_nothing_tells_the_system() -> None:
     assert "reference 3" in rating_page(sample, Form(reference=True))
 
 
+def test_who_said_a_turn_is_shown_where_it_is_known() -> None:
+    things = things_to_rate(sample_of(text="hello"), Form())
+    assert [thing["roles"] for thing in things] == [["hello", "user"]] * len(things)
+
+
 def test_responses_to_one_context_are_compared() -> None:
     things = things_to_rate(sample_of(systems=("a", "b", "c")[:2]), Form(compare=True))
     assert len(things) == 10

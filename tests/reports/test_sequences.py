@@ -31,6 +31,6 @@ def test_every_format() -> None:
     lines = list(csv.DictReader(io.StringIO(sequences.to_csv(FOUND))))
     assert [line["key"] for line in lines] == ["length", "judge"]
     assert float(lines[1]["difference"]) == FOUND.rows[1].difference
-    assert sequences.to_markdown(FOUND).startswith("| metric | system |")
-    assert r"\toprule" in sequences.to_latex(FOUND)
+    assert sequences.FORMATS["md"](FOUND).startswith("| metric | system |")
+    assert r"\toprule" in sequences.FORMATS["latex"](FOUND)
     assert json.loads(sequences.FORMATS["json"](FOUND)) == FOUND.to_dict()

@@ -23,6 +23,7 @@ import numpy as np
 
 from dialeval.analysis.annotators import Ceiling, ceiling
 from dialeval.analysis.rating_store import SUFFIXES, stored_lines
+from dialeval.core.display import Shown, listed
 from dialeval.core.errors import SettingError
 from dialeval.core.jsondata import null_for_nan
 from dialeval.core.version import __version__
@@ -73,7 +74,7 @@ class Disputed:
 
 
 @dataclass(frozen=True)
-class MergedRatings:
+class MergedRatings(Shown):
     """What raters said, and how far they agree."""
 
     lines: Sequence[RatingLine]
@@ -86,6 +87,10 @@ class MergedRatings:
     seconds: Mapping[str, float]
     """Median time of a rater for a row."""
     warnings: Sequence[str] = ()
+
+    def __repr__(self) -> str:
+        raters = sorted({line.rater for line in self.lines})
+        return f"<MergedRatings: {len(self.lines):,} ratings by {listed(raters, 'rater')}>"
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON; NaN is null."""

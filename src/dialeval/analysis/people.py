@@ -24,12 +24,14 @@ from dialeval.analysis.draws import DEFAULT_LEVEL, DEFAULT_SEED, check_resamplin
 from dialeval.analysis.matching import rows_of_ratings
 from dialeval.analysis.pairing import chosen
 from dialeval.analysis.prediction_powered import Powered, RatedSystem, Target, combined, powered
-from dialeval.analysis.sample_folder import Sample, check_same_run, read_sample
+from dialeval.analysis.sample_folder import Sample, check_same_run, read_sample, sample_beside
 from dialeval.analysis.sampling import row_values, strata_of_rows
 from dialeval.core.arguments import checked
 from dialeval.core.arrays import Floats, Ints
+from dialeval.core.display import Shown, listed
 from dialeval.core.errors import SettingError
 from dialeval.core.jsondata import null_for_nan
+from dialeval.core.plain_text import plain as shown
 from dialeval.core.result import Result, Run, load
 from dialeval.core.rowtable import RowTable
 from dialeval.core.version import __version__
@@ -69,7 +71,7 @@ class PeopleFigure:
 
 
 @dataclass(frozen=True)
-class People:
+class People(Shown):
     """What `dialeval.estimate` gives: `people["damd"].figure.interval`."""
 
     quality: str
@@ -87,6 +89,11 @@ class People:
     """Whether the rated rows were drawn with known probabilities; if not, they were taken for a random sample."""
     warnings: Sequence[str] = ()
     version: str = __version__
+
+    def __repr__(self) -> str:
+        names = listed([each.system for each in self.figures], "system")
+        ratings = sum(each.figure.ratings for each in self.figures)
+        return f"<People: {shown(self.quality)} of {names}, {ratings:,} ratings, by {listed(self.by, 'judge')}>"
 
     def __getitem__(self, system: str) -> PeopleFigure:
         return next(figure for figure in self.figures if figure.system == system)
@@ -127,9 +134,10 @@ def estimate(
     """What people would say on average of the systems of a run, from ratings of some rows and a judge's of all.
 
     `human`: the ratings, as in `dialeval.agreement`. `by`: the judge, a metric of the run; several are combined; none
-    gives the ratings alone. `sample`: the folder that the rated rows were drawn into (`dialeval.draw`); without it
-    ratings are refused, unless `as_if_random`. `of`: `dialogues`, for other dialogues of the same kind, or `run`, for
-    just the rows of the run. `seed`: of the folds that several judges are combined by.
+    gives the ratings alone. `sample`: the folder that the rated rows were drawn into (`dialeval.draw`); it is found by
+    itself beside the file of ratings. Without it ratings are refused, unless `as_if_random`. `of`: `dialogues`, for
+    other dialogues of the same kind, or `run`, for just the rows of the run. `seed`: of the folds that several judges
+    are combined by.
     """
     if of not in ("dialogues", "run"):
         raise SettingError(f"people's opinion is estimated of dialogues or of run, not of {of!r}")
@@ -137,6 +145,8 @@ def estimate(
     known = run if isinstance(run, Run) else load(run)
     keys = split_names(by) if isinstance(by, str) else list(by)
     drawn = read_sample(sample) if isinstance(sample, str | PathLike) else sample
+    if drawn is None and not as_if_random:
+        drawn = sample_beside(_files(human))
     if drawn is None and not as_if_random:
         raise SettingError(
             "ratings of rows that were not drawn at random say nothing about the others; name the folder that they "
@@ -177,6 +187,12 @@ def estimate(
         drawn is not None,
         [*warnings, *_doubts(figures)],
     )
+
+
+def _files(human: Any) -> list[str | PathLike[str]]:
+    """The files that ratings are in, if they are in files."""
+    given = human if isinstance(human, list | tuple) else [human]
+    return list(given) if all(isinstance(each, str | PathLike) for each in given) else []
 
 
 def _order(run: Run, systems: Mapping[str, RatedSystem], baseline: str | None) -> tuple[str, list[str]]:

@@ -36,8 +36,10 @@ from dialeval.analysis.sampling import row_values, tables_of
 from dialeval.analysis.values import metric_of
 from dialeval.core.arguments import checked
 from dialeval.core.arrays import Floats, Ints
+from dialeval.core.display import Shown, listed
 from dialeval.core.errors import SettingError
 from dialeval.core.jsondata import null_for_nan
+from dialeval.core.plain_text import plain as shown
 from dialeval.core.result import Run
 from dialeval.core.student import two_sided_p
 from dialeval.core.version import __version__
@@ -65,7 +67,7 @@ class Ranked:
 
 
 @dataclass(frozen=True)
-class Ranking:
+class Ranking(Shown):
     """What `dialeval.rank` gives, best system first."""
 
     systems: Sequence[Ranked]
@@ -91,6 +93,10 @@ class Ranking:
     left_out: int = 0
     """Pairs without texts, where length is held equal."""
     version: str = __version__
+
+    def __repr__(self) -> str:
+        names = listed([each.system for each in self.systems], "system")
+        return f"<Ranking: {names}, {self.pairs:,} pairs by {shown(self.source)}>"
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain data for JSON; NaN is null."""

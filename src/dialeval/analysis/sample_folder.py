@@ -12,7 +12,8 @@ Ratings come back as lines that name the id, the rater and the scores, in the fo
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -27,6 +28,7 @@ from dialeval.core.jsondata import dump
 from dialeval.core.result import Run
 from dialeval.core.rowtable import RowTable
 from dialeval.core.version import __version__
+from dialeval.data.rows.rating_lines import read_rating_lines
 
 if TYPE_CHECKING:
     from dialeval.analysis.sample_schema import SampledRow, SavedSample
@@ -114,6 +116,8 @@ def _check(design: SavedSample, rows: Sequence[SampledRow]) -> None:
     if len({row.id for row in rows}) < len(rows) or len({(row.system, row.row) for row in rows}) < len(rows):
         raise gate.UnfitError("holds a row or an id twice")
     for row in rows:
+        if len(row.roles) not in (0, len(row.context)):
+            raise gate.UnfitError(f"{row.id} does not have a role for each turn of its context")
         if row.stratum not in design.strata or row.system not in design.systems:
             raise gate.UnfitError(f"{row.id} is of a stratum or system that {SAMPLE_FILE} does not name")
         if row.row >= design.systems[row.system].rows:
@@ -121,6 +125,26 @@ def _check(design: SavedSample, rows: Sequence[SampledRow]) -> None:
     drawn = sum(stratum.drawn_responses for stratum in design.strata.values())
     if drawn != len(rows):
         raise gate.UnfitError(f"holds {len(rows)} rows, and {SAMPLE_FILE} says {drawn}")
+
+
+def sample_beside(files: Iterable[str | PathLike[str]]) -> Sample | None:
+    """The sample that ratings are of, where it lies in the folder of their file or in a folder beside the file.
+
+    Ids are random letters, so a sample that has all ids of the ratings is the one. None where there is none, or two.
+    """
+    paths = [Path(file) for file in files]
+    try:
+        rated = {line.id for line in read_rating_lines(paths)}
+    except DataError:  # ratings that name no ids
+        return None
+    folders = {each for path in paths for each in (path.parent, *path.parent.iterdir())}
+    found = []
+    for folder in sorted(folders):
+        if (folder / SAMPLE_FILE).is_file():
+            with suppress(DataError):  # a damaged one; who names it as the sample is told what is wrong with it
+                found.append(read_sample(folder))
+    having = [sample for sample in found if rated and rated <= {row.id for row in sample.rows}]
+    return having[0] if len(having) == 1 else None
 
 
 def digest_of(table: RowTable) -> str:

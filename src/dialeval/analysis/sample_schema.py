@@ -73,6 +73,8 @@ class SampledRow(Struct, omit_defaults=True):
     stratum: str
     response: str
     context: list[str] = []
+    roles: list[str] = []
+    """Who said each turn of the context, where that is known."""
     reference: list[str] = []
     dialog_id: str | None = None
     turn: Count | None = None

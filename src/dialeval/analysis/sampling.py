@@ -28,6 +28,7 @@ Normal Distribution for the Horvitz-Thompson Estimator", Journal of Statistical 
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -331,7 +332,8 @@ def _sample(
     from dialeval.analysis.sample_schema import SampledRow, SavedStratum, SavedSystem
 
     chosen = rng.permutation(np.flatnonzero(taken[frame.unit]))
-    ids = _ids(len(chosen), rng)
+    digests = {name: digest_of(table) for name, table in frame.systems.items()}
+    ids = _ids(len(chosen), f"{sorted(design.items())} {sorted(digests.items())} {chosen.tolist()}")
     tables, names = list(frame.systems.values()), list(frame.systems)
     clusters = [table.clusters for table in tables]
     rows = []
@@ -348,6 +350,7 @@ def _sample(
                 stratum=strata[unit],
                 response=table.texts["response"][row],  # type: ignore[arg-type]
                 context=_texts(table, "context", row),
+                roles=_texts(table, "roles", row),
                 reference=_texts(table, "reference", row),
                 dialog_id=None if table.dialogues is None else table.dialogues[int(clusters[system][row])] or None,
                 turn=None if turn == NO_TURN else turn,
@@ -360,7 +363,7 @@ def _sample(
         design_of(
             **design,
             systems={
-                name: SavedSystem(len(table), len(table.offsets) - 1, digest_of(table))
+                name: SavedSystem(len(table), len(table.offsets) - 1, digests[name])
                 for name, table in frame.systems.items()
             },
             strata={
@@ -378,8 +381,9 @@ def _texts(table: RowTable, name: str, row: int) -> list[str]:
     return list(column[row]) if isinstance(column, RaggedColumn | SharedColumn) else [column[row]]
 
 
-def _ids(number: int, rng: np.random.Generator) -> list[str]:
-    """Different short texts that say nothing."""
+def _ids(number: int, drawn: str) -> list[str]:
+    """Different short texts that say nothing, by what was drawn: two samples of a run have no id in common."""
+    rng = np.random.default_rng(int.from_bytes(hashlib.sha256(drawn.encode()).digest(), "big"))
     ids: dict[str, None] = {}
     while len(ids) < number:
         ids["".join(_LETTERS[letter] for letter in rng.integers(len(_LETTERS), size=_ID_LENGTH))] = None

@@ -48,8 +48,10 @@ from dialeval.analysis.values import Values, metric_of
 from dialeval.core.arguments import checked
 from dialeval.core.arrays import Floats
 from dialeval.core.contributions import by_cluster
+from dialeval.core.display import Shown, listed
 from dialeval.core.errors import SettingError
 from dialeval.core.jsondata import null_for_nan
+from dialeval.core.plain_text import plain as shown
 from dialeval.core.result import Result
 from dialeval.core.version import __version__
 
@@ -93,7 +95,7 @@ class Watched:
 
 
 @dataclass(frozen=True)
-class Watch:
+class Watch(Shown):
     """What `dialeval.watch` gives."""
 
     baseline: str
@@ -105,6 +107,11 @@ class Watch:
     unit: str
     forced: Sequence[str] = ()
     version: str = __version__
+
+    def __repr__(self) -> str:
+        decided = sum(row.decided is not None for row in self.rows)
+        with_baseline = f"{listed(self.systems, 'system')} with {shown(self.baseline)}"
+        return f"<Watch: {with_baseline}, {len(self.rows):,} differences, {decided:,} decided>"
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON."""

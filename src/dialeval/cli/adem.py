@@ -8,14 +8,12 @@ from typing import Any
 import click
 
 from dialeval.cli import options
+from dialeval.cli.judging import score_by
 from dialeval.cli.output import (
-    check_places,
     command_line,
     json_bytes,
-    print_run,
     print_tables,
     print_warnings,
-    save_run,
     say,
     show,
 )
@@ -54,16 +52,10 @@ def score(
     judge: str | None, encoder: str | None, device: str, output: Path | None, format_: str, **inputs: Any
 ) -> None:
     """Score responses by context and reference; the same as `dialeval score -m adem`, with a choice of device."""
-    from dialeval.engine.evaluate import evaluate
     from dialeval.metrics.learned.judge import LazyJudge
 
-    check_places(output, inputs["responses"], inputs["references"], inputs["contexts"])
     lazy = LazyJudge(judge, encoder, device) if judge or encoder or device != "cpu" else None
-    with metered() as meter:
-        run = evaluate(**inputs, metrics="adem", judge=lazy, progress=meter.run)
-    if output is not None:
-        save_run(run, output)
-    print_run(run, format_)
+    score_by("adem", lazy, output, format_, inputs)
 
 
 @options.examples(

@@ -15,20 +15,24 @@ _FILE_WIDTH = 120
 
 
 @options.examples(
-    "dialeval estimate results/ --human ratings.jsonl --sample to-rate/ --by judge",
+    "dialeval estimate results/ --human ratings.jsonl --by judge",
     "dialeval estimate results/ --human ann.jsonl --human bob.jsonl --sample to-rate/ --by judge,rouge-l",
     "dialeval estimate results/ --human ratings.jsonl --by judge --as-if-random -f md",
 )
 @click.command()
 @click.argument("run", type=click.Path(exists=True))
 @click.option("--human", required=True, multiple=True, type=click.Path(), help="Ratings; repeat for several files.")
-@click.option("--sample", type=click.Path(), help="The folder that the rated rows were drawn into.")
+@click.option(
+    "--sample",
+    type=click.Path(),
+    help="The folder that the rated rows were drawn into.  [default: the one beside the ratings]",
+)
 @click.option("--by", metavar="KEYS", default="", help="The judge: a metric of the run, or several by commas.")
 @click.option("--quality", default="overall", help="Which of the scores counts.")
 @options.choice("--of", ["dialogues", "run"], "Of other dialogues of the same kind, or of just the rows of the run.")
 @click.option("--baseline", metavar="NAME", help="The system that others are compared with.  [default: the first]")
 @click.option("--confidence", "level", type=float, default=0.95, metavar="LEVEL", help="Level of the intervals.")
-@click.option("--as-if-random", is_flag=True, help="Take ratings without --sample for a random sample, and say so.")
+@click.option("--as-if-random", is_flag=True, help="Take ratings that were not drawn for a random sample, and say so.")
 @click.option("--seed", type=click.IntRange(min=0), default=12345, help="Of the folds that judges are combined by.")
 @options.fields_in("rated rows")
 @options.output_file

@@ -8,7 +8,8 @@ from typing import Any
 import click
 
 from dialeval.cli import options
-from dialeval.cli.output import command_line, json_bytes, print_run, print_tables, save_run, say, show
+from dialeval.cli.judging import score_by
+from dialeval.cli.output import command_line, json_bytes, print_tables, say, show
 
 _INPUTS_AND_JUDGE = options.together(options.judged_rows, options.row_fields)
 
@@ -34,16 +35,10 @@ def judge() -> None:
 @options.format_(options.RUN_FORMATS)
 def score(judge: str | None, encoder: str | None, output: Path | None, format_: str, **inputs: Any) -> None:
     """Score responses by context and, where given, references; the same as `dialeval score -m judge`."""
-    from dialeval.cli.progress import metered
-    from dialeval.engine.evaluate import evaluate
     from dialeval.metrics.learned.dialogue_judge import DialogueJudge
 
     given = DialogueJudge(judge, encoder) if judge or encoder else None
-    with metered() as meter:
-        run = evaluate(**inputs, metrics="judge", judge=given, progress=meter.run)
-    if output is not None:
-        save_run(run, output)
-    print_run(run, format_)
+    score_by("judge", given, output, format_, inputs)
 
 
 @options.examples(

@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import wraps
 from io import StringIO
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -22,6 +21,8 @@ import click
 from dialeval.core.plain_text import plain_lines
 
 if TYPE_CHECKING:
+    from pathlib import Path  # importing it takes a tenth of the time of `--help`
+
     from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 
     from dialeval.analysis.slices import Slices
@@ -244,7 +245,7 @@ def command_line(short_paths: bool = False) -> str:
     """The command that is running, as one would type it; `short_paths`: of paths that exist only the last part."""
     words = sys.argv[1:]
     if short_paths:
-        words = [Path(word).name if "/" in word and os.path.exists(word) else word for word in words]  # noqa: PTH110
+        words = [os.path.basename(word.rstrip("/")) if "/" in word and os.path.exists(word) else word for word in words]  # noqa: PTH110, PTH119
     return shlex.join(["dialeval", *words])
 
 

@@ -108,27 +108,29 @@ def merge(
 
 
 @options.examples(
-    "dialeval rate serve to-rate/ --raters ann,bob,cy --per-row 2 --db ratings.sqlite",
-    "dialeval rate serve to-rate/ --db ratings.sqlite --port 8017          goes on where it stopped",
-    "dialeval rate merge ratings.sqlite --sample to-rate/ -o ratings.jsonl",
+    "dialeval rate serve to-rate/ --raters ann,bob,cy --per-row 2",
+    "dialeval rate serve to-rate/ --port 8017          goes on where it stopped",
+    "dialeval rate merge to-rate/ratings.sqlite --sample to-rate/ -o ratings.jsonl",
 )
 @rate.command()
 @click.argument("sample", type=click.Path(exists=True, file_okay=False))
-@click.option("--db", "database", type=options.FILE, required=True, help="Keep ratings in this file (.sqlite).")
+@click.option(
+    "--db", "database", type=options.FILE, help="Keep ratings in this file.  [default: ratings.sqlite in SAMPLE]"
+)
 @click.option("--raters", metavar="NAMES", default="", help="Who rates, by commas; others may be added later.")
 @click.option("--per-row", type=click.IntRange(min=1), help="Raters that each row gets.  [default: all]")
 @click.option("--host", default="127.0.0.1", help="The address of this machine that raters reach it by.")
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="0 takes any that is free.")
 @_FORM
 def serve(
-    sample: str, database: Path, raters: str, per_row: int | None, host: str, port: int, form: Path | None
+    sample: str, database: Path | None, raters: str, per_row: int | None, host: str, port: int, form: Path | None
 ) -> None:
     """Serve the page to a team, with a link of their own for each rater, until Ctrl-C.
 
     A rating is on the disk before the page goes on. Links stay the same when the server is started again.
     """
     from dialeval.analysis.rating_store import SUFFIXES, RatingStore
-    from dialeval.analysis.sample_folder import read_sample
+    from dialeval.analysis.sample_folder import ROWS_FILE, SAMPLE_FILE, read_sample
     from dialeval.reports.rating_form import read_form
     from dialeval.reports.rating_page import digest_of, things_to_rate
     from dialeval.reports.rating_server import RatingServer, is_loopback
@@ -136,9 +138,10 @@ def serve(
     names = list(dict.fromkeys(name.strip() for name in raters.split(",") if name.strip()))
     if any(len(name) > _LONGEST_NAME for name in names):
         raise click.UsageError(f"names of raters have at most {_LONGEST_NAME} characters")
+    database = database or Path(sample) / "ratings.sqlite"
     if database.suffix not in SUFFIXES:
         raise click.UsageError(f"--db is a file that ends in {', '.join(SUFFIXES)}, so that `rate merge` knows it")
-    check_places(None, sample, form, files=(database,))
+    check_places(None, Path(sample) / SAMPLE_FILE, Path(sample) / ROWS_FILE, form, files=(database,))
     local = is_loopback(host)
     drawn, asked = read_sample(sample), read_form(form)
     digest, things = digest_of(drawn, asked), things_to_rate(drawn, asked)
@@ -151,10 +154,10 @@ def serve(
         with RatingServer(store, asked, digest, things, host, port) as server:
             if not local:
                 print_warnings(["whoever reaches this address and has a link can rate; nothing is encrypted"])
-            for name, link in server.links().items():
-                tell(f"{name:<16} {link}")
-            say("each rater has a link; Ctrl-C ends")
-            with suppress(KeyboardInterrupt):
+            with suppress(KeyboardInterrupt):  # from the first link on, which is when somebody may press it
+                for name, link in server.links().items():
+                    tell(f"{name:<16} {link}")
+                say("each rater has a link; Ctrl-C ends")
                 server.serve_forever()
         for name, (rated, dealt) in store.counts().items():
             say(f"{name}: {rated} of {dealt} rated")

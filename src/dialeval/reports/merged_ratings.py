@@ -8,16 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from functools import partial
 from typing import TYPE_CHECKING
 
 from dialeval.reports import formats
+from dialeval.reports.documents import Document, laid_out, to_markdown
 from dialeval.reports.figures import MISSING, plain, shorten, show_fixed
 from dialeval.reports.formats import LaidOut, Table
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-
     from dialeval.analysis.merged_ratings import MergedRatings
 
 _NOTES = (
@@ -27,19 +25,22 @@ _NOTES = (
 )
 
 
+def document(merged: MergedRatings) -> Document:
+    """How much was rated, the tables, and what the figures are."""
+    raters, rows = ({getattr(line, name) for line in merged.lines} for name in ("rater", "id"))
+    said = f"{len(merged.lines)} ratings of {len(rows)} rows by {len(raters)} raters."
+    return Document([said], list(_tables(merged)), [_NOTES])
+
+
 def table(merged: MergedRatings) -> LaidOut:
     """The tables for a rich console."""
-    return LaidOut(partial(_laid_out, merged))
+    return laid_out(document(merged))
 
 
-def to_markdown(merged: MergedRatings) -> str:
-    """Tables as GitHub renders them."""
-    return "\n".join(
-        [*(formats.markdown_table(each, formats.markdown) for each in _tables(merged)), formats.markdown(_NOTES), ""]
-    )
-
-
-FORMATS: Mapping[str, Callable[[MergedRatings], str]] = {"json": formats.to_json, "md": to_markdown}
+FORMATS: Mapping[str, Callable[[MergedRatings], str]] = {
+    "json": formats.to_json,
+    "md": lambda merged: to_markdown(document(merged)),
+}
 
 
 def _tables(merged: MergedRatings) -> Iterator[Table]:
@@ -90,16 +91,3 @@ def _tables(merged: MergedRatings) -> Iterator[Table]:
 
 def _shown(value: float, decimals: int = 2) -> str:
     return MISSING if math.isnan(value) else show_fixed(value, decimals)
-
-
-def _laid_out(merged: MergedRatings, width: int) -> Iterator[RenderableType]:
-    from rich.text import Text
-
-    raters, rows = ({getattr(line, name) for line in merged.lines} for name in ("rater", "id"))
-    yield from formats.paragraphs([f"{len(merged.lines)} ratings of {len(rows)} rows by {len(raters)} raters."])
-    for head, lines in _tables(merged):
-        names, *columns = zip(head, *lines, strict=True)
-        for part in formats.fitting_tables(names, columns, width):
-            yield part
-            yield Text()
-    yield Text(_NOTES)

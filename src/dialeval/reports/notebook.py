@@ -1,6 +1,6 @@
-"""What a notebook shows: verdict and table of a run, a comparison or an agreement, and the drawing of one metric.
+"""What a notebook shows: verdict and tables of a run or of what was made of it, and the drawing of one metric.
 
-    html(run)              what `_repr_html_` of Run, Result, Comparison and Agreement gives
+    html(run)              what `_repr_html_` gives, of Run, Result, Comparison, Agreement, People, Ranking and others
     plot(run, "bleu-4")    what `Run.plot` gives
 
 Sentences and figures are those of the terminal and of the report. Tables have no style and no script of their own, so
@@ -20,12 +20,17 @@ from weakref import ref
 from dialeval.analysis.agreement import Agreement
 from dialeval.analysis.best import best_of
 from dialeval.analysis.comparison import Comparison
+from dialeval.analysis.merged_ratings import MergedRatings
 from dialeval.analysis.pairing import keys_meant
+from dialeval.analysis.people import People
+from dialeval.analysis.ranking import Ranking
+from dialeval.analysis.sequences import Watch
 from dialeval.core.files import write_bytes
 from dialeval.core.result import Result, Run
 from dialeval.core.version import __version__
 from dialeval.reports import agreement as agreements
-from dialeval.reports import comparisons
+from dialeval.reports import comparisons, merged_ratings, people, rankings, sequences
+from dialeval.reports.documents import Document, small, to_html
 from dialeval.reports.figures import MISSING, plain, shorten, show, show_rounded, show_spread
 from dialeval.reports.formats import Table, html_table
 from dialeval.reports.metric_drawings import (
@@ -44,7 +49,6 @@ from dialeval.reports.verdict import compared, mark_of, verdict
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterable
 
 _ROW = HEIGHT + 6
 _NAME_WIDTH = 8
@@ -69,25 +73,45 @@ def _(run: Run) -> str:
     comparison = _compared(run)
     said = [] if comparison is None else verdict(comparison)
     table = html_table(_figures(run, comparison), str)
-    return _paragraphs(said) + table + _small(footnotes(run, comparison))
+    return "".join(f"<p>{escape(plain(line))}</p>" for line in said) + table + small(footnotes(run, comparison))
 
 
 @html.register
 def _(result: Result) -> str:
     run = Run({"value": result}, __version__)
-    return html_table(_figures(run, None), str) + _small(footnotes(run, None))
+    return html_table(_figures(run, None), str) + small(footnotes(run, None))
 
 
 @html.register
 def _(comparison: Comparison) -> str:
-    tables = "".join(html_table(comparisons.system_table(comparison, system)) for system in comparison.systems)
-    return _paragraphs(verdict(comparison)) + tables + _small(comparisons.legend(comparison))
+    tables = [comparisons.system_table(comparison, system) for system in comparison.systems]
+    return to_html(Document(verdict(comparison), tables, comparisons.legend(comparison)))
 
 
 @html.register
 def _(agreement: Agreement) -> str:
-    tables = "".join(map(html_table, agreements.titled(agreement)))
-    return _paragraphs(agreements.verdict(agreement)) + tables + _small(agreements.notes(agreement))
+    tables = list(agreements.titled(agreement))
+    return to_html(Document(agreements.verdict(agreement), tables, agreements.notes(agreement)))
+
+
+@html.register
+def _(found: People) -> str:
+    return to_html(people.document(found))
+
+
+@html.register
+def _(ranking: Ranking) -> str:
+    return to_html(rankings.document(ranking))
+
+
+@html.register
+def _(watch: Watch) -> str:
+    return to_html(sequences.document(watch))
+
+
+@html.register
+def _(merged: MergedRatings) -> str:
+    return to_html(merged_ratings.document(merged))
 
 
 _last: list[tuple[ref[Run], Comparison | None]] = []
@@ -117,15 +141,6 @@ def _figures(run: Run, comparison: Comparison | None) -> Table:
             cells.append(" ".join(filter(None, (mean, marks.get((name, key)), small))))
         rows.append([shorten(plain(key)) + ARROWS[better], *cells])
     return Table(["metric", *(shorten(plain(name)) for name in run)], rows)
-
-
-def _paragraphs(sentences: Iterable[str]) -> str:
-    return "".join(f"<p>{escape(plain(sentence))}</p>" for sentence in sentences)
-
-
-def _small(lines: Iterable[str]) -> str:
-    said = "<br>".join(escape(plain(line)) for line in lines)
-    return f"<p><small>{said}</small></p>" if said else ""
 
 
 @dataclass(frozen=True)

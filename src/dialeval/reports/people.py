@@ -10,12 +10,12 @@ judge was worth in ratings. JSON and CSV hold every digit. `plan_table` shows ho
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
 from dialeval.analysis.people import ALPHA, People, PeopleFigure
 from dialeval.reports import formats
+from dialeval.reports.documents import Document, laid_out, text_formats
 from dialeval.reports.figures import MISSING, plain, shorten, show_fixed, show_rounded
 from dialeval.reports.formats import LaidOut, Table
 
@@ -32,9 +32,14 @@ _CSV = (
 )
 
 
+def document(people: People) -> Document:
+    """Verdict, a line per system and per difference, and what the figures are."""
+    return Document(verdict(people), list(tables(people)), notes(people))
+
+
 def table(people: People) -> LaidOut:
     """The estimates for a rich console."""
-    return LaidOut(partial(_laid_out, people))
+    return laid_out(document(people))
 
 
 def to_csv(people: People) -> str:
@@ -53,31 +58,13 @@ def to_csv(people: People) -> str:
     return formats.csv_text(_CSV, rows)
 
 
-def to_markdown(people: People) -> str:
-    """Tables as GitHub renders them, and what they mean."""
-    parts = [formats.markdown_table(each, formats.markdown) for each in tables(people)]
-    return "\n".join([*parts, "".join(f"{formats.markdown(line)}\n\n" for line in notes(people)).rstrip("\n") + "\n"])
+FORMATS = text_formats(document, to_csv)
 
 
-def to_latex(people: People) -> str:
-    """One tabular with booktabs rules."""
-    lines = formats.latex_lines(len(_head(people)), *tables(people), figure=formats.latex)
-    return "\n".join([*lines, *(f"% {line}" for line in notes(people)), ""])
-
-
-FORMATS: Mapping[str, Callable[[People], str]] = {
-    "json": formats.to_json,
-    "csv": to_csv,
-    "md": to_markdown,
-    "latex": to_latex,
-}
-"""Every format that is a text, by its name on the command line."""
-
-
-def verdict(people: People) -> str:
-    """What the differences say, in a sentence."""
+def verdict(people: People) -> list[str]:
+    """What the differences say, in a sentence; none where there are no differences."""
     if not people.differences:
-        return ""
+        return []
     ways: dict[str, list[str]] = {"more": [], "less": [], "cannot": []}
     for each in people.differences:
         sure = each.adjusted_p < ALPHA
@@ -91,7 +78,7 @@ def verdict(people: People) -> str:
     parts = [f"{said[way][0]}{', '.join(names)}{said[way][1]}{baseline}" for way, names in ways.items() if names]
     tests = len(people.differences)
     how = f"{plain(people.quality)}, 5% level, corrected for {tests} test{'s'[: tests != 1]}"
-    return f"P{'; '.join(parts)[1:]} ({how})."
+    return [f"P{'; '.join(parts)[1:]} ({how})."]
 
 
 def notes(people: People) -> list[str]:
@@ -146,18 +133,6 @@ def _figure(value: float, interval: tuple[float, float], signed: bool) -> str:
     if not all(map(math.isfinite, interval)):
         return show_rounded(value, None, signed)
     return show_rounded(value, interval, signed)
-
-
-def _laid_out(people: People, width: int) -> Iterator[RenderableType]:
-    from rich.text import Text
-
-    yield from formats.paragraphs(filter(None, [verdict(people)]))
-    for head, rows in tables(people):
-        names, *columns = zip(head, *rows, strict=True)
-        for part in formats.fitting_tables(names, columns, width):
-            yield part
-            yield Text()
-    yield from map(Text, notes(people))
 
 
 def plan_table(plan: RatingPlan) -> LaidOut:

@@ -26,8 +26,8 @@ def people_section(found: People | None, agreement: Agreement | None, ranking: R
     """The section; None where nobody was asked."""
     parts = []
     if found is not None:
-        said = people.verdict(found)
-        parts += ["<h3>What people would say</h3>", f"<p>{markup.text(said)}</p>" if said else ""]
+        parts.append("<h3>What people would say</h3>")
+        parts += [f"<p>{markup.text(line)}</p>" for line in people.verdict(found)]
         captions = ("Mean rating with its interval: ratings and judge together, and ratings alone.", "Differences.")
         parts += [_drawn(each, caption) for each, caption in zip(people.tables(found), captions, strict=False)]
         parts += _notes([*people.notes(found), *found.warnings])

@@ -10,20 +10,15 @@ all pairs. JSON and CSV hold every digit.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from functools import partial
 from string import ascii_lowercase
 from typing import TYPE_CHECKING
 
 from dialeval.reports import formats
+from dialeval.reports.documents import Document, laid_out, text_formats
 from dialeval.reports.figures import plain, shorten, show_fixed, show_interval, show_rounded
 from dialeval.reports.formats import LaidOut, Table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from rich.console import RenderableType
-
     from dialeval.analysis.ranking import Ranking
 
 _CSV = (
@@ -32,9 +27,14 @@ _CSV = (
 )
 
 
+def document(ranking: Ranking) -> Document:
+    """The systems in order, the wins between all pairs, and what the figures are."""
+    return Document([], tables(ranking), notes(ranking))
+
+
 def table(ranking: Ranking) -> LaidOut:
     """The ranking for a rich console."""
-    return LaidOut(partial(_laid_out, ranking))
+    return laid_out(document(ranking))
 
 
 def to_csv(ranking: Ranking) -> str:
@@ -50,25 +50,7 @@ def to_csv(ranking: Ranking) -> str:
     return formats.csv_text(_CSV, rows)
 
 
-def to_markdown(ranking: Ranking) -> str:
-    """Tables as GitHub renders them, and what they mean."""
-    parts = [formats.markdown_table(each, formats.markdown) for each in (_systems(ranking), _between(ranking))]
-    return "\n".join([*parts, "".join(f"{formats.markdown(line)}\n\n" for line in notes(ranking)).rstrip("\n") + "\n"])
-
-
-def to_latex(ranking: Ranking) -> str:
-    """The ranking as a tabular with booktabs rules."""
-    lines = formats.latex_lines(len(_systems(ranking).head), _systems(ranking), figure=formats.latex)
-    return "\n".join([*lines, *(f"% {line}" for line in notes(ranking)), ""])
-
-
-FORMATS: Mapping[str, Callable[[Ranking], str]] = {
-    "json": formats.to_json,
-    "csv": to_csv,
-    "md": to_markdown,
-    "latex": to_latex,
-}
-"""Every format that is a text, by its name on the command line."""
+FORMATS = text_formats(document, to_csv)
 
 
 def notes(ranking: Ranking) -> list[str]:
@@ -136,14 +118,3 @@ def _between(ranking: Ranking) -> Table:
 def tables(ranking: Ranking) -> tuple[Table, Table]:
     """The systems in order, and the wins between all pairs."""
     return _systems(ranking), _between(ranking)
-
-
-def _laid_out(ranking: Ranking, width: int) -> Iterator[RenderableType]:
-    from rich.text import Text
-
-    for head, rows in tables(ranking):
-        names, *columns = zip(head, *rows, strict=True)
-        for part in formats.fitting_tables(names, columns, width):
-            yield part
-            yield Text()
-    yield from map(Text, notes(ranking))

@@ -1,10 +1,10 @@
 """The page on which people rate: one file without a network, or what `rating_server` sends to a rater.
 
-It is blind: of a row it holds the id, the context and the response (with the form's `reference` also the references),
-and nothing that tells the system. Order and sides are drawn in the page, by the rater's name and a digest of sample and
-form, so that they differ between raters and stay the same when the page is opened again. Ratings are lines
-`{"id": ..., "rater": ..., "scores": {"overall": 4}, "seconds": 12.3}`, with `comment` where there is one and `again`
-where the row came for the second time.
+It is blind: of a row it holds the id, the context with its roles and the response (with the form's `reference` also the
+references), and nothing that tells the system. Order and sides are drawn in the page, by the rater's name and a digest
+of sample and form, so that they differ between raters and stay the same when the page is opened again. Ratings are
+lines `{"id": ..., "rater": ..., "scores": {"overall": 4}, "seconds": 12.3}`, with `comment` where there is one and
+`again` where the row came for the second time.
 
 Two responses to be compared have the id `FIRST-SECOND` of the two rows; 1 says that FIRST is better, -1 that SECOND is.
 """
@@ -45,6 +45,8 @@ def things_to_rate(sample: Sample, form: Form) -> list[dict[str, Any]]:
 
 def _thing(identity: str, form: Form, *rows: SampledRow) -> dict[str, Any]:
     thing = {"id": identity, "context": rows[0].context, "responses": [row.response for row in rows]}
+    if rows[0].roles:
+        thing["roles"] = rows[0].roles
     return {**thing, "references": rows[0].reference} if form.reference else thing
 
 

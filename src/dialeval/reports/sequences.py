@@ -6,27 +6,27 @@ console.print(table(watch))      the terminal
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import partial
 from typing import TYPE_CHECKING
 
 from dialeval.reports import formats
+from dialeval.reports.documents import Document, laid_out, text_formats
 from dialeval.reports.figures import BETTER, DIFFERENT, MISSING, WORSE, plain, shorten, show_rounded
 from dialeval.reports.formats import LaidOut, Table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from rich.console import RenderableType
-
     from dialeval.analysis.sequences import Watch, Watched
 
 _CSV = ("system", "key", "dialogues", "difference", "low", "high", "by", "decided", "better", "reason")
 
 
+def document(watch: Watch) -> Document:
+    """The differences, and what the figures are."""
+    return Document([], [_table(watch)], notes(watch))
+
+
 def table(watch: Watch) -> LaidOut:
     """The differences for a rich console."""
-    return LaidOut(partial(_laid_out, watch))
+    return laid_out(document(watch))
 
 
 def to_csv(watch: Watch) -> str:
@@ -41,26 +41,7 @@ def to_csv(watch: Watch) -> str:
     return formats.csv_text(_CSV, rows)
 
 
-def to_markdown(watch: Watch) -> str:
-    """A table as GitHub renders it, and what it means."""
-    below = "".join(f"{formats.markdown(line)}\n\n" for line in notes(watch)).rstrip("\n")
-    return f"{formats.markdown_table(_table(watch), formats.markdown)}\n{below}\n"
-
-
-def to_latex(watch: Watch) -> str:
-    """A tabular with booktabs rules."""
-    made = _table(watch)
-    lines = formats.latex_lines(len(made.head), made, figure=formats.latex)
-    return "\n".join([*lines, *(f"% {line}" for line in notes(watch)), ""])
-
-
-FORMATS: Mapping[str, Callable[[Watch], str]] = {
-    "json": formats.to_json,
-    "csv": to_csv,
-    "md": to_markdown,
-    "latex": to_latex,
-}
-"""Every format that is a text, by its name on the command line."""
+FORMATS = text_formats(document, to_csv)
 
 
 def notes(watch: Watch) -> list[str]:
@@ -92,14 +73,3 @@ def _cells(row: Watched) -> list[str]:
         row.by or MISSING,
         MISSING if row.decided is None else f"{row.decided:,}",
     ]
-
-
-def _laid_out(watch: Watch, width: int) -> Iterator[RenderableType]:
-    from rich.text import Text
-
-    head, rows = _table(watch)
-    names, *columns = zip(head, *rows, strict=True)
-    for part in formats.fitting_tables(names, columns, width):
-        yield part
-        yield Text()
-    yield from map(Text, notes(watch))

@@ -5,8 +5,9 @@ what is answered). The forward pass is that of BERT; the vector is pooled, put t
 the encoder's folder says. It equals PyTorch's within 1e-5, and needs neither PyTorch nor a GPU.
 
 A text's vector is the same to the last bit whatever other texts are encoded with it. Matrix products are therefore made
-on tiles of a fixed number of tokens, packed with whole texts and filled up with zeros, so that their shape never
-depends on the input; attention is computed text by text, in a shape that depends on the text's own length.
+on tiles of a fixed number of rows, the last one filled up with zeros, so that their shape never depends on the input.
+Attention is computed text by text, in a shape that depends on the text's own length. Where a processor's product
+depends on the place of a row in its tile, texts begin only at places that are alike (`step_of_products`).
 
 Differences from sentence-transformers: no padding, texts of all lengths share a tile; contexts keep their end.
 """
@@ -14,25 +15,31 @@ Differences from sentence-transformers: no padding, texts of all lengths share a
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from dialeval.core.arrays import Ints
 from dialeval.core.errors import SettingError
 from dialeval.core.kernels import Kernels
-from dialeval.resources.encoder_files import EncoderFiles, Singles, TransformerWeights, find_encoder
+from dialeval.resources.encoder_files import EncoderFiles, Part, Singles, TransformerWeights, find_encoder
 
 _kernel = Kernels("dialeval.resources.encoder_kernel")
 
+_PROBES = 3
 
 TOKENS = 128
 """Word pieces of a text that count, or as many as the encoder takes, unless another number is asked for."""
 
-TILE = 512
-"""Tokens of a tile: enough for the matrix products to run at full speed, few enough for a handful of texts."""
+TILE = 192
+"""Rows of a matrix product: enough to run at nearly full speed, few enough for a text or two. Products that depend on
+the place of a row repeat after 12 or 16 rows, as far as we know: so it is a multiple of both."""
+
+TOGETHER = 12 * TILE
+"""Tokens of the texts that pass through the layers together: few of them are zeros, and all of them fit a cache."""
 
 
 class SentenceEncoder(Protocol):
@@ -103,34 +110,23 @@ class Encoder(TokenisedEncoder):
     def encode(self, texts: Sequence[str], ends: bool = False) -> Singles:
         vectors = np.empty((len(texts), self.files.config.hidden_size), np.float32)
         pieces = self.pieces(texts, ends)
-        for tile in tiles([len(ids) for ids in pieces], max(TILE, self.tokens)):
-            vectors[tile] = self._pooled([pieces[text] for text in tile])
+        pool = _POOLS[self.files.pooling]
+        for group in groups([len(ids) for ids in pieces]):
+            vectors[group] = [pool(rows) for rows in self._layers.forward([pieces[text] for text in group])]
         return self._finished(vectors)
 
     def token_vectors(self, texts: Sequence[str]) -> list[Singles]:
         """Per text the last layer's vector of each token, the marks of beginning and end among them."""
         pieces = self.pieces(texts)
         found: list[Singles] = [np.empty((0, 0), np.float32)] * len(texts)
-        for tile in tiles([len(ids) for ids in pieces], max(TILE, self.tokens)):
-            lengths = [len(pieces[text]) for text in tile]
-            rows = self._layers.forward([pieces[text] for text in tile], lengths, max(TILE, self.tokens))
-            for text, end in zip(tile, np.cumsum(lengths).tolist(), strict=True):
-                found[text] = rows[end - len(pieces[text]) : end].copy()
+        for group in groups([len(ids) for ids in pieces]):
+            for text, rows in zip(group, self._layers.forward([pieces[text] for text in group]), strict=True):
+                found[text] = rows.copy()
         return found
 
     @cached_property
     def _layers(self) -> Transformer:
         return Transformer(self.files, self.files.weights())
-
-    def _pooled(self, pieces: Sequence[npt.NDArray[np.int64]]) -> Singles:
-        """The pooled vectors of the texts of one tile."""
-        lengths = [len(ids) for ids in pieces]
-        rows = self._layers.forward(pieces, lengths, max(TILE, self.tokens))
-        starts = np.cumsum([0, *lengths])
-        pool = _POOLS[self.files.pooling]
-        return np.stack(
-            [pool(rows[start : start + length]) for start, length in zip(starts[:-1], lengths, strict=True)]
-        )
 
     def _finished(self, vectors: Singles) -> Singles:
         for layer in self.files.dense:
@@ -176,88 +172,141 @@ _POOLS: dict[str, Callable[[Singles], Any]] = {
 }
 
 
-def tiles(lengths: Sequence[int], size: int) -> Iterator[list[int]]:
-    """The numbers of the texts of each tile, shortest texts first."""
-    tile: list[int] = []
+def groups(lengths: Sequence[int]) -> Iterator[list[int]]:
+    """The numbers of the texts that go together, shortest texts first."""
+    group: list[int] = []
     filled = 0
     for text in np.argsort(lengths, kind="stable").tolist():
-        if filled + lengths[text] > size:
-            yield tile
-            tile, filled = [], 0
-        tile.append(text)
+        if group and filled + lengths[text] > TOGETHER:
+            yield group
+            group, filled = [], 0
+        group.append(text)
         filled += lengths[text]
-    if tile:
-        yield tile
+    if group:
+        yield group
+
+
+def step_of_products(weights: Sequence[Singles]) -> int:
+    """By how many rows a row can be moved in its tile without any change of its product with one of the weights.
+
+    This is 1 with AVX-512. The float32 product of OpenBLAS for AVX2 takes sums in one order for six rows and in another
+    one for the next six. Which it is, is seen in products of tiles that have the same row everywhere.
+    """
+    step, dice = 1, np.random.default_rng(0)
+    for weight in weights:
+        for row in dice.normal(size=(_PROBES, len(weight))).astype(np.float32):
+            found = np.tile(row, (TILE, 1)) @ weight
+            while not (found[step:] == found[:-step]).all():
+                step = next(more for more in range(step + 1, TILE + 1) if TILE % more == 0)
+                if step == TILE:
+                    return step
+    return step
 
 
 class Transformer:
-    """The weights, laid out for row vectors, and the forward pass over one tile."""
+    """The weights, laid out for row vectors, and the forward pass over a group of texts."""
 
     def __init__(self, files: EncoderFiles, weights: TransformerWeights) -> None:
         config = files.config
         self.heads = config.num_attention_heads
         self.epsilon = np.float32(config.layer_norm_eps)
-        self.activation = config.hidden_act
+        self.activate = _kernel.gelu if config.hidden_act == "gelu" else _kernel.relu
         self.first_position = files.first_position
         self.words, self.positions, self.norm = weights.words, weights.positions, weights.norm
         self.second = weights.second
         self.layers = [
             {name: (_for_rows(weight), bias) for name, (weight, bias) in layer.items()} for layer in weights.layers
         ]
+        self.step = step_of_products([self.layers[0][name][0] for name in ("qkv", "out", "up", "down")])
 
     def forward(
         self,
         pieces: Sequence[npt.NDArray[Any]],
-        lengths: Sequence[int],
-        size: int,
         seconds: Sequence[int] | None = None,
-    ) -> Singles:
-        """The last layer's vector of every token; rows behind the last text are without meaning.
+        kept: Sequence[Ints] | None = None,
+    ) -> list[Singles]:
+        """By text: the last layer's vectors of its tokens, or only of the tokens whose numbers are `kept`.
 
-        `seconds` says of each text how many tokens at its end are of the second token type.
+        `seconds` says of each text how many tokens at its end are of the second token type. Texts of one length should
+        stand together.
         """
-        activate = _kernel.gelu if self.activation == "gelu" else _kernel.relu
-        filled = sum(lengths)
+        lengths = [len(ids) for ids in pieces]
+        starts, size = self._places(lengths)
         rows: Singles = np.zeros((size, self.words.shape[1]), np.float32)
         places: Singles = np.zeros_like(rows)
-        rows[:filled] = self.words[np.concatenate(pieces)]
-        places[:filled] = self.positions[self.first_position + np.concatenate([np.arange(n) for n in lengths])]
+        taken = _numbers(starts, list(map(np.arange, lengths)))
+        rows[taken] = self.words[np.concatenate(pieces)]
+        places[taken] = self.positions[self.first_position + np.concatenate(list(map(np.arange, lengths)))]
         if seconds is not None:
-            for end, many in zip(np.cumsum(lengths).tolist(), seconds, strict=True):
-                places[end - many : end] += self.second
+            for start, length, many in zip(starts, lengths, seconds, strict=True):
+                places[start + length - many : start + length] += self.second
         nothing: Singles = np.zeros(rows.shape[1], np.float32)
         _kernel.add_and_normalise(rows, places, nothing, *self.norm, self.epsilon)
         mixed: Singles = np.zeros_like(rows)
+        qkv: Singles = np.empty((size, 3 * rows.shape[1]), np.float32)
         for layer in self.layers:
             weight, bias = layer["qkv"]
-            self._attend(rows @ weight + bias, lengths, mixed)
-            weight, bias = layer["out"]
-            _kernel.add_and_normalise(rows, mixed @ weight, bias, *layer["norm"], self.epsilon)
-            weight, bias = layer["up"]
-            inner: Singles = rows @ weight
-            activate(inner, bias)
-            weight, bias = layer["down"]
-            _kernel.add_and_normalise(rows, inner @ weight, bias, *layer["last_norm"], self.epsilon)
-        return rows
+            for start in range(0, size, TILE):
+                tile = qkv[start : start + TILE]
+                np.matmul(rows[start : start + TILE], weight, out=tile)
+                tile += bias
+            self._attend(qkv, starts, lengths, mixed)
+            if kept is not None and layer is self.layers[-1]:
+                # No token is read by others from here on.
+                taken, lengths = _numbers(starts, kept), list(map(len, kept))
+                starts, size = self._places(lengths)
+                rows, mixed = (self._moved(each, taken, starts, lengths, size) for each in (rows, mixed))
+            for start in range(0, size, TILE):
+                self._transform(layer, rows[start : start + TILE], mixed[start : start + TILE])
+        return [rows[start : start + length] for start, length in zip(starts, lengths, strict=True)]
 
-    def _attend(self, qkv: Singles, lengths: Sequence[int], mixed: Singles) -> None:
+    def _places(self, lengths: Sequence[int]) -> tuple[list[int], int]:
+        """Where each text begins among the rows, and how many rows there are: whole tiles."""
+        ends = np.cumsum([0, *(-(-length // self.step) * self.step for length in lengths)]).tolist()
+        return ends[:-1], -(-ends[-1] // TILE) * TILE
+
+    @staticmethod
+    def _moved(rows: Singles, taken: Ints, starts: Sequence[int], lengths: Sequence[int], size: int) -> Singles:
+        """Some rows at their new places, among zeros."""
+        found: Singles = np.zeros((size, rows.shape[1]), np.float32)
+        found[_numbers(starts, list(map(np.arange, lengths)))] = rows[taken]
+        return found
+
+    def _transform(self, layer: Mapping[str, Part], rows: Singles, mixed: Singles) -> None:
+        """What a layer does to each row of a tile by itself, in place."""
+        weight, bias = layer["out"]
+        _kernel.add_and_normalise(rows, mixed @ weight, bias, *layer["norm"], self.epsilon)
+        weight, bias = layer["up"]
+        inner: Singles = rows @ weight
+        self.activate(inner, bias)
+        weight, bias = layer["down"]
+        _kernel.add_and_normalise(rows, inner @ weight, bias, *layer["last_norm"], self.epsilon)
+
+    def _attend(self, qkv: Singles, starts: Sequence[int], lengths: Sequence[int], mixed: Singles) -> None:
         """What each token takes from the others of its text, written into `mixed`; equal lengths go together."""
         width = qkv.shape[1] // 3
         size = width // self.heads
         scale = np.float32(1 / np.sqrt(size))
-        start = text = 0
+        text = 0
         while text < len(lengths):
-            length = lengths[text]
+            length, start = lengths[text], starts[text]
             many = next((n for n, other in enumerate(lengths[text:]) if other != length), len(lengths) - text)
-            stop = start + many * length
-            split = qkv[start:stop].reshape(many, length, 3, self.heads, size)
+            stride = -(-length // self.step) * self.step
+            stop = start + many * stride
+            split = qkv[start:stop].reshape(many, stride, 3, self.heads, size)[:, :length]
             queries, keys, values = (np.ascontiguousarray(split[:, :, part].swapaxes(1, 2)) for part in range(3))
             scores = (queries @ np.ascontiguousarray(keys.swapaxes(2, 3))) * scale
             scores -= scores.max(axis=-1, keepdims=True)
             np.exp(scores, out=scores)
             scores /= scores.sum(axis=-1, keepdims=True)
-            mixed[start:stop] = (scores @ values).swapaxes(1, 2).reshape(stop - start, width)
-            start, text = stop, text + many
+            read = mixed[start:stop].reshape(many, stride, self.heads, size)
+            read[:, :length] = (scores @ values).swapaxes(1, 2)
+            text += many
+
+
+def _numbers(starts: Sequence[int], chosen: Sequence[Ints]) -> Ints:
+    """The rows of tokens that are given by their number in their text."""
+    return np.concatenate([start + numbers for start, numbers in zip(starts, chosen, strict=True)])
 
 
 def _for_rows(weight: Singles) -> Singles:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from dialeval.core.arrays import Floats
 from dialeval.metrics.learned.cross_weights import HEADS, Changes, encoder_weights, merged
 from dialeval.metrics.learned.pairs import Pairs, PairTokeniser, rated_pairs
-from dialeval.resources.encoder import TILE, Transformer, tiles
+from dialeval.resources.encoder import Transformer, groups
 from dialeval.resources.encoder_files import EncoderFiles, Singles
 from dialeval.resources.judge_settings import PairShape
 
@@ -43,8 +43,8 @@ class CrossEncoder:
         pairs = rated_pairs(self._tokeniser, contexts, responses, self.shape.turns)
         read = [self.sequence(pairs, pair) for pair in range(len(pairs))]
         found = np.empty((len(pairs), sum(HEADS.values())))
-        for tile in tiles([len(ids) for ids, _ in read], TILE):
-            found[tile] = self._of_tile([read[pair] for pair in tile])
+        for group in groups([len(ids) for ids, _ in read]):
+            found[group] = self._of_group([read[pair] for pair in group])
         return found
 
     def sequence(self, pairs: Pairs, pair: int) -> tuple[npt.NDArray[np.int32], int]:
@@ -58,13 +58,13 @@ class CrossEncoder:
         before = np.concatenate(([self._tokeniser.first], pairs.pieces[first:behind])).astype(np.int32)
         return np.concatenate((before, response)), len(response)
 
-    def _of_tile(self, read: Sequence[tuple[npt.NDArray[np.int32], int]]) -> Floats:
-        lengths, seconds = [len(ids) for ids, _ in read], [many for _, many in read]
-        rows = self._transformer.forward([ids for ids, _ in read], lengths, TILE, seconds)
+    def _of_group(self, read: Sequence[tuple[npt.NDArray[np.int32], int]]) -> Floats:
+        seconds = [many for _, many in read]
+        kept = [np.append(0, np.arange(len(ids) - many, len(ids))) for ids, many in read]
         weight, bias = self._heads
         found = []
-        for end, length, many in zip(np.cumsum(lengths).tolist(), lengths, seconds, strict=True):
-            said: Singles = rows[end - many : end].sum(axis=0) / np.float32(many)
+        for rows in self._transformer.forward([ids for ids, _ in read], seconds, kept):
+            said: Singles = rows[1:].sum(axis=0) / np.float32(len(rows) - 1)
             # Pair by pair: the shape of the product must not depend on their number.
-            found.append(weight @ np.concatenate((rows[end - length], said)) + bias)
+            found.append(weight @ np.concatenate((rows[0], said)) + bias)
         return np.array(found)

@@ -63,7 +63,8 @@ const textsOf = (thing, swapped) => {
   const [first, second] = swapped ? [...thing.responses].reverse() : thing.responses;
   const said = (title, text) =>
     make("section", { class: "reply", "aria-label": title }, make("h2", {}, title), make("p", {}, isolated(text, "text")));
-  const turns = thing.context.map((turn) => make("li", {}, isolated(turn, "text")));
+  const turns = thing.context.map((turn, at) =>
+    make("li", {}, thing.roles?.[at] ? make("span", { class: "aside" }, `${thing.roles[at]}: `) : null, isolated(turn, "text")));
   const references = (thing.references ?? []).map((text) => said("Reference", text));
   return [
     make("h2", { id: "row", tabindex: -1 }, "Conversation"),

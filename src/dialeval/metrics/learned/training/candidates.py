@@ -10,6 +10,7 @@ Everything drawn depends on the seed and the number of the step alone, so that a
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -19,6 +20,7 @@ import torch
 from torch import Tensor
 
 from dialeval.core.arrays import Ints
+from dialeval.core.columns import DIGEST_LENGTH
 from dialeval.metrics.learned.pairs import Pairs
 from dialeval.resources.judge_settings import PairShape
 
@@ -64,6 +66,7 @@ class Corpus:
         self.parts: Ints = np.array([len(pairs)] if parts is None else parts, np.int64)
         self.device, self.shape, (self.first, self.end) = device, shape, marks
         self.many = len(pairs)
+        self._hashed = (pairs.pieces, pairs.starts, pairs.contexts, pairs.responses, self.parts)
         self.pieces = torch.from_numpy(pairs.pieces.astype(np.int32)).to(device)
         self.starts = torch.from_numpy(pairs.starts).to(device)
         self.contexts = torch.from_numpy(pairs.contexts.astype(np.int64)).to(device)
@@ -71,6 +74,14 @@ class Corpus:
         self.going_on = torch.from_numpy(going_on).to(device)
         self.ends = torch.from_numpy(np.cumsum(self.parts)).to(device)
         self.frequent = torch.from_numpy(_frequent(pairs)).to(device)
+
+    @property
+    def digest(self) -> str:
+        """What is drawn from the corpus depends on."""
+        sha = hashlib.sha256(repr(self.shape).encode())
+        for array in self._hashed:
+            sha.update(np.ascontiguousarray(array).tobytes())
+        return sha.hexdigest()[:DIGEST_LENGTH]
 
     def drawn(self, many: int, draw: np.random.Generator) -> Tensor:
         """Some pairs; a corpus counts by the root of its size, so that the largest does not drown the others."""

@@ -96,7 +96,10 @@ class Rated:
 
 
 class Run:
-    """A model in training, its optimiser and its next step; saved in a folder, and taken up from there."""
+    """A model in training, its optimiser and its next step; saved in a folder, and taken up from there.
+
+    `data` says what it is trained on: another run is not taken up.
+    """
 
     def __init__(
         self,
@@ -104,8 +107,9 @@ class Run:
         settings: Stage1,
         folder: str | os.PathLike[str] | None = None,
         log: Log = lambda _: None,
+        data: str = "",
     ) -> None:
-        self.model, self.settings, self.log = model, settings, log
+        self.model, self.settings, self.log, self.data = model, settings, log, data
         self.device = str(model.heads.weight.device)
         self.dtype = torch.bfloat16 if self.device.startswith("cuda") else torch.float32
         groups = [
@@ -162,7 +166,8 @@ class Run:
         write_bytes(self.folder / "run.safetensors", save(tensors, facts))
 
     def _settings(self) -> str:
-        return json.dumps({"stage": type(self.settings).__name__, **asdict(self.settings)}, sort_keys=True)
+        stage = {"stage": type(self.settings).__name__, "data": self.data}
+        return json.dumps({**stage, **asdict(self.settings)}, sort_keys=True)
 
     def _resume(self) -> int:
         """Take up what an earlier run with the same settings saved; the number of the next step."""
@@ -173,7 +178,9 @@ class Run:
         with safe_open(file, "pt", self.device) as saved:
             facts = saved.metadata()
             if facts["settings"] != self._settings():
-                raise SettingError(f"{file} was saved by a run with other settings; give another folder, or remove it")
+                raise SettingError(
+                    f"{file} was saved by a run with other settings or data; give another folder, or remove it"
+                )
             for name, parameter in self.model.named_parameters():
                 with torch.no_grad():
                     parameter.copy_(saved.get_tensor(f"model.{name}"))
