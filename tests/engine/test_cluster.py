@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import signal
 import threading
 import time
@@ -114,6 +115,32 @@ def test_the_same_to_the_last_digit(nodes: Any, tmp_path: Path) -> None:
     # States that go through the journal come one by one, and are the same.
     kept = in_chunks({"bot": f"{tmp_path}/shards/*"}, **given, engine=Cluster(), resume=tmp_path / "work")
     assert estimates(kept) == estimates(expected)
+
+
+def test_what_comes_to_the_first_process_does_not_grow_with_the_rows(
+    nodes: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of sixteen times the rows, with items, hardly a byte more is fetched; larger numbers have more digits."""
+    fetched, fetch = [], Cluster._fetched
+
+    def counted(self: Cluster, reference: Any, chunk: Any) -> Any:
+        found = fetch(self, reference, chunk)
+        fetched.append(len(pickle.dumps(found)))
+        return found
+
+    monkeypatch.setattr(Cluster, "_fetched", counted)
+    totals = []
+    for rows in (60, 960):
+        folder = tmp_path / str(rows)
+        write_shards(folder / "shards", rows, 4)
+        fetched.clear()
+        asked: dict[str, Any] = {"metrics": "length,distinct,bleu-4"}
+        run = in_chunks({"s": f"{folder}/shards/*"}, **asked, engine=Cluster(), output=folder / "out")
+        totals.append(sum(fetched))
+        plain = dialeval.evaluate({"s": folder / "whole.jsonl"}, **asked)
+        assert estimates(run) == estimates(plain)
+        assert bare(dialeval.load(folder / "out")) == bare(plain)
+    assert totals[1] < 1.1 * totals[0]
 
 
 def test_an_error_in_the_data_comes_through_once(nodes: Any, tmp_path: Path) -> None:

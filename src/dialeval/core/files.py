@@ -132,8 +132,7 @@ class Together:
         """Write a file by a function that is given the path; its SHA-256."""
         beside = self._stack.enter_context(_unfinished(self._folder / name))
         write(beside)
-        _force(beside)
-        self.written[name] = beside, sha256_of(beside)
+        self.written[name] = beside, settled(beside)
         return self.written[name][1]
 
     def add_bytes(self, name: str, content: bytes) -> str:
@@ -141,15 +140,15 @@ class Together:
         return self.add(name, lambda path: path.write_bytes(content))
 
     def take(self, name: str, place: str | bytes, sha256: str) -> None:
-        """Take a file that lies in a `workplace` of the folder, or one with the given content."""
+        """Take a file that is `settled` in a `workplace` of the folder, or one with the given content."""
         if isinstance(place, bytes):
             if self._spare is None:
                 self._spare = self._stack.enter_context(_unfinished(self._folder / "files", folder=True))
             file = self._spare / name
             file.write_bytes(place)
+            _force(file)
         else:
             file = Path(place)
-        _force(file)
         self.written[name] = file, sha256
 
 
@@ -441,6 +440,12 @@ def _force(place: Path) -> None:
             raise
     finally:
         os.close(handle)
+
+
+def settled(file: Path) -> str:
+    """Have the system write a file to the disk; its SHA-256."""
+    _force(file)
+    return sha256_of(file)
 
 
 def sha256_of(file: Path) -> str:

@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from dialeval.core.arrays import Floats
 from dialeval.core.errors import SettingError
-from dialeval.core.files import sha256_of
+from dialeval.core.files import settled
 from dialeval.core.fold import Level
 from dialeval.core.itemfile import ItemWriter, joined
 from dialeval.core.rowtable import PlacesWriter, RowTable
@@ -78,7 +78,7 @@ class PartWriter:
                 if writer is not None:
                     writer.__exit__()
             return tuple(
-                ItemPart(kind, sha256_of(file), file.read_bytes() if self._away else str(file))
+                ItemPart(kind, settled(file), file.read_bytes() if self._away else str(file))
                 for kind, file in self._written
             )
 

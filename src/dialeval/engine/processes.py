@@ -93,8 +93,8 @@ class Processes(Engine):
                             files[part].append(file)
                         yield ChunkResult(numbers, states, items)
             if parts > 1:
-                with closing(in_order(threads, self._jobs, partial(workers.merge, stage), files)) as answers:
-                    for _, answer in answers:
+                with closing(in_order(threads, self._jobs, partial(workers.merge, stage), files)) as merged:
+                    for _, answer in merged:
                         yield ChunkResult((), _result_of(answer), ())
 
 
@@ -128,7 +128,7 @@ class _Workers:
             with suppress(_DeathError):
                 return [(tuple(group), self._asked((_fold, stage, folder, parts, list(group.values()))))]
         # Each by itself, so that the one that kills is found.
-        answers = []
+        answers: list[tuple[tuple[int, ...], bytes]] = []
         for number, chunk in group.items():
             failed = f"{chunk}: a worker died {TRIES} times on this chunk"
             answers.append(((number,), self._answer((_fold, stage, folder, parts, [chunk]), failed)))
