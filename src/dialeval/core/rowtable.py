@@ -34,7 +34,7 @@ SAVED_TEXT_ROWS = 100_000
 _NAME_BYTES = 70
 """Of a short string."""
 
-_PLACES = ("system", "dialogue", "dialog_id", "turn")
+_PLACES = ("system", "row", "dialogue", "dialog_id", "turn")
 _FIELD = "field/"
 """Before the name of a field that was kept: a field may have the name of any other column."""
 _CONTINUES = "_continues"
@@ -126,12 +126,16 @@ class RowTable:
                 raise UnfitError("a turn has a number below 0")
         return cls(offsets, dialogues, turns)
 
-    def to_arrow(self, system: str, dialogues_before: int = 0) -> pa.Table:
-        """The table as it is saved, one line per row."""
+    def to_arrow(self, system: str, rows_before: int = 0, dialogues_before: int = 0) -> pa.Table:
+        """The table as it is saved, one line per row; `row` is that of the items, and `dialogue` that of dialogues."""
         import pyarrow as pa
 
         rows, clusters = len(self), self.clusters
-        columns: dict[str, Any] = {"system": pa.repeat(system, rows), "dialogue": pa.array(clusters + dialogues_before)}
+        columns: dict[str, Any] = {
+            "system": pa.repeat(system, rows),
+            "row": np.arange(rows_before, rows_before + rows),
+            "dialogue": pa.array(clusters + dialogues_before),
+        }
         if self.dialogues is not None:
             columns["dialog_id"] = pa.array(self.dialogues, pa.string()).take(pa.array(clusters))
         if self.turns is not None:
@@ -152,6 +156,8 @@ class RowTable:
         turns: Ints | None = columns["turn"].fill_null(NO_TURN).to_numpy() if "turn" in columns else None
         if clusters.min(initial=0) < 0 or (turns is not None and turns.min() < NO_TURN):
             raise UnfitError("a dialogue or turn has a number below 0")
+        if "row" in whole and not np.array_equal(whole["row"].to_numpy(), np.arange(len(table))):
+            raise UnfitError("the rows are not numbered from 0 on")
         firsts = np.flatnonzero(np.diff(clusters, prepend=-1))
         kept = [name for name in columns if name.startswith(_FIELD)]
         names = [name for name in columns if name not in (*_PLACES, *kept) and not name.endswith(_CONTINUES)]
@@ -169,7 +175,8 @@ def rows_schema() -> dict[str, pa.DataType]:
     """The columns of `rows.parquet` beside those of texts, as `gate.read_table` takes them."""
     import pyarrow as pa
 
-    return {"system": pa.string(), "dialogue": pa.int64(), "dialog_id?": pa.string(), "turn?": pa.int64()}
+    numbers = {"row?": pa.int64(), "dialogue": pa.int64()}  # a run that was saved before has no `row`
+    return {"system": pa.string(), **numbers, "dialog_id?": pa.string(), "turn?": pa.int64()}
 
 
 def is_texts(kind: pa.DataType) -> bool:
@@ -180,20 +187,23 @@ def is_texts(kind: pa.DataType) -> bool:
 
 
 class PlacesWriter:
-    """Writes rows without their texts to a file as they come; dialogues are numbered for each system."""
+    """Writes rows without their texts to a file as they come; rows and dialogues are numbered for each system."""
 
     def __init__(self, target: Path) -> None:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        self._schema = pa.schema(zip(_PLACES, (pa.string(), pa.int64(), pa.string(), pa.int64()), strict=True))
-        self._dialogues: dict[str, int] = defaultdict(int)
+        self._schema = pa.schema(
+            zip(_PLACES, (pa.string(), pa.int64(), pa.int64(), pa.string(), pa.int64()), strict=True)
+        )
+        self._before: dict[str, tuple[int, int]] = defaultdict(lambda: (0, 0))
         self._writer: Any = pq.ParquetWriter(
             target,
             self._schema,
             compression="zstd",
             use_dictionary=["system", "dialog_id", "turn"],
-            column_encoding={"dialogue": "DELTA_BINARY_PACKED"},  # they count upwards, and would fill a dictionary
+            # They count upwards, and would fill a dictionary.
+            column_encoding=dict.fromkeys(("row", "dialogue"), "DELTA_BINARY_PACKED"),
         )
 
     def __enter__(self) -> PlacesWriter:
@@ -206,13 +216,14 @@ class PlacesWriter:
         """Write the next rows of a system; no dialogue goes on from those before."""
         import pyarrow as pa
 
-        table = rows.to_arrow(system, self._dialogues[system])
+        before = self._before[system]
+        table = rows.to_arrow(system, *before)
         columns = {
             name: table[name] if name in table.column_names else pa.nulls(len(table), self._schema.field(name).type)
             for name in _PLACES
         }
         self._writer.write_table(pa.table(columns, schema=self._schema))
-        self._dialogues[system] += len(rows.offsets) - 1
+        self._before[system] = before[0] + len(rows), before[1] + len(rows.offsets) - 1
 
 
 def _text_arrays(name: str, column: Texts) -> dict[str, pa.Array]:
