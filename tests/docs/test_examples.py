@@ -77,6 +77,8 @@ def test_there_are_commands_to_try() -> None:
 def test_commands_of_the_readme(folder: Path, command: str) -> None:
     if " data add " in command:
         pytest.skip("downloads a public file of a gigabyte")
+    if "-o results/" in command:
+        shutil.rmtree(folder / "results")  # a run of other files, which is not replaced unasked
     program = f'{sys.executable} -c "from dialeval.cli.main import main; main()"'
     done = subprocess.run(
         command.replace("dialeval", program, 1), shell=True, cwd=folder, capture_output=True, text=True, check=False
@@ -87,6 +89,7 @@ def test_commands_of_the_readme(folder: Path, command: str) -> None:
 def test_python_of_the_readme(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
     monkeypatch.chdir(folder)
+    shutil.rmtree("results")  # a run of other files, which is not replaced unasked
     exec(code, {})
     assert (folder / "report.html").exists()
 
