@@ -89,6 +89,7 @@ def test_a_run_is_saved_with_its_command(tmp_path: Path, monkeypatch: pytest.Mon
         "score {here}/responses -m length,distinct-1,distinct-2",
         "lsdscc {here}/lsdscc/safe.txt {here}/lsdscc/varied.txt -r {here}/lsdscc/groups.json",
         "multiwoz -i {here}/town/predictions --data town -s",
+        "sgd {here}/frames/steady {here}/frames/forgetful.json -r {here}/frames/references",
         "breakdown {here}/breakdown/keywords {here}/breakdown/cautious -p {here}/breakdown/data --no-anchors",
     ],
 )
@@ -152,6 +153,8 @@ def test_all_faults_are_printed_up_to_a_limit(number: int, lines: int, last: str
         "multiwoz -i {} --dialogues {}",
         "multiwoz -i . --dialogues {}",
         "multiwoz -i run.json -o .",
+        "sgd run.json -r references/ -o .",
+        "sgd mine/ -r references/ --schema run.json -o .",
         "breakdown labels.jsonl -p {} --turns {}",
         "breakdown mine={} -p data.jsonl --turns {}",
         "breakdown labels.jsonl -p run.json -o .",

@@ -132,7 +132,7 @@ def test_reset_and_the_printed_form() -> None:
     assert tally.run() == dialeval.evaluate(["c d e"], ["c d"], metrics="bleu-4,distinct-2")
 
 
-def test_a_meter_measures_one_system_under_a_name() -> None:
+def test_a_tally_measures_one_system_under_a_name() -> None:
     tally = dialeval.metric("length", system="mine", fields={"response": "answer"})
     tally.update([{"answer": "a b"}])
     tally.update([{"answer": "a"}])

@@ -32,7 +32,7 @@ from dialeval.engine.resources import Resources
 from dialeval.engine.tally import Tally
 from dialeval.metrics.registry import registry
 from dialeval.text.vocabulary import Vocabulary
-from laws import breakdown, coverage, responses, task, trials
+from laws import breakdown, coverage, frames, responses, task, trials
 from laws.worlds import Place, World
 
 WORLDS: dict[Need, World] = {
@@ -42,6 +42,8 @@ WORLDS: dict[Need, World] = {
     Need.TASK_TURNS: task.WORLD,
     Need.TRIALS: trials.WORLD,
     Need.STATES: task.WORLD,
+    Need.FRAMES: frames.WORLD,
+    Need.SPANS: frames.WORLD,
 }
 """By what is measured."""
 

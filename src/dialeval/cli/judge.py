@@ -57,7 +57,7 @@ def score(
 @click.option("-o", "--output", required=True, type=options.FOLDER, help="Folder for the judge.")
 @options.base_encoder
 @options.choice("--device", ["cpu", "cuda"], "Train on.")
-@click.option("--steps", type=click.IntRange(min=1), default=4800, help="Steps on dialogues.")
+@click.option("--steps", type=click.IntRange(min=1), default=7200, help="Steps on dialogues.")
 @click.option("--batch-size", type=click.IntRange(min=1), default=512, help="Pairs of context and response of a step.")
 @click.option("--learning-rate", type=float, default=2e-4, help="Highest learning rate on dialogues.")
 @click.option("--rating-steps", type=click.IntRange(min=1), default=310, help="Steps on ratings.")

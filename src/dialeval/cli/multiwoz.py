@@ -25,6 +25,7 @@ from dialeval.cli.output import (
     write,
 )
 from dialeval.cli.progress import metered
+from dialeval.core.garbage import without_garbage_collection
 
 if TYPE_CHECKING:
     from dialeval.multiwoz import Evaluator
@@ -83,6 +84,7 @@ _RATIO = options.choice("--ratio", ["historical", "exact"], "Partial ratio by wh
 @options.intervals
 @options.threads
 @printing_all_faults
+@without_garbage_collection()
 def multiwoz(
     predictions: Any,
     output: Path | None,

@@ -11,6 +11,7 @@ from dialeval.core.arguments import checked
 from dialeval.core.errors import SettingError
 from dialeval.core.intervals import Kind
 from dialeval.core.needs import Need
+from dialeval.core.notes import noted
 from dialeval.core.result import Run, check_folder
 from dialeval.data.formats.records import split_fields
 from dialeval.data.formats.streams import is_pattern, is_remote
@@ -173,7 +174,8 @@ def evaluate(
             raise SettingError("fields are kept of rows in memory; rows in chunks are let go")
         sources = find_sources(responses, references, contexts, shards)
         return run_sources(sources, plans, resources, options, names=inputs.names, details=details).run
-    systems, groups = inputs.read()
+    with noted() as notes:
+        systems, groups = inputs.read()
     if anchors:
         from dialeval.engine.anchors import evaluate_with_anchors
 
@@ -184,7 +186,6 @@ def evaluate(
         run = evaluate_groups(systems, groups, plans, resources, options, table=alignments)
     else:
         run = run_sources(memory_sources(systems), plans, resources, options).run
-    notes = dict.fromkeys(note for rows in systems for note in rows.notes)
     run = replace(run, details={**run.details, **(details or {})}, warnings=(*notes, *run.warnings))
     if output is not None:
         run.save(output, force=force)

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 from dialeval.core.errors import SettingError
 from dialeval.core.intervals import IntervalChoice, Kind
 from dialeval.core.needs import Need
+from dialeval.core.notes import noted
 from dialeval.core.result import Run
 from dialeval.core.version import __version__
 from dialeval.data.rows.fields import FieldNames
@@ -122,7 +123,8 @@ def run_sources(
     engine = options.engine or Threads(options.threads or os.cpu_count() or 1)
     if not engine.in_process:
         resources.require_paths()
-    opened = opened or opened_over_no_words(resources)
+    with noted() as notes:
+        opened = opened or opened_over_no_words(resources)
     ready = frozenset(opened[1])
     job = make_job([source.columns for source in sources], planner, resources, names, options.batch_rows, opened)
     plans = job.plans
@@ -131,7 +133,8 @@ def run_sources(
     versions = Versions.of(sources)
     with versions.behind_errors():
         chunks = cut_sources(sources, job.batch_rows, options.chunk_bytes) if kept is None else kept.chunks
-        _refuse_missing_columns(planner, sources, chunks, names, ready)
+        with noted():  # whoever folds the chunks notes it again
+            _refuse_missing_columns(planner, sources, chunks, names, ready)
     with ExitStack() as stack:
         stack.enter_context(engine)
         if asks_for_choice(plans):
@@ -146,7 +149,8 @@ def run_sources(
         totals = _Fold(job, engine, sources, chunks, versions, store, options.progress).run()
         systems = finish_systems(planner, asked, sources, totals, store, ready)
         results = {name: system.result(intervals) for name, system in systems.items()}
-        told = (*unsplit_texts(job, totals, sources), *torn_dialogues(row_places(systems, chunks, store)))
+        notes |= {line: None for total in totals.values() for line in total.notes}
+        told = (*notes, *unsplit_texts(job, totals, sources), *torn_dialogues(row_places(systems, chunks, store)))
         run = Run(results, __version__, (*warnings, *resource_warnings(opened[1]), *told), dict(details or {}))
         if options.output is not None and not in_memory:
             if options.items:

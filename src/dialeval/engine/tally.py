@@ -28,8 +28,8 @@ from dialeval.core.arguments import checked
 from dialeval.core.contributions import apart, gathered
 from dialeval.core.errors import SettingError
 from dialeval.core.intervals import Kind
-from dialeval.core.itemfile import joined
 from dialeval.core.needs import Need
+from dialeval.core.notes import noted
 from dialeval.data.rows.fields import FieldNames
 from dialeval.data.rows.system import Rows
 from dialeval.data.shards.chunks import MemoryChunk, cut_sources
@@ -42,6 +42,7 @@ from dialeval.engine.plan import Asked, Settings, names_of, planner
 from dialeval.engine.resources import Resources, WordChoice
 from dialeval.engine.splitting import asks_for_choice, watched
 from dialeval.engine.threads import Threads
+from dialeval.engine.worker import joined_items
 from dialeval.text.tokenise import Tokeniser
 
 if TYPE_CHECKING:
@@ -78,17 +79,11 @@ def _join(parts: list[_Part], job: Job) -> None:
         sums, folded = StateSums(job, "metrics"), [part.folded for part in both if part.folded is not None]
         for state, _ in folded:
             sums.add({system: state})
-        items = [items for _, items in folded]
-        levels = dict.fromkeys(level for each in items for level in each.values)
-        values = {level: joined([each.values.get(level, {}) for each in items]) for level in levels}
-        by_name = [{name: part for each in one.contributions for name, part in each.items()} for one in items]
+        items = joined_items([items for _, items in folded])
+        by_name = [{name: part for each in one.contributions for name, part in each.items()} for _, one in folded]
         contributions = {name: gathered([each[name] for each in by_name]) for name in by_name[0]}
-        rows, rank = Rows.joined([part.rows for part in both]), both[0].rank
-        parts[-2:] = [
-            _Part(
-                rows, (sums.result()[system], SystemItems(values, (contributions,))), None if rank is None else rank + 1
-            )
-        ]
+        rows, items = Rows.joined([part.rows for part in both]), replace(items, contributions=(contributions,))
+        parts[-2:] = [_Part(rows, (sums.result()[system], items), parts[-1].rank + 1)]
 
 
 class _KeptItems(MemoryItems):
@@ -171,6 +166,7 @@ class Tally:
         self._parts: list[_Part] = []
         self._waiting: Rows | None = None
         self._rows = 0
+        self._notes: dict[str, None] = {}
         self._columns: frozenset[Need] = frozenset()
         self._job = None
 
@@ -181,13 +177,15 @@ class Tally:
         Where rows of a later call have no references or contexts, these rows have none; columns that a metric reads and
         that the first call did not have are refused.
         """
-        systems, _ = Inputs(responses, references, contexts, fields=self._fields).read()
+        with noted() as notes:
+            systems, _ = Inputs(responses, references, contexts, fields=self._fields).read()
         if len(systems) > 1:
             names = ", ".join(rows.system for rows in systems)
             raise SettingError(f"a tally measures one system, and these rows are of {names}; make a tally for each")
         if Need.TRIALS in systems[0].columns:
             raise SettingError("how often a task was tried is known of all rows together; use dialeval.evaluate")
         self.add(systems[0])
+        self._notes |= notes
 
     def add(self, rows: Rows) -> None:
         """Add rows that are columns already."""
@@ -253,6 +251,7 @@ class Tally:
             parts[at], own = part.placed(self._rows, own, self._system), own + len(part.rows)
         self._waiting = parts.pop().rows if waiting else None
         self._parts += parts
+        self._notes |= other._notes
         self._rows, self._columns, self._job = self._rows + len(other), self._columns | other._columns, None
 
     def _whole(self) -> Rows:
@@ -275,7 +274,7 @@ class Tally:
             self._planner,
             self._resources,
             self._options,
-            warnings=whole.notes,
+            warnings=tuple(self._notes),
             opened=self._opened,
             kept=kept,
         )

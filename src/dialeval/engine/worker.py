@@ -17,6 +17,7 @@ from dialeval.core.errors import DataError, Fault, NeedError, SettingError
 from dialeval.core.files import write_scratch
 from dialeval.core.fold import Level, check_column
 from dialeval.core.itemfile import joined
+from dialeval.core.notes import noted
 from dialeval.core.rowtable import RowTable
 from dialeval.core.states import to_bytes, translated
 from dialeval.data.rows.system import no_texts
@@ -36,7 +37,7 @@ from dialeval.engine.job import (
 from dialeval.text.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from dialeval.core.arrays import Floats
     from dialeval.core.fold import Metric, Partial
@@ -64,7 +65,8 @@ class _Context:
     @classmethod
     def open(cls, job: Job) -> _Context:
         vocabulary = Vocabulary()
-        return cls(vocabulary, job.resources.opened(vocabulary))
+        with noted():  # told where the run began
+            return cls(vocabulary, job.resources.opened(vocabulary))
 
     def with_facts(self, facts: FactValues) -> _Context:
         values = {
@@ -123,9 +125,10 @@ class Worker:
             self._context = context = _Context.open(self.job).with_facts(self._facts)
             self._first_words = None
         fold = _Fold(self.job, stage, chunk, context)
-        for block in row_blocks(chunk, self.job.names, self.job.batch_rows):
-            for rows in block.rows():
-                fold.add(block, rows, self._batch(fold, rows))
+        with noted() as notes:
+            for block in row_blocks(chunk, self.job.names, self.job.batch_rows):
+                for rows in block.rows():
+                    fold.add(block, rows, self._batch(fold, rows), tuple(notes))
         if self._first_words is None and isinstance(chunk, FileChunk):
             # The words of resources and facts are known by now, and would be known again.
             self._first_words = len(context.vocabulary)
@@ -168,8 +171,8 @@ class _Fold:
         context = self._context
         return Batch(len(rows), columns, context.vocabulary, rows.dialogue_offsets(), context.resources)
 
-    def add(self, block: RowBlock, rows: Rows, batch: Batch) -> None:
-        """Fold one more batch, the rows of a system in a block."""
+    def add(self, block: RowBlock, rows: Rows, batch: Batch, notes: tuple[str, ...]) -> None:
+        """Fold one more batch, the rows of a system in a block, with what was noted by then."""
         system = rows.system
         try:
             state, items = self._scored(batch, system)
@@ -181,7 +184,7 @@ class _Fold:
             places = rows.places(batch.dialogues)
             items = replace(items, places=places)
             self._held += places.nbytes
-        self._sums.add({(self.chunk.source, system): state})
+        self._sums.add({(self.chunk.source, system): replace(state, notes=notes)})
         self._items.setdefault(system, []).append(items)
         self._held += sum(column.nbytes for columns in items.values.values() for column in columns.values())
         if self._spool is not None and self._held >= HELD_BYTES:
@@ -195,7 +198,7 @@ class _Fold:
         return self._sums.result(), ChunkItems(self._joined_items(), tuple(self._parts))
 
     def _joined_items(self) -> dict[System, SystemItems]:
-        return {(self.chunk.source, system): _joined(batches) for system, batches in self._items.items()}
+        return {(self.chunk.source, system): joined_items(batches) for system, batches in self._items.items()}
 
     def _lay_down(self, spool: str) -> None:
         """Write the items held so far to a file."""
@@ -254,7 +257,7 @@ class _Fold:
         return DataError(Fault(block.where, block.line(start), cause, "leave it out, or score without the metric"))
 
 
-def _joined(batches: list[SystemItems]) -> SystemItems:
+def joined_items(batches: Sequence[SystemItems]) -> SystemItems:
     """The items of batches, one below the other."""
     levels = dict.fromkeys(level for items in batches for level in items.values)
     values = {level: joined([items.values[level] for items in batches if level in items.values]) for level in levels}

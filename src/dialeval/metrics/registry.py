@@ -53,6 +53,12 @@ _BUILT_IN: Mapping[Need, Sequence[str]] = {
     ),
     Need.TRIALS: ("dialeval.metrics.task.trials:PassHat", "dialeval.metrics.task.trials:Flips"),
     Need.STATES: ("dialeval.metrics.task.tracking:Tracking",),
+    Need.FRAMES: (
+        "dialeval.metrics.task.frames:GoalAccuracy",
+        "dialeval.metrics.task.frames:IntentAccuracy",
+        "dialeval.metrics.task.frames:RequestedSlots",
+    ),
+    Need.SPANS: ("dialeval.metrics.task.frames:SlotTagging",),
     Need.LABELS: (
         "dialeval.metrics.breakdown.labels:LabelAccuracy",
         "dialeval.metrics.breakdown.labels:BreakdownDetection",

@@ -22,9 +22,7 @@ from dialeval.core.ragged import offsets_of
 from dialeval.core.rowtable import NO_TURN, RowTable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from dialeval.core.columns import ObjectColumn
+    from collections.abc import Mapping, Sequence
 
 __all__ = ["NO_TURN", "Rows", "by_system"]
 
@@ -48,8 +46,8 @@ class Rows:
     """Row offsets of the dialogues, where they are known already."""
     fields: Mapping[str, RaggedColumn] = field(default_factory=dict)
     """Further fields that were asked for, by name: any number of values per row, as texts."""
-    notes: tuple[str, ...] = ()
-    """What was guessed in reading them, to be told."""
+    shown: Mapping[str, TextColumn] = field(default_factory=dict)
+    """Texts that readers want to see and no metric asks for, by name."""
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values())))
@@ -68,6 +66,7 @@ class Rows:
             turns=None if self.turns is None else self.turns[start:stop],
             offsets=None if self.offsets is None else _cut_offsets(self.offsets, start, stop),
             fields={name: column.slice(start, stop) for name, column in self.fields.items()},
+            shown={name: column.slice(start, stop) for name, column in self.shown.items()},
         )
 
     def take(self, rows: Ints) -> Rows:
@@ -79,6 +78,7 @@ class Rows:
             turns=None if self.turns is None else self.turns[rows],
             offsets=None,
             fields={name: column.take(rows) for name, column in self.fields.items()},
+            shown={name: column.take(rows) for name, column in self.shown.items()},
         )
 
     @classmethod
@@ -108,7 +108,11 @@ class Rows:
             fields={
                 name: joined_columns([part.fields.get(name, no_texts(len(part))) for part in parts]) for name in fields
             },
-            notes=tuple(dict.fromkeys(note for part in parts for note in part.notes)),
+            shown={
+                name: joined_columns([part.shown[name] for part in parts])
+                for name in parts[0].shown
+                if all(name in part.shown for part in parts)
+            },
         )
 
     def names(self, before: int = 0) -> TextColumn:
@@ -153,10 +157,7 @@ class Rows:
         columns = {need.value: self.columns[need] for need in SHOWN if need in self.columns}
         kinds = (TextColumn, RaggedColumn, SharedColumn)
         texts = {name: column for name, column in columns.items() if isinstance(column, kinds)}
-        if Need.TASK_TURNS in self.columns:
-            turns: Iterable[Mapping[str, str | None]] = cast("ObjectColumn", self.columns[Need.TASK_TURNS])
-            texts["response"] = TextColumn.from_strings([turn["response"] or "" for turn in turns])
-        return RowTable(offsets, names, self.turns, texts, self.fields)
+        return RowTable(offsets, names, self.turns, {**texts, **self.shown}, self.fields)
 
 
 def no_texts(rows: int) -> RaggedColumn:
