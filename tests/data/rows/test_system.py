@@ -95,8 +95,8 @@ def test_parts_are_joined_one_below_the_other() -> None:
 
 def test_a_part_that_lacks_something_has_none_of_it() -> None:
     labels = {"topic": RaggedColumn.from_lists([["tea"], [], [], []])}
-    whole = replace(make(["x", "x", "y", "y"]), fields=labels, notes=("a guess",))
-    bare = Rows("damd", {Need.RESPONSE: TextColumn.from_strings(["e"])}, notes=("a guess", "another"))
+    whole = replace(make(["x", "x", "y", "y"]), fields=labels)
+    bare = Rows("damd", {Need.RESPONSE: TextColumn.from_strings(["e"])})
     joined = Rows.joined([whole, bare])
     assert list(joined.columns[Need.REFERENCE]) == [["r"], [], ["s", "t"], ["u"], []]
     assert list(joined.fields["topic"]) == [["tea"], [], [], [], []]
@@ -105,7 +105,6 @@ def test_a_part_that_lacks_something_has_none_of_it() -> None:
     assert joined.dialogues is not None
     assert list(joined.dialogues) == ["x", "x", "y", "y", "row 5"]
     assert joined.dialogue_offsets().tolist() == [0, 2, 4, 5]
-    assert joined.notes == ("a guess", "another")
 
 
 def test_names_that_are_places_move_with_the_rows() -> None:
