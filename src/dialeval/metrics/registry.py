@@ -233,7 +233,7 @@ class Registry:
 
     def _is_family(self, name: str) -> bool:
         """Whether a name is that of a family and of no preset."""
-        return self._named(name) is not None and name not in self._presets
+        return self._named(name) is not None and name not in self._presets and name not in _declared
 
     def _unknown(self, name: str) -> str:
         if name in self.broken:
