@@ -17,6 +17,7 @@ from rich.text import Text
 import dialeval
 from cli.conftest import Dialeval
 from dialeval import sample
+from dialeval.analysis.gates import Gate
 from dialeval.cli import output
 from dialeval.core.errors import DataError, Fault
 from dialeval.core.plain_text import plain
@@ -127,7 +128,9 @@ def test_the_next_command_is_told_to_people_in_a_terminal(monkeypatch: pytest.Mo
 
 def test_failed_gates_are_lines_and_a_status(capsys: pytest.CaptureFixture[str]) -> None:
     assert output.exit_status([]) == 0
-    assert output.exit_status(iter(["one", "two"])) == 1
+    gates = [Gate("a", "length", "at least 3", failure) for failure in ("one", None, "two")]
+    assert output.exit_status(gates[1:2]) == 0
+    assert output.exit_status(iter(gates)) == 1
     assert capsys.readouterr() == ("", "gate failed: one\ngate failed: two\n")
 
 

@@ -45,6 +45,8 @@ _COMMANDS = {
     "from": "Take the flags of an original program: dialog-eval, mwzeval, sgd, lsdscc, dbdc.",
 }
 """The one-line help of each command, which is the function of its name in the module of its name; `from` is `from_`."""
+_WITHOUT_MATRICES = frozenset({"multiwoz", "lsdscc"})
+"""Commands that multiply no large matrices: numpy need not start threads for that, which takes 40 ms."""
 
 STATUSES = {
     0: "done",
@@ -70,6 +72,8 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _COMMANDS:
             return None
+        if cmd_name in _WITHOUT_MATRICES:
+            os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
         name = f"{cmd_name}_" if iskeyword(cmd_name) else cmd_name
         command: click.Command = getattr(import_module(f"dialeval.cli.{name}"), name)
         return command

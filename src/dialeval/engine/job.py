@@ -28,6 +28,8 @@ from dialeval.text.vocabulary import Vocabulary
 Stage: TypeAlias = Literal["facts", "metrics"]
 System: TypeAlias = tuple[int, str]
 """The number of a source, and a system in it."""
+Opened: TypeAlias = tuple[Vocabulary, Mapping[Need, Any]]
+"""A vocabulary, and the resources over its words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +84,7 @@ class Job:
     """Whether somebody asks for the items of rows in files."""
     spool: str | None = None
     """A folder where workers leave items of a chunk that has very many; None: they stay in memory."""
-    opened: tuple[Vocabulary, Mapping[Need, Any]] | None = None
+    opened: Opened | None = None
     """A vocabulary and the resources over it, if the job stays in this process, where they are open already."""
 
     def facts(self, source: int) -> dict[Fact[Any, Any], frozenset[Need]]:
