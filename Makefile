@@ -4,7 +4,9 @@
 # make fuzz   attack every reader with broken files, FUZZ_SECONDS each (60)
 # make simulations  how often intervals cover and tests err: the tables of docs/simulations.md and people.md, half an hour
 # make mutants      does a test fail when the source is wrong? half an hour or so
-# make bench  the figures that the README quotes
+# make docs   the site: site/index.html opens from disk
+# make picture      the picture of the README, in a browser
+# make bench  the figures that docs/speed.md quotes
 # make bench-long   memory, scale and the long tests: an hour or so, and 6 GB of disk
 # make pins   write constraints.txt anew from pyproject.toml
 # make checkpoint   train the shipped judges of `adem` and `judge` anew (RATINGS, CORPORA: folders of data; DEVICE)
@@ -24,10 +26,17 @@ DEVICE ?= cuda
 # As many workers as cores. The tests of a file stay together, for they may share what takes long to make.
 PARALLEL := -n auto --dist loadfile --no-loadscope-reorder
 
-.PHONY: demo lint check test fuzz simulations mutants bench bench-long pins checkpoint clean
+.PHONY: demo docs picture lint check test fuzz simulations mutants bench bench-long pins checkpoint clean
 
 demo: $(VENV)/.installed
 	$(BIN)/dialeval demo
+
+docs: $(VENV)/.installed-docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+	@echo "site/index.html"
+
+picture: $(VENV)/.installed-dev chromium
+	$(BIN)/python tools/picture.py
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
@@ -59,7 +68,7 @@ bench-long: $(VENV)/.installed-dev
 	$(BIN)/pytest -m slow
 
 pins: $(VENV)/.installed-dev
-	$(BIN)/uv pip compile pyproject.toml --extra dev --extra encoder --extra vectors --extra report --extra cluster --universal --python-version 3.10 --no-header --no-annotate --upgrade -o constraints.txt
+	$(BIN)/uv pip compile pyproject.toml --extra dev --extra encoder --extra vectors --extra report --extra cluster --extra docs --universal --python-version 3.10 --no-header --no-annotate --upgrade -o constraints.txt
 
 checkpoint: $(VENV)/.installed-dev
 	$(BIN)/python tools/make_checkpoint.py $(RATINGS)
@@ -70,6 +79,10 @@ $(VENV)/bin/python:
 
 $(VENV)/.installed: $(VENV)/bin/python pyproject.toml constraints.txt
 	$(PIP) install -c constraints.txt -e .
+	touch $@
+
+$(VENV)/.installed-docs: $(VENV)/.installed
+	$(PIP) install -c constraints.txt -e '.[docs]'
 	touch $@
 
 $(VENV)/.installed-dev: $(VENV)/.installed
@@ -83,4 +96,4 @@ chromium:
 	sh tools/get-chromium.sh
 
 clean:
-	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) build dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,1 +1,1 @@
-"""Benchmarks: ratios measured side by side in one run. `make bench` prints what the README quotes."""
+"""Benchmarks: ratios measured side by side in one run. `make bench` prints what docs/speed.md quotes."""

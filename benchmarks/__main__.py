@@ -1,4 +1,4 @@
-"""Print the figures that the README quotes: `python -m benchmarks [SECTION...]`; all sections but the long ones."""
+"""Print the figures that docs/speed.md quotes: `python -m benchmarks [SECTION...]`; all sections but the long ones."""
 
 from __future__ import annotations
 

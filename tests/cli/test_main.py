@@ -18,6 +18,7 @@ from cli.conftest import Dialeval
 from dialeval.cli.main import _COMMANDS, DEBUG, STATUSES
 from dialeval.core.plain_text import plain
 
+COMPLETED = [sys.executable, "-c", "from dialeval.cli.main import main; main()"]
 HARMLESS = re.compile("[\n\t -~\u00a0-\u2027\u202f-\u2065\u206a-\ud7ff\ue000-\U0010ffff]*")
 
 
@@ -171,3 +172,28 @@ def test_an_output_that_knows_ascii_only(tmp_path: Path) -> None:
     environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
     done = subprocess.run(program, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("sco", ["score"]),
+        ("score --interv", ["--intervals"]),
+        ("metrics flip", ["flips"]),
+        ("metrics ne", ["new"]),
+        ("score -m bleu-1,flip", ["bleu-1,flips"]),
+    ],
+)
+def test_a_shell_can_complete(words: str, expected: list[str]) -> None:
+    asked = {"_DIALEVAL_COMPLETE": "bash_complete", "COMP_WORDS": f"dialeval {words}"}
+    environment = {**os.environ, **asked, "COMP_CWORD": str(len(words.split()))}
+    done = subprocess.run(COMPLETED, env=environment, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert [line.partition(",")[2] for line in done.stdout.splitlines()] == expected
+
+
+def test_a_shell_gets_its_script() -> None:
+    environment = {**os.environ, "_DIALEVAL_COMPLETE": "zsh_source"}
+    done = subprocess.run(COMPLETED, env=environment, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "#compdef dialeval" in done.stdout

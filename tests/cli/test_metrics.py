@@ -13,3 +13,8 @@ def test_metrics_lists_and_explains(dialeval: Dialeval) -> None:
     done = dialeval("metrics", "distnct")
     assert done.returncode == 2
     assert "did you mean" in done.stderr
+
+
+def test_a_name_may_be_asked_for_by_the_command(dialeval: Dialeval) -> None:
+    assert dialeval("metrics", "explain", "length").stdout == dialeval("metrics", "length").stdout
+    assert "new NAME" in dialeval("metrics", "--help").stdout

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shlex
-import shutil
 import sys
 from pathlib import Path
 
@@ -16,6 +14,7 @@ import dialeval
 from dialeval import sample
 from dialeval.cli.from_ import from_
 from dialeval.cli.main import main
+from docs.folders import other_programs
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
 PAGE = (DOCS / "coming-from.md").read_text(encoding="utf-8")
@@ -37,26 +36,8 @@ DOORS = {
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the files that the page speaks of."""
-    here, made = sample.folder(), tmp_path_factory.mktemp("coming-from")
-    for name in ("train.txt", "contexts.txt", "references.txt", "vectors.txt", "responses/careful.txt"):
-        shutil.copy(here / name, made)
-    shutil.copy(here / "responses" / "chatty.txt", made)
-    shutil.copytree(here / "responses", made / "responses")
-    words = set((here / "train.txt").read_text().split())
-    (made / "vocab.txt").write_text("".join(f"{word}\n" for word in sorted(words)))
-    predictions = json.loads((here / "town" / "predictions" / "patient.json").read_text())
-    for turn in (turn for turns in predictions.values() for turn in turns):
-        turn.pop("active_domains", None)
-    (made / "predictions.json").write_text(json.dumps(predictions))
-    shutil.copytree(here / "frames" / "references", made / "dstc8" / "test")
-    (made / "dstc8" / "train").mkdir()
-    shutil.copy(here / "frames" / "train-schema.json", made / "dstc8" / "train" / "schema.json")
-    shutil.copytree(here / "frames" / "steady", made / "mine")
-    shutil.copy(here / "lsdscc" / "varied.txt", made / "hypotheses.txt")
-    shutil.copy(here / "lsdscc" / "groups.json", made)
-    shutil.copytree(here / "breakdown" / "data", made / "data")
-    shutil.copytree(here / "breakdown" / "keywords", made / "labels")
+    made = tmp_path_factory.mktemp("coming-from")
+    other_programs(made)
     return made
 
 
@@ -81,17 +62,6 @@ def test_imports(line: str) -> None:
     if ".adem" in line:
         pytest.importorskip("torch")
     exec(line, {})
-
-
-def test_python(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.chdir(folder)
-    blocks = re.findall(r"^```python\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
-    for block in blocks:
-        exec(block, {})
-    printed = capsys.readouterr().out
-    assert len(blocks) == 2
-    assert "BLEU: {'bleu': {'town': " in printed
-    assert "Scores(mds=1.0, pds=1.0, max_bleu=" in printed
 
 
 @pytest.mark.parametrize("door", DOORS)
@@ -140,8 +110,3 @@ def test_figures_that_are_said_to_be_equal_are() -> None:
     assert found["bleu(by=sacre)"].items == pytest.approx(scores, rel=1e-9)
     left, right = pairs[0]
     assert NLTKNistAligner(2)(right, left) == pytest.approx(nist_score.sentence_nist(left, right, 2))
-
-
-def test_links_lead_somewhere() -> None:
-    for target in re.findall(r"\]\(([^)#]+)", PAGE):
-        assert (DOCS / target).exists(), target

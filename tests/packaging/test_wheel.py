@@ -1,10 +1,11 @@
-"""The wheel holds all it needs: installed alone, without a network, it runs the demo."""
+"""Wheel and sdist are whole and as an index wants them; the wheel, installed alone without a network, runs the demo."""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import sys
+import tarfile
 import zipfile
 from pathlib import Path
 
@@ -14,12 +15,43 @@ ROOT = Path(__file__).parent.parent.parent
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("wheel")
-    build = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(folder), str(ROOT)]
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the wheel and the sdist."""
+    folder = tmp_path_factory.mktemp("built")
+    build = [sys.executable, "-m", "build", "--wheel", "--sdist", "--no-isolation", "--outdir", str(folder), str(ROOT)]
     subprocess.run(build, check=True, capture_output=True)
-    (built,) = folder.glob("*.whl")
-    return built
+    return folder
+
+
+@pytest.fixture(scope="module")
+def wheel(built: Path) -> Path:
+    (wheel,) = built.glob("*.whl")
+    return wheel
+
+
+def test_both_are_as_an_index_wants_them(built: Path) -> None:
+    """Metadata, and a README that can be shown there; a warning is an error."""
+    check = [sys.executable, "-m", "twine", "check", "--strict", *map(str, sorted(built.iterdir()))]
+    done = subprocess.run(check, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+    assert done.stdout.count("PASSED") == 2
+
+
+def test_the_wheel_has_no_known_fault(wheel: Path) -> None:
+    """Nothing at the top level that is not ours, no rubbish, no empty or doubled module."""
+    check = [sys.executable, "-m", "check_wheel_contents", "--toplevel", "dialeval", str(wheel)]
+    done = subprocess.run(check, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+
+
+def test_the_sdist_holds_what_builds_tests_and_documents(built: Path) -> None:
+    (sdist,) = built.glob("*.tar.gz")
+    with tarfile.open(sdist) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    files = {"CITATION.cff", "LICENSE", "Makefile", "README.md", "SECURITY.md", "mkdocs.yml", "pyproject.toml"}
+    assert files | {"src/dialeval/py.typed", "docs/images/report.png", "tools/site/hooks.py"} <= names
+    assert any(name.startswith("tests/laws/") for name in names)
+    assert not [name for name in names if name.endswith((".nbi", ".nbc", ".pyc"))]
 
 
 def test_the_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:

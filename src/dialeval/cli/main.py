@@ -41,6 +41,7 @@ _COMMANDS = {
     "metrics": "List the metrics, or explain one.",
     "data": "Add, list, verify and remove data packs (word vectors).",
     "formats": "List the chats, logs and data sets that are read as they are.",
+    "schema": "JSON Schemas of what is written.",
     "validate": "List every fault of every file.",
     "from": "Take the flags of an original program: dialog-eval, mwzeval, sgd, lsdscc, dbdc.",
 }
@@ -58,6 +59,8 @@ STATUSES = {
 }
 """What the exit status of a process says."""
 INTERNAL_ERROR = 70
+_COMPLETE = "_DIALEVAL_COMPLETE"
+"""The variable by which a shell asks click for completions."""
 DEBUG = "DIALEVAL_DEBUG"
 """The variable that shows the traceback of an internal error."""
 _UNWRITABLE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG})
@@ -123,11 +126,11 @@ def main() -> None:
     except (KeyboardInterrupt, click.exceptions.Abort):
         say("dialeval: interrupted")
         status = 130
-    except (BrokenPipeError, SystemExit):
-        # The reader of our output has gone (`dialeval score ... | head`); nothing is left to be said to it. click sees
-        # most of these first and would end the process with 1; but 1 is for gates.
-        _drop_output()
-        status = 141
+    except SystemExit as end:
+        # click ends the process itself in two cases: after a completion, and where the reader of our output has gone.
+        status = end.code if _COMPLETE in os.environ else _reader_gone()
+    except BrokenPipeError:
+        status = _reader_gone()
     except OSError as error:
         if error.errno not in _UNWRITABLE:
             status = _internal_error(error)
@@ -148,6 +151,13 @@ def _telling_notes() -> Iterator[None]:
             yield
         finally:
             print_warnings(notes)
+
+
+def _reader_gone() -> int:
+    """The reader of our output has gone (`dialeval score ... | head`); nothing is left to be said to it."""
+    # click sees most of these first and would end the process with 1; but 1 is for gates.
+    _drop_output()
+    return 141
 
 
 def _drop_output() -> None:

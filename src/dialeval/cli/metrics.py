@@ -1,9 +1,10 @@
-"""`dialeval metrics`: what can be measured, and what exactly a number means."""
+"""`dialeval metrics`: what can be measured, what exactly a number means, and a package for a metric of one's own."""
 
 from __future__ import annotations
 
 import inspect
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,25 +13,68 @@ from dialeval.cli import options
 from dialeval.cli.output import tell
 
 if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
     from dialeval.core.fold import Metric
 
+EXPLAIN = "explain"
 
-@options.examples("dialeval metrics", "dialeval metrics distinct-2")
-@click.command()
-@click.argument("name", required=False)
-def metrics(name: str | None) -> None:
+
+class _Metrics(click.Group):
+    """Commands, or the name of a metric, which is explained."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if args and args[0] not in self.commands and not args[0].startswith("-"):
+            args = [EXPLAIN, *args]
+        return super().parse_args(ctx, args)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        from click.shell_completion import CompletionItem
+
+        names = options.complete_metrics(ctx, None, incomplete)
+        return [*super().shell_complete(ctx, incomplete), *map(CompletionItem, names)]
+
+
+@options.examples("dialeval metrics", "dialeval metrics distinct-2", "dialeval metrics new polite-words")
+@click.group(cls=_Metrics, invoke_without_command=True, subcommand_metavar="[NAME] | new NAME")
+@click.pass_context
+def metrics(context: click.Context) -> None:
     """List the metrics; with a NAME, explain that one: formula, settings, paper, edge cases."""
+    if context.invoked_subcommand is None:
+        tell(_list())
+
+
+@metrics.command(EXPLAIN)
+@click.argument("name", shell_complete=options.complete_metrics)
+def explain(name: str) -> None:
+    """Explain a metric; `dialeval metrics NAME` is the same."""
     from dialeval.core.errors import SettingError
     from dialeval.metrics.registry import registry
 
-    if not name:
-        tell(_list())
-        return
     try:
         metric = registry().parse(name)
     except SettingError as error:
         raise click.UsageError(str(error)) from None
     tell(_explanation(metric))
+
+
+@options.examples("dialeval metrics new polite-words", "dialeval metrics new polite-words -o ~/metrics/polite")
+@metrics.command()
+@click.argument("name")
+@click.option("-o", "--output", type=options.FOLDER, help="Folder of the package.  [default: dialeval-NAME]")
+def new(name: str, output: Path | None) -> None:
+    """Write a package with a metric called NAME, to be changed: a class, an entry point, and tests by the laws.
+
+    It can be installed as it is (`pip install -e dialeval-NAME`); every command then knows the metric.
+    """
+    from dialeval.cli.metric_package import write_metric_package
+
+    folder = output or Path(f"dialeval-{name}")
+    write_metric_package(name, folder)
+    tell(f"{folder} holds a metric that counts question marks. Change it:")
+    tell(f"  pip install -e '{folder}[dev]'")
+    tell(f"  pytest {folder}")
+    tell(f"  dialeval metrics {name}")
 
 
 def _list() -> str:

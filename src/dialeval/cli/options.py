@@ -180,7 +180,17 @@ def responses(name: str = "responses") -> Decorator:
 
 def metrics(default: str) -> Decorator:
     """Which metrics to compute."""
-    return click.option("-m", "--metrics", help=f"Metrics or families, by commas.  [default: {default}]")
+    told = f"Metrics or families, by commas.  [default: {default}]"
+    return click.option("-m", "--metrics", help=told, shell_complete=complete_metrics)
+
+
+def complete_metrics(_context: click.Context, _parameter: click.Parameter | None, incomplete: str) -> list[str]:
+    """The names of metrics and families that go on as the last of some names does, for the completion of a shell."""
+    from dialeval.metrics.registry import registry
+
+    before, comma, last = incomplete.rpartition(",")
+    names = dict.fromkeys((*registry().presets, *registry().families))
+    return [f"{before}{comma}{name}" for name in names if name.startswith(last)]
 
 
 TOKENISERS = ("words.1", "lower-words.1", "13a", "intl", "zh", "char", "ja", "unicode", "rouge", "auto")

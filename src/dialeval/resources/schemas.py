@@ -7,7 +7,7 @@ here may hold anything and are left out, but for a judge, whose other fields are
 from __future__ import annotations
 
 from pathlib import PurePosixPath
-from typing import Annotated
+from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
@@ -128,7 +128,7 @@ class Model(Struct):
     """The JSON file of a model that PyTorch trained."""
 
     format: Annotated[int, Meta(ge=1)]
-    settings: dict[str, object]
+    settings: dict[str, Any]
     sha256: Digest
 
 

@@ -1,0 +1,93 @@
+"""JSON Schemas of what dialeval writes, made from the types by which files are checked when they are read back.
+
+    schema("run")                  the JSON Schema of run.json (draft 2020-12), as plain data
+    WRITTEN                        every name, with the file and who writes it
+
+They say what a reader may rely on: fields, types, ranges. A file may hold more fields than its schema names; later
+versions add some without a new `format`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any, NamedTuple
+
+from dialeval.core.errors import SettingError
+
+DRAFT = "https://json-schema.org/draft/2020-12/schema"
+_SAVED_ONLY = ("format", "items", "rows", "contributions", "statistics")
+"""Fields of a saved run that a printed one does not have."""
+
+
+class Written(NamedTuple):
+    """A file that dialeval writes."""
+
+    file: str
+    by: str
+    home: str
+    """Where its type stands: module:name."""
+    printed: bool = False
+    """Whether it is JSON of the command line, in which a number that could not be computed is null."""
+
+
+_PRINTED = "dialeval.reports.printed_schemas"
+_RESOURCES = "dialeval.resources.schemas"
+_SAMPLE = "dialeval.analysis.sample_schema"
+WRITTEN: Mapping[str, Written] = {
+    "run": Written("run.json", "every command that saves a run (-o)", "dialeval.core.run_schema:SavedRun"),
+    "printed-run": Written("-f json", "score, lsdscc, multiwoz, breakdown", "dialeval.core.run_schema:SavedRun", True),
+    "comparison": Written("-f json", "compare", f"{_PRINTED}:Comparison", True),
+    "agreement": Written("-f json", "meta", f"{_PRINTED}:Agreement", True),
+    "estimate": Written("-f json", "estimate", f"{_PRINTED}:People", True),
+    "ranking": Written("-f json", "rank", f"{_PRINTED}:Ranking", True),
+    "sample": Written("sample.json", "sample -o", f"{_SAMPLE}:SavedSample"),
+    "sample-row": Written("rows.jsonl, a line", "sample -o", f"{_SAMPLE}:SampledRow"),
+    "rating": Written("ratings-NAME.jsonl, a line", "the page of rate page", f"{_PRINTED}:RatingLine"),
+    "rated-row": Written("a line", "rate merge --sample -o", f"{_PRINTED}:RatedRow"),
+    "task-verdict": Written("a line", "multiwoz --dialogues", f"{_PRINTED}:TaskVerdict"),
+    "breakdown-labels": Written("*.labels.json", "breakdown detect -o", f"{_PRINTED}:BreakdownLabels"),
+    "journal": Written("manifest.json", "score --resume", f"{_PRINTED}:JournalManifest"),
+    "judge": Written("judge.json", "adem train -o", f"{_RESOURCES}:Judge"),
+    "dialogue-judge": Written("judge.json", "judge train -o", f"{_RESOURCES}:DialogueJudge"),
+    "model": Written("*.json", "save of dialeval.adem.ADEM", f"{_RESOURCES}:Model"),
+    "pack": Written("manifest.json", "data add", f"{_RESOURCES}:PackManifest"),
+    "vectors": Written("entry.json", "the cache of word vectors", f"{_RESOURCES}:VectorEntry"),
+    "vector-source": Written("*.json", "the cache of word vectors", f"{_RESOURCES}:VectorNote"),
+    "download": Written("*.json", "data add, while it downloads", f"{_RESOURCES}:PartialDownload"),
+}
+
+
+def schema(name: str) -> dict[str, Any]:
+    """The JSON Schema of what has a name in `WRITTEN`."""
+    from msgspec.json import schema as schema_of
+
+    if name not in WRITTEN:
+        raise SettingError(f"there is no schema {name!r}; there are {', '.join(WRITTEN)}")
+    written = WRITTEN[name]
+    module, _, kind = written.home.partition(":")
+    made: dict[str, Any] = _plain(schema_of(getattr(import_module(module), kind)), written.printed)
+    if name == "printed-run":
+        _without(made["$defs"][kind], _SAVED_ONLY)
+    return {"$schema": DRAFT, "title": f"dialeval: {name}", **made}
+
+
+def _plain(part: Any, printed: bool) -> Any:
+    """The schema in what all validators know: `\\Z` is Python's, and in printed documents NaN is null."""
+    if isinstance(part, list):
+        return [_plain(each, printed) for each in part]
+    if not isinstance(part, dict):
+        return part
+    plain = {key: _plain(value, printed) for key, value in part.items()}
+    if isinstance(plain.get("pattern"), str):
+        plain["pattern"] = plain["pattern"].replace(r"\Z", "$")
+    if printed and plain.get("type") == "number":
+        plain["type"] = ["number", "null"]
+    if printed:
+        plain.pop("default", None)  # of a dataclass: NaN, which JSON does not know
+    return plain
+
+
+def _without(definition: dict[str, Any], names: tuple[str, ...]) -> None:
+    definition["properties"] = {key: value for key, value in definition["properties"].items() if key not in names}
+    definition["required"] = [name for name in definition["required"] if name not in names]

@@ -1,0 +1,115 @@
+"""Every code block of every page runs, in order, or says why it cannot; the rules are in `tools/site/blocks.py`."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+import yaml
+from tools.site.blocks import Block, Runner, blocks, commands
+
+from docs.folders import FOLDERS, HERE, RATING, rated
+from tools.site import metrics
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+ROOT = Path(__file__).parents[2]
+PAGES = [path.relative_to(ROOT).as_posix() for path in (*ROOT.glob("*.md"), *sorted((ROOT / "docs").rglob("*.md")))]
+BLOCKS = {page: list(blocks((ROOT / page).read_text(encoding="utf-8"))) for page in PAGES}
+METRIC_PAGES = dict(metrics.pages())
+BUILT = "docs/gallery.md"
+"""Its blocks are run by the build of the site, which shows what they make; see tests/tools/site/test_hooks.py."""
+NOT_RUN = {
+    "README.md": 1,  # installs the package
+    "docs/adem.md": 1,  # installs packages
+    "docs/command-line.md": 1,  # needs other shells
+    "docs/comparing.md": 2,  # needs a public data set; what that prints
+    "docs/judge.md": 2,  # installs packages; needs a GPU
+    "docs/judges.md": 1,  # installs packages
+    "docs/people.md": 2,  # a server that runs until it is stopped; minutes of simulations
+    "docs/scale.md": 2,  # needs a cluster; a shortened error
+    "docs/simulations.md": 1,  # takes twenty minutes
+    "docs/start.md": 1,  # installs the package
+}
+"""How many blocks of a page are not run. Whoever marks one more says here why."""
+SHOWN = {"json", "toml", "yaml", "bibtex"}
+
+
+def run(runner: Runner, block: Block) -> None:
+    """Run or read a block."""
+    if block.title is not None:
+        (runner.folder / block.title).write_text(block.code)
+    if block.language == "sh":
+        for command in commands(block.code):
+            runner.command(command)
+            if RATING in command:
+                rated(runner.folder)
+    elif block.language == "python":
+        runner.python(block.code)
+    elif block.language == "text":
+        assert runner.has_printed(block.code), f"nothing has printed this:\n{block.code}"
+    elif block.language == "json":
+        well_formed(block.code)
+    elif block.language == "toml":
+        tomllib.loads(block.code)
+    elif block.language == "yaml":
+        assert yaml.safe_load(block.code)
+    else:
+        assert block.language in SHOWN, f"a block in {block.language or 'no language'}: what is to be done with it?"
+
+
+def well_formed(code: str) -> None:
+    """A document, or one a line."""
+    try:
+        json.loads(code)
+    except json.JSONDecodeError:
+        assert all(json.loads(line) for line in code.splitlines())
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if BLOCKS[page] and page != BUILT])
+def test_blocks(page: str, tmp_path: Path) -> None:
+    if page in FOLDERS:
+        FOLDERS[page](tmp_path)
+    if not any("sample.folder()" in block.code and block.language == "sh" for block in BLOCKS[page]):
+        shutil.copytree(HERE, tmp_path / "sample")
+    runner = Runner(tmp_path)
+    for block in BLOCKS[page]:
+        if block.reason is None:
+            try:
+                run(runner, block)
+            except Exception as error:
+                raise AssertionError(f"{page}:{block.line}: {error}") from error
+
+
+def test_blocks_that_are_not_run_are_counted() -> None:
+    assert Counter(page for page in PAGES for block in BLOCKS[page] if block.reason is not None) == NOT_RUN
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_no_command_stands_outside_of_a_block(page: str) -> None:
+    """An indented command would not be run."""
+    prose = re.sub(r"^```.*?^```", "", (ROOT / page).read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+    assert not re.findall(r"^ {4}(?:dialeval|pip|python|make|import|from) .*", prose, re.MULTILINE)
+
+
+def test_the_commands_of_the_pages_of_metrics(tmp_path: Path) -> None:
+    shutil.copytree(HERE, tmp_path / "sample")
+    runner = Runner(tmp_path)
+    ran = {
+        command
+        for text in METRIC_PAGES.values()
+        for block in blocks(text)
+        if block.language == "sh"
+        for command in commands(block.code)
+    }
+    for command in sorted(ran):
+        runner.command(command)
+    assert len(ran) > 12

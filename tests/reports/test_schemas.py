@@ -1,0 +1,185 @@
+"""What dialeval writes is as its JSON Schemas say, and what is not so is refused by them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import orjson
+import pytest
+
+import dialeval
+from dialeval import sample
+from dialeval.analysis.breakdown_detection import detect, save_labels
+from dialeval.breakdown import evaluate_breakdown
+from dialeval.core.errors import SettingError
+from dialeval.engine.breakdown_curves import with_curves
+from dialeval.metrics.learned import weights
+from dialeval.multiwoz import Evaluator
+from dialeval.reports.schemas import WRITTEN, schema
+from metrics.learned.judges import tiny_dialogue_judge
+
+HERE = sample.folder()
+
+
+def fits(name: str, document: Any) -> None:
+    jsonschema.Draft202012Validator(schema(name)).validate(document)
+
+
+def read(path: Path) -> Any:
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def lines(path: Path) -> Iterator[Any]:
+    return map(json.loads, path.read_text(encoding="utf-8").splitlines())
+
+
+@pytest.fixture(scope="module")
+def run() -> dialeval.Run:
+    """Systems, floors and ceilings; of one row nothing can be said, and null stands for it."""
+    return dialeval.evaluate(
+        HERE / "responses", HERE / "references.txt", metrics="bleu-4,distinct-2,length,nlg-bleu-4", anchors=True
+    )
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_every_schema_is_one_for_all_validators(name: str) -> None:
+    made = schema(name)
+    jsonschema.Draft202012Validator.check_schema(made)
+    assert "\\Z" not in json.dumps(made, allow_nan=False)
+
+
+def test_an_unknown_name_is_refused() -> None:
+    with pytest.raises(SettingError, match="no schema 'runs'; there are run, "):
+        schema("runs")
+
+
+def test_saved_and_printed_runs(tmp_path: Path, run: dialeval.Run) -> None:
+    evaluator, predictions = Evaluator(data="town", dst=True), HERE / "town" / "predictions"
+    talks = HERE / "breakdown"
+    runs = [
+        run,
+        dialeval.evaluate(["one"], ["two"], metrics="bleu-4,length"),
+        dialeval.evaluate({"safe": HERE / "lsdscc" / "safe.txt"}, reference_groups=HERE / "lsdscc" / "groups.json"),
+        evaluator.with_transcripts(evaluator.run(predictions), predictions),
+        with_curves(evaluate_breakdown(talks / "data", [talks / "keywords"])),
+    ]
+    for number, each in enumerate(runs):
+        each.save(tmp_path / str(number))
+        fits("run", read(tmp_path / str(number) / "run.json"))
+        fits("printed-run", orjson.loads(orjson.dumps(each.to_dict())))
+
+
+def test_what_is_no_run_is_refused(tmp_path: Path, run: dialeval.Run) -> None:
+    run.save(tmp_path)
+    changes: list[dict[str, Any]] = [{"format": 0}, {"systems": []}, {"items": {"file": "../x"}}, {"warnings": None}]
+    for change in changes:
+        with pytest.raises(jsonschema.ValidationError):
+            fits("run", {**read(tmp_path / "run.json"), **change})
+    with pytest.raises(jsonschema.ValidationError):
+        fits("run", run.to_dict())
+
+
+def test_comparisons(run: dialeval.Run) -> None:
+    comparison = dialeval.compare(run, detect=0.1, resamples=100)
+    assert comparison.rows
+    fits("comparison", orjson.loads(orjson.dumps(comparison.to_dict())))
+
+
+@pytest.fixture(scope="module")
+def rated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run, what was drawn from it, and ratings of that."""
+    folder = tmp_path_factory.mktemp("rated")
+    rows = [
+        {"dialog_id": f"d{n // 4}", "system": "xy"[n % 2], "context": ["hi"], "response": "hello " * (n % 5)}
+        | {"reference": "hello", "scores": {"overall": [n % 5, n % 3]}}
+        for n in range(160)
+    ]
+    (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    made = dialeval.evaluate(folder / "rows.jsonl", metrics="length,rouge-l")
+    made.save(folder / "results")
+    drawn = dialeval.draw(made, 80)
+    drawn.save(folder / "to-rate")
+    said = [{"id": row.id, "rater": "ann", "scores": {"overall": row.row % 5}, "seconds": 3.5} for row in drawn.rows]
+    (folder / "ann.jsonl").write_text("".join(json.dumps(line) + "\n" for line in said))
+    return folder
+
+
+def test_what_people_say(rated: Path) -> None:
+    from dialeval.analysis.merged_ratings import merge_ratings, rated_rows
+    from dialeval.analysis.sample_folder import read_sample
+    from dialeval.reports import rating_server
+    from dialeval.reports.printed_schemas import RatingLine
+
+    fits("sample", read(rated / "to-rate" / "sample.json"))
+    for row in lines(rated / "to-rate" / "rows.jsonl"):
+        fits("sample-row", row)
+    for line in lines(rated / "ann.jsonl"):
+        fits("rating", line)
+    assert set(RatingLine.__struct_fields__) == set(rating_server.GivenRating.__struct_fields__)
+    drawn = read_sample(rated / "to-rate")
+    for merged in rated_rows(merge_ratings([str(rated / "ann.jsonl")], drawn, (), 5), drawn, "overall"):
+        fits("rated-row", orjson.loads(orjson.dumps(merged)))
+    people = dialeval.estimate(rated / "results", [rated / "ann.jsonl"], by="rouge-l", sample=rated / "to-rate")
+    fits("estimate", orjson.loads(orjson.dumps(people.to_dict())))
+    agreed = dialeval.agreement(rated / "rows.jsonl", metrics="length,rouge-l", resamples=50)
+    fits("agreement", orjson.loads(orjson.dumps(agreed.to_dict())))
+    ranked = dialeval.rank(dialeval.load(rated / "results"), by="rouge-l", resamples=50)
+    fits("ranking", orjson.loads(orjson.dumps(ranked.to_dict())))
+
+
+def test_task_verdicts_labels_and_journals(tmp_path: Path) -> None:
+    from dialeval.engine.task_dialogues import dialogue_rows
+
+    evaluator = Evaluator(data="town")
+    for row in dialogue_rows(evaluator.run(HERE / "town" / "predictions"), evaluator.task):
+        fits("task-verdict", row)
+    tiny_dialogue_judge(tmp_path)
+    found = detect(data=HERE / "breakdown" / "data", judge=tmp_path / "judge", encoder=tmp_path / "encoder")
+    save_labels(found, tmp_path / "labels")
+    files = list((tmp_path / "labels").iterdir())
+    assert len(files) == 4
+    for file in files:
+        fits("breakdown-labels", read(file))
+    (tmp_path / "logs.jsonl").write_text('{"response": "hello"}\n')
+    dialeval.evaluate(str(tmp_path / "*.jsonl"), metrics="length", resume=tmp_path / "work")
+    fits("journal", read(tmp_path / "work" / "manifest.json"))
+
+
+def test_judges() -> None:
+    shipped = Path(weights.__file__).parent / "checkpoints"
+    fits("judge", read(shipped / "dialogue" / "judge.json"))
+    fits("dialogue-judge", read(shipped / "judge" / "judge.json"))
+
+
+def test_packs_and_caches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from dialeval.resources.download import _Facts
+    from dialeval.resources.packs import add_pack
+
+    monkeypatch.setenv("DIALEVAL_CACHE", str(tmp_path))
+    add_pack("lsdscc", from_folder=HERE / "lsdscc" / "groups.json")
+    (manifest,) = tmp_path.rglob("manifest.json")
+    fits("pack", read(manifest))
+    vectors = tmp_path / "vectors.txt"
+    vectors.write_text("a 1 0\nb 0 1\n")
+    dialeval.evaluate(["a b"], ["b a"], metrics="embedding-greedy", embeddings=vectors, train=["a b"])
+    (entry,) = tmp_path.rglob("entry.json")
+    fits("vectors", read(entry))
+    notes = [path for path in tmp_path.rglob("*.json") if "stamp" in read(path)]
+    assert notes
+    for note in notes:
+        fits("vector-source", read(note))
+    fits("download", asdict(_Facts("https://example.org/x", None, None)))
+
+
+def test_a_model_of_pytorch(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    from dialeval.adem import ADEM
+
+    ADEM(4, 4, 4, 0.01).save(tmp_path)
+    (facts,) = tmp_path.glob("*.json")
+    fits("model", read(facts))

@@ -1,0 +1,253 @@
+"""A page per family of metrics, made from the registry, the docstring of its module, and the tables of docs/.
+
+What a page says about formula, paper and edge cases is the docstring; names, settings, needs and ranges come from the
+class; floors, ceilings, agreement with people and what to cite are the lines of docs/metrics.md and docs/citing.md that
+name a metric of the family.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields
+from math import isfinite
+from pathlib import Path
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+from tools.site.tables import Table, quoted, table, tables
+
+from dialeval.core.errors import SettingError
+from dialeval.core.fold import Metric
+from dialeval.core.needs import Need
+from dialeval.metrics.registry import registry
+
+DOCS = Path(__file__).parents[2] / "docs"
+GROUPS = {
+    "words": "Words and entropy",
+    "diversity": "Diversity",
+    "overlap": "Overlap with references",
+    "embedding": "Vectors",
+    "learned": "Learned judges",
+    "coverage": "Sampled answers",
+    "task": "Task dialogues",
+    "breakdown": "Breakdown detection",
+}
+"""Titles of the folders of `dialeval.metrics`."""
+ARROWS = {"higher": "higher", "lower": "lower", None: "neither"}
+GIVEN = {
+    Need.REFERENCE: "-r sample/references.txt",
+    Need.CONTEXT: "-c sample/contexts.txt",
+    Need.TRAIN: "--train sample/train.txt",
+    Need.EMBEDDINGS: "--vectors sample/vectors.txt",
+}
+COMMANDS = {
+    Need.HYPOTHESES: "dialeval lsdscc sample/lsdscc/varied.txt sample/lsdscc/safe.txt -r sample/lsdscc/groups.json",
+    Need.TASK_TURNS: "dialeval multiwoz -i sample/town/predictions --data town",
+    Need.STATES: "dialeval multiwoz -i sample/town/predictions --data town -d",
+    Need.LABELS: "dialeval breakdown sample/breakdown/keywords -p sample/breakdown/data -t 0.5",
+    Need.TRIALS: """\
+cat > trials.jsonl <<'END'
+{"dialog_id": "task 1", "trial": 0, "reward": 1, "response": "your table is booked"}
+{"dialog_id": "task 1", "trial": 1, "reward": 0, "response": "goodbye"}
+{"dialog_id": "task 2", "trial": 0, "reward": 1, "response": "the ferry leaves at nine"}
+{"dialog_id": "task 2", "trial": 1, "reward": 1, "response": "at nine"}
+END
+dialeval score trials.jsonl -m pass-hat-1,pass-hat-2,flips""",
+}
+"""What computes a metric on the sample, by what it measures; responses are scored by flags for their needs."""
+
+MetricClass = type[Metric[Any]]
+
+
+def page_of(family: str) -> str:
+    """The place of a family's page in the site."""
+    return f"metrics/{family}.md"
+
+
+def navigation() -> list[dict[str, list[str]]]:
+    """The pages of all families by group."""
+    groups: dict[str, list[str]] = {title: [] for title in GROUPS.values()}
+    for family, metric in registry().families.items():
+        groups[GROUPS[_folder(metric)]].append(page_of(family))
+    return [{title: pages} for title, pages in groups.items()]
+
+
+def pages() -> Iterator[tuple[str, str]]:
+    """The place and the text of each family's page."""
+    said = list(tables((DOCS / "metrics.md").read_text(encoding="utf-8")))
+    cited = list(tables((DOCS / "citing.md").read_text(encoding="utf-8")))
+    for family, metric in registry().families.items():
+        yield page_of(family), page(metric, said, cited)
+
+
+def page(metric: MetricClass, said: Sequence[Table], cited: Sequence[Table]) -> str:
+    """The page of a family."""
+    presets = [registry().parse(name) for name in metric.presets]
+    parts = [
+        f"# {metric.family}",
+        *_summary(metric),
+        "## What it measures",
+        sys.modules[metric.__module__].__doc__ or "",
+        *_judged(metric, said),
+        "## Names",
+        _names(presets),
+        "## Needs",
+        _needs(presets[0]),
+        "## Settings",
+        _settings(metric, presets[0]),
+        *_anchors(metric, said),
+        *_people(metric, said),
+        "## Try it",
+        "On the [shipped sample](../start.md#the-sample):",
+        f"```sh\n{command(metric)}\n```",
+        f"`dialeval metrics {presets[0]}` prints these facts in a terminal. The signature, without digests of data:",
+        f"```text\n{presets[0].signature()}\n```",
+        *_sources(metric, cited),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def linked(markdown: str) -> str:
+    """A page whose tables name metrics in their first column: each name leads to the metric's page."""
+    lines = []
+    for line in markdown.splitlines():
+        if line.startswith("| `"):
+            first, rest = line[1:].split("|", 1)
+            for name in quoted(first):
+                if (metric := _family(name)) is not None:
+                    first = first.replace(f"`{name}`", f"[`{name}`]({page_of(metric.family)})")
+            line = f"|{first}|{rest}"
+        lines.append(line)
+    return "\n".join(lines)
+
+
+def command(metric: MetricClass) -> str:
+    """What computes the metrics of a family on the sample."""
+    if metric.subject in COMMANDS:
+        return COMMANDS[metric.subject]
+    asked = {need for name in metric.presets for need in registry().parse(name).needs} | metric.one_of
+    given = [flag for need, flag in GIVEN.items() if need in asked]
+    systems = "sample/responses/careful.txt" if metric.costly else "sample/responses"
+    first, *others = [f"dialeval score {systems} -m {metric.family}", *given]
+    return " \\\n  ".join([first, " ".join(others)]) if others else first
+
+
+def _family(name: str) -> MetricClass | None:
+    """The class of what a table calls a metric; None for another name."""
+    try:
+        return type(registry().parse(name))
+    except SettingError:
+        return None
+
+
+def _folder(metric: MetricClass) -> str:
+    return metric.__module__.split(".")[2]
+
+
+def _of_family(metric: MetricClass, some: Sequence[Table], column: str) -> Iterator[tuple[Table, list[str]]]:
+    """The lines about a family in the tables that have a column of some name."""
+    for each in some:
+        if column in each.head:
+            yield from ((each, row) for row in each.rows if metric in map(_family, quoted(row[0])))
+
+
+def _judged(metric: MetricClass, said: Sequence[Table]) -> Iterator[str]:
+    for each, row in _of_family(metric, said, "weak where"):
+        told = dict(zip(each.head, row, strict=True))
+        yield f'!!! tip "{told["metric"].replace(chr(96), "")}"'
+        yield f"    **Use it for** {told['use it for']}.\n\n    **Weak where** {told['weak where']}."
+
+
+def _summary(metric: MetricClass) -> Iterator[str]:
+    """What a family is, where its module has others as well."""
+    beside = [each for each in registry().families.values() if each.__module__ == metric.__module__]
+    if len(beside) > 1:
+        yield (inspect.getdoc(metric) or "").splitlines()[0]
+
+
+def _names(presets: Sequence[Metric[Any]]) -> str:
+    rows = []
+    for metric in presets:
+        settings = ", ".join(f"`{name}={value}`" for name, value in type(metric).presets[str(metric)].items())
+        rows.append(
+            [f"`{metric}`", settings or "the defaults", _range(metric), ARROWS[metric.better], str(metric.level)]
+        )
+    return table(["name", "settings", "range", "better", "a value for each"], rows)
+
+
+def _range(metric: Metric[Any]) -> str:
+    least, largest = (f"{end:g}" if isfinite(end) else "" for end in metric.bounds)
+    return f"{least} to {largest}" if least and largest else f"from {least}" if least else "any number"
+
+
+def _needs(metric: Metric[Any]) -> str:
+    rows = [(f"`{need.argument}`", f"`{need.flag}`", "yes") for need in sorted(metric.needs)]
+    for need in sorted(metric.wants):
+        told = "one of these" if need in metric.one_of else "used where given"
+        rows.append((f"`{need.argument}`", f"`{need.flag}`", told))
+    return table(["argument in Python", "on the command line", "needed"], [list(row) for row in dict.fromkeys(rows)])
+
+
+def _settings(metric: MetricClass, example: Metric[Any]) -> str:
+    hints = get_type_hints(metric)
+    rows = [[f"`{field.name}`", f"`{field.default}`", _values(hints[field.name])] for field in fields(metric)]
+    if not rows:
+        return "None."
+    name, value = rows[0][0].strip("`"), getattr(example, rows[0][0].strip("`"))
+    return (
+        f"Written in brackets, as in `{metric.family}({name}={value})`; all of them stand in the signature.\n\n"
+        + table(["setting", "default", "values"], rows)
+    )
+
+
+def _values(hint: Any) -> str:
+    if get_origin(hint) is Literal:
+        return ", ".join(f"`{value}`" for value in get_args(hint))
+    kinds: Mapping[Any, str] = {int: "a whole number", float: "a number", bool: "`true`, `false`", str: "a text"}
+    return kinds[hint]
+
+
+def _anchors(metric: MetricClass, said: Sequence[Table]) -> Iterator[str]:
+    """Floors and ceilings: a line per data set, a column per anchor, for each metric of the family."""
+    for each, row in _of_family(metric, said, "sample: constant"):
+        sets: dict[str, dict[str, str]] = {}
+        for column, cell in zip(each.head[1:], row[1:], strict=True):
+            name, _, anchor = column.partition(": ")
+            sets.setdefault(name, {})[anchor] = cell
+        anchors = list(dict.fromkeys(anchor for cells in sets.values() for anchor in cells))
+        if row[0] == next(_of_family(metric, said, "sample: constant"))[1][0]:
+            yield "## Floors and ceilings"
+            yield (
+                "What a constant reply, shuffled gold replies, random training lines and the gold replies score. "
+                "[How it was measured](../metrics.md#floors-and-ceilings)."
+            )
+        yield table(
+            [row[0], *anchors], [[name, *(cells.get(each, "") for each in anchors)] for name, cells in sets.items()]
+        )
+
+
+def _people(metric: MetricClass, said: Sequence[Table]) -> Iterator[str]:
+    """Agreement with people: a line per data set, a column per metric of the family and one for an annotator."""
+    (measured,) = (each for each in said if any(row[0] == "one annotator" for row in each.rows))
+    lines = {row[0]: row[1:] for row in measured.rows}
+    own = {name: cells for name, cells in lines.items() if metric in map(_family, quoted(name))}
+    if not own:
+        return
+    yield "## Agreement with people"
+    yield (
+        "Pearson / Spearman with the mean score that people gave, single replies; `^`: above the length of the reply. "
+        '"One annotator" is the ceiling. [How it was measured](../metrics.md#agreement-with-people).'
+    )
+    shown = {"rated replies": lines["rated replies"], **own, "one annotator": lines["one annotator"]}
+    yield table(
+        ["data", *shown],
+        [[name, *(cells[column] for cells in shown.values())] for column, name in enumerate(measured.head[1:])],
+    )
+
+
+def _sources(metric: MetricClass, cited: Sequence[Table]) -> Iterator[str]:
+    found = [row[1] for _, row in _of_family(metric, cited, "cite")]
+    if found:
+        yield "## What to cite"
+        yield from (f"{source[:1].upper()}{source[1:]}.".replace("](", "](../") for source in found)

@@ -1,0 +1,95 @@
+"""Reference pages that are made from the code: the public names of Python, and the help of every command."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import click
+from tools.site.tables import table
+
+import dialeval
+from dialeval.cli.main import dialeval_command
+from dialeval.reports.schemas import WRITTEN, schema
+
+MODULES = {
+    "dialeval.multiwoz": "Task dialogues",
+    "dialeval.breakdown": "Breakdown detection",
+    "dialeval.lsdscc": "Sampled answers",
+    "dialeval.adem": "Learned judges",
+}
+"""Modules that are public as a whole, each with what it is about."""
+
+SCHEMAS = """\
+# Files and their schemas
+
+A JSON Schema (draft 2020-12) for each JSON that dialeval writes. `dialeval schema NAME` prints it, so that a program
+can check what it reads without this page:
+
+```sh
+dialeval schema run > run.schema.json
+```
+
+A file may hold more fields than its schema names: later versions add some ([versions](versions.md#files)). In what is
+printed (`-f json`), a number that could not be computed is null.
+
+TABLE
+
+Beside `run.json` a saved run has tables in Parquet, whose columns are named in them: `items.parquet` (a value per row
+and metric), `rows.parquet` (texts, dialogues and turns) and `contributions.parquet` (what rows add to values of all
+rows together).
+"""
+
+
+def python_page() -> str:
+    """The public names of the package, for mkdocstrings to fill in."""
+    names = [name for name in dialeval.__all__ if not name.startswith("__")]
+    functions = [name for name in names if name[0].islower()]
+    errors = [name for name in names if name.endswith("Error")]
+    classes = [name for name in names if name not in {*functions, *errors}]
+    parts = [
+        "# Python",
+        "What `import dialeval` gives. Everything else may change without notice ([versions](versions.md)).",
+    ]
+    for title, some in {"Functions": functions, "Results": classes, "Errors": errors}.items():
+        parts += [f"## {title}", *(f"::: dialeval.{name}" for name in some)]
+    for module, title in MODULES.items():
+        parts += [
+            f"## {title}: `{module}`",
+            f"::: {module}\n    options:\n      show_root_heading: false\n      heading_level: 3",
+        ]
+    return "\n\n".join(parts) + "\n"
+
+
+def schemas_page() -> str:
+    """What dialeval writes, with its schemas."""
+    rows = [[f"[`{name}`](schemas/{name}.schema.json)", each.file, each.by] for name, each in WRITTEN.items()]
+    return SCHEMAS.replace("TABLE", table(["schema", "file", "written by"], rows))
+
+
+def schemas() -> Iterator[tuple[str, str]]:
+    """The place and the text of each schema."""
+    for name in WRITTEN:
+        yield f"schemas/{name}.schema.json", json.dumps(schema(name), indent=2) + "\n"
+
+
+def commands_page() -> str:
+    """The help of every command, as `--help` prints it."""
+    parts = [
+        "# Every command",
+        "What `dialeval COMMAND --help` prints. [What all commands share](command-line.md) is on a page of its own.",
+    ]
+    for name, command, level in _commands(dialeval_command, "dialeval"):
+        context = click.Context(command, info_name=name, max_content_width=100, terminal_width=100, show_default=True)
+        parts += [f"{'#' * (level + 1)} {name}", f"```text\n{command.get_help(context)}\n```"]
+    return "\n\n".join(parts) + "\n"
+
+
+def _commands(group: click.Group, name: str, level: int = 1) -> Iterator[tuple[str, click.Command, int]]:
+    context = click.Context(group, info_name=name)
+    for each in group.list_commands(context):
+        command = group.get_command(context, each)
+        if command is not None:
+            yield f"{name} {each}", command, level
+            if isinstance(command, click.Group):
+                yield from _commands(command, f"{name} {each}", level + 1)
