@@ -48,7 +48,7 @@ def python_page() -> str:
     errors = [name for name in names if name.endswith("Error")]
     classes = [name for name in names if name not in {*functions, *errors}]
     parts = [
-        "# Python",
+        "# Python reference",
         "What `import dialeval` gives. Everything else may change without notice ([versions](versions.md)).",
     ]
     for title, some in {"Functions": functions, "Results": classes, "Errors": errors}.items():
