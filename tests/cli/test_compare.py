@@ -227,3 +227,19 @@ def test_what_cannot_be_cut_is_refused(dialeval: Dialeval, arguments: list[str],
     assert done.returncode == 2
     assert done.stdout == ""
     assert message in " ".join(done.stderr.split())
+
+
+@pytest.mark.usefixtures("runs")
+def test_gates_as_test_results_and_for_a_pull_request(dialeval: Dialeval, tmp_path: Path) -> None:
+    gated = ["compare", "poor", "--no-worse-than", "main", "-m", "distinct", *QUICK]
+    done = dialeval(*gated, "-f", "junit", "-o", "gates.xml")
+    assert done.returncode == 1
+    assert 'classname="poor/bot" name="distinct-1 no worse than main/bot"' in (tmp_path / "gates.xml").read_text()
+    done = dialeval(*gated, "-f", "github")
+    assert done.returncode == 1
+    assert done.stdout.startswith("### dialeval: ")
+    assert "gate failed: distinct-1 of poor/bot" in done.stderr
+    none = dialeval("compare", "main", "poor", "-f", "junit")
+    assert (none.returncode, "none is set" in none.stderr) == (2, True)
+    for other in (["--by", "length"], ["--sequential"]):
+        assert "neither slices nor sequences" in dialeval("compare", "main", "poor", "-f", "github", *other).stderr

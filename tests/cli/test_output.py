@@ -17,6 +17,7 @@ from rich.text import Text
 import dialeval
 from cli.conftest import Dialeval
 from dialeval import sample
+from dialeval.analysis.gates import Gate
 from dialeval.cli import output
 from dialeval.core.errors import DataError, Fault
 from dialeval.core.plain_text import plain
@@ -88,6 +89,7 @@ def test_a_run_is_saved_with_its_command(tmp_path: Path, monkeypatch: pytest.Mon
         "score {here}/responses -m length,distinct-1,distinct-2",
         "lsdscc {here}/lsdscc/safe.txt {here}/lsdscc/varied.txt -r {here}/lsdscc/groups.json",
         "multiwoz -i {here}/town/predictions --data town -s",
+        "sgd {here}/frames/steady {here}/frames/forgetful.json -r {here}/frames/references",
         "breakdown {here}/breakdown/keywords {here}/breakdown/cautious -p {here}/breakdown/data --no-anchors",
     ],
 )
@@ -126,7 +128,9 @@ def test_the_next_command_is_told_to_people_in_a_terminal(monkeypatch: pytest.Mo
 
 def test_failed_gates_are_lines_and_a_status(capsys: pytest.CaptureFixture[str]) -> None:
     assert output.exit_status([]) == 0
-    assert output.exit_status(iter(["one", "two"])) == 1
+    gates = [Gate("a", "length", "at least 3", failure) for failure in ("one", None, "two")]
+    assert output.exit_status(gates[1:2]) == 0
+    assert output.exit_status(iter(gates)) == 1
     assert capsys.readouterr() == ("", "gate failed: one\ngate failed: two\n")
 
 
@@ -149,6 +153,8 @@ def test_all_faults_are_printed_up_to_a_limit(number: int, lines: int, last: str
         "multiwoz -i {} --dialogues {}",
         "multiwoz -i . --dialogues {}",
         "multiwoz -i run.json -o .",
+        "sgd run.json -r references/ -o .",
+        "sgd mine/ -r references/ --schema run.json -o .",
         "breakdown labels.jsonl -p {} --turns {}",
         "breakdown mine={} -p data.jsonl --turns {}",
         "breakdown labels.jsonl -p run.json -o .",

@@ -1,9 +1,11 @@
-"""The options that say how rows are read, and texts of every kind through the commands."""
+"""The options that say how rows are read."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
+
+import pytest
 
 import dialeval as package
 from cli.conftest import Dialeval
@@ -22,28 +24,46 @@ def test_a_separator_a_warning_and_prompts(dialeval: Dialeval, tmp_path: Path) -
         assert rows == [context]
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        "score excel.csv -m length -o run",
+        "score a.txt -r excel.csv -m rouge-l",
+        "score a.txt -c excel.csv -m length",
+        "score a.txt --train words.csv -m length,per-unigram-entropy",
+        "score a.txt --vocab words.csv -m length",
+        "score parts/*.csv -m length -o run",
+        "score parts/*.csv -m length --jobs 2",
+        "score parts/*.csv -m kl-div,length --resume work",
+        "meta excel.csv --human overall -m length",
+        "rank pairs.csv --resamples 9",
+    ],
+)
+def test_windows_1252_is_read_and_told_once_wherever_csv_is(dialeval: Dialeval, tmp_path: Path, command: str) -> None:
+    (tmp_path / "parts").mkdir()
+    rows = [f"{n % 3};Grüße an {n} alle;ja{' ja' * n};{n % 5}" for n in range(9)]
+    table = "\r\n".join(["dialog_id;response;reference;scores", *rows, ""]).encode("cp1252")
+    for name in ("excel.csv", "parts/a.csv"):
+        (tmp_path / name).write_bytes(table)
+    (tmp_path / "parts" / "b.csv").write_bytes(table.decode("cp1252").encode())
+    (tmp_path / "a.txt").write_text("Grüße an alle\n" * 9, encoding="utf-8")
+    (tmp_path / "words.csv").write_bytes("context\r\nGrüße an alle\r\n".encode("cp1252"))
+    pairs = [f"Grüße;Ölung;{'ab'[n % 2]}" for n in range(9)]
+    (tmp_path / "pairs.csv").write_bytes("\r\n".join(["a;b;better", *pairs, ""]).encode("cp1252"))
+    done = dialeval(*command.split())
+    assert done.returncode == 0, done.stderr
+    told = [line for line in done.stderr.splitlines() if "Windows-1252" in line]
+    assert len(told) == 1, done.stderr
+    assert told[0].startswith("warning: ")
+    if "-o run" in command:
+        assert "Windows-1252" in package.load(tmp_path / "run").warnings[0]
+    if "--resume" in command:
+        assert dialeval(*command.split()).stderr.count("Windows-1252") == 1
+
+
 def load(folder: Path) -> list[list[str]]:
     table = package.load(folder)["chats"].rows
     assert table is not None
     roles = [[role for role in turns if role] for turns in table.texts["roles"]]
     assert roles == [list(turns) for turns in table.texts["context"]], "each message here says its role"
     return roles
-
-
-def test_every_script_and_length_through_the_commands(dialeval: Dialeval, tmp_path: Path) -> None:
-    texts = ["שלום עולם", "مرحبا بالعالم", "👩‍👩‍👧‍👦 🏴", "e\u0301\u0323 n\u0303", "x" * 100_000]
-    for name, more in (("a", ""), ("b", " y")):
-        rows = [
-            {"dialog_id": n, "context": text, "response": text + more, "reference": text}
-            for n, text in enumerate(texts)
-        ]
-        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
-    assert dialeval("validate", "a.jsonl", "b.jsonl").returncode == 0
-    scored = dialeval(
-        "score", "a.jsonl", "b.jsonl", "-m", "length,distinct,bleu,rouge-l,chrf", "-o", "run", "-f", "json"
-    )
-    assert scored.returncode == 0, scored.stderr
-    assert dialeval("compare", "run", "--by", "length").returncode == 0
-    assert dialeval("report", "run", "-o", "report.html").returncode == 0
-    page = (tmp_path / "report.html").read_text(encoding="utf-8")
-    assert all(json.dumps(text)[1:-1] in page or text in page for text in texts)

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 from pathlib import Path
+from xml.etree import ElementTree as ET
 
 import pytest
 
@@ -382,3 +383,25 @@ def test_intervals_of_shards_are_over_dialogues(dialeval: Dialeval, shards: Path
     assert (how["over"], how["method"]) == ("dialogues", "student")
     none = dialeval("score", "logs/*.jsonl", "-m", "length", "-f", "json", "--intervals", "none")
     assert next(iter(json.loads(none.stdout)["systems"].values()))["metrics"]["length"]["interval"] is None
+
+
+def test_gates_as_test_results_and_for_a_pull_request(dialeval: Dialeval, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("one two\nthree four\n")
+    gated = ["score", "a.txt", "-m", "length", "--fail-under", "length=3"]
+    done = dialeval(*gated, "-f", "junit")
+    assert done.returncode == 1
+    assert done.stderr == "gate failed: length of a is 2, limit 3\n"
+    assert ET.fromstring(done.stdout).get("failures") == "1"
+    done = dialeval(*gated, "-f", "github")
+    assert (done.returncode, done.stdout.splitlines()[0]) == (1, "### dialeval: 1 of 1 gate failed")
+    none = dialeval("score", "a.txt", "-m", "length", "-f", "junit")
+    assert none.returncode == 2
+    assert "none is set: --fail-under" in none.stderr
+    slices = dialeval("score", "a.txt", "-m", "length", "--by", "length", "-f", "github")
+    assert (slices.returncode, "github has no slices" in slices.stderr) == (2, True)
+
+
+def test_metadata_of_a_model_card(dialeval: Dialeval, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("one two\nthree four\n")
+    done = dialeval("score", "a.txt", "-m", "length", "-f", "model-index")
+    assert done.stdout.startswith('model-index:\n- name: "a"\n  results:\n  - task:\n')

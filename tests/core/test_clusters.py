@@ -44,8 +44,8 @@ def test_merging_is_associative_and_commutative(
     assert x == before, "neither argument is changed"
 
 
-def test_products_beyond_64_bits_are_exact() -> None:
-    large = 3 * 10**9 + 1
+@pytest.mark.parametrize("large", [10**7 + 1, 10**8 + 1, 3 * 10**9 + 1])
+def test_products_beyond_53_and_64_bits_are_exact(large: int) -> None:
     assert summed([(1, large, large), (1, large, -large)])[1] == (2, 2 * large, 0, 2 * large**2, 0, 2 * large**2)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -98,3 +99,18 @@ def test_those_of_some_rows_are_those_that_these_rows_would_have(rows: list[str]
     assert found == RowWords.of(tokens([[*rows, "a b"][row] for row in chosen], Vocabulary()))
     sums = RowSums(np.arange(2.0 * len(rows) + 2).reshape(-1, 2))
     assert taken(sums, np.array(chosen, np.int64)) == RowSums(sums.values[chosen].reshape(-1, 2))
+
+
+def test_words_of_this_process_and_of_another_are_gathered() -> None:
+    vocabulary = Vocabulary()
+    here = vocabulary.split(TextColumn.from_strings(["b", "a b"]))
+    there = RowWords(np.array([0, 1], np.int32), np.array([0, 2]), ["a", "c"])
+    for first, second, expected in (
+        (here, there, [["b"], ["a", "b"], ["a", "c"]]),
+        (there, here, [["a", "c"], ["b"], ["a", "b"]]),
+    ):
+        found = gathered([first, second])
+        assert isinstance(found, RowWords)
+        words = [found.words[number] for number in found.ids.tolist()]
+        rows = [words[start:stop] for start, stop in pairwise(found.offsets.tolist())]
+        assert rows == expected

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any, Literal, get_origin, get_type_hints
 import numpy as np
 import pytest
 
+import dialeval
 from dialeval.core.arrays import Floats
 from dialeval.core.batch import Batch
 from dialeval.core.errors import SettingError
-from dialeval.core.fold import Estimate, RowMetric
+from dialeval.core.fold import Estimate, RowMetric, check_column
 from dialeval.core.needs import Need
 from dialeval.metrics.registry import registry
 
@@ -89,3 +90,29 @@ def test_a_corpus_value_has_no_confidence_and_nothing_has_an_unknown_one() -> No
     nothing = Estimate(math.nan, math.nan, 3, 0).with_confidence(1.97)
     assert math.isnan(nothing.confidence)
     assert nothing.interval is None
+
+
+@pytest.mark.parametrize(
+    ("values", "given"),
+    [
+        (np.zeros(2), r"an array of float64 of the shape \(2,\)"),
+        (np.zeros((3, 1)), r"an array of float64 of the shape \(3, 1\)"),
+        (np.zeros(3, np.int64), r"an array of int64 of the shape \(3,\)"),
+        ([1.0, 2.0, 3.0], "a list"),
+        (None, "a NoneType"),
+    ],
+)
+def test_what_is_not_one_number_for_each_row_names_the_metric(values: Any, given: str) -> None:
+    check_column("polite", np.zeros(3), 3)
+    with pytest.raises(SettingError, match=f"the metric polite gave {given} for 3 rows; an array of 3 float64"):
+        check_column("polite", values, 3)
+
+
+def test_a_row_metric_that_gives_too_few_values_is_named() -> None:
+    @dataclass(frozen=True)
+    class Short(Ends):
+        def score(self, batch: Batch) -> Floats:
+            return np.zeros(len(batch) - 1)
+
+    with pytest.raises(SettingError, match=r"the metric ends gave an array of float64 of the shape \(2,\) for 3 rows"):
+        dialeval.evaluate(["a", "b", "c"], metrics=[Short()])

@@ -177,7 +177,7 @@ def test_a_run_replaces_all_files_of_the_old_one_and_no_others(tmp_path: Path) -
     (tmp_path / "notes.txt").write_text("mine")
     (tmp_path / ".items.parquet.0123456789ab.unfinished").write_text("left by a run that was killed")
     plain = make_run(np.array([1.0]))
-    assert load(plain.save(tmp_path)) == plain
+    assert load(plain.save(tmp_path, force=True)) == plain
     assert {path.name for path in tmp_path.iterdir()} == {"run.json", "items.parquet", "notes.txt"}
 
 

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import math
+import posixpath
+import re
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import dialeval
 from core.test_result import make_run
 from dialeval import sample
-from dialeval.core.fold import Level
+from dialeval.core.fold import Estimate, Level
+from dialeval.core.run_tables import flat_figures
 from dialeval.multiwoz import Evaluator
 
 ROWS = [{"dialog_id": f"d{n // 2}", "turn": n % 2, "response": "one two three"[: 3 + n]} for n in range(6)]
@@ -75,3 +80,43 @@ def test_items_of_dialogues_stand_below_those_of_turns(town: dialeval.Run) -> No
                 np.testing.assert_array_equal(own[key].to_numpy(), values)
     dialogues = table.filter(table["level"] == "dialogue")
     assert dialogues["dialog_id"].null_count() == 0
+
+
+def test_flat_figures_have_plain_names() -> None:
+    run = dialeval.evaluate(
+        {"my bot": ["a b", "c"], "my_bot": ["a", "b"], "../x": ["", ""]},
+        metrics=["length", "distinct(n=3,per=response)"],
+    )
+    flat = run.flat()
+    assert (flat["my_bot/length/mean"], flat["my_bot-2/length/mean"], flat["_/x/length/mean"]) == (1.5, 1.0, 0.0)
+    assert (flat["my_bot/length/low"], flat["my_bot/length/high"]) == run["my bot"]["length"].interval
+    distinct = "my_bot/distinct_n_3_per_response"
+    assert (flat[f"{distinct}/rows"], flat[f"{distinct}/scored"]) == (2, 0)
+    assert f"{distinct}/mean" not in flat, "what could not be computed is left out"
+    alone = run["my bot"].flat()
+    assert alone == {key.removeprefix("my_bot/"): value for key, value in flat.items() if key.startswith("my_bot/")}
+
+
+@given(
+    names=st.lists(
+        st.text("aA/ ._(é", max_size=4) | st.sampled_from(["mean", "rows", "mean/low", "a" * 500]), unique=True
+    )
+)
+def test_flat_names_are_safe_and_never_clash(names: list[str]) -> None:
+    estimate = Estimate(1.0, 0.0, 3, 2, interval=(0.5, 1.5))
+    for systems in ({name: {"length": estimate} for name in names}, {None: dict.fromkeys(names, estimate)}):
+        flat = flat_figures(systems)  # type: ignore[arg-type]
+        assert len(flat) == 5 * len(names)
+        assert len({name.lower() for name in flat}) == len(flat)
+        folders = {name[:at].lower() for name in flat for at, letter in enumerate(name) if letter == "/"}
+        assert not folders & {name.lower() for name in flat}, "a figure would be the folder of another"
+        for name in flat:
+            assert re.fullmatch(r"[A-Za-z0-9_.\-/]{1,250}", name)
+            assert name == posixpath.normpath(name)
+            assert not name.startswith(("/", "."))
+
+
+def test_flat_keys_with_parts(town: dialeval.Run) -> None:
+    flat = next(iter(town.values())).flat()
+    assert "inform/mean" in flat
+    assert any(re.fullmatch("inform/[a-z]+/mean", name) for name in flat)

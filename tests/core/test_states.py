@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import pickle
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
@@ -106,3 +107,8 @@ def test_trees_of_other_shapes_are_refused(tree: bytes) -> None:
     np.savez(target, tree=np.frombuffer(tree, np.uint8))
     with pytest.raises(DamagedStateError):
         from_bytes(target.getvalue(), None)
+
+
+def test_a_translated_counter_stays_one() -> None:
+    moved = translated(Counter({"a": 2}), Vocabulary())
+    assert moved + Counter({"a": 1}) == Counter({"a": 3})

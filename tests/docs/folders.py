@@ -171,6 +171,10 @@ def other_programs(folder: Path) -> None:
     for turn in (turn for turns in predictions.values() for turn in turns):
         turn.pop("active_domains", None)
     (folder / "predictions.json").write_text(json.dumps(predictions))
+    shutil.copytree(HERE / "frames" / "references", folder / "dstc8" / "test")
+    (folder / "dstc8" / "train").mkdir()
+    shutil.copy(HERE / "frames" / "train-schema.json", folder / "dstc8" / "train" / "schema.json")
+    shutil.copytree(HERE / "frames" / "steady", folder / "mine")
     shutil.copy(HERE / "lsdscc" / "varied.txt", folder / "hypotheses.txt")
     shutil.copy(HERE / "lsdscc" / "groups.json", folder)
     shutil.copytree(HERE / "breakdown" / "data", folder / "data")

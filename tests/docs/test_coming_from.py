@@ -28,6 +28,7 @@ SECTIONS = {part.partition("\n")[0]: part for part in re.split(r"^## ", PAGE, fl
 DOORS = {
     "dialog-eval": "dialog-eval",
     "mwzeval": "MultiWOZ evaluation (mwzeval)",
+    "sgd": "Schema-guided dialogues (schema_guided_dst)",
     "lsdscc": "LSDSCC",
     "dbdc": "DBDC (eval.py)",
 }

@@ -120,7 +120,7 @@ def test_an_error_in_the_data_comes_through_once(nodes: Any, tmp_path: Path) -> 
     write_shards(tmp_path / "shards", 20, 3)
     with (tmp_path / "shards" / "part-01.jsonl").open("a") as file:
         file.write('{"response": "poison"}\n')
-    with pytest.raises(DataError, match=r"part-01.jsonl:21: a metric cannot score this row") as caught:
+    with pytest.raises(DataError, match=r"part-01.jsonl:21: delicate cannot score this row") as caught:
         in_chunks(f"{tmp_path}/shards/*", metrics=[Delicate()], engine=Cluster())
     assert len(caught.value.faults) == 1
 
@@ -201,3 +201,38 @@ def test_states_of_lanes_are_put_in_the_order_of_the_job() -> None:
     several = [{(0, "s"): SystemState(3, (name, "counts"))} for name in ("of length", "of distinct")]
     joined = _joined_states(job, lanes, several)[0, "s"]
     assert (joined.rows, joined.states) == (3, ("of distinct", "of length", "counts"))
+
+
+def test_tallies_of_ray_tasks_are_merged(nodes: Any) -> None:
+    import ray
+
+    @ray.remote  # type: ignore[untyped-decorator]
+    def measured(texts: list[str], references: list[str]) -> dialeval.Tally:
+        tally = dialeval.metric("bleu-4,distinct-2")
+        tally.update(texts, references)
+        return tally
+
+    texts = [f"so {number} it is" for number in range(30)]
+    references = [f"so it {number % 7} is" for number in range(30)]
+    parts = [measured.remote(texts[start : start + 10], references[start : start + 10]) for start in (0, 10, 20)]
+    whole = dialeval.metric("bleu-4,distinct-2")
+    for tally in ray.get(parts):
+        whole.merge(tally)
+    assert whole.run() == dialeval.evaluate(texts, references, metrics="bleu-4,distinct-2")
+
+
+def test_a_function_of_rows_goes_to_a_ray_task(nodes: Any) -> None:
+    """Also one that no module has, as those of notebooks and scripts."""
+    import ray
+
+    @dialeval.metric_of_rows(name="words-of-ray")
+    def words(response: str) -> int:
+        return len(response.split())
+
+    @ray.remote  # type: ignore[untyped-decorator]
+    def measured(tally: dialeval.Tally, texts: list[str]) -> dialeval.Tally:
+        tally.update(texts)
+        return tally
+
+    tally = ray.get(measured.remote(dialeval.metric(words), ["a b", "c"]))
+    assert tally.compute()["words-of-ray"].mean == 1.5

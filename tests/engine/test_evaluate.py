@@ -216,7 +216,7 @@ def test_a_poison_row_is_named(tmp_path: Path) -> None:
     lines = [json.dumps({"response": text, "dialog_id": number // 3}) for number, text in enumerate(texts(90))]
     lines[70] = '{"response": "poison"}'
     (tmp_path / "a.jsonl").write_text("\n\n".join(lines))
-    with pytest.raises(DataError, match=r"a.jsonl:141: a metric cannot score this row \(ValueError: I cannot bear"):
+    with pytest.raises(DataError, match=r"a.jsonl:141: delicate cannot score this row \(ValueError: I cannot bear"):
         in_chunks(tmp_path / "a.jsonl", metrics=[Delicate()], chunk_bytes=900, batch_rows=50)
 
 

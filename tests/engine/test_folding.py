@@ -114,7 +114,7 @@ def test_an_error_in_a_thread_reaches_the_caller() -> None:
         def partial(self, batch: Batch) -> Partial[tuple[int, ...]]:
             raise ZeroDivisionError("on purpose")
 
-    with pytest.raises(DataError, match=r"responses:1: a metric cannot score this row .*on purpose") as caught:
+    with pytest.raises(DataError, match=r"responses:1: sizes\(\) cannot score this row .*on purpose") as caught:
         dialeval.evaluate(responses(100), metrics=[Broken()], batch_rows=3, threads=3)
     assert isinstance(caught.value.__cause__, ZeroDivisionError)
 

@@ -112,7 +112,7 @@ def test_an_error_in_the_data_comes_through(tmp_path: Path) -> None:
     write_shards(tmp_path / "shards", 20, 4)
     with (tmp_path / "shards" / "part-02.jsonl").open("a") as file:
         file.write('{"response": "poison"}\n')
-    with pytest.raises(DataError, match=r"part-02.jsonl:21: a metric cannot score this row"):
+    with pytest.raises(DataError, match=r"part-02.jsonl:21: delicate cannot score this row"):
         in_chunks(f"{tmp_path}/shards/*", metrics=[Delicate()], engine=Processes(2))
 
 

@@ -62,7 +62,7 @@ def test_the_first_row_that_cannot_be_scored_is_named() -> None:
     rows = ["fine"] * 20
     rows[13] = rows[17] = "poison"
     (chunk,) = chunks_of(rows, 100)
-    with pytest.raises(DataError, match=r"responses:14: a metric cannot score this row \(ValueError: I cannot bear"):
+    with pytest.raises(DataError, match=r"responses:14: delicate cannot score this row \(ValueError: I cannot bear"):
         Worker(job).fold("metrics", chunk)
 
 

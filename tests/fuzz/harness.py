@@ -51,6 +51,7 @@ import orjson
 
 import dialeval
 from dialeval.core.errors import DialevalError
+from dialeval.core.notes import noted
 from fuzz.mutation import Mutator, mutated
 
 Files: TypeAlias = dict[str, bytes]
@@ -266,7 +267,12 @@ def attempt(chosen: Target, files: Mapping[str, bytes], seconds: float | None = 
 def _outcome(chosen: Target, folder: Path) -> str:
     silent = io.StringIO()
     try:
-        with warnings.catch_warnings(), contextlib.redirect_stdout(silent), contextlib.redirect_stderr(silent):
+        with (
+            warnings.catch_warnings(),
+            noted(),  # what readers guess would be a warning of Python
+            contextlib.redirect_stdout(silent),
+            contextlib.redirect_stderr(silent),
+        ):
             warnings.simplefilter("error")
             chosen.read(folder)
     except DialevalError as error:

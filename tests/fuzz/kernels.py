@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
 
 import dialeval
 from dialeval.core.columns import TextColumn
 from dialeval.core.errors import DataError
 from dialeval.data.formats.lines import encoding_faults, split
 from dialeval.text.characters import characters_of
-from dialeval.text.mteval import tokens_13a
 from dialeval.text.scripts import counts_of
 from dialeval.text.tokenise import Tokeniser, tokenise
 from dialeval.text.vocabulary import Vocabulary
@@ -47,7 +47,8 @@ def splitting(folder: Path) -> None:
     assert sum(counted) == sum(map(len, column))
     for name in ("zh", "intl"):  # blanks are all that these take out
         assert ["".join(words) for words in found[name].words()] == ["".join(text.split()) for text in column]
-    assert tokenise(column, vocabulary, "13a").words() == [tokens_13a(text.rstrip()) for text in column]
+    sacre = Tokenizer13a()
+    assert tokenise(column, vocabulary, "13a").words() == [sacre(text.rstrip()).split() for text in column]
     assert tokens.words() == [text.split() for text in column]
     assert characters.words() == [list("".join(text.split())) for text in column]
 

@@ -22,6 +22,7 @@ from dialeval.data.rows.reading import read_responses
 from dialeval.lsdscc import HypothesisSet, ReferenceSet, compute_score_on_corpus
 from dialeval.multiwoz import Evaluator
 from dialeval.resources.ontology import load_ontology
+from dialeval.sgd import evaluate_sgd, original_output
 from fuzz.harness import Files, target
 
 SAMPLE = sample.folder()
@@ -100,6 +101,34 @@ def task_data(folder: Path) -> None:
 def ontology(folder: Path) -> None:
     """The rules of a task."""
     load_ontology(folder / "ontology.toml")
+
+
+# Schema-guided dialogues
+
+GUIDED = SAMPLE / "frames"
+
+
+def guided_files() -> list[Files]:
+    """Schema, references and predictions, as folders and as files of two dialogues with spans."""
+    folders = below(GUIDED, "references/*.json", "steady/*.json", "train-schema.json")
+    two = json.loads(folders["references/dialogues_001.json"])[:2]
+    for turn in (turn for dialogue in two for turn in dialogue["turns"]):
+        for frame in turn["frames"]:
+            frame["slots"] = [{"slot": "inn_name", "start": 0, "exclusive_end": 5}]
+    by_id = {dialogue["dialogue_id"]: dialogue for dialogue in two}
+    files = {"references.json": json.dumps(two).encode(), "steady.json": json.dumps(by_id).encode()}
+    return [folders, {**files, "schema.json": folders["references/schema.json"]}]
+
+
+@target("guided-dialogues", seeds=guided_files)
+def guided_dialogues(folder: Path) -> None:
+    """Figures of frames, by group of services."""
+    train = folder / "train-schema.json"
+    predicted, true = (
+        folder / name if (folder / name).is_dir() else folder / f"{name}.json" for name in ("steady", "references")
+    )
+    run = evaluate_sgd(predicted, true, train_schema=train if train.exists() else None, metrics="all")
+    original_output(next(iter(run.values())))
 
 
 # Breakdown detection

@@ -18,11 +18,13 @@ from dialeval.core.errors import DialevalError
 from dialeval.data.rows.ratings import read_ratings
 from dialeval.lsdscc import HypothesisSet, ReferenceSet, align_corpus, compute_score_on_corpus
 from dialeval.resources.embeddings import load_embeddings
+from dialeval.sgd import evaluate_sgd
 
 SAMPLE = sample.folder()
 PREDICTIONS = SAMPLE / "town" / "predictions" / "patient.json"
 LINES = SAMPLE / "responses" / "generic.txt"
 LABELS = SAMPLE / "breakdown" / "keywords"
+GUIDED = SAMPLE / "frames"
 
 WRONG: list[Any] = [
     *(5, -1, 1.5, float("nan"), True, None, object(), len, b"x", 1j),
@@ -120,6 +122,14 @@ CALLS: dict[str, Callable[[Any], object]] = {
     "breakdown: data": lambda value: evaluate_breakdown(value, LABELS),
     "breakdown: labels": lambda value: evaluate_breakdown(SAMPLE / "breakdown" / "data", value),
     "breakdown: threshold": lambda value: evaluate_breakdown(SAMPLE / "breakdown" / "data", LABELS, value),
+    "sgd": lambda value: evaluate_sgd(value, GUIDED / "references"),
+    **{
+        f"sgd: {name}": lambda value, name=name: evaluate_sgd(  # type: ignore[misc]
+            GUIDED / "steady", **{"references": GUIDED / "references", name: value}
+        )
+        for name in ("references", "schema", "train_schema", "metrics", "match", "strict", "confidence", "intervals")
+    },
+    "sgd: memory": lambda value: evaluate_sgd([{"dialogue_id": "a", "turns": value}], GUIDED / "references"),
     "lsdscc: hypotheses": lambda value: compute_score_on_corpus(value, [[["a"]]]),
     "lsdscc: references": lambda value: compute_score_on_corpus([["a"]], value),
     "lsdscc: threshold": lambda value: align_corpus([["a"]], [[["a"]]], threshold=value),

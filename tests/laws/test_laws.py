@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Sequence
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from itertools import pairwise
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
@@ -24,8 +24,15 @@ from dialeval.core.fold import Estimate, Level, Metric
 from dialeval.core.needs import Need
 from dialeval.core.ragged import offsets_of
 from dialeval.core.signature import Signature
+from dialeval.data.rows.system import Rows
+from dialeval.data.shards.sources import memory_sources
+from dialeval.engine.folding import Options, run_sources
+from dialeval.engine.plan import planner
+from dialeval.engine.resources import Resources
+from dialeval.engine.tally import Tally
 from dialeval.metrics.registry import registry
-from laws import breakdown, coverage, responses, task, trials
+from dialeval.text.vocabulary import Vocabulary
+from laws import breakdown, coverage, frames, responses, task, trials
 from laws.worlds import Place, World
 
 WORLDS: dict[Need, World] = {
@@ -35,6 +42,8 @@ WORLDS: dict[Need, World] = {
     Need.TASK_TURNS: task.WORLD,
     Need.TRIALS: trials.WORLD,
     Need.STATES: task.WORLD,
+    Need.FRAMES: frames.WORLD,
+    Need.SPANS: frames.WORLD,
 }
 """By what is measured."""
 
@@ -102,6 +111,36 @@ def test_cutting_between_dialogues_changes_no_error(metric: AnyMetric, data: st.
 
     parts = metric.merge(state(dialogues[cut:]), state(dialogues[:cut]))
     assert finished(metric, parts) == finished(metric, state(dialogues))
+
+
+@dataclass(frozen=True)
+class WorldResources(Resources):
+    """The resources of a world, over any vocabulary."""
+
+    subject: Need = Need.RESPONSE
+
+    def opened(self, vocabulary: Vocabulary) -> dict[Need, Any]:
+        return dict(WORLDS[self.subject].resources(vocabulary))
+
+
+@every_metric
+@given(data=st.data(), elsewhere=st.booleans())
+@settings(max_examples=8)
+def test_a_tally_gives_what_an_evaluation_gives(metric: AnyMetric, data: st.DataObject, elsewhere: bool) -> None:
+    """Rows that come one batch after the other, some of them in another process, and all rows at once."""
+    rows = data.draw(st.lists(world_of(metric).rows, min_size=1, max_size=12))
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(rows)), max_size=4)))
+    resources = WorldResources(subject=metric.subject)
+
+    def part(start: int, stop: int) -> Rows:
+        return Rows("system", world_of(metric).columns(rows[start:stop]))
+
+    here, there = (Tally([metric], resources, Options(threads=1)) for _ in range(2))
+    for number, (start, stop) in enumerate(pairwise([0, *cuts, len(rows)])):
+        (there if number > 1 else here).add(part(start, stop))
+    here.merge(pickle.loads(pickle.dumps(there)) if elsewhere else there)
+    whole = run_sources(memory_sources([part(0, len(rows))]), planner([metric]), resources, Options(threads=1)).run
+    assert here.run() == whole
 
 
 @every_metric

@@ -69,8 +69,10 @@ def test_task_dialogues_and_breakdowns_need_no_compiler() -> None:
         "from dialeval import sample\n"
         "from dialeval.breakdown import evaluate_breakdown\n"
         "from dialeval.multiwoz import evaluate\n"
+        "from dialeval.sgd import evaluate_sgd\n"
         "here = sample.folder()\n"
         "evaluate(here / 'town' / 'predictions', data='town', dst=True)\n"
+        "evaluate_sgd(here / 'frames' / 'steady', here / 'frames' / 'references')\n"
         "evaluate_breakdown(here / 'breakdown' / 'data', here / 'breakdown' / 'keywords')"
     )
     assert "numba" not in loaded_by(program)

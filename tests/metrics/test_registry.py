@@ -192,3 +192,8 @@ def test_a_built_in_name_is_taken_before_it_is_imported() -> None:
         here.register(Other)
     assert str(here.parse("inform")) == "inform"
     assert next(iter(here.presets)) == "length"
+
+
+def test_a_class_where_a_metric_is_expected() -> None:
+    with pytest.raises(SettingError, match=r"Vowels is a class; pass a metric made of it: Vowels\(\.\.\.\)"):
+        registry().select([Vowels])

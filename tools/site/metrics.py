@@ -45,6 +45,7 @@ COMMANDS = {
     Need.HYPOTHESES: "dialeval lsdscc sample/lsdscc/varied.txt sample/lsdscc/safe.txt -r sample/lsdscc/groups.json",
     Need.TASK_TURNS: "dialeval multiwoz -i sample/town/predictions --data town",
     Need.STATES: "dialeval multiwoz -i sample/town/predictions --data town -d",
+    **dict.fromkeys((Need.FRAMES, Need.SPANS), "dialeval sgd sample/frames/steady -r sample/frames/references -m all"),
     Need.LABELS: "dialeval breakdown sample/breakdown/keywords -p sample/breakdown/data -t 0.5",
     Need.TRIALS: """\
 cat > trials.jsonl <<'END'
@@ -124,7 +125,7 @@ def linked(markdown: str) -> str:
 
 def command(metric: MetricClass) -> str:
     """What computes the metrics of a family on the sample."""
-    if metric.subject in COMMANDS:
+    if metric.subject is not Need.RESPONSE:
         return COMMANDS[metric.subject]
     asked = {need for name in metric.presets for need in registry().parse(name).needs} | metric.one_of
     given = [flag for need, flag in GIVEN.items() if need in asked]

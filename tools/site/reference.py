@@ -14,6 +14,7 @@ from dialeval.reports.schemas import WRITTEN, schema
 
 MODULES = {
     "dialeval.multiwoz": "Task dialogues",
+    "dialeval.sgd": "Schema-guided dialogues",
     "dialeval.breakdown": "Breakdown detection",
     "dialeval.lsdscc": "Sampled answers",
     "dialeval.adem": "Learned judges",

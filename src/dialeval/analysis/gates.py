@@ -1,23 +1,24 @@
-"""Gates: is a system good enough? A yes or no that a build can depend on. Each failure is a line of text.
+"""Gates: is a system good enough? A yes or no that a build can depend on.
 
-`outside_limits`: a system fails if its mean under a key is below or above the limit of that key, or was not computed.
+`limit_gates`: a system fails if its mean under a key is below or above the limit of that key, or was not computed.
 Floors and ceilings are not held to limits: a floor is meant to be low. A key that nobody asked for is most likely
 misspelt, so it is an error and no failed gate.
 
-`worse_than_baseline`, without a margin for a key: a system fails if it is worse than the baseline and the difference is
+`baseline_gates`, without a margin for a key: a system fails if it is worse than the baseline and the difference is
 significant (adjusted p below alpha). This gate stops what is shown to be worse and lets pass what might be.
 
 With a margin for a key it fails unless the interval of the difference lies within the margin: the gate lets pass what
 is shown to be no more than that much worse (non-inferiority) and stops what might be. Few rows give a wide interval, so
 that such a gate needs enough of them; a difference that could not be tested fails it.
 
-Keys for which neither higher nor lower is better (length, entropy) are never worse. With the same runs and the same
-seed the answer is always the same.
+Keys for which neither higher nor lower is better (length, entropy) are never worse, and have no gate. With the same
+runs and the same seed the answer is always the same.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
@@ -28,18 +29,34 @@ if TYPE_CHECKING:
     from dialeval.core.result import Result
 
 
-def outside_limits(
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """What is asked of a system under a key, and whether it holds."""
+
+    system: str
+    key: str
+    asked: str
+    """What is asked, in words: `at least 0.2`."""
+    failure: str | None = None
+    """A line that says what is wrong; None where the gate holds."""
+    difference: Difference | None = None
+    """What was found, for a gate that asks for no worse than a baseline."""
+
+
+def limit_gates(
     results: Mapping[str, Result], lowest: Mapping[str, float], highest: Mapping[str, float]
-) -> Iterator[str]:
-    """A line for each key and system whose mean is below its lowest or above its highest value or was not computed."""
+) -> Iterator[Gate]:
+    """A gate for each key and system: its mean is not below its lowest, not above its highest value, and is there."""
     _check_keys(results, (*lowest, *highest))
-    for sign, limits in ((1, lowest), (-1, highest)):
+    for sign, words, limits in ((1, "at least", lowest), (-1, "at most", highest)):
         for key, limit in limits.items():
             for system, result in results.items():
-                mean = result[key].mean if key in result else None
-                if result.role == "system" and (mean is None or not sign * mean >= sign * limit):
+                if result.role == "system":
+                    mean = result[key].mean if key in result else None
                     shown = "not computed" if mean is None else f"{mean:.6g}"
-                    yield f"{key} of {system} is {shown}, limit {limit:g}"
+                    fails = mean is None or not sign * mean >= sign * limit
+                    failure = f"{key} of {system} is {shown}, limit {limit:g}" if fails else None
+                    yield Gate(system, key, f"{words} {limit:g}", failure)
 
 
 def _check_keys(results: Mapping[str, Result], keys: Iterable[str]) -> None:
@@ -52,16 +69,23 @@ def _check_keys(results: Mapping[str, Result], keys: Iterable[str]) -> None:
             raise SettingError(f"no system has {key!r}, so that it cannot be held to a limit; {hint}")
 
 
-def worse_than_baseline(comparison: Comparison, margins: Mapping[str, float]) -> Iterator[str]:
-    """A line for each system and key that fails; `margins` by key, in units of the metric."""
+def baseline_gates(comparison: Comparison, margins: Mapping[str, float]) -> Iterator[Gate]:
+    """A gate for each system and key: it is no worse than the baseline; `margins` by key, in units of the metric."""
     _check(comparison, margins)
     for row in comparison.rows:
         means = f"{row.key} of {row.system} is {row.mean:.6g}, of {row.baseline} {row.baseline_mean:.6g}"
+        failure = None
         if row.key in margins:
+            asked = f"worse than {row.baseline} by at most {margins[row.key]:g}"
             if not _worst(row) <= margins[row.key]:
-                yield f"{means}: it may be worse by {_worst(row):.4g}, the margin is {margins[row.key]:g}"
-        elif row.significant and row.worse:
-            yield f"{means}: significantly worse (adjusted p {row.adjusted_p:.4f})"
+                failure = f"{means}: it may be worse by {_worst(row):.4g}, the margin is {margins[row.key]:g}"
+        elif row.better is None:
+            continue
+        else:
+            asked = f"no worse than {row.baseline}"
+            if row.significant and row.worse:
+                failure = f"{means}: significantly worse (adjusted p {row.adjusted_p:.4f})"
+        yield Gate(row.system, row.key, asked, failure, row)
 
 
 def _check(comparison: Comparison, margins: Mapping[str, float]) -> None:

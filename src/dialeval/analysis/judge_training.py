@@ -51,7 +51,7 @@ _NO_WORD = re.compile(r"\W+")
 class JudgeRecipe:
     """The settings of the training; the defaults are those of the shipped judge."""
 
-    steps: int = 4800
+    steps: int = 7200
     batch_size: int = 512
     learning_rate: float = 2e-4
     rating_steps: int = 310

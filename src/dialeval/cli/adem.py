@@ -49,13 +49,13 @@ def adem() -> None:
 @options.output_folder
 @options.format_(options.RUN_FORMATS)
 def score(
-    judge: str | None, encoder: str | None, device: str, output: Path | None, format_: str, **inputs: Any
+    judge: str | None, encoder: str | None, device: str, output: Path | None, format_: str, force: bool, **inputs: Any
 ) -> None:
     """Score responses by context and reference; the same as `dialeval score -m adem`, with a choice of device."""
     from dialeval.metrics.learned.judge import LazyJudge
 
     lazy = LazyJudge(judge, encoder, device) if judge or encoder or device != "cpu" else None
-    score_by("adem", lazy, output, format_, inputs)
+    score_by("adem", lazy, output, format_, force, inputs)
 
 
 @options.examples(

@@ -98,6 +98,7 @@ def breakdown(
     anchors: bool,
     turns_file: Path | None,
     output: Path | None,
+    force: bool,
     format_: str | None,
     transpose: bool,
     limits: options.Limits,
@@ -125,14 +126,14 @@ def breakdown(
     if output is not None:
         from dialeval.engine.breakdown_curves import with_curves
 
-        save_run(with_curves(run), output)
+        save_run(with_curves(run), output, force)
     if turns_file is not None:
         from dialeval.reports.breakdown import turns_csv
 
         write(turns_file, turns_csv(run).encode(), "turns in")
     print_breakdown(run, format_, transpose)
     say_next(run, format_, output)
-    return exit_status(limits.missed(run))
+    return exit_status(limits.gates(run))
 
 
 @options.examples(

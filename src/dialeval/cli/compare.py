@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dialeval.cli import options
-from dialeval.cli.output import check_places, check_transposed, exit_status, print_as, print_slices, show
+from dialeval.cli.output import check_places, check_transposed, exit_status, print_as, print_gates, print_slices, show
 
 if TYPE_CHECKING:
+    from dialeval.analysis.gates import Gate
     from dialeval.core.result import Run
 
 _FILE_WIDTH = 160
@@ -51,7 +52,7 @@ _FILE_WIDTH = 160
 @click.option("--detect", type=float, metavar="DIFFERENCE", help="Say how many dialogues it takes to find this.")
 @click.option("--force", is_flag=True, help="Compare what was not scored alike, and say so.")
 @options.by
-@options.format_()
+@options.format_((*options.FORMATS, *options.GATE_FORMATS))
 @click.option("--transpose", is_flag=True, help="Swap rows and columns (latex).")
 @options.output_file
 @options.limits
@@ -89,7 +90,7 @@ def compare(
     are called RUN/NAME. --fail-under and --fail-over hold every system but the baseline to a limit.
     """
     from dialeval.analysis.comparison import compare as compare_runs
-    from dialeval.analysis.gates import worse_than_baseline
+    from dialeval.analysis.gates import baseline_gates
     from dialeval.analysis.pairing import load_runs
     from dialeval.analysis.slices import slices
     from dialeval.core.result import files_of
@@ -101,6 +102,8 @@ def compare(
     if bar is not None and baseline is not None:
         raise click.UsageError("--no-worse-than names the baseline; leave --baseline out")
     check_transposed(format_, transpose, ["latex"])
+    if format_ in options.GATE_FORMATS and (by or sequential):
+        raise click.UsageError(f"{format_} has neither slices nor sequences; choose another format")
     check_places(None, files_of(*runs, *([] if bar is None else [bar])), files=(output,))
     wanted = None if systems is None else [name.strip() for name in systems.split(",")]
     keys = None if metrics is None else split_names(metrics)
@@ -121,7 +124,12 @@ def compare(
     }
     found = compare_runs(loaded, **chosen)
     bars = output is None and sys.stdout.isatty()
-    if by:
+    limited = limits.gates({name: found.results[name] for name in found.systems})
+    gates: Iterable[Gate] = chain(limited, () if bar is None else baseline_gates(found, margins))
+    if format_ in options.GATE_FORMATS:
+        gates = list(gates)
+        print_gates(format_, gates, found, output)
+    elif by:
         cut = slices(loaded, by, **chosen)
         print_slices(format_, comparisons.table(found, bars=bars), found, cut, output, _FILE_WIDTH)
     elif format_ == "table" and output is None:
@@ -130,8 +138,7 @@ def compare(
         show(comparisons.to_latex(found, transpose=True), output)
     else:
         print_as(format_, comparisons, found, output, _FILE_WIDTH)
-    missed = limits.missed({name: found.results[name] for name in found.systems})
-    return exit_status(chain(missed, () if bar is None else worse_than_baseline(found, margins)))
+    return exit_status(gates)
 
 
 def _watch(

@@ -21,6 +21,7 @@ _IN = click.Path()
 @options.examples(
     "dialeval from dialog-eval -tns train.txt -tts contexts.txt -ttt references.txt -r responses/",
     "dialeval from mwzeval --bleu --success --input predictions.json --output scores.json",
+    "dialeval from sgd --prediction_dir mine/ --dstc8_data_dir dstc8/ --eval_set test --output_metric_file scores.json",
     "dialeval from lsdscc hypotheses.txt -r groups.json",
     "dialeval from dbdc -p data/ -o labels/ -t 0.5",
 )
@@ -28,7 +29,7 @@ _IN = click.Path()
 def from_() -> None:
     """Take the flags of an original program, and print and write what it does.
 
-    Name the program, then its flags as they are. Our own commands do more: score, multiwoz, lsdscc, breakdown.
+    Name the program, then its flags as they are. Our own commands do more: score, multiwoz, sgd, lsdscc, breakdown.
     """
 
 
@@ -98,6 +99,31 @@ def mwzeval(
             lines = [f"====== {name.upper()} ======", *(f"{key:<15}{value}" for key, value in values.items()), "", ""]
             show("\n".join(lines))
     print_warnings(evaluator.warnings)
+
+
+@options.examples(
+    "dialeval from sgd --prediction_dir mine/ --dstc8_data_dir dstc8/ --eval_set test --output_metric_file scores.json"
+)
+@from_.command()
+@click.option("--prediction_dir", required=True, type=_IN, help="Folder of *.json with the predictions.")
+@click.option("--dstc8_data_dir", required=True, type=_IN, help="Folder with train/, dev/ and test/.")
+@click.option("--eval_set", required=True, type=click.Choice(["train", "dev", "test"]), help="What was predicted.")
+@click.option("--output_metric_file", "output", required=True, type=options.FILE, help="Where to write the scores.")
+@click.option("--use_fuzzy_match/--nouse_fuzzy_match", "fuzzy", default=True, help="Compare free values by likeness.")
+@printing_all_faults
+def sgd(prediction_dir: str, dstc8_data_dir: str, eval_set: str, output: Path, fuzzy: bool) -> None:
+    """Run evaluate.py of schema_guided_dst: figures by group of services.
+
+    They are written as JSON. Predictions are left as they are: dialogues_and_metrics.json is not written.
+    """
+    from dialeval.engine.schema_guided import SCHEMA_FILE, evaluate_sgd, original_output
+
+    references, train = Path(dstc8_data_dir, eval_set), Path(dstc8_data_dir, "train", SCHEMA_FILE)
+    check_places(None, (prediction_dir, str(references), str(train)), files=(output,))
+    match: Any = "blocks" if fuzzy else "exact"
+    run = evaluate_sgd(prediction_dir, references, None, train, metrics="all", match=match)
+    write(output, json_bytes(original_output(next(iter(run.values())))))
+    print_warnings(run.warnings)
 
 
 @options.examples("dialeval from lsdscc hypotheses.txt -r groups.json")

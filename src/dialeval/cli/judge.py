@@ -33,12 +33,14 @@ def judge() -> None:
 @_INPUTS_AND_JUDGE
 @options.output_folder
 @options.format_(options.RUN_FORMATS)
-def score(judge: str | None, encoder: str | None, output: Path | None, format_: str, **inputs: Any) -> None:
+def score(
+    judge: str | None, encoder: str | None, output: Path | None, format_: str, force: bool, **inputs: Any
+) -> None:
     """Score responses by context and, where given, references; the same as `dialeval score -m judge`."""
     from dialeval.metrics.learned.dialogue_judge import DialogueJudge
 
     given = DialogueJudge(judge, encoder) if judge or encoder else None
-    score_by("judge", given, output, format_, inputs)
+    score_by("judge", given, output, format_, force, inputs)
 
 
 @options.examples(
@@ -55,7 +57,7 @@ def score(judge: str | None, encoder: str | None, output: Path | None, format_: 
 @click.option("-o", "--output", required=True, type=options.FOLDER, help="Folder for the judge.")
 @options.base_encoder
 @options.choice("--device", ["cpu", "cuda"], "Train on.")
-@click.option("--steps", type=click.IntRange(min=1), default=4800, help="Steps on dialogues.")
+@click.option("--steps", type=click.IntRange(min=1), default=7200, help="Steps on dialogues.")
 @click.option("--batch-size", type=click.IntRange(min=1), default=512, help="Pairs of context and response of a step.")
 @click.option("--learning-rate", type=float, default=2e-4, help="Highest learning rate on dialogues.")
 @click.option("--rating-steps", type=click.IntRange(min=1), default=310, help="Steps on ratings.")

@@ -66,6 +66,7 @@ def lsdscc(
     bleu_smoothing: int | None,
     auto_groups: float | None,
     output: Path | None,
+    force: bool,
     format_: str,
     transpose: bool,
     limits: options.Limits,
@@ -110,7 +111,7 @@ def lsdscc(
         )
     run = intervals.added_to(run, inputs["confidence"])
     if output is not None:
-        save_run(run, output)
+        save_run(run, output, force)
     print_run(run, format_, transpose)
     say_next(run, format_, output)
-    return exit_status(limits.missed(run))
+    return exit_status(limits.gates(run))

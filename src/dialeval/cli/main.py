@@ -9,14 +9,17 @@ from __future__ import annotations
 import errno
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from io import StringIO, TextIOWrapper
 from keyword import iskeyword
 
 import click
 
-from dialeval.cli.output import command_line, say
+from dialeval.cli.output import command_line, print_warnings, say
 from dialeval.core.errors import DialevalError
+from dialeval.core.notes import noted
 from dialeval.core.version import __version__
 
 _COMMANDS = {
@@ -24,6 +27,7 @@ _COMMANDS = {
     "score": "Score response files.",
     "lsdscc": "Diversity of sampled responses over grouped references.",
     "multiwoz": "Task dialogues: Inform, Success, BLEU, and why a dialogue failed.",
+    "sgd": "Schema-guided dialogues: goals, intents and requested slots, frame by frame.",
     "breakdown": "Evaluate dialogue breakdown detectors (DBDC).",
     "judge": "Train, use and attack a judge that reads context and response together.",
     "adem": "Train, use and attack a learned judge of responses.",
@@ -39,9 +43,11 @@ _COMMANDS = {
     "formats": "List the chats, logs and data sets that are read as they are.",
     "schema": "JSON Schemas of what is written.",
     "validate": "List every fault of every file.",
-    "from": "Take the flags of an original program: dialog-eval, mwzeval, lsdscc, dbdc.",
+    "from": "Take the flags of an original program: dialog-eval, mwzeval, sgd, lsdscc, dbdc.",
 }
 """The one-line help of each command, which is the function of its name in the module of its name; `from` is `from_`."""
+_WITHOUT_MATRICES = frozenset({"multiwoz", "lsdscc"})
+"""Commands that multiply no large matrices: numpy need not start threads for that, which takes 40 ms."""
 
 STATUSES = {
     0: "done",
@@ -69,6 +75,8 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _COMMANDS:
             return None
+        if cmd_name in _WITHOUT_MATRICES:
+            os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
         name = f"{cmd_name}_" if iskeyword(cmd_name) else cmd_name
         command: click.Command = getattr(import_module(f"dialeval.cli.{name}"), name)
         return command
@@ -99,7 +107,8 @@ def main() -> None:
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # as stderr has it: an output may know no more than ASCII
     try:
-        status = dialeval_command.main(prog_name="dialeval", standalone_mode=False)
+        with _telling_notes():
+            status = dialeval_command.main(prog_name="dialeval", standalone_mode=False)
         sys.stdout.flush()
     except click.exceptions.Exit as end:
         status = end.exit_code
@@ -139,6 +148,16 @@ def _reader_gone() -> int:
     # click sees most of these first and would end the process with 1; but 1 is for gates.
     _drop_output()
     return 141
+
+
+@contextmanager
+def _telling_notes() -> Iterator[None]:
+    """Print what was guessed in reading, unless it is a warning of a run already; also where a fault follows."""
+    with noted() as notes:
+        try:
+            yield
+        finally:
+            print_warnings(notes)
 
 
 def _drop_output() -> None:

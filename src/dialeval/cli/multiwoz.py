@@ -25,6 +25,7 @@ from dialeval.cli.output import (
     write,
 )
 from dialeval.cli.progress import metered
+from dialeval.core.garbage import without_garbage_collection
 
 if TYPE_CHECKING:
     from dialeval.multiwoz import Evaluator
@@ -83,9 +84,11 @@ _RATIO = options.choice("--ratio", ["historical", "exact"], "Partial ratio by wh
 @options.intervals
 @options.threads
 @printing_all_faults
+@without_garbage_collection()
 def multiwoz(
     predictions: Any,
     output: Path | None,
+    force: bool,
     failures: bool,
     dialogues: Path | None,
     format_: str,
@@ -126,10 +129,10 @@ def multiwoz(
     if dialogues is not None:
         write(dialogues, b"".join(orjson.dumps(row) + b"\n" for row in dialogue_rows(run, evaluator.task)))
     if output is not None:
-        save_run(evaluator.with_transcripts(run, read) if settings["success"] else run, output)
+        save_run(evaluator.with_transcripts(run, read) if settings["success"] else run, output, force)
     print_run(run, format_, transpose, by)
     say_next(run, format_, output)
-    return exit_status(limits.missed(run))
+    return exit_status(limits.gates(run))
 
 
 def _evaluator(predictions: Any, settings: Mapping[str, Any]) -> Evaluator:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 if TYPE_CHECKING:
+    from dialeval.analysis.gates import Gate
     from dialeval.core.result import Result, Run
 
 AnyRun = TypeVar("AnyRun", bound="Run")
@@ -26,7 +27,9 @@ FOLDER = click.Path(file_okay=False, path_type=Path)
 FILE = click.Path(dir_okay=False, path_type=Path)
 FORMATS = ("table", "json", "csv", "md", "latex")
 RESAMPLED = ("studentised", "percentile", "bca")
-RUN_FORMATS = (*FORMATS, "metrics-txt")
+RUN_FORMATS = (*FORMATS, "metrics-txt", "model-index")
+GATE_FORMATS = ("github", "junit")
+"""What also says which gates hold: Markdown for a pull request, and test results."""
 
 
 def read_pairs(_context: click.Context, parameter: click.Parameter, values: Sequence[str]) -> dict[str, str]:
@@ -137,11 +140,11 @@ class Limits:
     lowest: Mapping[str, float]
     highest: Mapping[str, float]
 
-    def missed(self, results: Mapping[str, Result]) -> Iterator[str]:
-        """A line for each value that is outside of its limits."""
-        from dialeval.analysis.gates import outside_limits
+    def gates(self, results: Mapping[str, Result]) -> Iterator[Gate]:
+        """A gate for each value that has a limit."""
+        from dialeval.analysis.gates import limit_gates
 
-        return outside_limits(results, self.lowest, self.highest)
+        return limit_gates(results, self.lowest, self.highest)
 
 
 def examples(*commands: str) -> Callable[[AnyCommand], AnyCommand]:
@@ -297,5 +300,8 @@ limits = grouped(
 )
 bootstrap_resamples = click.option("--resamples", type=click.IntRange(min=1), default=1000, help="Of the bootstrap.")
 threads = click.option("-j", "--threads", type=click.IntRange(min=1), help="Threads to use.  [default: one per core]")
-output_folder = click.option("-o", "--output", type=FOLDER, help="Save the run in this folder.")
+output_folder = together(
+    click.option("-o", "--output", type=FOLDER, help="Save the run in this folder."),
+    click.option("--force", is_flag=True, help="With -o: replace a run of other files."),
+)
 output_file = click.option("-o", "--output", type=FILE, help="Write to this file instead.")

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
     from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 
+    from dialeval.analysis.comparison import Comparison
+    from dialeval.analysis.gates import Gate
     from dialeval.analysis.slices import Slices
     from dialeval.core.result import Run
 
@@ -199,14 +201,19 @@ def write(path: Path, content: bytes, what: str = "written to") -> None:
     say(f"{what} {path}")
 
 
-def check_places(folder: Path | None, *inputs: Any, files: Iterable[Path | None] = ()) -> None:
-    """DataError where a run or files that a command will write would replace its inputs; called before any work."""
+def check_places(
+    folder: Path | None, *inputs: Any, files: Iterable[Path | None] = (), sources: Iterable[str] = ()
+) -> None:
+    """DataError where a run or files that a command will write would replace its inputs; called before any work.
+
+    `sources`: the files that responses come from, where a run of others must not be replaced.
+    """
     from dialeval.core.files import check_file
 
     if folder is not None:
         from dialeval.core.result import check_folder
 
-        check_folder(folder, *inputs)
+        check_folder(folder, *inputs, sources=sources)
     for file in files:
         check_file(file, *inputs)
 
@@ -218,9 +225,9 @@ def json_bytes(document: Any) -> bytes:
     return orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
 
 
-def save_run(run: Run, folder: Path) -> None:
-    """Save a run in a folder with the command that made it, and say so."""
-    replace(run, details={**run.details, "command": command_line()}).save(folder)
+def save_run(run: Run, folder: Path, force: bool = False) -> None:
+    """Save a run in a folder with the command that made it, and say so; `force`: in the place of any other run."""
+    replace(run, details={**run.details, "command": command_line()}).save(folder, force=force)
     say_saved(folder)
 
 
@@ -249,13 +256,27 @@ def command_line(short_paths: bool = False) -> str:
     return shlex.join(["dialeval", *words])
 
 
-def exit_status(failed_gates: Iterable[str]) -> int:
+def exit_status(gates: Iterable[Gate]) -> int:
     """Print a line for each gate that failed; the exit status is 1 if there is one, else 0."""
     status = 0
-    for line in failed_gates:
-        say(f"gate failed: {line}")
-        status = 1
+    for gate in gates:
+        if gate.failure is not None:
+            say(f"gate failed: {gate.failure}")
+            status = 1
     return status
+
+
+def print_gates(format_: str, gates: Sequence[Gate], subject: Run | Comparison, output: Path | None = None) -> None:
+    """Print gates in one of `options.GATE_FORMATS`, as test results or as Markdown with a run or comparison."""
+    from dialeval.reports import gates as reports
+
+    if format_ == "junit":
+        if not gates:
+            flags = "--fail-under, --fail-over, or --no-worse-than of `dialeval compare`"
+            raise click.UsageError(f"-f junit prints gates, and none is set: {flags}")
+        show(reports.to_junit(gates, subject), output)
+    else:
+        show(reports.to_github(gates, subject), output)
 
 
 def printing_all_faults(command: Command) -> Command:

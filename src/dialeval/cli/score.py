@@ -14,6 +14,7 @@ from dialeval.cli.output import (
     check_transposed,
     command_line,
     exit_status,
+    print_gates,
     print_run,
     save_run,
     say_next,
@@ -83,7 +84,7 @@ class Scaling:
 @options.reading
 @options.by
 @options.output_folder
-@options.format_(options.RUN_FORMATS)
+@options.format_((*options.RUN_FORMATS, *options.GATE_FORMATS))
 @options.transpose
 @options.limits
 @options.intervals
@@ -118,6 +119,7 @@ def score(
     bleu_smoothing: int | None,
     approx: bool,
     output: Path | None,
+    force: bool,
     format_: str,
     transpose: bool,
     limits: options.Limits,
@@ -134,21 +136,27 @@ def score(
     in many files, which are read in chunks.
     """
     from dialeval.core.arrays import return_freed_arrays
+    from dialeval.data.shards.sources import file_names
 
-    if by and format_ == "metrics-txt":
-        raise click.UsageError("metrics-txt has no slices; choose another format, or leave --by out")
+    if by and format_ in ("metrics-txt", "model-index", *options.GATE_FORMATS):
+        raise click.UsageError(f"{format_} has no slices; choose another format, or leave --by out")
     return_freed_arrays()
     check_transposed(format_, transpose)
-    check_places(output, references, *(given[name] for name in _FILES))
+    sources = () if force or output is None else file_names(given["responses"])
+    check_places(output, references, *(given[name] for name in _FILES), sources=sources)
     settings: dict[str, dict[str, object]] = {} if bleu_smoothing is None else {"bleu": {"smooth": bleu_smoothing}}
     if approx:
         settings["distinct"] = {"count": "approx"}
     with metered(progress) as meter:
-        given |= {"references": _references(references), "settings": settings, "output": output}
+        given |= {"references": _references(references), "settings": settings, "output": output, "force": force}
         run = _evaluated(meter=meter, format_=format_, by=by, **given)
+    if format_ in options.GATE_FORMATS:
+        gates = list(limits.gates(run))
+        print_gates(format_, gates, run)
+        return exit_status(gates)
     print_run(run, format_, transpose, by)
     say_next(run, format_, output)
-    return exit_status(limits.missed(run))
+    return exit_status(limits.gates(run))
 
 
 def _references(paths: tuple[str, ...]) -> str | dict[str, str] | None:
@@ -163,6 +171,7 @@ def _evaluated(
     anchors: bool,
     intervals: options.Intervals,
     output: Path | None,
+    force: bool,
     meter: Meter,
     format_: str,
     judge: str | None,
@@ -182,7 +191,7 @@ def _evaluated(
         given["keep"] = [field for field in by if field not in FOUND]
         run = intervals.added_to(evaluate(**inputs, **given, **made, progress=meter.run), inputs["confidence"])
         if output is not None:
-            save_run(run, output)
+            save_run(run, output, force)
         return run
     if anchors or by or intervals.resampled:
         resampling = "--intervals percentile or bca"
@@ -195,6 +204,7 @@ def _evaluated(
         engine=_engine(scaling),
         threads=scaling.threads,
         output=output,
+        force=force,
         items=scaling.items,
         resume=scaling.resume,
         details={"command": command_line()},

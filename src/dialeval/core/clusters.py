@@ -42,6 +42,9 @@ the product of each two of them, those of (0, 0), (0, 1) ... (1, 1) and so on.""
 _SPARE_BITS = 64
 """More bits than the sums have, for what is divided and for the root."""
 
+_EXACT_FLOAT = 1 << 53
+"""Whole numbers below it have no rounding as floats."""
+
 _NO_SPREAD = 1e-12
 """A variance smaller than that share of the terms it is the difference of is rounding."""
 
@@ -70,11 +73,20 @@ def check_clusters(clusters: object, width: int, scored: int) -> None:
 
 def by_size(sums: Ints, sizes: Ints) -> BySize:
     """The sums of clusters with some numbers each (a line of `sums`) and `sizes` scored rows; those without are out."""
-    # Products are at most the square of the largest number; plain Python numbers where that might not fit.
     largest = max(abs(int(sums.min(initial=0))), abs(int(sums.max(initial=0))))
-    numbers = sums if largest * largest * max(len(sums), 1) < 1 << 63 else sums.astype(object)
+    bound = largest * largest * max(len(sums), 1)
     left, right = np.triu_indices(sums.shape[1])
-    lines = np.concatenate((numbers, numbers[:, left] * numbers[:, right]), axis=1)
+    if bound < _EXACT_FLOAT:  # then a product of matrices is exact, in whatever order it is added up
+        added = {}
+        for size in np.flatnonzero(np.bincount(sizes, minlength=1)[1:]) + 1:
+            own = sums[sizes == size]
+            numbers = own.astype(np.float64)
+            products = (numbers.T @ numbers)[left, right].astype(np.int64)
+            added[int(size)] = (len(own), *own.sum(axis=0).tolist(), *products.tolist())
+        return added
+    # Plain Python numbers where products might not fit.
+    wide = sums if bound < 1 << 63 else sums.astype(object)
+    lines = np.concatenate((wide, wide[:, left] * wide[:, right]), axis=1)
     return {size: tuple(own) for size, own in added_by_size(lines, sizes).items()}
 
 

@@ -140,11 +140,17 @@ class ContributionCollector:
         return {name: gathered(parts) for name, parts in (self._parts or {}).items()}
 
 
+def apart(contribution: BatchContributions) -> Contributions:
+    """What does not refer to the vocabulary of a process."""
+    return RowWords.of(contribution) if isinstance(contribution, TokenColumn) else contribution
+
+
 def gathered(parts: Sequence[BatchContributions]) -> Contributions:
     """The contributions of the rows of all batches."""
     tokens = [part for part in parts if isinstance(part, TokenColumn)]
-    if not tokens or any(part.vocabulary is not tokens[0].vocabulary for part in tokens):  # of several processes
-        return joined([RowWords.of(part) if isinstance(part, TokenColumn) else part for part in parts])
+    # Of several processes, or no words at all.
+    if len(tokens) < len(parts) or any(part.vocabulary is not tokens[0].vocabulary for part in tokens):
+        return joined([apart(part) for part in parts])
     sizes = np.concatenate([np.zeros(1, np.int64), *(part.lengths for part in tokens)])
     ids = np.concatenate([part.ids for part in tokens])
     return RowWords.of(TokenColumn(ids, np.cumsum(sizes), tokens[0].vocabulary))

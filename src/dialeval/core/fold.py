@@ -29,6 +29,8 @@ from math import inf, isfinite, nan, sqrt
 from types import SimpleNamespace
 from typing import Any, ClassVar, Generic, Literal, TypeAlias, TypeVar, get_args, get_origin, get_type_hints
 
+import numpy as np
+
 from dialeval.core.arrays import Floats
 from dialeval.core.batch import Batch
 from dialeval.core.clusters import ClusterError, mean_error
@@ -344,6 +346,7 @@ class RowMetric(Metric[Moments]):
 
     def partial(self, batch: Batch) -> Partial[Moments]:
         items = self.score(batch)
+        check_column(self.name, items, len(batch))
         return Partial(Moments.of(items, batch.dialogues), {self.name: items})
 
     def merge(self, left: Moments, right: Moments) -> Moments:
@@ -351,6 +354,17 @@ class RowMetric(Metric[Moments]):
 
     def finish(self, state: Moments) -> Mapping[str, Estimate]:
         return {self.name: Estimate.of_moments(state, self.bounds)}
+
+
+def check_column(metric: str, values: object, rows: int, of: str = "rows") -> None:
+    """SettingError for what a metric gives instead of one number for each row."""
+    if isinstance(values, np.ndarray) and values.dtype == np.float64 and values.shape == (rows,):
+        return
+    if isinstance(values, np.ndarray):
+        given = f"an array of {values.dtype} of the shape {values.shape}"
+    else:
+        given = f"a {type(values).__name__}"
+    raise SettingError(f"the metric {metric} gave {given} for {rows} {of}; an array of {rows} float64 is expected")
 
 
 @cache

@@ -32,6 +32,14 @@ class Need(str, Enum):
     """How often a task was tried and passed, in the first row of its dialogue."""
     STATES = "states"
     """The states that a system predicts, one in every turn."""
+    FRAMES = "frames"
+    """What a system tracks of one service in a user turn: intent, requested slots, values of slots."""
+    SPANS = "spans"
+    """The words of a user turn that are values of slots of a service, by a system."""
+    TRUE_FRAMES = "true-frames"
+    """The true frame of each row, with its service."""
+    SCHEMA = "schema"
+    """The slots of each service, and which of them are categorical."""
     GOALS = "goals"
     TRUE_STATES = "true-states"
     REFERENCE_SETS = "reference-sets"
@@ -75,8 +83,12 @@ _ARGUMENTS = {
     Need.LABELS: ("labels", "-o"),
     Need.ANNOTATIONS: ("data", "-p"),
     Need.TASK_TURNS: ("predictions", "-i"),
-    Need.TRIALS: ("trials", "fields trial and reward in RESPONSES"),
+    Need.TRIALS: ("trials", "fields trial and reward in RESPONSES, read at once and not in chunks"),
     Need.STATES: ("states", "a `state` in every turn of -i"),
+    Need.FRAMES: ("predictions", "PREDICTIONS"),
+    Need.SPANS: ("spans", "`slots` in frames of PREDICTIONS"),
+    Need.TRUE_FRAMES: ("references", "-r"),
+    Need.SCHEMA: ("schema", "--schema"),
     **dict.fromkeys(
         (Need.GOALS, Need.TRUE_STATES, Need.REFERENCE_SETS, Need.ONTOLOGY, Need.VENUES), ("data", "--data")
     ),

@@ -35,7 +35,7 @@ from dialeval.core.fold import Analytic, Estimate, Level, Resampling
 from dialeval.core.itemfile import Blocks, items_of, items_schema, write_items
 from dialeval.core.jsondata import dump, null_for_nan
 from dialeval.core.rowtable import RowTable, is_texts, rows_schema, write_places
-from dialeval.core.run_tables import ItemTable, estimate_table
+from dialeval.core.run_tables import ItemTable, estimate_table, flat_figures
 from dialeval.core.signature import Signature
 from dialeval.core.tabular import Tabular
 
@@ -96,6 +96,10 @@ class Result(Mapping[str, Estimate], Tabular, Shown):
         """One line per key, see `run_tables.estimate_table`."""
         return estimate_table({"": self}).drop_columns(["system", "role"])
 
+    def flat(self) -> dict[str, float]:
+        """Plain names to numbers for any logger: `bleu-4/mean`, ...; see `Run.flat`."""
+        return flat_figures({None: self})
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Result):
             return NotImplemented
@@ -151,6 +155,14 @@ class Run(Mapping[str, Result], Tabular, Shown):
         """One line per system and key, see `run_tables.estimate_table`."""
         return estimate_table(self)
 
+    def flat(self) -> dict[str, float]:
+        """Plain names to numbers for any logger: `SYSTEM/KEY/mean`, `low`, `high`, `rows` and `scored`.
+
+        Names hold letters, digits, `_`, `-`, `.` and `/` and nothing else; no two are the same, and none is the folder
+        of another. What could not be computed is left out.
+        """
+        return flat_figures(dict(self.items()))
+
     @property
     def item_table(self) -> ItemTable:
         """The values of single rows and dialogues, to be had as a table: `run.item_table.to_pandas()`."""
@@ -195,14 +207,21 @@ class Run(Mapping[str, Result], Tabular, Shown):
         folder: str | os.PathLike[str],
         blocks: Iterable[Blocks] | None = None,
         places: Iterable[tuple[str, RowTable]] | None = None,
+        *,
+        force: bool = False,
     ) -> Path:
         """Write the run into a folder (made if it is not there) and return the folder.
 
-        A run that was saved there before is replaced; it stays if this one cannot be saved. `blocks`: the items of a
-        streamed run, which are not in its estimates, by system and level. `places`: what its rows are, part by part.
+        A run of the same inputs that was saved there before is replaced, and with `force` any run; it stays if this one
+        cannot be saved. `blocks`: the items of a streamed run, which are not in its estimates, by system and level.
+        `places`: what its rows are, part by part.
         """
         folder = Path(folder)
         check_folder(folder, tuple(result.source for result in self.values()))
+        if not force and (saved := _saved_document(folder)) is not None:
+            from dialeval.core.run_inputs import refuse_other_inputs
+
+            refuse_other_inputs(folder / RUN_FILE, saved, self)
         keys = _keys_with_items(self) if blocks is None else self.keys_in_order
         rows = [result.rows.to_arrow(name) for name, result in self.items() if result.rows is not None]
         contributions = [to_arrow(result.contributions, name) for name, result in self.items() if result.contributions]
@@ -224,12 +243,17 @@ class Run(Mapping[str, Result], Tabular, Shown):
         return folder
 
 
-def check_folder(folder: str | os.PathLike[str], *inputs: Any) -> None:
+def check_folder(folder: str | os.PathLike[str], *inputs: Any, sources: Iterable[str] = ()) -> None:
     """DataError unless a run may be saved in a folder; ask it before a long evaluation.
 
-    `inputs`: what the run is made of, see `core.files.refuse_inputs`. A saved run may be replaced, other files not.
+    `inputs`: what the run is made of, see `core.files.refuse_inputs`. A saved run may be replaced, other files not;
+    with `sources`, the files that responses come from, only a run of these.
     """
     check_files(folder, _FILES, _own_files, *inputs)
+    if (files := set(sources)) and (saved := _saved_document(Path(folder))) is not None:
+        from dialeval.core.run_inputs import refuse_other_files
+
+        refuse_other_files(Path(folder) / RUN_FILE, saved, files)
 
 
 def files_of(*runs: str | os.PathLike[str]) -> tuple[Path, ...]:
@@ -238,11 +262,18 @@ def files_of(*runs: str | os.PathLike[str]) -> tuple[Path, ...]:
     return tuple(folder / name for folder in folders for name in _FILES)
 
 
+def _saved_document(folder: Path) -> dict[str, Any] | None:
+    """The `run.json` in a folder, whatever it holds; None if there is none."""
+    try:
+        return gate.read_json(folder / RUN_FILE, dict[str, Any], _REMEDY)
+    except DataError:
+        return None
+
+
 def _own_files(folder: Path) -> set[str]:
     """The files of the run that is saved in a folder; none if there is no run."""
-    try:
-        document = gate.read_json(folder / RUN_FILE, dict[str, Any], _REMEDY)
-    except DataError:
+    document = _saved_document(folder)
+    if document is None:
         return set()
     entries = [document[what] for what in _FILE_FIELDS if isinstance(document.get(what), dict)]
     named = {RUN_FILE, *(str(entry.get("file")) for entry in entries)}

@@ -33,7 +33,7 @@ SAVED_TEXT_ROWS = 100_000
 _NAME_BYTES = 70
 """Of a short string."""
 
-_PLACES = ("system", "dialogue", "dialog_id", "turn")
+_PLACES = ("system", "row", "dialogue", "dialog_id", "turn")
 _FIELD = "field/"
 """Before the name of a field that was kept: a field may have the name of any other column."""
 _CONTINUES = "_continues"
@@ -125,12 +125,16 @@ class RowTable:
                 raise UnfitError("a turn has a number below 0")
         return cls(offsets, dialogues, turns)
 
-    def to_arrow(self, system: str, dialogues_before: int = 0) -> pa.Table:
-        """The table as it is saved, one line per row."""
+    def to_arrow(self, system: str, rows_before: int = 0, dialogues_before: int = 0) -> pa.Table:
+        """The table as it is saved, one line per row; `row` is that of the items, and `dialogue` that of dialogues."""
         import pyarrow as pa
 
         rows, clusters = len(self), self.clusters
-        columns: dict[str, Any] = {"system": pa.repeat(system, rows), "dialogue": pa.array(clusters + dialogues_before)}
+        columns: dict[str, Any] = {
+            "system": pa.repeat(system, rows),
+            "row": np.arange(rows_before, rows_before + rows),
+            "dialogue": pa.array(clusters + dialogues_before),
+        }
         if self.dialogues is not None:
             columns["dialog_id"] = pa.array(self.dialogues, pa.string()).take(pa.array(clusters))
         if self.turns is not None:
@@ -151,6 +155,8 @@ class RowTable:
         turns: Ints | None = columns["turn"].fill_null(NO_TURN).to_numpy() if "turn" in columns else None
         if clusters.min(initial=0) < 0 or (turns is not None and turns.min() < NO_TURN):
             raise UnfitError("a dialogue or turn has a number below 0")
+        if "row" in whole and not np.array_equal(whole["row"].to_numpy(), np.arange(len(table))):
+            raise UnfitError("the rows are not numbered from 0 on")
         firsts = np.flatnonzero(np.diff(clusters, prepend=-1))
         kept = [name for name in columns if name.startswith(_FIELD)]
         names = [name for name in columns if name not in (*_PLACES, *kept) and not name.endswith(_CONTINUES)]
@@ -168,7 +174,8 @@ def rows_schema() -> dict[str, pa.DataType]:
     """The columns of `rows.parquet` beside those of texts, as `gate.read_table` takes them."""
     import pyarrow as pa
 
-    return {"system": pa.string(), "dialogue": pa.int64(), "dialog_id?": pa.string(), "turn?": pa.int64()}
+    numbers = {"row?": pa.int64(), "dialogue": pa.int64()}  # a run that was saved before has no `row`
+    return {"system": pa.string(), **numbers, "dialog_id?": pa.string(), "turn?": pa.int64()}
 
 
 def is_texts(kind: pa.DataType) -> bool:
@@ -183,22 +190,24 @@ def write_places(target: Path, parts: Iterable[tuple[str, RowTable]]) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    schema = pa.schema(zip(_PLACES, (pa.string(), pa.int64(), pa.string(), pa.int64()), strict=True))
-    numbers = {"dialogue": "DELTA_BINARY_PACKED"}  # they count upwards, and would fill a dictionary
+    schema = pa.schema(zip(_PLACES, (pa.string(), pa.int64(), pa.int64(), pa.string(), pa.int64()), strict=True))
+    numbers = dict.fromkeys(
+        ("row", "dialogue"), "DELTA_BINARY_PACKED"
+    )  # they count upwards, and would fill a dictionary
     writer = pq.ParquetWriter(
         target, schema, compression="zstd", use_dictionary=["system", "dialog_id", "turn"], column_encoding=numbers
     )
     with writer:
-        last, before = None, 0
+        last, before = None, (0, 0)
         for system, part in parts:
-            before = before if system == last else 0
-            table = part.to_arrow(system, before)
+            before = before if system == last else (0, 0)
+            table = part.to_arrow(system, *before)
             columns = {
                 name: table[name] if name in table.column_names else pa.nulls(len(table), schema.field(name).type)
                 for name in _PLACES
             }
             writer.write_table(pa.table(columns, schema=schema))
-            last, before = system, before + len(part.offsets) - 1
+            last, before = system, (before[0] + len(part), before[1] + len(part.offsets) - 1)
 
 
 def _text_arrays(name: str, column: Texts) -> dict[str, pa.Array]:

@@ -1,18 +1,21 @@
-"""A run as tables for other programs: its estimates, a line per system and key, and its items, a line per row.
+"""A run for other programs: its estimates as a table or as flat figures, and its items, a line per row.
 
 What is not there is null; NaN is a value that could not be computed.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from hashlib import sha256
+from math import isfinite, nan
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dialeval.core.columns import TextColumn
-from dialeval.core.fold import Level
+from dialeval.core.fold import Estimate, Level
 from dialeval.core.rowtable import NO_TURN
 from dialeval.core.tabular import Tabular
 
@@ -62,6 +65,43 @@ def _line(system: str, result: Result, key: str) -> dict[str, Any]:
         "level": estimate.level.value,
         "signature": None if estimate.signature is None else str(estimate.signature),
     }
+
+
+_UNSAFE_NAME = re.compile(r"[^A-Za-z0-9_.\-]+")
+_FIGURES = ("mean", "low", "high")
+_COUNTS = ("rows", "scored")
+_LONGEST_NAME = 200
+"""Characters of a flat name; MLflow takes 250."""
+
+
+def flat_figures(systems: Mapping[str | None, Mapping[str, Estimate]]) -> dict[str, float]:
+    """The figures by plain names, `SYSTEM/KEY/mean` and so on (without a system where it is None); see `Run.flat`."""
+    flat: dict[str, float] = {}
+    met_systems: set[str] = set()
+    met: set[str] = set()
+    for system, result in systems.items():
+        before = "" if system is None else f"{_flat_name(system, met_systems)}/"
+        for key, estimate in result.items():
+            stem = _flat_name(f"{before}{key}", met)
+            figures = dict(zip(_FIGURES, (estimate.mean, *(estimate.interval or (nan, nan))), strict=True))
+            flat |= {f"{stem}/{name}": float(value) for name, value in figures.items() if isfinite(value)}
+            flat |= {f"{stem}/{name}": getattr(estimate, name) for name in _COUNTS}
+    return flat
+
+
+def _flat_name(given: str, met: set[str]) -> str:
+    """A name that every logger takes, and that was not met before; upper and lower case do not tell two names apart."""
+    parts = [_UNSAFE_NAME.sub("_", part).strip("_.") or "_" for part in given.split("/")]
+    # Loggers that keep figures in files: a figure is not the folder of another.
+    safe = "/".join(f"{part}_" if part.lower() in (*_FIGURES, *_COUNTS) else part for part in parts)
+    if len(safe) > _LONGEST_NAME:
+        safe = f"{safe[:_LONGEST_NAME]}-{sha256(safe.encode()).hexdigest()[:8]}"
+    name, number = safe, 1
+    while name.lower() in met:
+        number += 1
+        name = f"{safe}-{number}"
+    met.add(name.lower())
+    return name
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -44,7 +44,7 @@ def translated(state: T, vocabulary: Words) -> T:
     elif isinstance(state, list | tuple):
         moved = type(state)([translated(part, vocabulary) for part in state])
     elif isinstance(state, dict):
-        moved = {key: translated(part, vocabulary) for key, part in state.items()}
+        moved = type(state)({key: translated(part, vocabulary) for key, part in state.items()})  # a Counter stays one
     return cast(T, moved)
 
 

@@ -276,5 +276,5 @@ def _joined_states(job: Job, lanes: Sequence[_Lane], several: Sequence[SystemSta
         }
         ordered = tuple(states[metric] for metric in job.plans[system[0]].folded)
         details = first.states[len(lanes[0].job.plans[system[0]].folded) :]
-        joined[system] = SystemState(first.rows, (*ordered, *details), first.fingerprints)
+        joined[system] = SystemState(first.rows, (*ordered, *details), first.fingerprints, first.notes)
     return joined

@@ -11,6 +11,7 @@ from dialeval.core.arguments import checked
 from dialeval.core.errors import SettingError
 from dialeval.core.intervals import Kind
 from dialeval.core.needs import Need
+from dialeval.core.notes import noted
 from dialeval.core.result import Run, check_folder
 from dialeval.data.formats.records import split_fields
 from dialeval.data.formats.streams import is_pattern, is_remote
@@ -19,7 +20,7 @@ from dialeval.data.lsdscc.reference_groups import Groups, attach_groups, read_gr
 from dialeval.data.rows.fields import FieldNames
 from dialeval.data.rows.reading import attach, read_responses, read_texts
 from dialeval.data.rows.system import Rows
-from dialeval.data.shards.sources import find_sources, memory_sources
+from dialeval.data.shards.sources import file_names, find_sources, memory_sources
 from dialeval.engine.folding import BATCH_ROWS, Options, Progress, run_sources
 from dialeval.engine.job import Engine
 from dialeval.engine.plan import Asked, Settings, planner
@@ -111,6 +112,7 @@ def evaluate(
     engine: Engine | None = None,
     threads: int | None = None,
     output: str | os.PathLike[str] | None = None,
+    force: bool = False,
     items: bool = True,
     resume: str | os.PathLike[str] | None = None,
     details: Mapping[str, Any] | None = None,
@@ -151,17 +153,19 @@ def evaluate(
     `Cluster`. `resume`: a folder in which finished chunks are kept, to go on after a run that was broken off. `items`
     False: no value per row is kept. Values per row are then not in the result; they are saved if there is an `output`.
 
-    `output`: a folder to save the run in, with `details`. `threads`: how many to use, one per core unless given.
+    `output`: a folder to save the run in, with `details`; a run of other files there is replaced only with `force`.
+    `threads`: how many to use, one per core unless given.
     """
     if output is not None:
-        check_folder(output, responses, references, contexts, reference_groups, train, vocabulary, embeddings)
+        read = (responses, references, contexts, reference_groups, train, vocabulary, embeddings)
+        check_folder(output, *read, sources=() if force else file_names(responses))
     inputs = Inputs(
         responses, references, contexts, reference_groups, fields, eos, split_fields(keep), system_prompts, separator
     )
     resources = Resources(train, vocabulary, embeddings, judge, known_words)
     plans = planner(metrics, settings, tokeniser)
     options = Options(
-        t, confidence, intervals, batch_rows, threads, engine, progress, output, items, resume, chunk_bytes
+        t, confidence, intervals, batch_rows, threads, engine, progress, output, items, resume, chunk_bytes, force
     )
     if inputs.in_many_files or shards or engine is not None or resume is not None or not items:
         if anchors or reference_groups is not None:
@@ -170,7 +174,8 @@ def evaluate(
             raise SettingError("fields are kept of rows in memory; rows in chunks are let go")
         sources = find_sources(responses, references, contexts, shards)
         return run_sources(sources, plans, resources, options, names=inputs.names, details=details).run
-    systems, groups = inputs.read()
+    with noted() as notes:
+        systems, groups = inputs.read()
     if anchors:
         from dialeval.engine.anchors import evaluate_with_anchors
 
@@ -181,8 +186,7 @@ def evaluate(
         run = evaluate_groups(systems, groups, plans, resources, options, table=alignments)
     else:
         run = run_sources(memory_sources(systems), plans, resources, options).run
-    notes = dict.fromkeys(note for rows in systems for note in rows.notes)
     run = replace(run, details={**run.details, **(details or {})}, warnings=(*notes, *run.warnings))
     if output is not None:
-        run.save(output)
+        run.save(output, force=force)
     return run

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 from dialeval.core.errors import SettingError
 from dialeval.core.intervals import IntervalChoice, Kind
 from dialeval.core.needs import Need
+from dialeval.core.notes import noted
 from dialeval.core.result import Run
 from dialeval.core.version import __version__
 from dialeval.data.rows.fields import FieldNames
@@ -30,7 +31,7 @@ from dialeval.data.shards.sources import Source
 from dialeval.data.shards.versions import Versions
 from dialeval.engine.finishing import FinishedSystem, finish_systems, item_blocks, row_places, signed, torn_dialogues
 from dialeval.engine.items import DiskItems, ItemStore, MemoryItems
-from dialeval.engine.job import ChunkResult, Engine, FactValues, Job, Stage, StateSums, System, SystemState
+from dialeval.engine.job import ChunkResult, Engine, FactValues, Job, Opened, Stage, StateSums, System, SystemState
 from dialeval.engine.plan import Plan, Planner
 from dialeval.engine.resources import Resources, resource_warnings
 from dialeval.engine.splitting import asks_for_choice, choice, looking, settled, unsplit_texts, watched
@@ -88,6 +89,8 @@ class Options:
     resume: str | os.PathLike[str] | None = None
     """A folder in which the results of chunks are kept."""
     chunk_bytes: int | None = None
+    force: bool = False
+    """Whether a saved run of other files may be replaced."""
 
     @property
     def interval_choice(self) -> IntervalChoice:
@@ -104,8 +107,14 @@ def run_sources(
     names: FieldNames | None = None,
     warnings: Sequence[str] = (),
     details: Mapping[str, Any] | None = None,
+    opened: Opened | None = None,
+    kept: MemoryItems | None = None,
 ) -> Evaluation:
-    """Plan, fold and finish: what every evaluation ends in."""
+    """Plan, fold and finish: what every evaluation ends in.
+
+    `opened`: a vocabulary and the resources over it, where they are open already. `kept`: the chunks of rows in memory,
+    with the results of those that were folded before.
+    """
     resources, options, names = resources or Resources(ready={}), options or Options(), names or FieldNames()
     if options.batch_rows < 1 or (options.threads is not None and options.threads < 1):
         raise SettingError("batch_rows and threads are at least 1")
@@ -114,48 +123,65 @@ def run_sources(
     engine = options.engine or Threads(options.threads or os.cpu_count() or 1)
     if not engine.in_process:
         resources.require_paths()
-    vocabulary = Vocabulary()
-    opened = resources.opened(vocabulary)
-    plans = tuple(planner(number, source.columns | frozenset(opened)) for number, source in enumerate(sources))
-    job = _job(sources, plans, replace(resources, digests=_digests(plans, opened)), names, options.batch_rows)
-    if engine.in_process:
-        job = replace(job, opened=(vocabulary, opened))
+    with noted() as notes:
+        opened = opened or opened_over_no_words(resources)
+    ready = frozenset(opened[1])
+    job = make_job([source.columns for source in sources], planner, resources, names, options.batch_rows, opened)
+    plans = job.plans
+    if not engine.in_process:
+        job = replace(job, opened=None)
     versions = Versions.of(sources)
     with versions.behind_errors():
-        chunks = cut_sources(sources, job.batch_rows, options.chunk_bytes)
-        _refuse_missing_columns(planner, sources, chunks, names, frozenset(opened))
+        chunks = cut_sources(sources, job.batch_rows, options.chunk_bytes) if kept is None else kept.chunks
+        with noted():  # whoever folds the chunks notes it again
+            _refuse_missing_columns(planner, sources, chunks, names, ready)
     with ExitStack() as stack:
         stack.enter_context(engine)
         if asks_for_choice(plans):
             look = _Fold(replace(looking(job), keeps_items=False), engine, sources, chunks, versions, ItemStore(), None)
             planner = settled(planner, choice(look.run(), sources))
-            job = replace(
-                job, plans=tuple(planner(at, source.columns | frozenset(opened)) for at, source in enumerate(sources))
-            )
+            job = replace(job, plans=tuple(planner(at, source.columns | ready) for at, source in enumerate(sources)))
         asked, job = job, watched(job)
         store = stack.enter_context(
-            nullcontext(MemoryItems(chunks)) if in_memory else _store(options, job, sources, chunks)
+            nullcontext(kept or MemoryItems(chunks)) if in_memory else _store(options, job, sources, chunks)
         )
         job = replace(job, keeps_items=store.keeps_items, spool=store.spool if engine.same_disk else None)
         totals = _Fold(job, engine, sources, chunks, versions, store, options.progress).run()
-        systems = finish_systems(planner, asked, sources, totals, store, frozenset(opened))
+        systems = finish_systems(planner, asked, sources, totals, store, ready)
         results = {name: system.result(intervals) for name, system in systems.items()}
-        told = (*unsplit_texts(job, totals, sources), *torn_dialogues(row_places(systems, chunks, store)))
-        run = Run(results, __version__, (*warnings, *resource_warnings(opened), *told), dict(details or {}))
+        notes |= {line: None for total in totals.values() for line in total.notes}
+        told = (*notes, *unsplit_texts(job, totals, sources), *torn_dialogues(row_places(systems, chunks, store)))
+        run = Run(results, __version__, (*warnings, *resource_warnings(opened[1]), *told), dict(details or {}))
         if options.output is not None and not in_memory:
             if options.items:
-                run.save(options.output, item_blocks(systems, chunks, store), row_places(systems, chunks, store))
+                places = row_places(systems, chunks, store)
+                run.save(options.output, item_blocks(systems, chunks, store), places, force=options.force)
             else:
-                run.save(options.output)
+                run.save(options.output, force=options.force)
     return Evaluation(run, systems)
 
 
-def _job(
-    sources: Sequence[Source], plans: tuple[Plan, ...], resources: Resources, names: FieldNames, batch_rows: int
+def opened_over_no_words(resources: Resources) -> Opened:
+    """A vocabulary without a word, and the resources over it."""
+    vocabulary = Vocabulary()
+    return vocabulary, resources.opened(vocabulary)
+
+
+def make_job(
+    columns: Sequence[frozenset[Need]],
+    planner: Planner,
+    resources: Resources,
+    names: FieldNames,
+    batch_rows: int,
+    opened: Opened,
 ) -> Job:
+    """What is done in this process to every chunk of sources with such columns."""
+    ready = frozenset(opened[1])
+    plans = tuple(planner(number, own | ready) for number, own in enumerate(columns))
     costly = any(metric.costly for plan in plans for metric in plan.folded)
     rows = min(batch_rows, COSTLY_ROWS) if costly else batch_rows
-    return Job(plans, tuple(source.columns for source in sources), resources, names, rows)
+    digests = _digests(plans, opened[1])
+    return Job(plans, tuple(columns), replace(resources, digests=digests), names, rows, opened=opened)
 
 
 def _digests(plans: Sequence[Plan], opened: Mapping[Need, Any]) -> dict[Need, str]:
@@ -215,8 +241,10 @@ class _Fold:
 
     def _totals(self, stage: Stage, facts: FactValues) -> dict[System, SystemState]:
         in_memory = all(source.rows is not None for source in self.sources)
-        # States of one process over one vocabulary need no translation; a worker that starts again has another.
-        sums = StateSums(self.job, stage, None if in_memory and self.engine.in_process else Vocabulary())
+        # States of one process over one vocabulary need no translation; a worker that starts again has another, and
+        # states that were kept may be of other processes.
+        one_vocabulary = in_memory and self.engine.in_process and not self.store.finished(stage)
+        sums = StateSums(self.job, stage, None if one_vocabulary else Vocabulary())
         for number, source in enumerate(self.sources):
             if source.rows is not None:
                 sums.expect((number, source.rows.system))

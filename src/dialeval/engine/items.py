@@ -67,6 +67,7 @@ class MemoryItems(ItemStore):
     keeps_items = True
 
     def __init__(self, chunks: Sequence[Chunk]) -> None:
+        self.chunks: list[Chunk] = list(chunks)
         self._chunks = [chunk for chunk in chunks if isinstance(chunk, MemoryChunk)]
         self._sizes: dict[System, tuple[int, int]] = {}
         for chunk in self._chunks:

@@ -28,6 +28,8 @@ from dialeval.text.vocabulary import Vocabulary
 Stage: TypeAlias = Literal["facts", "metrics"]
 System: TypeAlias = tuple[int, str]
 """The number of a source, and a system in it."""
+Opened: TypeAlias = tuple[Vocabulary, Mapping[Need, Any]]
+"""A vocabulary, and the resources over its words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +41,8 @@ class SystemState:
     """Those of `Job.folds`, in that order."""
     fingerprints: dict[str, Fingerprint] = field(default_factory=dict)
     """Of the columns of a file, by need."""
+    notes: tuple[str, ...] = ()
+    """What was guessed while the rows were read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +84,7 @@ class Job:
     """Whether somebody asks for the items of rows in files."""
     spool: str | None = None
     """A folder where workers leave items of a chunk that has very many; None: they stay in memory."""
-    opened: tuple[Vocabulary, Mapping[Need, Any]] | None = None
+    opened: Opened | None = None
     """A vocabulary and the resources over it, if the job stays in this process, where they are open already."""
 
     def facts(self, source: int) -> dict[Fact[Any, Any], frozenset[Need]]:
@@ -111,13 +115,14 @@ class StateSums:
         self._sums: dict[System, list[Reduction[Any]]] = {}
         self._rows: dict[System, int] = {}
         self._fingerprints: dict[System, dict[str, Fingerprint]] = {}
+        self._notes: dict[System, dict[str, None]] = {}
 
     def expect(self, system: System) -> list[Reduction[Any]]:
         """The sums of a system, which may stay those of no rows."""
         if system not in self._sums:
             folds = self._job.folds(self._stage, system[0])
             self._sums[system] = [Reduction(fold.merge, fold.empty) for fold in folds]
-            self._rows[system], self._fingerprints[system] = 0, {}
+            self._rows[system], self._fingerprints[system], self._notes[system] = 0, {}, {}
         return self._sums[system]
 
     def add(self, several: SystemStates) -> None:
@@ -127,6 +132,7 @@ class StateSums:
                 # Translated while it is small: states over one vocabulary merge without being sorted again.
                 total.add(each if self._vocabulary is None else translated(each, self._vocabulary))
             self._rows[system] += state.rows
+            self._notes[system] |= dict.fromkeys(state.notes)
             merged = self._fingerprints[system]
             for need, fingerprint in state.fingerprints.items():
                 merged[need] = merged.get(need, Fingerprint()) + fingerprint
@@ -134,7 +140,12 @@ class StateSums:
     def result(self) -> SystemStates:
         """Everything that was added, by system."""
         return {
-            system: SystemState(self._rows[system], tuple(each.result() for each in sums), self._fingerprints[system])
+            system: SystemState(
+                self._rows[system],
+                tuple(each.result() for each in sums),
+                self._fingerprints[system],
+                tuple(self._notes[system]),
+            )
             for system, sums in self._sums.items()
         }
 

@@ -19,8 +19,8 @@ from dialeval.core.needs import Need
 from dialeval.engine.resources import lacking
 from dialeval.text.tokenise import Tokeniser
 
-Asked: TypeAlias = str | Iterable[str | Metric[Any]] | None
-"""Metrics by names, families and objects; None: all that the inputs allow."""
+Asked: TypeAlias = str | Metric[Any] | Callable[..., Any] | Iterable[str | Metric[Any] | Callable[..., Any]] | None
+"""Metrics by names, families, objects, and functions of `metric_of_rows`; None: all that the inputs allow."""
 
 Settings: TypeAlias = Mapping[str, Mapping[str, object]]
 """By family: settings that differ from their defaults."""
@@ -59,9 +59,14 @@ Planner: TypeAlias = Callable[[int, frozenset[Need]], Plan]
 
 def planner(asked: Asked, settings: Settings | None = None, tokeniser: Tokeniser | None = None) -> Planner:
     """Makes plans for the same metrics and settings, one for each set of inputs."""
-    asked = asked if asked is None or isinstance(asked, str) else list(asked)
+    asked = asked if asked is None or isinstance(asked, str) else names_of(asked)
     plan = cache(lambda available: make_plan(asked, available, settings, tokeniser))
     return lambda _source, available: plan(available)
+
+
+def names_of(asked: Any) -> list[Any]:
+    """What was asked for, one by one."""
+    return [asked] if isinstance(asked, Metric) or callable(asked) else list(asked)
 
 
 def make_plan(
@@ -73,7 +78,7 @@ def make_plan(
     """
     from dialeval.metrics.registry import registry, split_names  # a plan that is given needs no registry
 
-    names = ["all"] if asked is None else split_names(asked) if isinstance(asked, str) else list(asked)
+    names = ["all"] if asked is None else split_names(asked) if isinstance(asked, str) else names_of(asked)
     if not names:
         raise SettingError("no metric was asked for; name some, or `all`")
     metrics: dict[str, Metric[Any]] = {}
@@ -105,7 +110,7 @@ def _reasons(metric: Metric[Any], available: frozenset[Need]) -> str:
     return "; ".join(reasons)
 
 
-def _split_by(tokeniser: Tokeniser | None, name: str | Metric[Any], metric: Metric[Any]) -> Metric[Any]:
+def _split_by(tokeniser: Tokeniser | None, name: Any, metric: Metric[Any]) -> Metric[Any]:
     """The metric with a tokeniser, if it takes one and was not asked for with one of its own, as an object is."""
     if tokeniser is None or _TOKENISER not in metric.setting_names() or not isinstance(name, str):
         return metric

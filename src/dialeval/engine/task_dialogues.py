@@ -7,16 +7,15 @@ placeholders and slots nobody knows. State tracking is refused to a system witho
 
 from __future__ import annotations
 
-import gc
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
 from dialeval.core.batch import Batch
 from dialeval.core.errors import NeedError, SettingError
 from dialeval.core.fold import Fact, Metric
+from dialeval.core.garbage import without_garbage_collection
 from dialeval.core.needs import Need
 from dialeval.core.result import Result, Run
 from dialeval.data.shards.sources import memory_sources
@@ -124,7 +123,7 @@ def evaluate_task(
     metrics, tracking = choices.metrics(task), choices.tracking()
     if not metrics and not tracking:
         raise SettingError("nothing was asked for; choose bleu, success, richness or dst")
-    with _without_garbage_collection():
+    with without_garbage_collection():
         systems = read_predictions(predictions, task.files)
         _refuse_tracking(systems, metrics, tracking, task)
         plans = [
@@ -134,7 +133,7 @@ def evaluate_task(
             for system in systems
         ]
         run = _evaluated(systems, task, plans, options).run
-    warnings = [line for system in systems for line in _warnings(system, run[system.rows.system], task, choices)]
+        warnings = [line for system in systems for line in _warnings(system, run[system.rows.system], task, choices)]
     return replace(run, warnings=tuple(warnings))
 
 
@@ -145,18 +144,6 @@ def _evaluated(
     options = replace(options or Options(), threads=1)
     sources = memory_sources([system.rows for system in systems])
     return run_sources(sources, lambda source, _available: plans[source], Resources(ready=task.resources), options)
-
-
-@contextmanager
-def _without_garbage_collection() -> Iterator[None]:
-    """Keep the garbage collector from searching objects that are all needed: that takes a quarter of the time."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
 
 
 _EXPLANATIONS = "explanations"
@@ -252,12 +239,13 @@ def _substitutes(system: Predictions, choices: Choices) -> Iterator[str]:
 def _unknown_slots(system: Predictions, task: TaskData) -> dict[str, int]:
     """Slots of states that nothing in the data knows, each with the number of turns that have it."""
     slot_name, known = task.ontology.states.slot, task.known_slots
+    states = (row["state"] for row in system.given if row["state"])
+    frames = Counter((domain, *slots) for state in states for domain, slots in state.items())
     unknown: Counter[str] = Counter()
-    for row in system.given:
-        for domain, slots in (row["state"] or {}).items():
-            for slot in slots:
-                if (domain, slot_name(slot)) not in known:
-                    unknown[f"{domain}.{slot}"] += 1
+    for (domain, *slots), times in frames.items():
+        for slot in slots:
+            if (domain, slot_name(slot)) not in known:
+                unknown[f"{domain}.{slot}"] += times
     return dict(unknown.most_common())
 
 

@@ -6,19 +6,21 @@ An exception inside a metric is traced to the row that causes it, so that the er
 from __future__ import annotations
 
 import uuid
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from dialeval.core.batch import Batch
-from dialeval.core.columns import Column, RaggedColumn, SharedColumn, TextColumn
+from dialeval.core.columns import Column, RaggedColumn, SharedColumn
 from dialeval.core.errors import DataError, Fault, NeedError, SettingError
 from dialeval.core.files import write_scratch
+from dialeval.core.fold import Level, check_column
 from dialeval.core.itemfile import joined
+from dialeval.core.notes import noted
 from dialeval.core.rowtable import RowTable
 from dialeval.core.states import to_bytes, translated
+from dialeval.data.rows.system import no_texts
 from dialeval.data.shards.blocks import RowBlock, row_blocks
 from dialeval.data.shards.chunks import Chunk, FileChunk, MemoryChunk
 from dialeval.engine.job import (
@@ -35,9 +37,10 @@ from dialeval.engine.job import (
 from dialeval.text.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from dialeval.core.arrays import Floats
+    from dialeval.core.fold import Metric, Partial
     from dialeval.core.needs import Need
     from dialeval.data.rows.system import Rows
 
@@ -62,7 +65,8 @@ class _Context:
     @classmethod
     def open(cls, job: Job) -> _Context:
         vocabulary = Vocabulary()
-        return cls(vocabulary, job.resources.opened(vocabulary))
+        with noted():  # told where the run began
+            return cls(vocabulary, job.resources.opened(vocabulary))
 
     def with_facts(self, facts: FactValues) -> _Context:
         values = {
@@ -70,6 +74,32 @@ class _Context:
             for system, values in facts.items()
         }
         return replace(self, facts=values)
+
+
+class _MetricError(Exception):
+    """What went wrong inside a metric, with its name; the cause is the exception itself."""
+
+    def __init__(self, metric: str) -> None:
+        super().__init__(metric)
+        self.metric = metric
+
+
+@contextmanager
+def _named(metric: Metric[Any]) -> Iterator[None]:
+    """Exceptions inside of a metric with its name; errors of ours have said what they mean."""
+    try:
+        yield
+    except _NOT_A_ROWS_FAULT:
+        raise
+    except Exception as error:
+        raise _MetricError(metric.name) from error
+
+
+def _check_items(metric: Metric[Any], partial: Partial[Any], batch: Batch) -> None:
+    """An error for items that are not one number for each row or dialogue."""
+    rows = len(batch) if metric.level is Level.TURN else len(batch.dialogues) - 1
+    for key, values in partial.items.items():
+        check_column(key, values, rows, f"{metric.level}s")
 
 
 class Worker:
@@ -95,9 +125,10 @@ class Worker:
             self._context = context = _Context.open(self.job).with_facts(self._facts)
             self._first_words = None
         fold = _Fold(self.job, stage, chunk, context)
-        for block in row_blocks(chunk, self.job.names, self.job.batch_rows):
-            for rows in block.rows():
-                fold.add(block, rows, self._batch(fold, rows))
+        with noted() as notes:
+            for block in row_blocks(chunk, self.job.names, self.job.batch_rows):
+                for rows in block.rows():
+                    fold.add(block, rows, self._batch(fold, rows), tuple(notes))
         if self._first_words is None and isinstance(chunk, FileChunk):
             # The words of resources and facts are known by now, and would be known again.
             self._first_words = len(context.vocabulary)
@@ -136,24 +167,24 @@ class _Fold:
         """A batch that has all columns: where rows carry no reference at all, every row has none."""
         columns: dict[Need, Column] = dict(rows.columns)
         for need in self._columns - columns.keys():
-            columns[need] = RaggedColumn(TextColumn.from_strings([]), np.zeros(len(rows) + 1, np.int64))
+            columns[need] = no_texts(len(rows))
         context = self._context
         return Batch(len(rows), columns, context.vocabulary, rows.dialogue_offsets(), context.resources)
 
-    def add(self, block: RowBlock, rows: Rows, batch: Batch) -> None:
-        """Fold one more batch, the rows of a system in a block."""
+    def add(self, block: RowBlock, rows: Rows, batch: Batch, notes: tuple[str, ...]) -> None:
+        """Fold one more batch, the rows of a system in a block, with what was noted by then."""
         system = rows.system
         try:
             state, items = self._scored(batch, system)
         except _NOT_A_ROWS_FAULT:
             raise
         except Exception as error:
-            raise self._traced(block, error) from error
+            raise self._traced(block, error) from (error.__cause__ if isinstance(error, _MetricError) else error)
         if self._keeps_items and not self._in_memory and self.stage == "metrics":
             places = rows.places(batch.dialogues)
             items = replace(items, places=places)
             self._held += places.nbytes
-        self._sums.add({(self.chunk.source, system): state})
+        self._sums.add({(self.chunk.source, system): replace(state, notes=notes)})
         self._items.setdefault(system, []).append(items)
         self._held += sum(column.nbytes for columns in items.values.values() for column in columns.values())
         if self._spool is not None and self._held >= HELD_BYTES:
@@ -185,7 +216,9 @@ class _Fold:
         values: dict[str, dict[str, Floats]] = {}
         states, contributions = [], []
         for metric in self._plan.folded:
-            partial = metric.partial(batch.only(metric.needs | metric.wants))
+            with _named(metric):
+                partial = metric.partial(batch.only(metric.needs | metric.wants))
+                _check_items(metric, partial, batch)
             states.append(partial.state)
             values.setdefault(metric.level.value, {}).update(partial.items)
             contributions.append(partial.contributions)
@@ -204,10 +237,11 @@ class _Fold:
             try:
                 for rows in block.rows(start, stop):
                     self._scored(self.batch(rows), rows.system)
-            except Exception:
-                return True
+            except Exception as found:  # a metric that fails for another row does not count
+                return getattr(found, "metric", None) == which
             return False
 
+        which = getattr(error, "metric", None)
         start, stop = 0, len(block)
         while stop - start > 1:
             middle = (start + stop) // 2
@@ -217,8 +251,9 @@ class _Fold:
                 start = middle
             else:
                 break
-        what = f"a metric cannot score {'this row' if stop - start == 1 else f'these {stop - start} rows together'}"
-        cause = f"{what} ({type(error).__name__}: {error})"
+        why = error.__cause__ if isinstance(error, _MetricError) else error
+        rows = "this row" if stop - start == 1 else f"these {stop - start} rows together"
+        cause = f"{which or 'a metric'} cannot score {rows} ({type(why).__name__}: {why})"
         return DataError(Fault(block.where, block.line(start), cause, "leave it out, or score without the metric"))
 
 

@@ -5,16 +5,20 @@ A metric is asked for as a preset (`distinct-2`), a family (`distinct`: all its 
 
 A package adds metrics by naming their classes under the entry point `dialeval.metrics`; a program by `register`.
 Two metrics never share a name: the second one is refused.
+
+A function that `metric_of_rows` made a metric (`row_functions`) is taken for its metric wherever a metric is. Once it
+is defined it is known by its name, but it is not among `all`, unless it is registered: what a script defines for itself
+is computed when it is asked for. `module:name` imports a module for a metric in it.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from functools import cache
 from importlib import import_module
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Metric
@@ -49,6 +53,12 @@ _BUILT_IN: Mapping[Need, Sequence[str]] = {
     ),
     Need.TRIALS: ("dialeval.metrics.task.trials:PassHat", "dialeval.metrics.task.trials:Flips"),
     Need.STATES: ("dialeval.metrics.task.tracking:Tracking",),
+    Need.FRAMES: (
+        "dialeval.metrics.task.frames:GoalAccuracy",
+        "dialeval.metrics.task.frames:IntentAccuracy",
+        "dialeval.metrics.task.frames:RequestedSlots",
+    ),
+    Need.SPANS: ("dialeval.metrics.task.frames:SlotTagging",),
     Need.LABELS: (
         "dialeval.metrics.breakdown.labels:LabelAccuracy",
         "dialeval.metrics.breakdown.labels:BreakdownDetection",
@@ -58,6 +68,56 @@ _BUILT_IN: Mapping[Need, Sequence[str]] = {
 """By what they measure, in the order in which tables show them; imported when something of the kind is asked for."""
 
 MetricClass = type[Metric[Any]]
+
+METRIC_MARK = "__dialeval_metric__"
+"""The attribute of functions that are metrics."""
+
+_declared: dict[str, MetricClass] = {}
+"""Metrics of functions by their names."""
+
+
+def declare(name: str, metric: MetricClass) -> None:
+    """Make the metric of a function known by its name; a function that is defined again takes the place of the first.
+
+    It does not ask the registry, which may be importing the function's module at this moment.
+    """
+    taken = _declared.get(name)
+    if taken is not None and _place(taken) != _place(metric):
+        raise SettingError(_taken(name, taken, metric))
+    _declared[name] = metric
+
+
+def _taken(name: str, first: MetricClass, second: MetricClass) -> str:
+    return f"two metrics are called {name!r}: {_place(first)} and {_place(second)}; rename one of them"
+
+
+def _place(metric: MetricClass) -> str:
+    return f"{metric.__module__}.{metric.__qualname__}"
+
+
+Registered = TypeVar("Registered", bound=Callable[..., Any])
+
+_PLACE = re.compile(r"([A-Za-z_][\w.]*):([A-Za-z_]\w*)")
+"""A module and a name in it."""
+
+
+def _class_of(given: Any) -> MetricClass:
+    """The class that a metric is registered by; SettingError for what is none."""
+    if hasattr(given, METRIC_MARK):
+        from dialeval.metrics.row_functions import class_of  # which imports this module
+
+        return class_of(given)
+    name = getattr(given, "__qualname__", repr(given))
+    if isinstance(given, type) and issubclass(given, Metric):
+        return given
+    raise SettingError(f"{name} is not a metric; a function becomes one by @dialeval.metric_of_rows(name=...)")
+
+
+def _imported(module: str, name: str) -> Any:
+    try:
+        return getattr(import_module(module), name)
+    except (ImportError, AttributeError) as error:
+        raise SettingError(f"the metric {module}:{name} cannot be imported: {error}") from None
 
 
 class Registry:
@@ -96,7 +156,7 @@ class Registry:
             found = self._presets.get(name) or self._families.get(name)
             if found is not None:
                 return found
-        return None
+        return _declared.get(name)
 
     def measuring(self, subjects: Collection[Need]) -> list[Metric[Any]]:
         """All presets of metrics that measure one of some columns."""
@@ -104,22 +164,26 @@ class Registry:
         found = [(name, metric) for name, metric in self._presets.items() if metric.subject in subjects]
         return [metric(**metric.presets[name]) for name, metric in found]
 
-    def register(self, metric: MetricClass) -> MetricClass:
-        """Add a metric class (also usable as a decorator); refuse a name that is taken, by whatever is built in too."""
+    def register(self, metric: Registered) -> Registered:
+        """Add a metric class, or a function of `metric_of_rows` (also usable as a decorator).
+
+        A name that is taken is refused, by whatever is built in too.
+        """
         self._import(Need)
-        return self._add(metric)
+        self._add(_class_of(metric))
+        return metric
 
     def _add(self, metric: MetricClass) -> MetricClass:
-        for name in {metric.family, *metric.presets}:
-            taken = self._families.get(name) or self._presets.get(name)
-            if taken is not None and taken is not metric:
-                raise SettingError(
-                    f"two metrics are called {name!r}: {taken.__module__}.{taken.__qualname__} and "
-                    f"{metric.__module__}.{metric.__qualname__}; rename one of them"
-                )
+        self._refuse_taken(metric)
         self._families[metric.family] = metric
         self._presets.update(dict.fromkeys(metric.presets, metric))
         return metric
+
+    def _refuse_taken(self, metric: MetricClass) -> None:
+        for name in {metric.family, *metric.presets}:
+            taken = self._families.get(name) or self._presets.get(name)
+            if taken is not None and taken is not metric:
+                raise SettingError(_taken(name, taken, metric))
 
     def unregister(self, metric: MetricClass) -> None:
         """Take a metric class out again."""
@@ -139,14 +203,23 @@ class Registry:
         settings = dict(metric.presets.get(name, {})) | dict(_settings(metric, inside or ""))
         return metric(**settings)
 
-    def select(self, names: str | Iterable[str | Metric[Any]]) -> list[Metric[Any]]:
+    def select(self, names: str | Iterable[Any]) -> list[Metric[Any]]:
         """The metrics that names, families, `all` and metric objects stand for, each once, in the order given."""
         asked = split_names(names) if isinstance(names, str) else names
         return list(dict.fromkeys(metric for name in asked for metric in self._expand(name)))
 
-    def _expand(self, name: str | Metric[Any]) -> Iterator[Metric[Any]]:
+    def _expand(self, name: Any) -> Iterator[Metric[Any]]:
         if isinstance(name, Metric):
             yield name
+        elif isinstance(name, str) and (found := _PLACE.fullmatch(name.strip())):
+            yield from self._expand(_imported(*found.groups()))
+        elif isinstance(name, type) and issubclass(name, Metric):
+            raise SettingError(f"{name.__qualname__} is a class; pass a metric made of it: {name.__qualname__}(...)")
+        elif callable(name):
+            metric = _class_of(name)
+            self._import(Need)
+            self._refuse_taken(metric)
+            yield metric()
         elif name == "all":
             yield from (self.parse(preset) for preset in self.presets)
         elif isinstance(name, str) and self._is_family(name) and (family := self._named(name)):
@@ -154,7 +227,7 @@ class Registry:
         else:
             yield self.parse(name)
 
-    def is_group(self, name: str | Metric[Any]) -> bool:
+    def is_group(self, name: Any) -> bool:
         """Whether a name stands for whatever of a group can be computed rather than for one metric."""
         return name == "all" or (isinstance(name, str) and self._is_family(name))
 
@@ -165,7 +238,7 @@ class Registry:
     def _unknown(self, name: str) -> str:
         if name in self.broken:
             return f"the metric {name!r} cannot be loaded: {self.broken[name]}"
-        close = get_close_matches(name, [*self.presets, *self.families], n=1)
+        close = get_close_matches(name, [*self.presets, *self.families, *_declared], n=1)
         hint = f"did you mean {close[0]!r}?" if close else "`dialeval metrics` lists all of them"
         return f"no metric is called {name!r}; {hint}"
 
@@ -187,8 +260,8 @@ def registry() -> Registry:
     return here
 
 
-def register(metric: MetricClass) -> MetricClass:
-    """Add a metric class to the registry of this process; a decorator."""
+def register(metric: Registered) -> Registered:
+    """Add a metric class or a function of `metric_of_rows` to the registry of this process; a decorator."""
     return registry().register(metric)
 
 

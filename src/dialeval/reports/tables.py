@@ -1,6 +1,6 @@
 """A run as a table: for the terminal, for papers and pages, for other programs.
 
-    FORMATS["csv"](run)        json, csv, md, latex, metrics-txt, each a str
+    FORMATS["csv"](run)        json, csv, md, latex, metrics-txt, model-index, each a str
     console.print(table(run))  the terminal; `table(run, comparison)` marks what is better and worse
 
 JSON and CSV hold every digit; the tables that people read are rounded by `figures`. Metrics are rows and systems are
@@ -42,6 +42,7 @@ from dialeval.reports.figures import (
     supported_decimals,
 )
 from dialeval.reports.formats import LaidOut, Table
+from dialeval.reports.model_index import to_model_index
 from dialeval.reports.verdict import how_sure, mark_of, verdict
 
 if TYPE_CHECKING:
@@ -145,6 +146,7 @@ FORMATS: Mapping[str, Callable[..., str]] = {
     "md": to_markdown,
     "latex": to_latex,
     "metrics-txt": to_metrics_txt,
+    "model-index": to_model_index,
 }
 """Every format that is a text, by its name on the command line."""
 

@@ -18,8 +18,9 @@ from typing import Any
 
 from dialeval import sample
 from dialeval.core.errors import DataError, Fault, NeedError
+from dialeval.core.garbage import without_garbage_collection
 from dialeval.core.needs import Need
-from dialeval.data.task.corpus import ReferenceSets, TaskFiles, TrueStates, read_task
+from dialeval.data.task.corpus import ReferenceSets, TaskFiles, read_task
 from dialeval.resources.ontology import MULTIWOZ, Ontology, load_ontology
 from dialeval.resources.venues import Venues, load_venues
 from dialeval.text.delexicalised import Normaliser
@@ -54,13 +55,15 @@ class TaskData:
         """Every (domain, slot) that the venues, the goals or the true states have."""
         slot = self.ontology.states.slot
         known = {(name, column) for name, table in self.venues.tables.items() for column in table.columns}
-        for goal in self.files.goals.goals.values():
-            for domain, wishes in goal.items():
-                known |= {(domain, slot(name)) for name in (*wishes["informable"], *(wishes.get("booking") or ()))}
+        frames = {
+            (domain, *wishes["informable"], *(wishes.get("booking") or ()))
+            for goal in self.files.goals.goals.values()
+            for domain, wishes in goal.items()
+        }
         if self.files.states is not None:
             states = (state for turns in self.files.states.states.values() for state in turns)
-            known |= {(domain, name) for state in states for domain, slots in state.items() for name in slots}
-        return frozenset(known)
+            frames.update((domain, *slots) for state in states for domain, slots in state.items())
+        return frozenset(known | {(domain, slot(name)) for domain, *names in frames for name in names})
 
 
 def load_task(data: str | os.PathLike[str] | None = None, split: str | None = None) -> TaskData:
@@ -68,12 +71,13 @@ def load_task(data: str | os.PathLike[str] | None = None, split: str | None = No
     folder = _folder(data)
     own = folder / ONTOLOGY_FILE
     ontology = load_ontology(own if own.is_file() else MULTIWOZ)
-    files = read_task(folder, split)
-    database = folder / "database"
-    venues = load_venues(ontology, database if database.is_dir() else folder)
+    with without_garbage_collection():
+        files = read_task(folder, split)
+        database = folder / "database"
+        venues = load_venues(ontology, database if database.is_dir() else folder)
     if faults := list(_misfits(files, ontology)):
         raise DataError(faults)
-    return TaskData(_normalised(files, ontology), ontology, venues)
+    return TaskData(replace(files, references=_normalised(files.references, ontology)), ontology, venues)
 
 
 def _misfits(files: TaskFiles, ontology: Ontology) -> Iterator[Fault]:
@@ -105,17 +109,13 @@ def _folder(data: str | os.PathLike[str] | None) -> Path:
     return pack.path
 
 
-def _normalised(files: TaskFiles, ontology: Ontology) -> TaskFiles:
-    """States and references as the venues and the normalised responses spell them."""
-    states, references = files.states, files.references
-    if states is not None:
-        spelt = {name: [ontology.states(turn) for turn in turns] for name, turns in states.states.items()}
-        states = TrueStates(spelt, states.digest)
-    if references is not None and not ontology.normalised_references:
-        normalise = Normaliser(ontology.words)
-        sets = {
-            name: {dialogue: [normalise(text) for text in texts] for dialogue, texts in dialogues.items()}
-            for name, dialogues in references.sets.items()
-        }
-        references = ReferenceSets(sets, references.digest)
-    return replace(files, states=states, references=references)
+def _normalised(references: ReferenceSets | None, ontology: Ontology) -> ReferenceSets | None:
+    """The references as the normalised responses are spelt."""
+    if references is None or ontology.normalised_references:
+        return references
+    normalise = Normaliser(ontology.words)
+    sets = {
+        name: {dialogue: [normalise(text) for text in texts] for dialogue, texts in dialogues.items()}
+        for name, dialogues in references.sets.items()
+    }
+    return ReferenceSets(sets, references.digest)

@@ -24,7 +24,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from itertools import islice
+from itertools import chain, islice
 from operator import ge, le, or_
 from pathlib import Path
 from typing import Any
@@ -50,8 +50,10 @@ class Table:
         self.venues = venues
         self._ontology = ontology
         self._everything = (1 << len(venues)) - 1
-        self._columns: dict[str, dict[str, int]] = {}
-        """Column -> value -> the venues that have it."""
+        self.columns = list(dict.fromkeys(chain.from_iterable(venues)))
+        """The slots that a query may use."""
+        self._having: dict[str, dict[str, int]] = {}
+        """Column -> value -> the venues that have it, of the columns that were asked for."""
         self._ordered: dict[str, dict[str, float]] = {}
         self._matches: dict[tuple[str, str, Ratio], int] = {}
         self._queries: dict[tuple[Ratio, tuple[tuple[str, str], ...]], int] = {}
@@ -61,18 +63,10 @@ class Table:
         for row, venue in enumerate(venues):
             if first.setdefault(venue[domain.key], row) != row:
                 self._again[row] = first[venue[domain.key]]
-            for column, value in venue.items():
-                values = self._columns.setdefault(column, {})
-                values[value] = values.get(value, NONE) | 1 << row
         self._doubles = sum(1 << row for row in self._again)
 
     def __len__(self) -> int:
         return len(self.venues)
-
-    @property
-    def columns(self) -> Sequence[str]:
-        """The slots that a query may use."""
-        return list(self._columns)
 
     def query(self, slots: Mapping[str, str], ratio: Ratio = "historical") -> int:
         """The venues that meet all slots."""
@@ -99,16 +93,16 @@ class Table:
         return venues
 
     def _matching(self, slot: str, value: str, ratio: Ratio) -> int:
-        if slot not in self._columns or value in self._ontology.dont_care:
+        if slot not in self.columns or value in self._ontology.dont_care:
             return self._everything
-        values = self._columns[slot]
+        values = self._values(slot)
         meeting = self._meeting(slot, self._ontology.states.value(slot, value), ratio)
         match_everything = values.get(self._ontology.any_value, NONE) if self._ontology.any_value else NONE
         return reduce(or_, (values[has] for has in meeting), match_everything)
 
     def _meeting(self, slot: str, value: str, ratio: Ratio) -> Iterable[str]:
         """The values of a column that meet the asked one."""
-        values = self._columns[slot]
+        values = self._values(slot)
         if slot in self.domain.at_most or slot in self.domain.at_least:
             limit = self._rank(slot, value)
             meets = le if slot in self.domain.at_most else ge
@@ -117,10 +111,20 @@ class Table:
             return similar(value, values, self._ontology.fuzzy_ratio, ratio)
         return [value] if value in values else []
 
+    def _values(self, slot: str) -> Mapping[str, int]:
+        """The values of a column, each with the venues that have it."""
+        if slot not in self._having:
+            having: dict[str, int] = {}
+            for row, venue in enumerate(self.venues):
+                if slot in venue:
+                    having[venue[slot]] = having.get(venue[slot], NONE) | 1 << row
+            self._having[slot] = having
+        return self._having[slot]
+
     def _ranks(self, slot: str) -> Mapping[str, float]:
         """The rank of each value of an ordered column."""
         if slot not in self._ordered:
-            self._ordered[slot] = {value: self._rank(slot, value) for value in self._columns[slot]}
+            self._ordered[slot] = {value: self._rank(slot, value) for value in self._values(slot)}
         return self._ordered[slot]
 
     def _rank(self, slot: str, value: str) -> float:

@@ -24,7 +24,6 @@ import numpy.typing as npt
 from dialeval.core.arrays import Bytes
 from dialeval.core.columns import TextColumn, TokenColumn
 from dialeval.core.kernels import Kernels
-from dialeval.text.mteval import cleaned
 from dialeval.text.vocabulary import Vocabulary
 
 _kernel = Kernels("dialeval.text.separation_kernel")
@@ -46,6 +45,8 @@ BLANKS = (
 
 _ALONE = ((0x20, 0x26), (0x28, 0x2B), (0x2F, 0x2F), (0x3A, 0x40), (0x5B, 0x60), (0x7B, 0x7E))
 """Symbols of ASCII, but for the apostrophe and `. , -`."""
+
+_ENTITIES = (("&quot;", '"'), ("&amp;", "&"), ("&lt;", "<"), ("&gt;", ">"))
 
 _CHINESE = (
     *((0x3400, 0x4DB5), (0x4E00, 0x9FA5), (0x9FA6, 0x9FBB)),
@@ -92,6 +93,15 @@ def _without_marks(texts: TextColumn) -> TextColumn:
     starts, ends = texts.starts - first, texts.ends - first
     starts[rows], ends[rows] = clean.starts + (last - first), clean.ends + (last - first)
     return TextColumn(np.concatenate((texts.data[first:last], clean.data)), starts, ends)
+
+
+def cleaned(text: str) -> str:
+    """A text without what does not count under `13a`, and with characters for entities; not split yet."""
+    text = text.replace("<skipped>", "").replace("-\n", "").replace("\n", " ")
+    if "&" in text:
+        for entity, sign in _ENTITIES:
+            text = text.replace(entity, sign)
+    return text
 
 
 def kinds_of(ranges: dict[int, tuple[tuple[int, int], ...]]) -> Bytes:

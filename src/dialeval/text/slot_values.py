@@ -160,4 +160,9 @@ class StateNormaliser:
 
     def __call__(self, state: State) -> State:
         """The whole state."""
-        return {domain: self.domain(slots) for domain, slots in state.items()}
+        known = self._domains.get
+        # `domain`, without a call where the slots are known.
+        return {
+            domain: self.domain(slots) if (spelt := known(tuple(slots.items()))) is None else spelt
+            for domain, slots in state.items()
+        }

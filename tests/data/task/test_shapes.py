@@ -3,7 +3,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from dialeval.data.task import shapes
 from dialeval.data.task.shapes import OBJECT, Shape, shape_faults
 
 TEXT = Shape((str,), "a text", "write one")
@@ -34,3 +37,16 @@ PLACES = Shape(OBJECT, "an object of places", "give places", Shape((list,), "a l
 )
 def test_every_mismatch_with_its_path(document: Any, expected: list[str]) -> None:
     assert [str(fault) for fault in shape_faults(document, PLACES, "FILE")] == expected
+
+
+names = st.one_of(st.text(max_size=1), st.none(), st.integers())
+notes: st.SearchStrategy[Any] = st.one_of(st.lists(names, max_size=2), st.none(), st.just({}), st.just({"x": 1}))
+places = st.one_of(st.fixed_dictionaries({}, optional={"name": names, "notes": notes, "more": names}), names)
+documents = st.dictionaries(st.sampled_from("ab"), st.one_of(st.lists(places, max_size=2), names), max_size=2)
+
+
+@given(documents)
+def test_what_fits_at_once_has_no_fault_and_the_other_way_round(document: Any) -> None:
+    faults: list[Any] = []
+    shapes._check(document, PLACES, (), "FILE", faults)
+    assert shapes._fit([document], PLACES) == (not faults)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -45,6 +48,14 @@ def test_what_is_said_of_a_pair_does_not_depend_on_its_neighbours(files: Encoder
     for row in range(5):
         np.testing.assert_array_equal(reader.heads(CONTEXTS[row : row + 1], RESPONSES[row : row + 1])[0], together[row])
         np.testing.assert_array_equal(together[row + 35], together[row])
+
+
+def test_nor_on_a_processor_whose_products_depend_on_the_place_of_a_row() -> None:
+    own = f"{__file__}::{test_what_is_said_of_a_pair_does_not_depend_on_its_neighbours.__name__}"
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", own]
+    environment = {**os.environ, "OPENBLAS_CORETYPE": "HASWELL"}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    assert "1 passed" in done.stdout, done.stdout
 
 
 def test_of_a_long_pair_the_end_of_the_context_and_the_beginning_of_the_response_count(files: EncoderFiles) -> None:

@@ -53,6 +53,17 @@ def test_a_long_text() -> None:
     assert found == pytest.approx(CHRF(word_order=2).sentence_score(response, [reference]).score / 100, rel=1e-13)
 
 
+@pytest.mark.parametrize("size", [1, 63, 64, 65, 127, 128, 129, 191, 192, 193, 255, 256, 257])
+@pytest.mark.parametrize("letters", ["abc", "aé日\U0001f600"])
+def test_texts_about_as_long_as_the_integers_whose_bits_are_their_places(size: int, letters: str) -> None:
+    dice = np.random.default_rng(size)
+    several = ["".join(dice.choice(list(letters), size + int(more))) for more in dice.integers(-1, 2, 4)]
+    pairs = [(one, other) for one in several for other in several]
+    found = Chrf().partial(batch_of([one for one, _ in pairs], [[other] for _, other in pairs])).items["chrf"]
+    expected = [CHRF().sentence_score(one, [other]).score / 100 for one, other in pairs]
+    np.testing.assert_allclose(found, expected, rtol=1e-13, atol=1e-15)
+
+
 def test_what_cannot_be_scored() -> None:
     partial = Chrf().partial(batch_of(["", "a", "a", "a", ""], [["a"], [""], [], ["a"], []]))
     np.testing.assert_array_equal(partial.items["chrf"], [0, 0, np.nan, 1, np.nan])

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
-import numpy as np
 import pytest
 import sacrebleu
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dialeval.metrics.overlap.bleu_counts import NO_REFERENCE
-from dialeval.metrics.overlap.smoothing import corpus_bleu
-from dialeval.metrics.task import bleu
-from dialeval.metrics.task.bleu import TaskBleu, counts_of
-from dialeval.text.mteval import tokens_13a
+from dialeval.core.needs import Need
+from dialeval.data.task.corpus import ReferenceSets
+from dialeval.metrics.task.bleu import TaskBleu
+from dialeval.text.moses import tidied
 from laws.task import WORLD, Row
 from laws.worlds import Place
 
@@ -22,40 +21,17 @@ texts = st.lists(st.sampled_from(["the", "cat", "sat", "on", "a", "mat", ".", ",
 pairs = st.lists(st.tuples(texts, texts), min_size=1, max_size=6)
 
 
-def ids_of(lists: list[list[str]]) -> tuple[list[list[int]], int]:
-    ids: dict[str, int] = {}
-    return [[ids.setdefault(token, len(ids)) for token in tokens] for tokens in lists], len(ids)
-
-
-@given(pairs, st.sampled_from([62, 8]))
-@settings(max_examples=150)
-def test_bleu_is_that_of_sacrebleu(both: list[tuple[str, str]], bits: int) -> None:
-    responses, references = ([pair[side] for pair in both] for side in (0, 1))
-    ids, words = ids_of([tokens_13a(text) for text in (*responses, *references)])
-    half = len(responses)
-    keys, bleu._KEY_BITS = bleu._KEY_BITS, bits  # few bits: the way for large vocabularies
-    try:
-        counts = counts_of(ids[:half], ids[half:], words)
-    finally:
-        bleu._KEY_BITS = keys
-    columns = (counts.matches, counts.totals, counts.response_lengths, counts.reference_lengths)
-    totals = np.column_stack(columns).sum(axis=0).tolist()
-    assert corpus_bleu(*totals) == pytest.approx(sacrebleu.corpus_bleu(responses, [references]).score, abs=1e-6)
-
-
-@pytest.mark.parametrize("bits", [62, 1])
-def test_texts_without_a_word_have_no_matches(bits: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bleu, "_KEY_BITS", bits)
-    for responses, references, words in (([[]], [[]], 0), ([[], [0]], [[], []], 1), ([], [], 0)):
-        counts = counts_of(responses, references, words)
-        assert counts.matches.tolist() == [[0, 0, 0, 0]] * len(responses)
-        assert counts.response_lengths.tolist() == [len(text) for text in responses]
-
-
-def test_a_missing_turn_has_no_counts() -> None:
-    counts = counts_of([None, [0]], [None, [0]], 1)
-    assert counts.reference_lengths.tolist() == [NO_REFERENCE, 1]
-    assert counts.matches[0].tolist() == [0, 0, 0, 0]
+@given(pairs)
+@settings(max_examples=100)
+def test_bleu_is_that_of_sacrebleu(both: list[tuple[str, str]]) -> None:
+    # Rows of dialogues that have one turn each, so that the references are those of the first turn.
+    names = [f"d{at}" for at in range(len(both))]
+    sets = ReferenceSets({"mwz22": {name: [pair[1]] for name, pair in zip(names, both, strict=True)}}, "x")
+    world = replace(WORLD, resources=lambda words: {**WORLD.resources(words), Need.REFERENCE_SETS: sets})
+    rows = [Row(name, pair[0]) for name, pair in zip(names, both, strict=True)]
+    found = TaskBleu().finish(Place(world, rows).scored(TaskBleu(), rows).state)["bleu/mwz22"].mean
+    expected = sacrebleu.corpus_bleu([tidied(pair[0]) for pair in both], [[pair[1] for pair in both]]).score
+    assert found == pytest.approx(expected, abs=1e-6)
 
 
 def test_items_are_sentence_bleu() -> None:

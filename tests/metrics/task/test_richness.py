@@ -10,9 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dialeval.core.columns import TextColumn
 from dialeval.core.contributions import ClusteredRows, Resamples, gathered
 from dialeval.core.fold import Estimate
 from dialeval.metrics.task.richness import Of, Richness, conditional_entropy, entropy, segment_ratio, words_of
+from dialeval.text.ngrams import NgramColumn, NgramCounts
+from dialeval.text.tokenise import tokenise
+from dialeval.text.vocabulary import Vocabulary
 from laws.task import WORLD, Row
 from laws.worlds import Place
 
@@ -39,8 +43,9 @@ def test_segments(words: list[str]) -> None:
 
 
 def test_richness_by_hand() -> None:
-    words: Counter[tuple[str, ...]] = Counter({("a",): 2, ("b",): 1, ("c",): 1})
-    pairs: Counter[tuple[str, ...]] = Counter({("a", "b"): 1, ("a", "c"): 1})
+    vocabulary = Vocabulary()
+    split = tokenise(TextColumn.from_strings(["a b", "a c"]), vocabulary)
+    words, pairs = (NgramCounts.of(NgramColumn.of(split, n), vocabulary) for n in (1, 2))
     assert entropy(words) == 1.5
     assert conditional_entropy(words, pairs) == 0.5
 

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import json
 from itertools import combinations
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -71,3 +73,11 @@ def test_settings() -> None:
         PassHat(0)
     assert str(PassHat(2)) == "pass-hat-2"
     assert np.isnan(Flips().value(1, 1))
+
+
+def test_rows_in_chunks_have_no_trials_and_the_message_says_so(tmp_path: Path) -> None:
+    row = {"dialog_id": "a", "trial": 0, "reward": 1, "response": "done"}
+    (tmp_path / "rows.jsonl").write_text(json.dumps(row) + "\n")
+    assert dialeval.evaluate(tmp_path / "rows.jsonl", metrics="pass-hat-1")["rows"]["pass-hat-1"].mean == 1
+    with pytest.raises(dialeval.NeedError, match="read at once and not in chunks"):
+        dialeval.evaluate(tmp_path / "rows.jsonl", metrics="pass-hat-1", shards=True)

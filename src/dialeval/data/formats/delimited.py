@@ -21,6 +21,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from dialeval.core.errors import DataError, Fault
+from dialeval.core.notes import note
 from dialeval.data.formats import row_shapes
 from dialeval.data.formats.lines import encoding_faults, split
 from dialeval.data.formats.opening import PathSource, read_bytes, without_mark
@@ -46,7 +47,7 @@ _TROUBLE = re.compile("\0|\r(?!\n)")
 def read(path: PathSource, names: FieldNames, delimiter: str) -> Records:
     """The rows of a file, parsed when they are asked for; `delimiter` is what its suffix promises."""
     where = str(path)
-    text, notes = _decoded(read_bytes(path), where)
+    text = _decoded(read_bytes(path), where)
     faults: list[Fault] = []
     said = _SAID.match(text)
     if said:
@@ -63,20 +64,20 @@ def read(path: PathSource, names: FieldNames, delimiter: str) -> Records:
     if twice:
         what = f"the header names {', '.join(map(repr, twice))} more than once"
         raise DataError(Fault(where, line, what, "give every column a name of its own"))
-    return Records(where, _rows(cells, header, names.response, where, faults), faults, tuple(header), notes=notes)
+    return Records(where, _rows(cells, header, names.response, where, faults), faults, tuple(header))
 
 
-def _decoded(data: Bytes, where: str) -> tuple[str, tuple[str, ...]]:
-    """The text of a file, and what was guessed about it."""
+def _decoded(data: Bytes, where: str) -> str:
+    """The text of a file; its encoding is noted where it was guessed."""
     start = data[:2].tobytes()
     if start in _UTF_16:
         try:
-            return data[2:].tobytes().decode(_UTF_16[start]), ()
+            return data[2:].tobytes().decode(_UTF_16[start])
         except UnicodeDecodeError as error:
             what = f"begins as UTF-16 and is not ({error.reason} at byte {error.start + 2})"
             raise DataError(Fault(where, None, what, "save the file as UTF-8")) from None
     if not (faults := encoding_faults(split(data), where)):
-        return str(without_mark(data).data, "utf-8"), ()
+        return str(without_mark(data).data, "utf-8")
     content = data.tobytes()
     if _UTF_8_CHARACTER.search(content):  # a damaged file of UTF-8, whose other characters would be spoilt
         raise DataError(faults)
@@ -84,8 +85,8 @@ def _decoded(data: Bytes, where: str) -> tuple[str, tuple[str, ...]]:
         text = content.decode("cp1252")
     except UnicodeDecodeError:
         raise DataError(faults) from None
-    place = faults[0].line
-    return text, (f"{where} is not UTF-8 (line {place}) and was read as Windows-1252; save it as UTF-8 to be sure",)
+    note(f"{where} is not UTF-8 (line {faults[0].line}) and was read as Windows-1252; save it as UTF-8 to be sure")
+    return text
 
 
 def _separator(text: str, names: FieldNames, usual: str) -> str:

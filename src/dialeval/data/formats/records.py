@@ -104,7 +104,6 @@ class Records:
     `faults` grows with what does not parse, and the consumer adds its own, so that the list is in file order.
     `header` holds the columns of a table, which every row then has. Where rows are only numbered, as in a list, the
     number stands for the line; in a JSON document `lines` finds the lines afterwards, if there is a fault to place.
-    `notes` say what was guessed in reading.
     """
 
     where: str
@@ -112,7 +111,6 @@ class Records:
     faults: list[Fault] = field(default_factory=list)
     header: tuple[str, ...] | None = None
     lines: Callable[[], Sequence[int]] | None = None
-    notes: tuple[str, ...] = ()
 
     def raise_faults(self) -> None:
         """Raise if anything is wrong."""

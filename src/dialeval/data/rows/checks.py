@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dialeval.core.errors import DataError, Fault
+from dialeval.core.notes import noted
 from dialeval.data.formats.opening import PathSource, format_of
 from dialeval.data.rows.reading import files_in, is_folder, read_responses
 
@@ -42,7 +43,8 @@ def _faults(path: PathSource, fields: Mapping[str, str] | None, reading: dict[st
         if is_folder(path):
             # File by file: the same system in two of them is no fault of either.
             return check(files_in(path), fields, **reading)
-        read_responses(path, fields, **reading)
+        with noted():  # a file that is good is described, and its notes with it
+            read_responses(path, fields, **reading)
     except DataError as error:
         return error.faults
     return []
@@ -51,7 +53,8 @@ def _faults(path: PathSource, fields: Mapping[str, str] | None, reading: dict[st
 def summary(path: PathSource, fields: Mapping[str, str] | None = None, **reading: Any) -> Summary:
     """What a good file, or a folder of them, holds."""
     files = files_in(path) if is_folder(path) else [path]
-    systems = [rows for file in files for rows in read_responses(file, fields, **reading)]
+    with noted() as notes:
+        systems = [rows for file in files for rows in read_responses(file, fields, **reading)]
     columns = [str(need) for need in dict.fromkeys(need for rows in systems for need in rows.columns)]
     if any(rows.dialogues is not None for rows in systems):
         columns.append("dialog_id")
@@ -59,5 +62,4 @@ def summary(path: PathSource, fields: Mapping[str, str] | None = None, **reading
         columns.append("turn")
     kind = "folder" if is_folder(path) else format_of(path)
     names = tuple(rows.system for rows in systems)
-    notes = tuple(dict.fromkeys(note for rows in systems for note in rows.notes))
-    return Summary(os.fspath(path), kind, sum(map(len, systems)), names, tuple(columns), notes)
+    return Summary(os.fspath(path), kind, sum(map(len, systems)), names, tuple(columns), tuple(notes))

@@ -141,7 +141,6 @@ def gather_rows(records: Records, names: FieldNames, system: str, part: bool = F
         turn_column,
         records.where,
         fields=fields,
-        notes=records.notes,
     )
     by_code = np.array(codes, np.int64)
     if tried:
@@ -182,7 +181,6 @@ def _row_parts(records: Records, names: FieldNames, trials: Trials) -> Iterator[
 
 def gather_texts(records: Records, names: FieldNames, need: Need) -> RaggedColumn:
     """The texts of one need, row by row: from rows that are texts or lists of texts, or from a field of objects."""
-    records.faults += [Fault(records.where, None, note, "save the file as UTF-8") for note in records.notes]
     own = names.name(need)
     rows = iter(records.rows)
     held: list[tuple[int, object]] = []  # until the field turns up; where it never does, another may hold the texts

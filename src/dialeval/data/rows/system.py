@@ -16,14 +16,13 @@ import numpy as np
 
 from dialeval.core.arrays import Ints
 from dialeval.core.columns import Column, RaggedColumn, SharedColumn, TextColumn
+from dialeval.core.joined_columns import joined_columns
 from dialeval.core.needs import Need
 from dialeval.core.ragged import offsets_of
 from dialeval.core.rowtable import NO_TURN, RowTable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from dialeval.core.columns import ObjectColumn
+    from collections.abc import Mapping, Sequence
 
 __all__ = ["NO_TURN", "Rows", "by_system"]
 
@@ -47,8 +46,8 @@ class Rows:
     """Row offsets of the dialogues, where they are known already."""
     fields: Mapping[str, RaggedColumn] = field(default_factory=dict)
     """Further fields that were asked for, by name: any number of values per row, as texts."""
-    notes: tuple[str, ...] = ()
-    """What was guessed in reading them, to be told."""
+    shown: Mapping[str, TextColumn] = field(default_factory=dict)
+    """Texts that readers want to see and no metric asks for, by name."""
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values())))
@@ -67,6 +66,7 @@ class Rows:
             turns=None if self.turns is None else self.turns[start:stop],
             offsets=None if self.offsets is None else _cut_offsets(self.offsets, start, stop),
             fields={name: column.slice(start, stop) for name, column in self.fields.items()},
+            shown={name: column.slice(start, stop) for name, column in self.shown.items()},
         )
 
     def take(self, rows: Ints) -> Rows:
@@ -78,7 +78,55 @@ class Rows:
             turns=None if self.turns is None else self.turns[rows],
             offsets=None,
             fields={name: column.take(rows) for name, column in self.fields.items()},
+            shown={name: column.take(rows) for name, column in self.shown.items()},
         )
+
+    @classmethod
+    def joined(cls, parts: Sequence[Rows]) -> Rows:
+        """The rows of parts of one system, one below the other; no dialogue goes on from one part to the next.
+
+        Where a part lacks a column of texts or a field that another has, its rows have none.
+        """
+        if len(parts) == 1:
+            return parts[0]
+        needs = dict.fromkeys(need for part in parts for need in part.columns)
+        fields = dict.fromkeys(name for part in parts for name in part.fields)
+        named = any(part.dialogues is not None for part in parts)
+        turned = any(part.turns is not None for part in parts)
+        before = offsets_of(map(len, parts)).tolist()
+        turns = [np.full(len(part), NO_TURN) if part.turns is None else part.turns for part in parts]
+        return replace(
+            parts[0],
+            columns={
+                need: joined_columns([part.columns.get(need, no_texts(len(part))) for part in parts]) for need in needs
+            },
+            dialogues=joined_columns([part.names(at) for part, at in zip(parts, before, strict=False)])
+            if named
+            else None,
+            turns=np.concatenate(turns) if turned else None,
+            offsets=offsets_of(np.concatenate([np.diff(part.dialogue_offsets()) for part in parts])),
+            fields={
+                name: joined_columns([part.fields.get(name, no_texts(len(part))) for part in parts]) for name in fields
+            },
+            notes=tuple(dict.fromkeys(note for part in parts for note in part.notes)),
+        )
+
+    def names(self, before: int = 0) -> TextColumn:
+        """The names of the dialogues; where there are none, each row is one and is named by its place."""
+        if self.dialogues is not None:
+            return self.dialogues
+        return TextColumn.from_strings([f"row {before + row}" for row in range(1, len(self) + 1)])
+
+    def placed(self, before: int, own: int = 0) -> Rows:
+        """The rows behind others: names that only say where a row stands say where it stands among all of them.
+
+        `own`: how many rows of the same input come before these.
+        """
+        if self.dialogues is None or not before:
+            return self
+        names = enumerate(self.dialogues, own + 1)
+        named = [f"row {before + row}" if name == f"row {row}" else name for row, name in names]
+        return replace(self, dialogues=TextColumn.from_strings(named))
 
     def dialogue_offsets(self) -> Ints:
         """Where each dialogue starts, and the end: runs of equal dialogue ids, or one row each where none is given."""
@@ -105,10 +153,12 @@ class Rows:
         columns = {need.value: self.columns[need] for need in SHOWN if need in self.columns}
         kinds = (TextColumn, RaggedColumn, SharedColumn)
         texts = {name: column for name, column in columns.items() if isinstance(column, kinds)}
-        if Need.TASK_TURNS in self.columns:
-            turns: Iterable[Mapping[str, str | None]] = cast("ObjectColumn", self.columns[Need.TASK_TURNS])
-            texts["response"] = TextColumn.from_strings([turn["response"] or "" for turn in turns])
-        return RowTable(offsets, names, self.turns, texts, self.fields)
+        return RowTable(offsets, names, self.turns, {**texts, **self.shown}, self.fields)
+
+
+def no_texts(rows: int) -> RaggedColumn:
+    """A column in which no row has a text."""
+    return RaggedColumn(TextColumn.from_strings([]), np.zeros(rows + 1, np.int64))
 
 
 def _cut_offsets(offsets: Ints, start: int, stop: int) -> Ints:

@@ -70,6 +70,13 @@ class Source:
         return frozenset({Need.RESPONSE, *(need for shard in self.shards for need, _ in shard.beside)})
 
 
+def file_names(responses: Any) -> list[str]:
+    """The files and patterns among responses; a folder may be read in several ways, and is not among them."""
+    given = responses.values() if isinstance(responses, Mapping) else [responses]
+    paths = [os.fspath(each) for each in given if isinstance(each, str | os.PathLike)]
+    return [] if any(is_folder(path) for path in paths) else [path for path in paths if isinstance(path, str)]
+
+
 def memory_sources(systems: Sequence[Rows], roles: Mapping[str, Role] | None = None) -> list[Source]:
     """Systems whose rows are in memory."""
     return [

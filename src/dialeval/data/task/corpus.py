@@ -74,7 +74,7 @@ class Goals:
 
 @dataclass(frozen=True, slots=True)
 class TrueStates:
-    """The true state of each turn."""
+    """The true state of each turn, as the file spells it."""
 
     states: Mapping[str, Sequence[Mapping[str, Mapping[str, str]]]]
     digest: str

@@ -25,8 +25,9 @@ import numpy as np
 
 from dialeval.core.columns import ObjectColumn, RaggedColumn, TextColumn
 from dialeval.core.errors import DataError, Fault
+from dialeval.core.garbage import without_garbage_collection
 from dialeval.core.needs import Need
-from dialeval.core.ragged import offsets_of
+from dialeval.core.ragged import offsets_of, row_numbers
 from dialeval.data.formats import json_document
 from dialeval.data.formats.opening import PathSource, stem_of
 from dialeval.data.formats.records import LISTS, all_of
@@ -96,7 +97,8 @@ def read_predictions(source: Any, task: TaskFiles) -> list[Predictions]:
     faults = [Fault(name, None, "two systems have this name", remedy) for name, count in names.items() if count > 1]
     if faults:
         raise DataError(faults)
-    return all_of(partial(_read, read, task, system, where) for system, where, read in documents)
+    with without_garbage_collection():
+        return all_of(partial(_read, read, task, system, where) for system, where, read in documents)
 
 
 def _read(read: Callable[[], Any], task: TaskFiles, system: str, where: str) -> Predictions:
@@ -152,11 +154,17 @@ def predictions_of(document: Any, task: TaskFiles, system: str, where: str) -> P
     columns: dict[Need, Any] = {Need.TASK_TURNS: ObjectColumn(rows)}
     if given and with_state == len(given):
         columns[Need.STATES] = ObjectColumn(rows)
-    dialogues = TextColumn.from_strings([row["dialogue"] for row in rows])
-    domains = RaggedColumn.from_lists([list(task.goals.goals[row["dialogue"]]) for row in rows])
-    turn_column = np.array([row["turn"] for row in rows], np.int64)
+    offsets = offsets_of(task.turns.values())
+    bounds = offsets_of(count for count in task.turns.values() if count)
+    numbers = row_numbers(offsets)
+    names = TextColumn.from_strings(list(task.turns)).take(numbers)
+    domains = RaggedColumn.from_lists([list(task.goals.goals[dialogue]) for dialogue in task.turns]).take(numbers)
+    responses = TextColumn.from_strings([row["response"] or "" for row in rows])
+    turn_column = np.arange(len(rows)) - offsets[numbers]
     return Predictions(
-        Rows(system, columns, dialogues, turn_column, where, fields={DOMAIN: domains}),
+        Rows(
+            system, columns, names, turn_column, where, bounds, fields={DOMAIN: domains}, shown={"response": responses}
+        ),
         dialogues=len(document),
         without_turns=sum(not turns for turns in document.values()),
         turns=len(given),

@@ -6,8 +6,9 @@ or one for each named field of an object. Fields that are not named may hold any
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from dialeval.core.errors import Fault
@@ -16,6 +17,7 @@ from dialeval.data.formats.records import LISTS, kind_of
 OBJECT = (dict, Mapping)
 """An object, from a file or from Python; a plain `dict` is recognised fastest."""
 
+_OF_JSON = {dict, list, str}
 _Path = tuple[str | int, ...]
 """Names of fields and numbers of items, from the document inwards."""
 
@@ -37,8 +39,32 @@ class Shape:
 def shape_faults(document: Any, shape: Shape, where: str) -> list[Fault]:
     """A fault for everything in a document that is not as its shape says, such as `FILE: pmul1635[3].state.hotel`."""
     faults: list[Fault] = []
-    _check(document, shape, (), where, faults)
+    if not _fit([document], shape):
+        _check(document, shape, (), where, faults)
     return faults
+
+
+def _fit(values: Collection[Any], shape: Shape) -> bool:
+    """Whether plain values fit a shape: level by level, many times faster than one by one with their paths.
+
+    False says nothing: values of other types than those of JSON are left to `_check`.
+    """
+    if shape.or_nothing:
+        values = [value for value in values if value]
+    types = set(map(type, values))
+    if not types <= set(shape.kinds) & _OF_JSON:
+        return False
+    if isinstance(shape.inner, Shape):
+        if not types:
+            return True
+        if len(types) > 1:
+            return False
+        return _fit(list(chain.from_iterable(map(dict.values, values) if dict in types else values)), shape.inner)
+    for name, field in (shape.inner or {}).items():
+        given = [value[name] for value in values if name in value]
+        if (field.required and len(given) < len(values)) or not _fit(given, field):
+            return False
+    return True
 
 
 def _check(value: Any, shape: Shape, path: _Path, where: str, faults: list[Fault]) -> None:

@@ -33,6 +33,7 @@ from dialeval.core.arrays import Floats, Ints
 from dialeval.core.batch import Batch
 from dialeval.core.columns import TextColumn, TokenColumn
 from dialeval.core.errors import SettingError
+from dialeval.core.kernels import Kernels
 from dialeval.core.needs import Need
 from dialeval.core.ragged import offsets_of, row_numbers
 from dialeval.core.signature import SACREBLEU
@@ -43,6 +44,11 @@ from dialeval.text.characters import characters
 from dialeval.text.tokenise import tokens
 from dialeval.text.vocabulary import Vocabulary
 
+_kernel = Kernels("dialeval.metrics.overlap.chrf_kernel")
+
+BLOCK, BLOCKS = 64, 4
+SHORT_TEXT = BLOCK * BLOCKS
+"""Characters of a text whose places are the bits of a few integers; longer ones are matched by `match_long`."""
 _PUNCTUATION = frozenset(string.punctuation)
 
 
@@ -96,9 +102,12 @@ class Chrf(CountMetric):
             parts.append(_pair_counts(here, there, lists, self.words))
         pairs = np.concatenate(parts, axis=2).reshape(len(parts[0]), self.width - 2)
         counts = np.zeros((len(batch), self.width), np.int64)
-        rows = row_numbers(lists)
-        best = _first_best(self._of_grams(pairs), rows)
-        counts[rows[best], :-2] = pairs[best]
+        if len(pairs) == len(batch) and (np.diff(lists) == 1).all():
+            counts[:, :-2] = pairs
+        else:
+            rows = row_numbers(lists)
+            best = _first_best(self._of_grams(pairs), rows)
+            counts[rows[best], :-2] = pairs[best]
         counts[:, -2:] = reference_numbers(batch)
         return counts, np.diff(lists) > 0
 
@@ -124,12 +133,27 @@ def _pair_counts(responses: TokenColumn, references: TokenColumn, lists: Ints, o
     """Per pair of response and reference: n-grams of the response, of the reference, and matches; each by order."""
     rows = row_numbers(lists)
     paired = responses if np.array_equal(rows, np.arange(len(responses))) else responses.take(rows)
-    matches = np.empty((len(rows), orders), np.int64)
-    match_long(np.arange(len(rows)), paired, references, np.arange(len(rows) + 1), matches)
+    matches = _matches(paired, references, orders)
     here = np.maximum(paired.lengths[:, None] - np.arange(orders), 0)
     there = np.maximum(references.lengths[:, None] - np.arange(orders), 0)
     # sacreBLEU does not count the response's n-grams of an order of which the reference has none.
     return np.stack((np.where(there > 0, here, 0), there, matches), axis=1)
+
+
+def _matches(responses: TokenColumn, references: TokenColumn, orders: int) -> Ints:
+    """The clipped matches of pairs by order."""
+    pairs = len(responses)
+    matches, rest = np.empty((pairs, orders), np.int64), np.empty(pairs, np.int64)
+    most = 2 * SHORT_TEXT
+    found = (np.full(2 * most, -1, np.int32), np.empty(most, np.int32))
+    numbers = (np.empty(SHORT_TEXT, np.int32), np.empty(SHORT_TEXT, np.int32))
+    places = (np.zeros(BLOCKS * most, np.uint64), np.zeros(BLOCKS * most, np.uint64))
+    grams = (np.empty(BLOCKS * orders, np.uint64), np.empty(BLOCKS * orders, np.uint64))
+    texts = (responses.ids, responses.offsets, references.ids, references.offsets)
+    long = rest[: _kernel.match_pairs(*texts, (*found, *numbers, *places, *grams), matches, rest)]
+    if len(long):
+        match_long(long, responses, references, np.arange(pairs + 1), matches)
+    return matches
 
 
 def _first_best(values: Floats, rows: Ints) -> Ints:

@@ -19,25 +19,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from itertools import chain
+from functools import partial
+from typing import cast
 
 import numpy as np
 
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.batch import Batch
+from dialeval.core.columns import TextColumn, TokenColumn
 from dialeval.core.errors import NeedError
+from dialeval.core.fold import Partial
 from dialeval.core.needs import Need
+from dialeval.core.ragged import offsets_of
 from dialeval.data.task.corpus import MAIN_REFERENCES, ReferenceSets
-from dialeval.metrics.counting import CountMetric, Flags
+from dialeval.metrics.counting import CountMetric, Flags, SummedCounts
 from dialeval.metrics.overlap.bleu_counts import NO_REFERENCE, BleuCounts
 from dialeval.metrics.overlap.smoothing import NIST, corpus_bleu, log_precisions, sacre_bleu
 from dialeval.metrics.task.turns import Missing, normalised_responses
-from dialeval.text.mteval import parts_13a, tokens_13a
+from dialeval.text.separation import split_13a
+from dialeval.text.vocabulary import Vocabulary
 
 ORDERS = 4
-_KEY_BITS = 62
-"""Bits of a key that holds a row and an n-gram."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +66,9 @@ class TaskBleu(CountMetric):
     def contribution(self) -> str:
         return f"task-bleu/{self.references}/{self.missing}"
 
+    def partial(self, batch: Batch) -> Partial[SummedCounts]:
+        return batch.derived(("task bleu", self), lambda: super(TaskBleu, self).partial(batch))
+
     def row_counts(self, batch: Batch) -> tuple[Ints, Flags]:
         """Matches and n-grams by order, words of the response, words of the reference."""
         references: ReferenceSets = batch.resource(Need.REFERENCE_SETS)
@@ -76,13 +81,14 @@ class TaskBleu(CountMetric):
         def make() -> tuple[Ints, Flags]:
             here = ["" if text is None and self.missing == "failed" else text for text in responses]
             there = [
-                None if text is None else texts[row["dialogue"]][row["turn"]]
-                for row, text in zip(rows, here, strict=True)
+                texts[row["dialogue"]][row["turn"]] for row, text in zip(rows, here, strict=True) if text is not None
             ]
-            split = _Split()
-            counts = counts_of([split(text) for text in here], [split(text) for text in there], len(split.ids))
+            split = partial(_split, vocabulary=cast(Vocabulary, batch.vocabulary))
+            lists = offsets_of(text is not None for text in here)
+            counts = BleuCounts.of(split([text or "" for text in here]), split(there), lists)
             lengths = (counts.response_lengths, counts.reference_lengths)
-            return np.column_stack((counts.matches, counts.totals, *lengths)), counts.reference_lengths != NO_REFERENCE
+            sums = np.column_stack((counts.matches[:, :ORDERS], counts.totals[:, :ORDERS], *lengths))
+            return sums, counts.reference_lengths != NO_REFERENCE
 
         return batch.derived(self.contribution, make)
 
@@ -95,81 +101,5 @@ class TaskBleu(CountMetric):
         return 100 * sacre_bleu(turns, log_precisions(turns, NIST), ORDERS)
 
 
-# Every system has many of the same parts of texts, and so have the references.
-_tokens = lru_cache(maxsize=1 << 16)(tokens_13a)
-
-
-class _Split:
-    """Splits texts into ids of tokens, each distinct text and each distinct part between blanks once."""
-
-    def __init__(self) -> None:
-        self.ids: dict[str, int] = {}
-        self._texts: dict[str, list[int]] = {}
-        self._parts: dict[str, list[int]] = {}
-
-    def __call__(self, text: str | None) -> list[int] | None:
-        if text is None:
-            return None
-        known = self._texts.get(text)
-        if known is None:
-            known = self._texts[text] = []
-            for part in parts_13a(text):
-                ids = self._parts.get(part)
-                if ids is None:
-                    ids = [self.ids.setdefault(token, len(self.ids)) for token in _tokens(part)]
-                    self._parts[part] = ids
-                known += ids
-        return known
-
-
-def counts_of(
-    responses: Sequence[Sequence[int] | None], references: Sequence[Sequence[int] | None], words: int
-) -> BleuCounts:
-    """The BLEU counts of each pair; a row without a response has no reference either.
-
-    By sorting with numpy and not by `bleu_kernel`, since loading numba takes longer than this whole metric.
-    """
-    count = len(responses)
-    both = [*responses, *references]
-    lengths = np.fromiter((len(text or ()) for text in both), np.int64, 2 * count)
-    ids = np.fromiter(chain.from_iterable(text or () for text in both), np.int64, int(lengths.sum()))
-    rows = np.repeat(np.arange(2 * count), lengths)
-    here, there = lengths[:count], lengths[count:]
-    matches = np.zeros((count, ORDERS), np.int64)
-    for order in range(1, ORDERS + 1):
-        matches[:, order - 1] = _matches(*_grams(ids, rows, order, max(words, 2)), count)
-    totals = np.maximum(here[:, None] - np.arange(ORDERS), 0)
-    missing = np.array([response is None for response in responses], np.bool_)
-    return BleuCounts(matches, totals, here, np.where(missing, NO_REFERENCE, there))
-
-
-def _grams(ids: Ints, rows: Ints, order: int, words: int) -> tuple[Ints, Ints, int]:
-    """A number for each n-gram within a row, equal for equal ones and below the third value; and the row it is in."""
-    count = max(len(ids) - order + 1, 0)
-    numbers: Ints = np.zeros(count, np.int64)
-    below = 1
-    for offset in range(order):
-        if (below * words).bit_length() > _KEY_BITS:
-            numbers, below = _ranks(numbers)
-        numbers = numbers * words + ids[offset : offset + count]
-        below *= words
-    inside = rows[:count] == rows[len(rows) - count :]
-    return numbers[inside], rows[:count][inside], below
-
-
-def _matches(numbers: Ints, rows: Ints, below: int, count: int) -> Ints:
-    """How many n-grams of each response stand in its reference, which is `count` rows on, each at most as often."""
-    if (below * count).bit_length() > _KEY_BITS:
-        numbers, below = _ranks(numbers)
-    first = rows < count
-    here, times = np.unique(rows[first] * below + numbers[first], return_counts=True)
-    there, limits = np.unique((rows[~first] - count) * below + numbers[~first], return_counts=True)
-    _, left, right = np.intersect1d(here, there, assume_unique=True, return_indices=True)
-    sums = np.bincount(here[left] // below, weights=np.minimum(times[left], limits[right]), minlength=count)
-    return sums.astype(np.int64)
-
-
-def _ranks(numbers: Ints) -> tuple[Ints, int]:
-    """Each number replaced by its rank among the different numbers that occur, and how many of these there are."""
-    distinct, ranks = np.unique(numbers, return_inverse=True)
-    return ranks.astype(np.int64), len(distinct)
+def _split(texts: Sequence[str], vocabulary: Vocabulary) -> TokenColumn:
+    return split_13a(TextColumn.from_strings(texts), vocabulary)

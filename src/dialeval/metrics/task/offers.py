@@ -16,8 +16,8 @@ hospital); or, where offers are optional (trains), if there was none and its wor
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 from dialeval.core.batch import Batch
 from dialeval.core.needs import Need
@@ -36,15 +36,26 @@ class Criteria:
     ontology: Ontology
     venues: Venues
     ratio: Ratio = "historical"
+    said: dict[str, frozenset[str]] = field(default_factory=dict)
+    """By response, the requested words in it; what was asked once."""
 
     @classmethod
     def of_batch(cls, batch: Batch, ratio: Ratio) -> Criteria:
         """The resources of a batch."""
         return cls(batch.resource(Need.GOALS), batch.resource(Need.ONTOLOGY), batch.resource(Need.VENUES), ratio)
 
+    def requested_in(self, response: str) -> frozenset[str]:
+        """The requested words that are in a response."""
+        said = self.said.get(response)
+        if said is None:
+            said = self.said[response] = frozenset([word for word in self.ontology.requested if word in response])
+        return said
 
-@dataclass(frozen=True, slots=True)
-class Step:
+
+NO_WORDS: frozenset[str] = frozenset()
+
+
+class Step(NamedTuple):
     """What a turn did for one domain of the goal."""
 
     turn: Turn
@@ -56,8 +67,7 @@ class Step:
     """Words that did not count because nothing was booked yet."""
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(NamedTuple):
     """How a dialogue ended, by domain of its goal."""
 
     matched: Mapping[str, bool]
@@ -80,19 +90,21 @@ def steps(turns: Sequence[Turn], dialogue: str, goal: Mapping[str, Any], criteri
     """What each turn did for each active domain of the goal."""
     ontology = criteria.ontology
     for turn in turns:
-        said = frozenset(word for word in ontology.requested if word in turn.response)
-        for domain in goal:
-            if domain not in turn.domains:
-                continue
+        active = [domain for domain in goal if domain in turn.domains]
+        if not active:
+            continue
+        said = criteria.requested_in(turn.response)
+        for domain in active:
             about = ontology.domains.get(domain)
             offer = None
             if about is not None and domain in criteria.venues and about.offer in turn.response:
                 slots = turn.state.get(domain)
                 offer = NONE if slots is None else criteria.venues[domain].query(slots, criteria.ratio)
             early = said & ontology.when_booked
-            if early and criteria.goals.is_booked(dialogue, turn.at, domain):
-                early = frozenset()
-            yield Step(turn, domain, offer, said - early, early)
+            if not early or criteria.goals.is_booked(dialogue, turn.at, domain):
+                yield Step(turn, domain, offer, said, NO_WORDS)
+            else:
+                yield Step(turn, domain, offer, said - early, early)
 
 
 def last_offers(done: Sequence[Step]) -> dict[str, int]:
@@ -125,9 +137,10 @@ def goal_venues(domain: str, wishes: Mapping[str, Any], criteria: Criteria) -> i
 def verdict(done: Sequence[Step], goal: Mapping[str, Any], criteria: Criteria) -> Verdict:
     """How a dialogue ended, from all its steps."""
     offers = last_offers(done)
-    told: dict[str, frozenset[str]] = dict.fromkeys(goal, frozenset())
+    told = dict.fromkeys(goal, NO_WORDS)
     for step in done:
-        told[step.domain] |= step.told
+        if step.told:
+            told[step.domain] |= step.told
     return Verdict(
         {domain: matches(domain, wishes, offers.get(domain, NONE), criteria) for domain, wishes in goal.items()},
         told,

@@ -10,6 +10,7 @@ the goal does not have the domain. A dialogue that is given without a turn is ju
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -60,18 +61,22 @@ class Rate(Metric[RateState]):
         return {self.name: Moments()}
 
     def partial(self, batch: Batch) -> Partial[RateState]:
+        return batch.derived(("rates", self), lambda: self._partial(batch))  # the combined score asks for them too
+
+    def _partial(self, batch: Batch) -> Partial[RateState]:
         ended = verdicts(batch, self.fallback, self.missing, self.ratio)
         goals: Goals = batch.resource(Need.GOALS)
         rows = batch.objects(Need.TASK_TURNS)
         names = [rows[at]["dialogue"] for at in batch.dialogues[:-1].tolist()]
         own = self.name
         keys: dict[str | None, str] = {None: own, **{domain: f"{own}/{domain}" for domain in goals.domains}}
-        columns = {key: np.full(len(ended), np.nan) for key in keys.values()}
+        lists = {domain: [math.nan] * len(ended) for domain in keys}
         for at, (name, verdict) in enumerate(zip(names, ended, strict=True)):
             if verdict is None and self.missing == "ignored":
                 continue
             for domain in (None, *goals.goals[name]):
-                columns[keys[domain]][at] = HELD if verdict is not None and self.holds(verdict, domain) else FAILED
+                lists[domain][at] = HELD if verdict is not None and self.holds(verdict, domain) else FAILED
+        columns = {key: np.array(lists[domain]) for domain, key in keys.items()}
         moments = {key: Moments.of(column) for key, column in columns.items()}
         return Partial({key: part for key, part in moments.items() if key == own or part.scored}, columns)
 

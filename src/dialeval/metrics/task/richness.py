@@ -24,24 +24,24 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import chain
 from typing import Literal, cast
 
 import numpy as np
 
-from dialeval.core.arrays import Floats, Ids, Ints
+from dialeval.core.arrays import Bytes, Floats, Ids, Ints
 from dialeval.core.batch import Batch
-from dialeval.core.contributions import BatchContributions, Resamples, RowSums, RowWords
+from dialeval.core.columns import TextColumn, TokenColumn
+from dialeval.core.contributions import BatchContributions, Resamples, RowSums
 from dialeval.core.exact import Moments
 from dialeval.core.fold import Better, Bounds, Estimate, Metric, Partial
 from dialeval.core.needs import Need
-from dialeval.core.ragged import offsets_of
 from dialeval.metrics.task.turns import normalised_responses
+from dialeval.text.ngrams import NgramColumn, NgramCounts
 from dialeval.text.resampled import cluster_grams, ngram_totals, segment_kinds
+from dialeval.text.vocabulary import Vocabulary
 
 Of = Literal["entropy", "cond-entropy", "avg-lengths", "msttr", "num-unigrams", "num-bigrams", "num-trigrams"]
 WORDS, PLACES = "task-words", "task-places"
@@ -61,7 +61,9 @@ _ORDERS: Mapping[Of, tuple[int, ...]] = {
 }
 """The n-grams that each value counts."""
 
-Gram = tuple[str, ...]
+_END = "\0"
+"""Stands between responses; a normalised response has no such character."""
+_END_BYTE, _BLANK_BYTE = 0, 0x20
 _FIRST = str.maketrans("", "", "'.,?!)(%/-_")
 _LAST = str.maketrans("", "", ":;")
 _BLANKS = re.compile(r"\s+")
@@ -72,8 +74,9 @@ class RichnessState:
     """Lengths of responses, counts of n-grams by order, and responses with their places where the order matters."""
 
     lengths: Moments = field(default_factory=Moments)
-    counts: Mapping[int, Counter[Gram]] = field(default_factory=dict)
-    placed: tuple[tuple[int, Gram], ...] = ()
+    counts: Mapping[int, NgramCounts] = field(default_factory=dict)
+    placed: tuple[tuple[int, str], ...] = ()
+    """Place in the file, and words with a blank between them."""
 
 
 @dataclass(frozen=True)
@@ -98,23 +101,22 @@ class Richness(Metric[RichnessState]):
         return "higher" if self.of == "msttr" else None
 
     def empty(self) -> RichnessState:
-        return RichnessState()
+        return RichnessState(counts={order: NgramCounts.empty(order) for order in self._orders})
 
     def partial(self, batch: Batch) -> Partial[RichnessState]:
         rows = batch.objects(Need.TASK_TURNS)
-        words = words_of_responses(batch)
-        lengths, moments = batch.derived("response lengths", partial(_lengths, words, batch.dialogues))
-        times = batch.derived("times of responses", lambda: Counter(filter(None, words)))
-        grams = {order: partial(_counted, times, order) for order in self._orders}
-        counts = {order: batch.derived(("response grams", order), make) for order, make in grams.items()}
-        placed: list[tuple[int, Gram]] = []
+        words, texts = words_of_responses(batch)
+        lengths, moments = batch.derived("response lengths", lambda: _lengths(words, texts, batch.dialogues))
+        counts = {
+            order: batch.derived(("response grams", order), partial(_counted, words, order)) for order in self._orders
+        }
+        placed: list[tuple[int, str]] = []
         if self.of == "msttr":
-            placed = [(row["position"], each) for row, each in zip(rows, words, strict=True) if each is not None]
+            placed = [(row["position"], text) for row, text in zip(rows, texts, strict=True) if text is not None]
         state = RichnessState(moments, counts, tuple(placed))
         if self.of == "avg-lengths":
             return Partial(state, {self.name: lengths})
-        rows_of_words = batch.derived("rows of words", lambda: _word_rows(words))
-        contributions: dict[str, BatchContributions] = {WORDS: rows_of_words}
+        contributions: dict[str, BatchContributions] = {WORDS: words}
         if self.of == "msttr":
             places = [-1 if row["position"] is None else row["position"] for row in rows]
             contributions[PLACES] = RowSums(np.array(places, np.float64).reshape(-1, 1))
@@ -152,8 +154,7 @@ class Richness(Metric[RichnessState]):
         return _ORDERS[self.of]
 
     def merge(self, left: RichnessState, right: RichnessState) -> RichnessState:
-        nothing: Counter[Gram] = Counter()
-        counts = {order: left.counts.get(order, nothing) + right.counts.get(order, nothing) for order in self._orders}
+        counts = {order: left.counts[order].merge(right.counts[order]) for order in self._orders}
         return RichnessState(left.lengths + right.lengths, counts, left.placed + right.placed)
 
     def finish(self, state: RichnessState) -> Mapping[str, Estimate]:
@@ -165,37 +166,51 @@ class Richness(Metric[RichnessState]):
 
     def _value(self, state: RichnessState) -> float:
         if self.of == "msttr":
-            return segment_ratio(list(chain.from_iterable(words for _, words in sorted(state.placed))))
+            return segment_ratio(" ".join(text for _, text in sorted(state.placed)).split(" "))
         if self.of == "entropy":
             return entropy(state.counts[1])
         if self.of == "cond-entropy":
             return conditional_entropy(state.counts[1], state.counts[2])
-        return float(len(state.counts[self._orders[0]]))
+        return float(state.counts[self._orders[0]].types)
 
 
-def words_of_responses(batch: Batch) -> list[Gram | None]:
-    """The words of each normalised response, None where it is missing; split once for all metrics of the batch."""
+def words_of_responses(batch: Batch) -> tuple[TokenColumn, list[str | None]]:
+    """The words of each normalised response, as ids and with a blank between them; split once for all metrics.
+
+    A response that is missing has no words and None; one that is empty has one word, the empty one.
+    """
     responses = normalised_responses(batch)
+    vocabulary = cast(Vocabulary, batch.vocabulary)
 
-    def make() -> list[Gram | None]:
-        known = {text: words_of(text) for text in set(responses) if text is not None}
-        return [None if text is None else known[text] for text in responses]
+    def make() -> tuple[TokenColumn, list[str | None]]:
+        numbers: dict[str, int] = {}
+        rows = [-1 if text is None else numbers.setdefault(text, len(numbers)) for text in responses]
+        bare = _bare(_END.join(numbers))
+        texts = [*bare.split(_END), None]
+        words = _split(np.frombuffer(bare.encode(), np.uint8), vocabulary)
+        return words.take(np.array(rows, np.int64)), [texts[row] for row in rows]
 
     return batch.derived("response words", make)
 
 
-def words_of(text: str) -> Gram:
+def _split(data: Bytes, vocabulary: Vocabulary) -> TokenColumn:
+    """The words between blanks, and an empty row after the last text."""
+    cuts = np.flatnonzero((data == _BLANK_BYTE) | (data == _END_BYTE))
+    starts, ends = np.append(0, cuts + 1), np.append(cuts, len(data))
+    firsts = np.flatnonzero(data[cuts] == _END_BYTE) + 1
+    offsets = np.concatenate(([0], firsts, [len(starts), len(starts)]))
+    return TokenColumn(vocabulary.add(TextColumn(data, starts, ends)), offsets, vocabulary)
+
+
+def words_of(text: str) -> list[str]:
     """The words of a text as the package lexical-diversity splits it."""
+    return _bare(text).split(" ")
+
+
+def _bare(text: str) -> str:
+    """A text in lower case without punctuation, one blank between words."""
     bare = text.replace("``", "").translate(_FIRST).replace("SYM", "").translate(_LAST)
-    return tuple(_BLANKS.sub(" ", bare).lower().split(" "))
-
-
-def _word_rows(responses: Sequence[Gram | None]) -> RowWords:
-    """The words of responses, numbered; a response that is missing has none, an empty one has one."""
-    numbers: dict[str, int] = {}
-    said = [words or () for words in responses]
-    ids = np.array([numbers.setdefault(word, len(numbers)) for words in said for word in words], np.int32)
-    return RowWords(ids, offsets_of(map(len, said)), list(numbers))
+    return _BLANKS.sub(" ", bare).lower()
 
 
 def _bits(counts: Ids, inside: Ids) -> Floats:
@@ -204,34 +219,28 @@ def _bits(counts: Ids, inside: Ids) -> Floats:
     return np.asarray(np.einsum("kr,kr->r", counts, logs[inside]), np.float64)
 
 
-def _lengths(responses: Sequence[Gram | None], dialogues: Ints) -> tuple[Floats, Moments]:
-    lengths = np.array([math.nan if words is None else len(words) for words in responses], np.float64)
+def _lengths(words: TokenColumn, texts: Sequence[str | None], dialogues: Ints) -> tuple[Floats, Moments]:
+    lengths = np.where([text is None for text in texts], np.nan, words.lengths)
     return lengths, Moments.of(lengths, dialogues)
 
 
-def _counted(responses: Counter[Gram], order: int) -> Counter[Gram]:
-    """The n-grams within responses, from the number of times that each response occurs."""
-    counts: Counter[Gram] = Counter()
-    for words, times in responses.items():
-        grams = zip(*(words[at:] for at in range(order)), strict=False)
-        if times == 1:
-            counts.update(grams)
-        else:
-            for gram in grams:
-                counts[gram] += times
-    return counts
+def _counted(words: TokenColumn, order: int) -> NgramCounts:
+    return NgramCounts.of(NgramColumn.of(words, order), cast(Vocabulary, words.vocabulary))
 
 
-def entropy(counts: Counter[Gram]) -> float:
+def entropy(words: NgramCounts) -> float:
     """Entropy of words in bits; the sum is exact, so that its order does not matter."""
-    total = sum(counts.values())
-    return -math.fsum(count / total * math.log2(count / total) for count in counts.values()) + 0.0
+    total = words.total
+    return -math.fsum(count / total * math.log2(count / total) for count in words.counts.tolist()) + 0.0
 
 
-def conditional_entropy(words: Counter[Gram], pairs: Counter[Gram]) -> float:
+def conditional_entropy(words: NgramCounts, pairs: NgramCounts) -> float:
     """Entropy of a word given the one before it, in bits."""
-    total = sum(words.values())
-    return -math.fsum(count / total * math.log2(count / words[pair[:1]]) for pair, count in pairs.items()) + 0.0
+    total = words.total
+    pairs = pairs.translated(words.vocabulary)
+    heads = words.counts[np.searchsorted(words.keys[:, 0], pairs.grams[:, 0])]
+    both = zip(pairs.counts.tolist(), heads.tolist(), strict=True)
+    return -math.fsum(count / total * math.log2(count / head) for count, head in both) + 0.0
 
 
 def segment_ratio(words: Sequence[str]) -> float:

@@ -133,7 +133,7 @@ class _Comparison:
 
     def __call__(self, state: State, true: State) -> tuple[int, int, int]:
         """Slots that agree, that are wrong and that are missing."""
-        here, there = self._slots(self._normalise(state)), self._slots(true)
+        here, there = self._slots(self._normalise(state)), self._slots(self._normalise(true))
         agree = sum(slot in there and self._agree(value, there[slot]) for slot, value in here.items())
         return agree, len(here) - agree, len(there) - agree
 

@@ -15,10 +15,10 @@ current becomes current. If some have changed and the current one is not among t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from dialeval.core.batch import Batch
 from dialeval.core.errors import NeedError
@@ -62,8 +62,7 @@ class WhatIsGiven(Fact[Given, Given]):
         return state
 
 
-@dataclass(frozen=True, slots=True)
-class Turn:
+class Turn(NamedTuple):
     """One turn, normalised."""
 
     at: int
@@ -122,13 +121,12 @@ def prepared(
     use_true = fallback == "file" and given.states < given.turns
     estimate_all = fallback == "file" and given.domains < given.turns
     states = [_state(row, use_true, ontology, true_states) for row, _ in rows]
-    estimates = list(estimated_domains(states))
+    domains = [None if estimate_all else row["active_domains"] for row, _ in rows]
+    estimates: Iterable[Any] = estimated_domains(states) if None in domains else domains
     turns = []
-    for (row, response), state, estimate in zip(rows, states, estimates, strict=True):
-        own = row["active_domains"]
-        estimated = estimate_all or own is None
-        true_state = use_true or row["state"] is None
-        turns.append(Turn(row["turn"], response, state, estimate if estimated else own, true_state, estimated))
+    for (row, response), state, own, estimate in zip(rows, states, domains, estimates, strict=True):
+        estimated, true_state = own is None, use_true or row["state"] is None
+        turns.append(Turn(row["turn"], response, state, estimate if own is None else own, true_state, estimated))
     return turns
 
 
@@ -140,8 +138,7 @@ def _state(row: Mapping[str, Any], use_true: bool, ontology: Ontology, true_stat
             f"{row['dialogue']}[{row['turn']}] has no state, and the data has no gold_states.json to stand in for it; "
             "give every turn a state"
         )
-    true: State = true_states.states[row["dialogue"]][row["turn"]]
-    return true
+    return ontology.states(true_states.states[row["dialogue"]][row["turn"]])
 
 
 def estimated_domains(states: Sequence[State]) -> Iterator[list[str]]:

@@ -1,0 +1,134 @@
+from __future__ import annotations
+
+import copy
+import json
+from typing import Any
+
+import pytest
+
+from dialeval import sample
+from dialeval.core.errors import DataError
+from dialeval.core.needs import Need
+from dialeval.data.task.frames import Predictions, read_predictions, read_references
+from dialeval.data.task.schema import read_schema
+
+FRAMES = sample.folder() / "frames"
+SCHEMA = read_schema(FRAMES / "references" / "schema.json")
+TRUE = read_references(FRAMES / "references", SCHEMA)
+DIALOGUES: list[Any] = [
+    dialogue
+    for name in ("dialogues_001.json", "dialogues_002.json")
+    for dialogue in json.loads((FRAMES / "references" / name).read_text(encoding="utf-8"))
+]
+
+
+@pytest.fixture
+def dialogues() -> list[Any]:
+    """The references, to be changed into predictions."""
+    return copy.deepcopy(DIALOGUES)
+
+
+def read(dialogues: Any) -> Predictions:
+    return read_predictions(dialogues, TRUE, SCHEMA, frozenset({"Inns_1"}), "mine")
+
+
+def faults_of(dialogues: Any) -> list[str]:
+    with pytest.raises(DataError) as caught:
+        read(dialogues)
+    return [str(fault) for fault in caught.value.faults]
+
+
+def test_a_row_is_a_frame_of_the_references(dialogues: list[Any]) -> None:
+    found = read(dialogues[::-1])
+    rows = found.rows
+    assert rows.turns is not None
+    names = list(rows.dialogues or ())
+    places = list(zip(names, rows.turns.tolist(), [each for [each] in rows.fields["service"]], strict=True))
+    assert places[9:13] == [
+        ("bay_00004", 0, "Inns_1"),
+        ("bay_00004", 0, "Ferries_1"),
+        ("bay_00004", 2, "Inns_1"),
+        ("bay_00004", 2, "Ferries_1"),
+    ]
+    assert [value for [value] in rows.fields["domain"]][9:11] == ["Inns", "Ferries"]
+    assert [value for [value] in rows.fields["seen"]][9:11] == ["seen", "unseen"]
+    assert (found.dialogues, found.frames, found.unknown_slots) == (6, 18, {})
+    given, true = (list(rows.columns[need]) for need in (Need.FRAMES, Need.TRUE_FRAMES))
+    assert [
+        {"service": service, "spans": [], **state} for state, (_, _, service) in zip(given, places, strict=True)
+    ] == true
+    assert Need.SPANS not in rows.columns
+
+
+def test_what_readers_see(dialogues: list[Any]) -> None:
+    texts = read(dialogues[:3]).rows.table().texts
+    assert texts["context"][1] == "What is their number?"
+    expected = "FindInn; area=hill, garden=True, inn_name=Willow Gate | the Willow Gate; asks for phone"
+    assert texts["reference"][1] == texts["response"][1] == expected
+    assert texts["reference"][13] == "NONE"
+    assert texts["response"][13] == ""
+
+
+def test_missing_dialogues_and_turns_at_the_end_are_none(dialogues: list[Any]) -> None:
+    dialogues[0]["turns"] = dialogues[0]["turns"][:2]
+    found = read(dialogues[:2])
+    states = list(found.rows.columns[Need.FRAMES])
+    assert [state is not None for state in states] == [True, False, False, *[True] * 4, *[False] * 11]
+    assert (found.dialogues, found.frames) == (2, 5)
+
+
+def test_what_is_more_than_the_references_changes_nothing(dialogues: list[Any]) -> None:
+    turn = dialogues[0]["turns"][0]
+    turn["frames"].append({"service": "Moon_1", "state": copy.deepcopy(turn["frames"][0]["state"])})
+    turn["frames"][0]["state"]["slot_values"]["pool"] = ["True"]
+    del dialogues[1]["turns"][0]["utterance"]
+    found = read(dialogues)
+    assert found.unknown_slots == {"Inns_1.pool": 1}
+    assert found.frames == 18
+
+
+def test_spans_are_the_words_of_the_turn(dialogues: list[Any]) -> None:
+    places = [{"slot": "landing", "start": 26, "exclusive_end": 36}, {"slot": "leave", "copy_from": "leave"}]
+    dialogues[2]["turns"][0]["frames"][0]["slots"] = places
+    rows = read(dialogues).rows
+    spans = list(rows.columns[Need.SPANS])
+    assert spans[7] == [["landing", "Gull Point"]]
+    assert [each is None for each in spans] == [place != 7 for place in range(18)]
+    true = read_references(dialogues, SCHEMA)
+    assert true.frames[7].spans == [["landing", "Gull Point"]]
+
+
+def test_every_misfit_at_once(dialogues: list[Any]) -> None:
+    dialogues[0]["dialogue_id"] = "elsewhere"
+    dialogues[1]["turns"].append(dialogues[1]["turns"][0])
+    dialogues[2]["turns"][0]["speaker"] = "SYSTEM"
+    dialogues[2]["turns"][2]["utterance"] = "What?"
+    dialogues[3]["turns"][0]["frames"].pop()
+    del dialogues[4]["turns"][0]["frames"][0]["state"]
+    assert [fault.partition(";")[0] for fault in faults_of(dialogues)] == [
+        "mine: elsewhere: the references have no such dialogue",
+        "mine: bay_00002: has 9 turns, and the references have 8",
+        "mine: bay_00003[0]: the speaker is 'SYSTEM', and 'USER' in the references",
+        "mine: bay_00003[2]: the utterance is not that of the references",
+        "mine: bay_00004[0]: has no frame of the service 'Ferries_1'",
+        "mine: bay_00005[0]: the frame of 'Eateries_1' has no state",
+    ]
+
+
+def test_many_unknown_dialogues_are_counted(dialogues: list[Any]) -> None:
+    found = faults_of([{"dialogue_id": f"x{number}", "turns": []} for number in range(23)])
+    assert len(found) == 21
+    assert found[-1].startswith("mine: and 3 more dialogues that the references do not have")
+
+
+def test_references_must_fit_the_schema(dialogues: list[Any]) -> None:
+    dialogues[0]["turns"][0]["frames"][0]["service"] = "Moon_1"
+    del dialogues[1]["turns"][0]["frames"][0]["state"]
+    with pytest.raises(DataError) as caught:
+        read_references(dialogues, SCHEMA)
+    assert [str(fault).partition(";")[0] for fault in caught.value.faults] == [
+        "references: bay_00001[0]: the schema has no service 'Moon_1'",
+        "references: bay_00002[0]: the frame of 'Eateries_1' has no state",
+    ]
+    with pytest.raises(DataError, match="no frame in a turn of USER"):
+        read_references([{"dialogue_id": "a", "turns": []}], SCHEMA)

@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dialeval import sample
+from dialeval.core.errors import DataError
+from dialeval.data.task.schema import read_schema
+
+SAMPLE = sample.folder() / "frames" / "references" / "schema.json"
+
+
+def service(name: str, **slots: bool) -> dict[str, Any]:
+    return {
+        "service_name": name,
+        "slots": [{"name": slot, "is_categorical": categorical} for slot, categorical in slots.items()],
+    }
+
+
+def faults_of(document: Any) -> list[str]:
+    with pytest.raises(DataError) as caught:
+        read_schema(document)
+    return [str(fault) for fault in caught.value.faults]
+
+
+def test_services_with_their_slots_in_order() -> None:
+    schema = read_schema([service("B_1", b=True, a=False), service("A_1")])
+    assert {name: list(slots.items()) for name, slots in schema.services.items()} == {
+        "B_1": [("b", True), ("a", False)],
+        "A_1": [],
+    }
+
+
+def test_a_file() -> None:
+    schema = read_schema(SAMPLE)
+    assert list(schema.services) == ["Inns_1", "Eateries_1", "Ferries_1"]
+    assert schema.services["Ferries_1"] == {"landing": False, "leave": False, "bicycle": True}
+
+
+def test_the_digest_is_of_what_counts() -> None:
+    digest = read_schema([service("A_1", a=True, b=False)]).digest
+    assert read_schema([{**service("A_1", a=True, b=False), "description": "x"}]).digest == digest
+    for other in (service("A_2", a=True, b=False), service("A_1", a=True, b=True), service("A_1", b=False, a=True)):
+        assert read_schema([other]).digest != digest
+
+
+def test_every_fault_at_once(tmp_path: Path) -> None:
+    assert faults_of({"a": 1}) == [
+        "schema: is an object, not a list of services; give a list of services, each with service_name and slots"
+    ]
+    document = [
+        {"slots": [{"name": 1, "is_categorical": "yes"}, {}]},
+        {"service_name": "A_1"},
+        5,
+    ]
+    found = "\n".join(faults_of(document))
+    for what in (
+        "[0]: has no service_name",
+        "[0].slots[0].name: is a number, not a text",
+        "[0].slots[0].is_categorical: is a string, not true or false",
+        "[0].slots[1]: has no name",
+        "[0].slots[1]: has no is_categorical",
+        "[1]: has no slots",
+        "[2]: is a number",
+    ):
+        assert what in found
+    twice = service("A_1", a=True)
+    twice["slots"] *= 2
+    assert faults_of([twice, service("A_1")]) == [
+        "schema: [0].slots: the slot 'a' is there twice; keep one of them",
+        "schema: [1]: the service 'A_1' is there twice; keep one of them",
+    ]
+    with pytest.raises(DataError, match="no such file"):
+        read_schema(tmp_path / "schema.json")

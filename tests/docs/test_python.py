@@ -1,0 +1,202 @@
+"""The page about programs works as it shows: its Python, its workflow, its recipes for loggers, its query."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import pytest
+import yaml
+
+import dialeval
+from dialeval import sample
+
+PAGE = (Path(__file__).parent.parent.parent / "docs" / "python.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"^```(\w*)\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
+PYTHON = [block for kind, block in BLOCKS if kind == "python"]
+SAFE = re.compile(r"[A-Za-z0-9_.\-/]+")
+METRICS = "rouge-l,distinct"
+
+
+def block_with(text: str, kind: str = "python") -> str:
+    (found,) = [str(block) for each, block in BLOCKS if each == kind and text in block]
+    return found
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with the responses of a branch, and the saved run of the main branch."""
+    here = sample.folder()
+    texts = (here / "responses" / "careful.txt").read_text().splitlines()
+    (tmp_path / "references.txt").write_text((here / "references.txt").read_text())
+    (tmp_path / "main.txt").write_text("\n".join(texts) + "\n")
+    texts[7] = "yes , of course ."
+    (tmp_path / "branch.txt").write_text("\n".join(texts) + "\n")
+    monkeypatch.chdir(tmp_path)
+    dialeval.evaluate("main.txt", "references.txt", metrics=METRICS).save("results/main")
+    return tmp_path
+
+
+@pytest.fixture
+def run() -> dialeval.Run:
+    return dialeval.evaluate({"my bot": ["a b", "c"], "b": ["a", "d e"]}, metrics=["length", "distinct(n=1)"])
+
+
+def test_a_tally_and_a_function() -> None:
+    names: dict[str, Any] = {}
+    exec(block_with("tally.reset()"), names)
+    assert names["estimate"].rows == 3
+    assert len(names["run"]["system"]) == 2
+    exec(block_with("metric_of_rows"), names)
+
+
+def test_every_block_of_python_is_tried_here() -> None:
+    tried = ("tally.reset()", "metric_of_rows", "all_gather_object", "ray.remote", "assert_no_worse", "mlflow", "wandb")
+    assert [block for block in PYTHON if not any(word in block for word in (*tried, "SummaryWriter"))] == []
+
+
+def test_ranks_of_torch_distributed(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    import torch.distributed as dist
+
+    dist.init_process_group("gloo", init_method=f"file://{tmp_path}/group", rank=0, world_size=1)
+    try:
+        exec(block_with("all_gather_object"), {"dialeval": dialeval})
+    finally:
+        dist.destroy_process_group()
+    expected = dialeval.evaluate(["hello there"], ["hello"], metrics="bleu-4")["system"]["bleu-4"].mean
+    assert capsys.readouterr().out == f"{expected}\n"
+
+
+def test_tasks_of_ray(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the page has it, with a Ray that works at once; tests/engine/test_cluster.py has a real one."""
+    ray = ModuleType("ray")
+    remote = lambda function: SimpleNamespace(remote=function)  # noqa: E731
+    ray.__dict__.update(remote=remote, get=list)
+    monkeypatch.setitem(sys.modules, "ray", ray)
+    names: dict[str, Any] = {"dialeval": dialeval}
+    exec(block_with("ray.remote"), names)
+    assert len(names["whole"]) == 2
+
+
+def test_pytest(folder: Path) -> None:
+    dialeval.evaluate("branch.txt", "references.txt", metrics=METRICS).save("results/branch")
+    (folder / "test_model.py").write_text(block_with("assert_no_worse"))
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_model.py"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "1 passed" in done.stdout, done.stdout
+
+
+def test_the_workflow(folder: Path) -> None:
+    """Its YAML is what GitHub expects, and its commands run one after the other, as far as they need no network."""
+    workflow = yaml.safe_load(block_with("runs-on", "yaml"))
+    assert set(workflow) == {"name", True, "jobs"}  # YAML 1.1 takes `on` for a yes
+    assert workflow[True] == "pull_request"
+    ((job),) = workflow["jobs"].values()
+    assert set(job) == {"runs-on", "steps"}
+    for step in job["steps"]:
+        assert set(step) <= {"uses", "with", "run", "name", "if"}
+        assert ("uses" in step) != ("run" in step)
+        assert re.fullmatch(r"actions/[a-z-]+@v\d+", step.get("uses", "actions/x@v1"))
+    commands = [step["run"] for step in job["steps"] if "run" in step]
+    assert commands[0] == "pip install dialeval"
+    program = shlex.join([sys.executable, "-c", "from dialeval.cli.main import main; main()"])
+    summary = folder / "summary.md"
+    for command in commands[1:]:
+        typed = command.replace("dialeval", program, 1)
+        environment = {**os.environ, "GITHUB_STEP_SUMMARY": str(summary)}
+        done = subprocess.run(["bash", "-e", "-c", typed], env=environment, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+    assert summary.read_text().startswith("### dialeval: all 3 gates hold\n")
+    assert ET.parse(folder / "gates.xml").getroot().get("tests") == "3"
+    (upload,) = [step for step in job["steps"] if "upload" in step.get("uses", "")]
+    assert (folder / upload["with"]["path"]).exists()
+
+
+def test_mlflow(run: dialeval.Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Against a real store of files."""
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", (tmp_path / "mlruns").as_uri())
+    monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
+    monkeypatch.setenv("MLFLOW_DISABLE_TELEMETRY", "true")
+    monkeypatch.chdir(tmp_path)
+    exec(block_with("mlflow"), {"run": run})
+    import mlflow
+
+    client = mlflow.MlflowClient()
+    (logged,) = client.search_runs([experiment.experiment_id for experiment in client.search_experiments()])
+    assert logged.data.metrics == run.flat()
+    (document,) = (tmp_path / "mlruns").rglob("dialeval.json")
+    assert json.loads(document.read_text()) == json.loads(json.dumps(run.to_dict()))
+
+
+def test_weights_and_biases(run: dialeval.Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The block as it is, with a module in the place of the package, which needs an account."""
+    logged: list[dict[str, float]] = []
+    wandb = ModuleType("wandb")
+    wandb.__dict__["init"] = lambda project: SimpleNamespace(log=logged.append)
+    monkeypatch.setitem(sys.modules, "wandb", wandb)
+    exec(block_with("wandb"), {"run": run})
+    assert logged == [run.flat()]
+    assert all(SAFE.fullmatch(name) for name in logged[0])
+
+
+def test_tensorboard(run: dialeval.Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The block as it is, with a writer that keeps what it is given; TensorBoard rewrites other letters in a tag."""
+    logged: dict[str, float] = {}
+
+    class SummaryWriter:
+        def __enter__(self) -> SummaryWriter:
+            return self
+
+        def __exit__(self, *_: object) -> None:
+            return None
+
+        def add_scalar(self, tag: str, value: float, global_step: int) -> None:
+            assert re.sub(r"[^-/\w\.]", "_", tag).lstrip("/") == tag
+            logged[tag] = value
+
+    board = ModuleType("torch.utils.tensorboard")
+    board.__dict__["SummaryWriter"] = SummaryWriter
+    monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", board)
+    for parent in ("torch", "torch.utils"):
+        monkeypatch.setitem(sys.modules, parent, ModuleType(parent))
+    exec(block_with("SummaryWriter"), {"run": run})
+    assert logged == run.flat()
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+def test_the_query(folder: Path, streamed: bool) -> None:
+    import duckdb
+
+    rows = [
+        {"dialog_id": f"d{n // 2}", "turn": n % 2, "system": "ab"[n // 6], "response": f"so {n}", "reference": "so 3 8"}
+        for n in range(12)
+    ]
+    (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    source = "rows.json[l]" if streamed else "rows.jsonl"
+    dialeval.evaluate(source, metrics="rouge-l", output="results/main", force=True)
+    query = block_with("SELECT", "sql")
+    if streamed:  # which saves no texts
+        query = query.replace("rows.response, ", "rows.row, ")
+    found = duckdb.connect().execute(query).fetchall()
+    scores = dialeval.evaluate("rows.jsonl", metrics="rouge-l")
+    items = {system: scores[system]["rouge-l"].items for system in "ab"}
+    assert len(found) == 3
+    for system, dialogue, turn, said, value in found:
+        number = said if streamed else int(said.split()[1]) - 6 * "ab".index(system)
+        assert (dialogue, turn) == (f"d{(number + 6 * 'ab'.index(system)) // 2}", number % 2)
+        column = items[system]
+        assert column is not None
+        assert column[number] == value == min(column)

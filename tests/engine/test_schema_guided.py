@@ -1,0 +1,125 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dialeval
+from dialeval import sample
+from dialeval.core.errors import DataError, SettingError
+from dialeval.core.result import Run
+from dialeval.sgd import evaluate_sgd, original_output
+
+FRAMES = sample.folder() / "frames"
+REFERENCES, TRAIN = FRAMES / "references", FRAMES / "train-schema.json"
+SYSTEMS = {"steady": FRAMES / "steady", "forgetful": FRAMES / "forgetful.json"}
+
+
+@pytest.fixture(scope="module")
+def run() -> Run:
+    return evaluate_sgd(SYSTEMS, REFERENCES, train_schema=TRAIN, metrics="all")
+
+
+def test_figures(run: Run) -> None:
+    steady, forgetful = run["steady"], run["forgetful"]
+    assert steady["active-intent-accuracy"].mean == pytest.approx(17 / 18)
+    assert steady["requested-slots-f1"].mean == pytest.approx((17 + 2 / 3) / 18)
+    assert forgetful["active-intent-accuracy"].mean == pytest.approx(15 / 16)
+    assert forgetful["active-intent-accuracy"].scored == 16
+    assert steady["joint-cat-accuracy"].mean == 1
+    # Frames that are not whole: the dialogue about the soup, twice, and three about ferries.
+    joint = steady["joint-goal-accuracy"].items
+    assert joint is not None
+    assert np.flatnonzero(joint < 1).tolist() == [5, 8, 16, 17]
+    assert "slot-tagging-f1" not in steady
+    assert steady["joint-goal-accuracy"].interval_by is not None
+
+
+def test_the_four_of_papers_unless_asked() -> None:
+    names = ["joint-goal-accuracy", "average-goal-accuracy", "active-intent-accuracy", "requested-slots-f1"]
+    run = evaluate_sgd(SYSTEMS["steady"], REFERENCES)
+    assert list(run) == ["steady"]
+    assert list(run["steady"]) == names
+    assert list(evaluate_sgd(SYSTEMS["steady"], REFERENCES, metrics="intent-accuracy")["steady"]) == [names[2]]
+
+
+def test_systems_by_name_by_path_and_in_memory() -> None:
+    dialogues = json.loads(SYSTEMS["forgetful"].read_text(encoding="utf-8"))
+    expected = evaluate_sgd(SYSTEMS["forgetful"], REFERENCES)["forgetful"]
+    for given in (dialogues, {each["dialogue_id"]: each for each in dialogues}):
+        assert repr(evaluate_sgd(given, REFERENCES)["predictions"].estimates) == repr(expected.estimates)
+    assert list(evaluate_sgd({"a": dialogues, "b": SYSTEMS["steady"]}, REFERENCES)) == ["a", "b"]
+
+
+def test_settings_stand_in_signatures() -> None:
+    run = evaluate_sgd(SYSTEMS["forgetful"], REFERENCES, match="exact", strict=True)["forgetful"]
+    goal, intent = str(run["joint-goal-accuracy"].signature), str(run["active-intent-accuracy"].signature)
+    assert "match:exact" in goal
+    assert "schema:" in goal
+    assert "true-frames:" in goal
+    assert "missing:failed" in goal
+    assert "missing:failed" in intent
+    assert run["active-intent-accuracy"].mean == pytest.approx(15 / 18)
+    assert run["active-intent-accuracy"].scored == 18
+
+
+def test_what_is_missing_or_unknown_is_said() -> None:
+    dialogues: Any = json.loads(SYSTEMS["forgetful"].read_text(encoding="utf-8"))
+    dialogues[0]["turns"][0]["frames"][0]["state"]["slot_values"]["pool"] = ["True"]
+    covers, unknown = evaluate_sgd({"mine": dialogues}, REFERENCES).warnings
+    assert covers.startswith("mine covers 5 of 6 dialogues and 16 of 18 frames; as in the original, the others are")
+    assert unknown == "mine: slots that the schema does not have were ignored, with their frames: Inns_1.pool (1)"
+    assert evaluate_sgd(SYSTEMS["steady"], REFERENCES).warnings == ()
+
+
+def test_the_schema_lies_beside_the_references_or_is_given(tmp_path: Path) -> None:
+    dialogues = [*json.loads((REFERENCES / "dialogues_001.json").read_text(encoding="utf-8"))]
+    with pytest.raises(SettingError, match="give the schema"):
+        evaluate_sgd(dialogues, dialogues)
+    (tmp_path / "test.json").write_text(json.dumps(dialogues))
+    with pytest.raises(DataError, match=r"holds no schema\.json; give the schema"):
+        evaluate_sgd(dialogues, tmp_path / "test.json")
+    run = evaluate_sgd(dialogues, tmp_path / "test.json", REFERENCES / "schema.json")
+    assert run["predictions"]["joint-goal-accuracy"].mean == 1
+    (tmp_path / "schema.json").write_bytes((REFERENCES / "schema.json").read_bytes())
+    assert evaluate_sgd(dialogues, tmp_path / "test.json")["predictions"]["joint-goal-accuracy"].mean == 1
+
+
+def test_the_original_form_is_a_mean_over_the_frames_of_a_group(run: Run) -> None:
+    output = original_output(run["forgetful"])
+    services = ["Eateries_1", "Ferries_1", "Inns_1"]
+    domains = ["Eateries", "Ferries", "Inns"]
+    assert list(output) == sorted(["#ALL_SERVICES", "#SEEN_SERVICES", "#UNSEEN_SERVICES", *services, *domains])
+    assert output["#UNSEEN_SERVICES"] == output["Ferries_1"] == output["Ferries"]
+    assert output["#UNSEEN_SERVICES"]["active_intent_accuracy"] == 3 / 4
+    assert output["#SEEN_SERVICES"]["active_intent_accuracy"] == 1
+    for key, estimate in run["forgetful"].items():
+        assert output["#ALL_SERVICES"][key.replace("-", "_")] == pytest.approx(estimate.mean, abs=1e-12)
+    without = original_output(evaluate_sgd(SYSTEMS["forgetful"], REFERENCES)["forgetful"])
+    assert not {"#SEEN_SERVICES", "#UNSEEN_SERVICES"} & without.keys()
+
+
+def test_a_group_is_a_slice(run: Run) -> None:
+    output = original_output(run["steady"])
+    for each in dialeval.slices(run, "service,domain", compared=False).slices:
+        for key, estimate in each.run["steady"].items():
+            assert output[each.label].get(key.replace("-", "_")) == pytest.approx(estimate.mean, abs=1e-12)
+
+
+def test_no_frame_of_a_group_may_be_scored(run: Run) -> None:
+    dialogues = [json.loads(SYSTEMS["forgetful"].read_text(encoding="utf-8"))[0]]
+    output = original_output(evaluate_sgd(dialogues, REFERENCES)["predictions"])
+    assert output["Ferries"] == {}
+    assert output["Inns"]["active_intent_accuracy"] == 1
+
+
+def test_a_run_is_saved_compared_and_reported(run: Run, tmp_path: Path) -> None:
+    run.save(tmp_path / "run")
+    loaded = dialeval.load(tmp_path / "run")
+    assert loaded == run
+    assert {row.key for row in dialeval.compare(loaded).rows} >= {"joint-goal-accuracy", "requested-slots-f1"}
+    page = dialeval.report(loaded, tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "FindInn; area=hill" in page
