@@ -43,7 +43,8 @@ def torchmetrics_bleu(here: list[str], there: list[str]) -> float:
 def torchmetrics_chrf(here: list[str], there: list[str]) -> float:
     from torchmetrics.functional.text import chrf_score
 
-    return float(chrf_score(here, [[text] for text in there], n_word_order=0))
+    score: Any = chrf_score(here, [[text] for text in there], n_word_order=0)
+    return float(score)
 
 
 def torchmetrics_rouge(here: list[str], there: list[str]) -> float:

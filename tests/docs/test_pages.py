@@ -27,9 +27,9 @@ BLOCKS = {page: list(blocks((ROOT / page).read_text(encoding="utf-8"))) for page
 METRIC_PAGES = dict(metrics.pages())
 ELSEWHERE = {
     "docs/gallery.md": "tests/docs/test_site.py",  # by the build of the site, which shows what they make
-    "docs/python.md": "tests/docs/test_python.py",  # with loggers, clusters and a CI server to stand in
+    "docs/python.md": "tests/docs/test_python.py",  # several processes, a cluster, pytest, stores of loggers
 }
-"""Pages whose blocks are run by another test."""
+"""Pages whose blocks are run by a test of their own."""
 NOT_RUN = {
     "README.md": 1,  # installs the package
     "docs/adem.md": 1,  # installs packages

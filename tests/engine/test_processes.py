@@ -184,7 +184,8 @@ def killed_in_rounds(folder: Path, rounds: int, sending: int, others: int) -> tu
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
 def test_killed_while_they_send_and_at_random(tmp_path: Path) -> None:
-    while_sending, at_random, servers = killed_in_rounds(tmp_path, rounds=1, sending=2, others=4)
+    # Two deaths: a chunk is given up after the third, so the run ends with the exact result on a busy machine, too.
+    while_sending, at_random, servers = killed_in_rounds(tmp_path, rounds=1, sending=1, others=1)
     assert while_sending
     assert at_random + servers
 

@@ -45,7 +45,8 @@ COMMANDS = {
     Need.HYPOTHESES: "dialeval lsdscc sample/lsdscc/varied.txt sample/lsdscc/safe.txt -r sample/lsdscc/groups.json",
     Need.TASK_TURNS: "dialeval multiwoz -i sample/town/predictions --data town",
     Need.STATES: "dialeval multiwoz -i sample/town/predictions --data town -d",
-    **dict.fromkeys((Need.FRAMES, Need.SPANS), "dialeval sgd sample/frames/steady -r sample/frames/references -m all"),
+    Need.FRAMES: "dialeval sgd sample/frames/steady sample/frames/forgetful.json -r sample/frames/references -m all",
+    Need.SPANS: "dialeval sgd sample/frames/steady -r sample/frames/references -m slot-tagging",
     Need.LABELS: "dialeval breakdown sample/breakdown/keywords -p sample/breakdown/data -t 0.5",
     Need.TRIALS: """\
 cat > trials.jsonl <<'END'

@@ -143,13 +143,6 @@ def main() -> None:
     sys.exit(status)
 
 
-def _reader_gone() -> int:
-    """The reader of our output has gone (`dialeval score ... | head`); nothing is left to be said to it."""
-    # click sees most of these first and would end the process with 1; but 1 is for gates.
-    _drop_output()
-    return 141
-
-
 @contextmanager
 def _telling_notes() -> Iterator[None]:
     """Print what was guessed in reading, unless it is a warning of a run already; also where a fault follows."""
@@ -158,6 +151,13 @@ def _telling_notes() -> Iterator[None]:
             yield
         finally:
             print_warnings(notes)
+
+
+def _reader_gone() -> int:
+    """The reader of our output has gone (`dialeval score ... | head`); nothing is left to be said to it."""
+    # click sees most of these first and would end the process with 1; but 1 is for gates.
+    _drop_output()
+    return 141
 
 
 def _drop_output() -> None:

@@ -48,6 +48,7 @@ from dialeval.cli.progress import metered
 def sgd(
     predictions: str | dict[str, str],
     output: Path | None,
+    force: bool,
     format_: str,
     transpose: bool,
     limits: options.Limits,
@@ -69,7 +70,7 @@ def sgd(
         run = evaluate_sgd(predictions, intervals=intervals.kind, progress=meter.run, **inputs)
     run = intervals.added_to(run, inputs["confidence"])
     if output is not None:
-        save_run(run, output)
+        save_run(run, output, force)
     print_run(run, format_, transpose, by)
     say_next(run, format_, output)
-    return exit_status(limits.missed(run))
+    return exit_status(limits.gates(run))

@@ -30,6 +30,7 @@ from dialeval.core.errors import SettingError
 from dialeval.core.intervals import Kind
 from dialeval.core.itemfile import joined
 from dialeval.core.needs import Need
+from dialeval.core.notes import noted
 from dialeval.data.rows.fields import FieldNames
 from dialeval.data.rows.system import Rows
 from dialeval.data.shards.chunks import MemoryChunk, cut_sources
@@ -171,6 +172,7 @@ class Tally:
         self._parts: list[_Part] = []
         self._waiting: Rows | None = None
         self._rows = 0
+        self._notes: dict[str, None] = {}
         self._columns: frozenset[Need] = frozenset()
         self._job = None
 
@@ -181,13 +183,15 @@ class Tally:
         Where rows of a later call have no references or contexts, these rows have none; columns that a metric reads and
         that the first call did not have are refused.
         """
-        systems, _ = Inputs(responses, references, contexts, fields=self._fields).read()
+        with noted() as notes:
+            systems, _ = Inputs(responses, references, contexts, fields=self._fields).read()
         if len(systems) > 1:
             names = ", ".join(rows.system for rows in systems)
             raise SettingError(f"a tally measures one system, and these rows are of {names}; make a tally for each")
         if Need.TRIALS in systems[0].columns:
             raise SettingError("how often a task was tried is known of all rows together; use dialeval.evaluate")
         self.add(systems[0])
+        self._notes |= notes
 
     def add(self, rows: Rows) -> None:
         """Add rows that are columns already."""
@@ -253,6 +257,7 @@ class Tally:
             parts[at], own = part.placed(self._rows, own, self._system), own + len(part.rows)
         self._waiting = parts.pop().rows if waiting else None
         self._parts += parts
+        self._notes |= other._notes
         self._rows, self._columns, self._job = self._rows + len(other), self._columns | other._columns, None
 
     def _whole(self) -> Rows:
@@ -275,7 +280,7 @@ class Tally:
             self._planner,
             self._resources,
             self._options,
-            warnings=whole.notes,
+            warnings=tuple(self._notes),
             opened=self._opened,
             kept=kept,
         )

@@ -108,7 +108,11 @@ class Rows:
             fields={
                 name: joined_columns([part.fields.get(name, no_texts(len(part))) for part in parts]) for name in fields
             },
-            notes=tuple(dict.fromkeys(note for part in parts for note in part.notes)),
+            shown={
+                name: joined_columns([part.shown[name] for part in parts])
+                for name in parts[0].shown
+                if all(name in part.shown for part in parts)
+            },
         )
 
     def names(self, before: int = 0) -> TextColumn:
