@@ -152,7 +152,7 @@ class Registry:
 
     def _named(self, name: str) -> MetricClass | None:
         """The class of a preset or family; what is imported already is looked at first, then what scores responses."""
-        there = [subject for subject, places in self._waiting.items() if _imported(places)]
+        there = [subject for subject, places in self._waiting.items() if _all_imported(places)]
         for subjects in (there, [Need.RESPONSE], Need):
             self._import(subjects)
             found = self._presets.get(name) or self._families.get(name)
@@ -267,7 +267,7 @@ def register(metric: Registered) -> Registered:
     return registry().register(metric)
 
 
-def _imported(places: Sequence[str]) -> bool:
+def _all_imported(places: Sequence[str]) -> bool:
     return all(place.partition(":")[0] in sys.modules for place in places)
 
 
