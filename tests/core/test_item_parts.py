@@ -76,10 +76,10 @@ def test_a_key_that_comes_later_begins_a_new_file(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(item_parts, "HELD_BYTES", 1)
     writer = PartWriter(str(tmp_path))
     for keys in ("x", "x", "xy", "y"):
-        writer.add("s", {"turn": {key: np.array([1.0]) for key in keys}}, None)
+        writer.add("s", {"turn": {key: np.array([1.0]) for key in keys}}, RowTable(np.arange(2)))
     parts = writer.parts()
-    assert [part.kind for part in parts] == ["items", "items"]
-    assert [pq.ParquetFile(part.place).metadata.num_rows for part in parts] == [2, 2]
+    assert [part.kind for part in parts] == ["items", "rows", "items", "rows"]
+    assert [pq.ParquetFile(part.place).metadata.num_rows for part in parts] == [2, 2, 2, 2]
     assert [part.sha256 for part in parts] == [sha256_of(Path(str(part.place))) for part in parts]
     estimate = Estimate(1.0, 0.0, 4, 4)
     run = Run({"s": Result({"x": estimate, "y": estimate})}, "0")

@@ -74,9 +74,7 @@ class PartWriter:
         """All that was written."""
         with self._stack:
             self._write()
-            for writer in (self._items, self._places):
-                if writer is not None:
-                    writer.__exit__()
+            self._close()
             return tuple(
                 ItemPart(kind, settled(file), file.read_bytes() if self._away else str(file))
                 for kind, file in self._written
@@ -103,13 +101,19 @@ class PartWriter:
         }
         keys = list(dict.fromkeys(key for block in blocks.values() for key in block))
         if self._items is not None and not set(keys) <= set(self._items.keys):
-            self._items.__exit__()  # a file has its columns from the start
-            self._items = None
+            self._close()  # a file has its columns from the start
         if keys:
             self._items = self._items or ItemWriter(self._new("items"), keys)
             for (system, level), block in blocks.items():
                 if block:
                     self._items.add(system, level, block)
+
+    def _close(self) -> None:
+        """Close the files at hand, both, so that those of one number are of the same rows."""
+        for writer in (self._items, self._places):
+            if writer is not None:
+                writer.__exit__()
+        self._items = self._places = None
 
     def _new(self, kind: PartKind) -> Path:
         # A name of its own: after a death another worker may be writing the items of the same chunk.
