@@ -34,6 +34,7 @@ from dialeval.data.rows.fields import FieldNames
 from dialeval.data.rows.system import Rows
 from dialeval.data.shards.chunks import MemoryChunk, cut_sources
 from dialeval.data.shards.sources import memory_sources
+from dialeval.engine.dialogue_ids import with_dialogue_ids
 from dialeval.engine.evaluate import Inputs
 from dialeval.engine.folding import BATCH_ROWS, Options, make_job, opened_over_no_words, run_sources
 from dialeval.engine.items import MemoryItems
@@ -216,7 +217,7 @@ class Tally:
             if job.plans[0].folded != before.folded or _read(job) & (columns - known):
                 new = ", ".join(need.argument for need in sorted(columns - known))
                 raise SettingError(f"these rows have {new}, and those before had none; give them from the first on")
-        return watched(job)
+        return with_dialogue_ids(watched(job))
 
     def _folded(self, rows: Rows, job: Job) -> list[_Part]:
         if not len(rows):
