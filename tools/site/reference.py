@@ -38,8 +38,8 @@ TABLE
 
 Beside `run.json` a saved run has tables in Parquet, whose columns are named in them: `items.parquet` (a value per row
 and metric), `rows.parquet` (texts, dialogues and turns) and `contributions.parquet` (what rows add to values of all
-rows together). A run in chunks has several of the first two (`items-00000.parquet` and so on), which `run.json` lists in
-order.
+rows together). A run in chunks has several of the first two (`items-00000.parquet` and so on), which `run.json` lists
+in order.
 """
 
 
