@@ -7,7 +7,7 @@
 # make docs   the site: site/index.html opens from disk
 # make picture      the picture of the README, in a browser
 # make bench  the figures that docs/speed.md quotes
-# make bench-long   memory, scale and the long tests: an hour or so, and 6 GB of disk
+# make bench-long   memory, scale, other libraries and the long tests: two hours or so, and 6 GB of disk
 # make pins   write constraints.txt anew from pyproject.toml
 # make checkpoint   train the shipped judges of `adem` and `judge` anew (RATINGS, CORPORA: folders of data; DEVICE)
 
@@ -64,7 +64,7 @@ bench: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks
 
 bench-long: $(VENV)/.installed-dev
-	$(BIN)/python -m benchmarks memory scale
+	$(BIN)/python -m benchmarks memory scale sizes
 	$(BIN)/pytest -m slow
 
 pins: $(VENV)/.installed-dev

@@ -108,6 +108,15 @@ def test_places_are_written_part_by_part(tmp_path: Path) -> None:
     for system, parts in {"a": [part, bare, part], "b": [bare, bare]}.items():
         own = pa.Table.from_pylist([row for row in saved if row["system"] == system])
         assert RowTable.from_arrow(own) == RowTable.joined(parts)
+        assert own["row"].to_pylist() == list(range(len(own))), "they count on from part to part"
+
+
+def test_rows_are_numbered_from_0_on() -> None:
+    saved = table().to_arrow("damd")
+    assert saved["row"].to_pylist() == list(range(len(saved)))
+    assert RowTable.from_arrow(saved.drop_columns(["row"])) == table(), "as a run that was saved before has them"
+    with pytest.raises(UnfitError, match="not numbered from 0 on"):
+        RowTable.from_arrow(saved.take([1, 0, *range(2, len(saved))]))
 
 
 def test_fields_are_saved_whatever_they_are_called() -> None:

@@ -175,6 +175,18 @@ def test_only_what_is_measured_is_imported() -> None:
     assert done.stdout.strip() == "[]"
 
 
+def test_a_metric_that_is_imported_is_found_without_importing_others() -> None:
+    code = """
+import sys
+import dialeval.multiwoz
+from dialeval.metrics.registry import registry
+assert registry().parse("inform").family == "inform"
+assert "dialeval.metrics.overlap.rouge" not in sys.modules
+assert registry().parse("rouge-l").family == "rouge"
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
 def test_other_subjects_are_found_before_responses_were() -> None:
     here = Registry(_BUILT_IN)
     assert [str(metric) for metric in here.measuring({Need.HYPOTHESES})] == ["mds", "pds", "max-bleu"]

@@ -13,6 +13,7 @@ from rich.console import Console
 
 import dialeval
 from dialeval import sample
+from dialeval.cli.options import RUN_FORMATS
 from dialeval.core.fold import Estimate
 from dialeval.core.result import Result, Run
 from dialeval.core.signature import Signature
@@ -254,4 +255,4 @@ def test_metrics_txt_prints_plain_floats_for_numpy_scalars() -> None:
 
 
 def test_formats_are_the_command_lines() -> None:
-    assert list(FORMATS) == ["json", "csv", "md", "latex", "metrics-txt"]
+    assert ["table", *FORMATS] == list(RUN_FORMATS)

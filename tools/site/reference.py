@@ -14,6 +14,7 @@ from dialeval.reports.schemas import WRITTEN, schema
 
 MODULES = {
     "dialeval.multiwoz": "Task dialogues",
+    "dialeval.sgd": "Schema-guided dialogues",
     "dialeval.breakdown": "Breakdown detection",
     "dialeval.lsdscc": "Sampled answers",
     "dialeval.adem": "Learned judges",
@@ -49,7 +50,7 @@ def python_page() -> str:
     errors = [name for name in names if name.endswith("Error")]
     classes = [name for name in names if name not in {*functions, *errors}]
     parts = [
-        "# Python",
+        "# Python reference",
         "What `import dialeval` gives. Everything else may change without notice ([versions](versions.md)).",
     ]
     for title, some in {"Functions": functions, "Results": classes, "Errors": errors}.items():

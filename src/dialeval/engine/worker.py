@@ -34,7 +34,7 @@ from dialeval.engine.job import (
 from dialeval.text.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from dialeval.core.arrays import Floats
     from dialeval.core.fold import Metric, Partial
@@ -185,7 +185,7 @@ class _Fold:
 
     def result(self) -> tuple[SystemStates, ChunkItems]:
         """The states and items of all batches."""
-        items = {(self.chunk.source, system): _joined(batches) for system, batches in self._items.items()}
+        items = {(self.chunk.source, system): joined_items(batches) for system, batches in self._items.items()}
         return self._sums.result(), ChunkItems(items, () if self._writer is None else self._writer.parts())
 
     def _scored(self, batch: Batch, system: str) -> tuple[SystemState, SystemItems]:
@@ -244,7 +244,7 @@ class _Fold:
         return DataError(Fault(block.where, block.line(start), cause, "leave it out, or score without the metric"))
 
 
-def _joined(batches: list[SystemItems]) -> SystemItems:
+def joined_items(batches: Sequence[SystemItems]) -> SystemItems:
     """The items of batches, one below the other."""
     levels = dict.fromkeys(level for items in batches for level in items.values)
     values = {level: joined([items.values[level] for items in batches if level in items.values]) for level in levels}

@@ -14,6 +14,7 @@ is computed when it is asked for. `module:name` imports a module for a metric in
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from functools import cache
@@ -150,8 +151,9 @@ class Registry:
                 self._add(getattr(import_module(module), name))
 
     def _named(self, name: str) -> MetricClass | None:
-        """The class of a preset or family; what scores responses is looked at first."""
-        for subjects in ([Need.RESPONSE], Need):
+        """The class of a preset or family; what is imported already is looked at first, then what scores responses."""
+        there = [subject for subject, places in self._waiting.items() if _all_imported(places)]
+        for subjects in (there, [Need.RESPONSE], Need):
             self._import(subjects)
             found = self._presets.get(name) or self._families.get(name)
             if found is not None:
@@ -233,7 +235,7 @@ class Registry:
 
     def _is_family(self, name: str) -> bool:
         """Whether a name is that of a family and of no preset."""
-        return self._named(name) is not None and name not in self._presets
+        return self._named(name) is not None and name not in self._presets and name not in _declared
 
     def _unknown(self, name: str) -> str:
         if name in self.broken:
@@ -263,6 +265,10 @@ def registry() -> Registry:
 def register(metric: Registered) -> Registered:
     """Add a metric class or a function of `metric_of_rows` to the registry of this process; a decorator."""
     return registry().register(metric)
+
+
+def _all_imported(places: Sequence[str]) -> bool:
+    return all(place.partition(":")[0] in sys.modules for place in places)
 
 
 def split_names(text: str) -> list[str]:

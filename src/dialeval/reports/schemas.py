@@ -36,7 +36,9 @@ _RESOURCES = "dialeval.resources.schemas"
 _SAMPLE = "dialeval.analysis.sample_schema"
 WRITTEN: Mapping[str, Written] = {
     "run": Written("run.json", "every command that saves a run (-o)", "dialeval.core.run_schema:SavedRun"),
-    "printed-run": Written("-f json", "score, lsdscc, multiwoz, breakdown", "dialeval.core.run_schema:SavedRun", True),
+    "printed-run": Written(
+        "-f json", "score, lsdscc, multiwoz, sgd, breakdown", "dialeval.core.run_schema:SavedRun", True
+    ),
     "comparison": Written("-f json", "compare", f"{_PRINTED}:Comparison", True),
     "agreement": Written("-f json", "meta", f"{_PRINTED}:Agreement", True),
     "estimate": Written("-f json", "estimate", f"{_PRINTED}:People", True),

@@ -61,8 +61,7 @@ class TaskData:
             for domain, wishes in goal.items()
         }
         if self.files.states is not None:
-            states = (state for turns in self.files.states.states.values() for state in turns)
-            frames.update((domain, *slots) for state in states for domain, slots in state.items())
+            frames.update(map(tuple, self.files.states.facts.frames))
         return frozenset(known | {(domain, slot(name)) for domain, *names in frames for name in names})
 
 

@@ -17,14 +17,17 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from dialeval.core.arrays import Bytes
 from dialeval.core.columns import DIGEST_LENGTH
 from dialeval.core.errors import DataError, Fault, SettingError
 from dialeval.data.formats import json_document
 from dialeval.data.formats.opening import PACKINGS, read_bytes, stem_of, without_mark
 from dialeval.data.task.shapes import Shape, shape_faults
+from dialeval.data.task.state_facts import KnownStates, StateFacts, States, with_facts
 
 MAIN_REFERENCES = "mwz22"
 """The reference set that comes first where it is there."""
@@ -76,8 +79,13 @@ class Goals:
 class TrueStates:
     """The true state of each turn, as the file spells it."""
 
-    states: Mapping[str, Sequence[Mapping[str, Mapping[str, str]]]]
+    states: Mapping[str, States]
     digest: str
+
+    @property
+    def facts(self) -> StateFacts:
+        """Turns and slots."""
+        return self.states.facts if isinstance(self.states, KnownStates) else StateFacts.of(self.states)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,19 +135,35 @@ def read_task(folder: Path, split: str | None = None) -> TaskFiles:
         faults.extend(wrong)
         return None if wrong else document
 
+    def load_states() -> KnownStates | None:
+        path = _existing(folder / "gold_states.json")
+        if path is None:
+            return None
+        try:
+            data = without_mark(read_bytes(path))
+            shas["gold_states.json"] = hashlib.sha256(data.data).hexdigest()
+            return with_facts(shas["gold_states.json"], partial(_states, data, str(path)))
+        except DataError as error:
+            faults.extend(error.faults)
+            return None
+
     goals = load("goals.json", _GOALS)
     if goals is None and not faults:
         faults.append(Fault(str(folder), None, "holds no goals.json", "name a folder with the files of a task"))
     booked = load("booked_domains.json", _per_turn(_TEXTS))
-    states = load("gold_states.json", _per_turn(_STATE))
+    states = load_states()
     users = load("user_turns.json", _per_turn(_TEXT))
     names = sorted(_reference_names(folder), key=lambda name: (name != MAIN_REFERENCES, name))
     sets = {name: load(f"references/{name}.json", _per_turn(_TEXT)) for name in names}
     if faults:
         raise DataError(faults)
-    turns = _turn_counts(
-        folder, list(goals), {"booked_domains": booked, "gold_states": states, "user_turns": users, **sets}
-    )
+    counts = {
+        "booked_domains": _lengths(booked),
+        "gold_states": None if states is None else states.facts.turns,
+        "user_turns": _lengths(users),
+        **{name: _lengths(texts) for name, texts in sets.items()},
+    }
+    turns = _turn_counts(folder, list(goals), counts)
     return TaskFiles(
         str(whole),
         Goals(_whole(goals), booked, _digest(shas, "goals.json", "booked_domains.json")),
@@ -172,6 +196,13 @@ def _document(path: Path) -> tuple[Any, str]:
     return json_document.parsed(data, str(path)), hashlib.sha256(data.data).hexdigest()
 
 
+def _states(data: Bytes, where: str) -> Any:
+    document = json_document.parsed(data, where)
+    if faults := shape_faults(document, _per_turn(_STATE), where):
+        raise DataError(faults)
+    return document
+
+
 def _digest(shas: Mapping[str, str], *names: str) -> str:
     lines = "".join(f"{shas[name]}  {name}\n" for name in names if name in shas)
     return hashlib.sha256(lines.encode()).hexdigest()[:DIGEST_LENGTH]
@@ -198,16 +229,23 @@ def _split(folder: Path, asked: str | None) -> tuple[str | None, dict[str, str]]
     return name, {dialogue: other for other, ids in splits.items() if other != name for dialogue in ids}
 
 
-def _turn_counts(folder: Path, dialogues: Sequence[str], files: Mapping[str, Any]) -> dict[str, int]:
+def _lengths(document: Mapping[str, Sequence[Any]] | None) -> dict[str, int] | None:
+    """The number of turns of each dialogue in a document."""
+    return None if document is None else {dialogue: len(turns) for dialogue, turns in document.items()}
+
+
+def _turn_counts(
+    folder: Path, dialogues: Sequence[str], files: Mapping[str, Mapping[str, int] | None]
+) -> dict[str, int]:
     """The number of turns of each dialogue, on which all files have to agree."""
-    given = {name: document for name, document in files.items() if document is not None}
+    given = {name: turns for name, turns in files.items() if turns is not None}
     if not given:
         what = "says nothing about turns"
         remedy = "add booked_domains.json, gold_states.json, user_turns.json or references/NAME.json"
         raise DataError(Fault(str(folder), None, what, remedy))
     faults, turns = [], {}
     for dialogue in dialogues:
-        counts = {name: len(document.get(dialogue, ())) for name, document in given.items()}
+        counts = {name: turns_of.get(dialogue, 0) for name, turns_of in given.items()}
         if len(set(counts.values())) > 1:
             what = "has " + ", ".join(f"{count} turns in {name}" for name, count in counts.items())
             faults.append(Fault(f"{folder}: {dialogue}", None, what, "every file must have all its system turns"))

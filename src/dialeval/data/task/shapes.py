@@ -17,7 +17,7 @@ from dialeval.data.formats.records import LISTS, kind_of
 OBJECT = (dict, Mapping)
 """An object, from a file or from Python; a plain `dict` is recognised fastest."""
 
-_OF_JSON = {dict, list, str}
+_OF_JSON = {dict, list, str, int}
 _Path = tuple[str | int, ...]
 """Names of fields and numbers of items, from the document inwards."""
 
