@@ -1,4 +1,4 @@
-"""Memory: the peak of a command that scores ten million streamed responses. Not part of `make bench`: it takes minutes.
+"""Memory: the peak of a command that scores ten million responses of one file. Not part of `make bench`: minutes.
 
     python -m benchmarks memory
 
@@ -22,8 +22,11 @@ METRICS = ["length,distinct", "train-entropy", "kl-div", "bleu"]
 PROGRAM = """
 import contextlib, io, resource, sys, time
 from dialeval.cli.main import main
-with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit):
-    main()
+with contextlib.redirect_stdout(io.StringIO()):
+    try:
+        main()
+    except SystemExit as end:
+        assert not end.code, end.code
 print(1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e9, time.process_time())
 """
 

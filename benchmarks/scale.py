@@ -50,6 +50,8 @@ class Cost(NamedTuple):
     """CPU seconds of the process that was started: what cannot be shared."""
     peak: float
     """Gigabytes of all processes together."""
+    first_peak: float
+    """Gigabytes of the process that was started."""
 
 
 def write_shards(folder: Path, rows: int) -> None:
@@ -95,9 +97,10 @@ def measured(arguments: list[str]) -> Cost:
         [sys.executable, "-c", MAIN, *arguments], env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
     )
     cpu: dict[int, float] = {}
-    peak = 0.0
+    peak = first_peak = 0.0
     while command.poll() is None:
         now = marked(mark.encode())
+        first_peak = max(first_peak, now.get(command.pid, (0.0, 0.0))[1])
         cpu |= {process: seconds for process, (seconds, _) in now.items()}
         peak = max(peak, sum(memory for _, memory in now.values()))
         time.sleep(0.2)
@@ -106,7 +109,7 @@ def measured(arguments: list[str]) -> Cost:
     if command.returncode:
         raise RuntimeError(command.stderr.read().decode())
     command.stderr.close()
-    return Cost(wall, sum(cpu.values()), cpu.get(command.pid, 0.0), peak / 1e9)
+    return Cost(wall, sum(cpu.values()), cpu.get(command.pid, 0.0), peak / 1e9, first_peak / 1e9)
 
 
 def figures() -> Iterator[tuple[str, str]]:
@@ -121,7 +124,7 @@ def figures() -> Iterator[tuple[str, str]]:
                 given = ["score", f"bot={folder}/*.jsonl", "-m", METRICS, "-f", "json", "-o", str(Path(name, "out"))]
                 cost = costs[rows][way] = measured([*given, *flags])
                 took = f"{cost.wall:.1f} s wall, {cost.cpu:.1f} CPU s ({cost.first:.1f} in the first process)"
-                rate = f"{rows / cost.cpu:,.0f} responses a CPU second, {cost.peak:.2f} GB"
+                rate = f"{rows / cost.cpu:,.0f} responses a CPU second, {cost.peak:.2f} GB ({cost.first_peak:.2f})"
                 yield f"{rows:,} responses, {way}", f"{took}, {rate}"
             for path in folder.iterdir():
                 path.unlink()
@@ -131,13 +134,22 @@ def figures() -> Iterator[tuple[str, str]]:
 
 def document(costs: dict[int, dict[str, Cost]]) -> str:
     """The page with the table and the estimate."""
-    heads = ["responses", "how", "wall", "CPU", "in the first process", "responses a second, wall", "peak memory"]
+    heads = [
+        "responses",
+        "how",
+        "wall",
+        "CPU",
+        "in the first process",
+        "responses a second, wall",
+        "peak memory",
+        "of the first process",
+    ]
     table = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
     for rows, ways in costs.items():
         for way, cost in ways.items():
             table.append(
                 f"| {rows:,} | {way} | {cost.wall:.1f} s | {cost.cpu:.1f} s | {cost.first:.1f} s "
-                f"| {rows / cost.wall:,.0f} | {cost.peak:.2f} GB |"
+                f"| {rows / cost.wall:,.0f} | {cost.peak:.2f} GB | {cost.first_peak:.2f} GB |"
             )
     return TEXT.format(
         day=date.today().isoformat(),  # noqa: DTZ011
@@ -166,16 +178,17 @@ def estimate(costs: dict[int, dict[str, Cost]]) -> str:
     page = [
         f"Between {fewer:,} and {more:,} responses, so without the start of a command, a million responses cost",
         "",
-        "| how | CPU | of that in the first process | 10^9 responses, workers | 10^9 responses, first process |",
-        "|---|---|---|---|---|",
+        "| how | CPU | of that in the first process | 10^9 responses: workers | first process | its share |",
+        "|---|---|---|---|---|---|",
     ]
     for way, large in costs[more].items():
         small = costs[fewer][way]
         million = 1e6 / (more - fewer)
         cpu, first = (large.cpu - small.cpu) * million, (large.first - small.first) * million
         hours = (cpu - first) * 1000 / 3600
-        thousand = [f"{hours:.1f} CPU hours, {hours / 100 * 60:.1f} minutes on 100 cores", f"{first / 3.6:.2f} hours"]
-        page.append(f"| {way} | {cpu:.1f} s | {first:.1f} s | {' | '.join(thousand if way != 'one core' else '--')} |")
+        workers = f"{hours:.1f} CPU hours, {hours / 100 * 60:.1f} minutes on 100 cores"
+        thousand = [workers, f"{first / 0.06:.1f} minutes", f"{first / cpu:.1%}"] if way != "one core" else ["-"] * 3
+        page.append(f"| {way} | {cpu:.1f} s | {first:.2f} s | {' | '.join(thousand)} |")
     return "\n".join(page)
 
 
@@ -197,11 +210,10 @@ wall, libraries below it had a second thread at work, and a second core could ga
 
 {estimate}
 
-What workers do is shared by as many as there are. What the first process does is not: it merges states and puts the
-items together into one file, and that is what limits a run on many cores. Exact counts of all pairs of words and one
-value per response are dear at that size, and `--approx --no-items` does without both; then a run of 10^9 turns is a
-matter of minutes on 100 cores. On Ray sixteen chunks are merged in the cluster before their states come to the first
-process. The figures of exact counts are a lower bound: a state that is larger is merged more often.
+Workers share what they do, and that is nearly all: they fold chunks, merge each other's counts by parts, and write the
+items. The first process gives out chunks, adds up a few numbers of each and renames files. Its part grows with the
+number of chunks, which is 256 up to 16 GB of input and at most 4,096 beyond, and not with the rows; so the share
+above, taken between two sizes with different numbers of chunks, is too large for 10^9 responses rather than too small.
 
 Storage must give each core about 20 MB of JSONL a second.
 """

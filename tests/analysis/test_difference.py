@@ -141,6 +141,17 @@ def test_systems_that_differ_in_one_dialogue_have_an_interval() -> None:
     assert row.rough
 
 
+@pytest.mark.parametrize("worth", [0.6062111801242236, 0.1, 1 / 3, 0.5])
+def test_dialogues_that_differ_alike_have_an_interval_of_their_size(worth: float) -> None:
+    """In a resample without any of them nothing varies; what rounding leaves of that is no spread."""
+    before = np.full(20, 0.8714285714285713)
+    after = np.where(np.isin(np.arange(20), (2, 3)), before - worth, before)
+    row = difference(result(before), result(after), replace(SETTINGS, resamples=1000))
+    assert row.interval is not None
+    assert np.abs(row.interval).max() < worth
+    assert row.rough
+
+
 def test_figures_are_rough_where_few_dialogues_decide() -> None:
     away = np.random.default_rng(1).normal(size=30)
     assert not difference(result(np.zeros(30)), result(away)).rough

@@ -12,6 +12,7 @@ import pytest
 
 import dialeval as package
 from cli.conftest import Dialeval
+from dialeval.engine import evaluate
 from dialeval.reports.tables import METRICS_TXT
 from engine.chats import write_shards
 
@@ -234,6 +235,28 @@ def test_anchors_stand_beside_the_systems(dialeval: Dialeval) -> None:
     assert "between floor (0%) and ceiling (100%)" in table.stdout
     markdown = dialeval(*same, "-f", "md").stdout
     assert "| metric, between floor (0%) and ceiling (100%) | a |\n| --- | ---: |\n| bleu-1 | " in markdown
+
+
+def test_a_large_file_of_lines_is_read_in_chunks(
+    dialeval: Dialeval, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    same = ["score", "a.txt", "-r", "refs.txt", *LINES]
+    plain = json.loads(dialeval(*same, "-o", "plain").stdout)
+    monkeypatch.setattr(evaluate, "LARGE_BYTES", 20)
+    large = json.loads(dialeval(*same, "-o", "large").stdout)
+    assert large["systems"] == plain["systems"]
+    assert (tmp_path / "plain" / "items.parquet").exists()
+    assert (tmp_path / "large" / "items-00000.parquet").exists()
+    for key, estimate in package.load(tmp_path / "plain")["a"].items():
+        assert package.load(tmp_path / "large")["a"][key].items == pytest.approx(estimate.items, nan_ok=True)
+    # Whatever looks at all rows has them.
+    assert "better" in dialeval("score", "a.txt", "b.txt", "-m", "length,distinct-1").stdout
+    assert dialeval(*same, "--anchors").returncode == 0
+    monkeypatch.setattr(evaluate, "LARGE_BYTES", 1 << 20)
+    dialeval(*same, "-o", "large")
+    assert sorted(path.name for path in (tmp_path / "large").iterdir()) == [
+        path.name for path in sorted((tmp_path / "plain").iterdir())
+    ]
 
 
 def test_several_references(dialeval: Dialeval, tmp_path: Path) -> None:

@@ -356,3 +356,27 @@ def test_a_built_folder_appears_whole_and_goes_at_once(tmp_path: Path) -> None:
     discard(tmp_path / "x" / "y")
     discard(tmp_path / "x" / "y")
     assert list((tmp_path / "x").iterdir()) == []
+
+
+def test_files_out_of_a_workplace_take_their_places(tmp_path: Path) -> None:
+    folder = tmp_path / "new"
+    with files.workplace(folder) as place:
+        (place / "x").write_bytes(b"written by another process")
+        assert place.is_absolute()
+        with files.replacing_together(folder, "manifest") as together:
+            together.take("part-0", str(place / "x"), files.settled(place / "x"))
+            together.take("part-1", b"given", hashlib.sha256(b"given").hexdigest())
+            together.add_bytes("manifest", b"all of it")
+        assert (folder / "part-0").read_bytes() == b"written by another process"
+        assert (folder / "part-1").read_bytes() == b"given"
+    assert sorted(path.name for path in folder.iterdir()) == ["manifest", "part-0", "part-1"]
+
+
+def test_a_workplace_leaves_nothing_behind(tmp_path: Path) -> None:
+    with pytest.raises(KeyError), files.workplace(tmp_path / "new") as place:
+        (place / "x").touch()
+        raise KeyError
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / "file").touch()
+    with pytest.raises(DataError, match="cannot be written"), files.workplace(tmp_path / "file"):
+        pass

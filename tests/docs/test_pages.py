@@ -26,7 +26,7 @@ PAGES = [path.relative_to(ROOT).as_posix() for path in (*ROOT.glob("*.md"), *sor
 BLOCKS = {page: list(blocks((ROOT / page).read_text(encoding="utf-8"))) for page in PAGES}
 METRIC_PAGES = dict(metrics.pages())
 ELSEWHERE = {
-    "docs/gallery.md": "tests/tools/site/test_hooks.py",  # by the build of the site, which shows what they make
+    "docs/gallery.md": "tests/docs/test_site.py",  # by the build of the site, which shows what they make
     "docs/python.md": "tests/docs/test_python.py",  # several processes, a cluster, pytest, stores of loggers
 }
 """Pages whose blocks are run by a test of their own."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import signal
 import threading
 import time
@@ -116,6 +117,32 @@ def test_the_same_to_the_last_digit(nodes: Any, tmp_path: Path) -> None:
     assert estimates(kept) == estimates(expected)
 
 
+def test_what_comes_to_the_first_process_does_not_grow_with_the_rows(
+    nodes: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of sixteen times the rows, with items, hardly a byte more is fetched; larger numbers have more digits."""
+    fetched, fetch = [], Cluster._fetched
+
+    def counted(self: Cluster, reference: Any, chunk: Any) -> Any:
+        found = fetch(self, reference, chunk)
+        fetched.append(len(pickle.dumps(found)))
+        return found
+
+    monkeypatch.setattr(Cluster, "_fetched", counted)
+    totals = []
+    for rows in (60, 960):
+        folder = tmp_path / str(rows)
+        write_shards(folder / "shards", rows, 4)
+        fetched.clear()
+        asked: dict[str, Any] = {"metrics": "length,distinct,bleu-4"}
+        run = in_chunks({"s": f"{folder}/shards/*"}, **asked, engine=Cluster(), output=folder / "out")
+        totals.append(sum(fetched))
+        plain = dialeval.evaluate({"s": folder / "whole.jsonl"}, **asked)
+        assert estimates(run) == estimates(plain)
+        assert bare(dialeval.load(folder / "out")) == bare(plain)
+    assert totals[1] < 1.1 * totals[0]
+
+
 def test_an_error_in_the_data_comes_through_once(nodes: Any, tmp_path: Path) -> None:
     write_shards(tmp_path / "shards", 20, 3)
     with (tmp_path / "shards" / "part-01.jsonl").open("a") as file:
@@ -197,7 +224,7 @@ def test_states_of_lanes_are_put_in_the_order_of_the_job() -> None:
     plan = Plan({"distinct-2": heavy, "length": light}, details={"unsplit": detail})
     job = Job((plan,), (frozenset({Need.RESPONSE}),), Resources(ready={}), FieldNames(), 10)
     chosen = [_only(job, lambda metric, one=one: metric == one) for one in (light, heavy)]  # type: ignore[misc]
-    lanes = [_Lane(each, None, None) for each in chosen]  # type: ignore[arg-type]
+    lanes = [_Lane(each, None, None, []) for each in chosen]  # type: ignore[arg-type]
     several = [{(0, "s"): SystemState(3, (name, "counts"))} for name in ("of length", "of distinct")]
     joined = _joined_states(job, lanes, several)[0, "s"]
     assert (joined.rows, joined.states) == (3, ("of distinct", "of length", "counts"))

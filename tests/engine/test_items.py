@@ -1,4 +1,4 @@
-"""Item stores: every value at its row, NaN where a chunk has none, and the same from memory and from disk."""
+"""Item stores: every value at its row, NaN where a chunk has none, and the files of every chunk."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dialeval.core.columns import TextColumn
+from dialeval.core.item_parts import ItemPart
 from dialeval.core.needs import Need
-from dialeval.core.states import to_bytes
 from dialeval.data.rows.system import Rows
 from dialeval.data.shards.chunks import cut_sources
 from dialeval.data.shards.sources import memory_sources
-from dialeval.engine.items import DiskItems, ItemStore, MemoryItems
+from dialeval.engine.items import ItemStore, MemoryItems, PartItems
 from dialeval.engine.job import ChunkItems, SystemItems
 
 
@@ -29,18 +29,14 @@ def rows_of(sizes: list[int]) -> Rows:
 def test_items_stand_at_their_rows(sizes: list[int], batch_rows: int) -> None:
     chunks = cut_sources(memory_sources([rows_of(sizes)]), batch_rows)
     memory, row, dialogue = MemoryItems(chunks), 0, 0
-    with DiskItems.temporary() as disk:
-        for number, chunk in enumerate(chunks):
-            turns, dialogues = chunk.size, len(chunk.rows.dialogue_offsets()) - 1  # type: ignore[union-attr]
-            values = {"turn": {"a": np.arange(row, row + turns, dtype=float)}}
-            values["dialogue"] = {"b": np.arange(dialogue, dialogue + dialogues, dtype=float)}
-            if number % 2:
-                values["turn"]["odd"] = values["turn"]["a"]
-            for store in (memory, disk, ItemStore()):
-                store.put("metrics", number, {}, ChunkItems({(0, "s"): SystemItems(values)}))
-            row, dialogue = row + turns, dialogue + dialogues
-            [items] = disk.items(number)
-            assert items[0, "s"].values["turn"]["a"].tolist() == values["turn"]["a"].tolist()
+    for number, chunk in enumerate(chunks):
+        turns, dialogues = chunk.size, len(chunk.rows.dialogue_offsets()) - 1  # type: ignore[union-attr]
+        values = {"turn": {"a": np.arange(row, row + turns, dtype=float)}}
+        values["dialogue"] = {"b": np.arange(dialogue, dialogue + dialogues, dtype=float)}
+        if number % 2:
+            values["turn"]["odd"] = values["turn"]["a"]
+        memory.put("metrics", number, {}, ChunkItems({(0, "s"): SystemItems(values)}))
+        row, dialogue = row + turns, dialogue + dialogues
     columns = memory.columns((0, "s"))
     assert columns["a"].tolist() == list(range(sum(sizes)))
     assert columns["b"].tolist() == list(range(len(sizes)))
@@ -54,7 +50,7 @@ def test_a_store_that_drops_items_has_none() -> None:
     store = ItemStore()
     store.put("metrics", 0, {}, ChunkItems({(0, "s"): SystemItems({"turn": {"a": np.zeros(1)}})}))
     assert not store.keeps_items
-    assert (list(store.items(0)), store.columns((0, "s")), store.contributions((0, "s")), store.finished("facts")) == (
+    assert (list(store.parts(0)), store.columns((0, "s")), store.contributions((0, "s")), store.finished("facts")) == (
         [],
         {},
         {},
@@ -62,14 +58,11 @@ def test_a_store_that_drops_items_has_none() -> None:
     )
 
 
-def test_items_that_a_worker_left_in_files_come_first() -> None:
-    def items(value: float) -> dict[tuple[int, str], SystemItems]:
-        return {(0, "s"): SystemItems({"turn": {"a": np.array([value])}})}
-
-    with DiskItems.temporary() as store:
-        assert store.spool is not None
-        part = Path(store.spool) / "part-x"
-        part.write_bytes(to_bytes(items(1.0)))
-        store.put("metrics", 0, {}, ChunkItems(items(2.0), (str(part),)))
-        assert [each[0, "s"].values["turn"]["a"].tolist() for each in store.items(0)] == [[1.0], [2.0]]
-    assert not part.exists()
+def test_a_store_of_parts_knows_the_files_of_every_chunk(tmp_path: Path) -> None:
+    store = PartItems(tmp_path)
+    parts = [ItemPart("items", "0" * 64, "a"), ItemPart("rows", "1" * 64, b"b"), ItemPart("items", "2" * 64, "c")]
+    store.put("facts", 0, {}, ChunkItems())
+    store.put("metrics", 1, {}, ChunkItems(parts=tuple(parts[2:])))
+    store.put("metrics", 0, {}, ChunkItems(parts=tuple(parts[:2])))
+    assert store.workplace == str(tmp_path)
+    assert [*store.parts(0), *store.parts(1)] == parts

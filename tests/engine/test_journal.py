@@ -20,9 +20,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+import dialeval
 from dialeval.core.errors import DataError, DialevalError, SettingError
 from dialeval.core.result import Run
-from dialeval.engine import journal
 from dialeval.engine.job import ChunkResult, Engine, FactValues, Job, Stage
 from dialeval.engine.journal import stamps
 from dialeval.engine.threads import Threads
@@ -65,7 +65,9 @@ def scored(folder: Path, **changes: Any) -> Run:
 
 
 def files(folder: Path) -> list[bytes]:
-    return [(folder / name).read_bytes() for name in ("run.json", "items.parquet")]
+    parts = sorted(path.name for path in folder.glob("*-*.parquet"))
+    assert parts
+    return [(folder / name).read_bytes() for name in ("run.json", *parts)]
 
 
 def test_nothing_is_done_twice(shards: Path) -> None:
@@ -90,7 +92,7 @@ def test_nothing_is_done_twice(shards: Path) -> None:
 def test_a_damaged_chunk_is_folded_again(shards: Path) -> None:
     scored(shards)
     whole = files(shards / "out")
-    chunks = sorted((shards / "work").glob("metrics-*.chunk"))
+    chunks = [shards / "work" / f"metrics-{number}.chunk" for number in range(3)]
     content = bytearray(chunks[1].read_bytes())
     content[len(content) // 2] ^= 1
     chunks[1].write_bytes(content)
@@ -102,19 +104,15 @@ def test_a_damaged_chunk_is_folded_again(shards: Path) -> None:
     assert files(shards / "out") == whole
 
 
-COUNT = journal._COUNT_BYTES
-
-
-def forge(chunk: Path, states: Callable[[Any], Any], items: Callable[[Any], Any]) -> None:
+def forge(chunk: Path, states: Callable[[Any], Any], kinds: bytes | None = None) -> None:
     """Write other contents into a chunk, with a digest that fits."""
-    parts, content = (chunk.read_bytes()[part] for part in (slice(32, 32 + COUNT), slice(32 + COUNT, None)))
+    parts, _, content = chunk.read_bytes()[32:].partition(b"\n")
     tree = np.load(io.BytesIO(content))
     arrays = {name: tree[name] for name in tree.files}
-    ((_, (old_states, old_items)),) = json.loads(arrays.pop("tree").tobytes()).items()
-    document = {"tuple": [states(old_states), items(old_items)]}
+    document = states(json.loads(arrays.pop("tree").tobytes()))
     target = io.BytesIO()
     np.savez(target, **arrays, tree=np.frombuffer(json.dumps(document).encode(), np.uint8))
-    forged = parts + target.getvalue()
+    forged = (parts if kinds is None else kinds) + b"\n" + target.getvalue()
     chunk.write_bytes(hashlib.sha256(forged).digest() + forged)
 
 
@@ -126,24 +124,33 @@ def replaced(tree: Any, old: str, new: Any) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("states", "items"),
+    ("states", "kinds"),
     [
-        (lambda _: {"dict": []}, lambda old: replaced(old, '"turn"', '"row"')),
-        (lambda old: replaced(old, '[{"tuple": [0, "s"]}', '[{"tuple": [7, "s"]}'), lambda old: old),
-        (lambda old: replaced(old, '{"tuple": [0, "s"]}', '"s"'), lambda old: old),
-        (lambda old: replaced(old, '{"array": "a0"}', "3"), lambda old: old),
-        (lambda old: replaced(old, '{"array": "a0"}', {"array": "a1"}), lambda old: old),
-        (lambda _: 7, lambda old: old),
-        (lambda old: old, lambda _: {"list": [1]}),
-        (lambda old: old, lambda old: replaced(old, '{"array": ', '{"bytes": ')),
+        (lambda old: replaced(old, '[{"tuple": [0, "s"]}', '[{"tuple": [7, "s"]}'), None),
+        (lambda old: replaced(old, '{"tuple": [0, "s"]}', '"s"'), None),
+        (lambda old: replaced(old, '{"array": "a0"}', "3"), None),
+        (lambda old: replaced(old, '{"array": "a0"}', {"array": "a1"}), None),
+        (lambda _: 7, None),
+        (lambda _: {"list": [1]}, None),
+        (lambda old: old, b"items models"),
+        (lambda old: old, b"\xff"),
     ],
 )
-def test_a_forged_chunk_is_named(shards: Path, states: Callable[[Any], Any], items: Callable[[Any], Any]) -> None:
+def test_a_forged_chunk_is_named(shards: Path, states: Callable[[Any], Any], kinds: bytes | None) -> None:
     scored(shards)
-    chunk = min((shards / "work").glob("metrics-*.chunk"))
-    forge(chunk, states, items)
+    chunk = shards / "work" / "metrics-0.chunk"
+    forge(chunk, states, kinds)
     with pytest.raises(DataError, match=rf"{chunk.name}: is damaged \(.*remove it, and run"):
         scored(shards)
+
+
+def test_forged_items_are_refused_where_they_are_read(shards: Path) -> None:
+    scored(shards)
+    part = shards / "work" / "metrics-0.0.chunk"
+    part.write_bytes(hashlib.sha256(b"values").digest() + b"values")
+    scored(shards)
+    with pytest.raises(DataError, match=r"items-00000.parquet: .*not a readable Parquet file"):
+        dialeval.load(shards / "out")
 
 
 def test_what_is_no_plain_file_in_a_journal_is_never_opened(shards: Path) -> None:

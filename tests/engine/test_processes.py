@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import dialeval
 from dialeval.core.errors import DataError, DialevalError
@@ -84,6 +86,38 @@ def test_a_chunk_that_kills_again_and_again_is_named(deadly: Path) -> None:
     with pytest.raises(DialevalError, match=r"3.jsonl: a worker died 3 times on this chunk"):
         in_chunks({"s": f"{deadly}/*.jsonl"}, metrics=[metric], engine=Processes(2))
     assert len(list((deadly / "marks").iterdir())) <= 4
+
+
+@pytest.mark.parametrize("deaths", [1, 2, 100])
+def test_chunks_that_are_folded_together_with_one_that_kills(
+    deadly: Path, deaths: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The others are not lost, and the one that kills is named."""
+    monkeypatch.setattr(
+        processes, "grouped", lambda chunks, *_: [dict(list(chunks.items())[at : at + 3]) for at in (0, 3)]
+    )
+    metrics: list[Any] = [Delicate(str(deadly / "marks"), deaths), "distinct-1"]
+    given: dict[str, Any] = {"engine": Processes(2), "output": deadly / "out"}
+    if deaths == 100:
+        with pytest.raises(DialevalError, match=r"3.jsonl: a worker died 3 times on this chunk"):
+            in_chunks({"s": f"{deadly}/*.jsonl"}, metrics=metrics, **given)
+        return
+    run = in_chunks({"s": f"{deadly}/*.jsonl"}, metrics=metrics, **given)
+    whole = in_chunks({"s": f"{deadly}/*.jsonl"}, metrics=["distinct-1"])
+    assert len(list((deadly / "marks").iterdir())) == deaths
+    assert estimates(run)["s"][1:] == estimates(whole)["s"]
+    assert dialeval.load(deadly / "out")["s"]["distinct-1"].rows == 60
+
+
+@given(st.integers(0, 400), st.integers(1, 20), st.integers(1, 20))
+def test_every_chunk_is_in_one_group(count: int, jobs: int, most: int) -> None:
+    chunks: dict[int, Any] = {number: str(number) for number in range(count)}
+    groups = list(processes.grouped(chunks, jobs, most))
+    assert {number: chunk for group in groups for number, chunk in group.items()} == chunks
+    assert [number for group in groups for number in group] == list(range(count))
+    assert all(1 <= len(group) <= most for group in groups)
+    sizes = [len(group) for group in groups]
+    assert sizes == sorted(sizes, reverse=True)
 
 
 def test_a_worker_that_dies_without_work_is_no_death_of_a_chunk() -> None:

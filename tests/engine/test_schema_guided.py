@@ -6,12 +6,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import dialeval
 from dialeval import sample
 from dialeval.core.errors import DataError, SettingError
 from dialeval.core.result import Run
 from dialeval.sgd import evaluate_sgd, original_output
+from dialeval.text.similarity import token_sort_ratio
 
 FRAMES = sample.folder() / "frames"
 REFERENCES, TRAIN = FRAMES / "references", FRAMES / "train-schema.json"
@@ -50,8 +53,8 @@ def test_the_four_of_papers_unless_asked() -> None:
 def test_systems_by_name_by_path_and_in_memory() -> None:
     dialogues = json.loads(SYSTEMS["forgetful"].read_text(encoding="utf-8"))
     expected = evaluate_sgd(SYSTEMS["forgetful"], REFERENCES)["forgetful"]
-    for given in (dialogues, {each["dialogue_id"]: each for each in dialogues}):
-        assert repr(evaluate_sgd(given, REFERENCES)["predictions"].estimates) == repr(expected.estimates)
+    for source in (dialogues, {each["dialogue_id"]: each for each in dialogues}):
+        assert repr(evaluate_sgd(source, REFERENCES)["predictions"].estimates) == repr(expected.estimates)
     assert list(evaluate_sgd({"a": dialogues, "b": SYSTEMS["steady"]}, REFERENCES)) == ["a", "b"]
 
 
@@ -124,3 +127,76 @@ def test_a_run_is_saved_compared_and_reported(run: Run, tmp_path: Path) -> None:
     assert {row.key for row in dialeval.compare(loaded).rows} >= {"joint-goal-accuracy", "requested-slots-f1"}
     page = dialeval.report(loaded, tmp_path / "page.html").read_text(encoding="utf-8")
     assert "FindInn; area=hill" in page
+
+
+# The evaluation of whole documents, spelt out; the likeness of two values is tested in tests/text/test_similarity.py.
+
+
+def plain_frame(own: Any, true: Any, slots: list[Any]) -> dict[str, float]:
+    """The figures of one frame that are defined."""
+    here, there = own["slot_values"], true["slot_values"]
+    joint, active = 1.0, []
+    for slot in slots:
+        name, score = slot["name"], 0.0
+        if name in here and name in there:
+            if slot["is_categorical"]:
+                score = float(here[name][0] == there[name][0])
+            else:
+                score = max(token_sort_ratio(value, here[name][0]) / 100 for value in there[name])
+        elif name not in here and name not in there:
+            score = 1.0
+        joint *= score
+        if name in there:
+            active.append(score)
+    found = {
+        "joint_goal_accuracy": joint,
+        "active_intent_accuracy": float(own["active_intent"] == true["active_intent"]),
+    }
+    return found | ({"average_goal_accuracy": sum(active) / len(active)} if active else {})
+
+
+def plain_groups(predictions: list[Any], references: list[Any], seen: set[str]) -> dict[str, dict[str, float]]:
+    schema = json.loads((REFERENCES / "schema.json").read_text(encoding="utf-8"))
+    slots = {service["service_name"]: service["slots"] for service in schema}
+    by_id = {dialogue["dialogue_id"]: dialogue for dialogue in references}
+    values: dict[str, dict[str, list[float]]] = {}
+    for dialogue in predictions:
+        for turn, reference in zip(dialogue["turns"], by_id[dialogue["dialogue_id"]]["turns"], strict=False):
+            for frame in reference["frames"] if reference["speaker"] == "USER" else ():
+                service = frame["service"]
+                [own] = [each for each in turn["frames"] if each["service"] == service]
+                kind = "#SEEN_SERVICES" if service in seen else "#UNSEEN_SERVICES"
+                for group in ("#ALL_SERVICES", kind, service, service.split("_")[0]):
+                    for key, value in plain_frame(own["state"], frame["state"], slots[service]).items():
+                        values.setdefault(group, {}).setdefault(key, []).append(value)
+    return {group: {key: sum(each) / len(each) for key, each in keys.items()} for group, keys in values.items()}
+
+
+@given(st.data())
+@settings(max_examples=15)
+def test_whole_documents_give_the_figures_of_the_definition(data: st.DataObject) -> None:
+    """Some of the dialogues, cut off somewhere, some values changed, lost or made up."""
+    references = [
+        dialogue
+        for name in ("dialogues_001.json", "dialogues_002.json")
+        for dialogue in json.loads((REFERENCES / name).read_text(encoding="utf-8"))
+    ]
+    chosen = data.draw(st.lists(st.sampled_from(range(6)), min_size=1, unique=True))
+    predictions = [json.loads(json.dumps(references[number])) for number in chosen]
+    words = st.sampled_from(["gull point", "long stairs landing", "True", "half past seven", "hill", "?"])
+    for dialogue in predictions:
+        dialogue["turns"] = dialogue["turns"][: data.draw(st.integers(1, 8))]
+        for frame in (frame for turn in dialogue["turns"] for frame in turn["frames"]):
+            slots = st.sampled_from(["landing", "leave", "dish", "garden", "area", "inn_name", "nothing"])
+            changes = data.draw(st.dictionaries(slots, st.none() | words, max_size=2))
+            state = frame["state"]
+            state["slot_values"] |= {slot: [value, "x"] for slot, value in changes.items() if value is not None}
+            for slot in (slot for slot, value in changes.items() if value is None):
+                state["slot_values"].pop(slot, None)
+            state["active_intent"] = data.draw(st.sampled_from([state["active_intent"], "NONE"]))
+    found = original_output(evaluate_sgd(predictions, references, REFERENCES / "schema.json", TRAIN)["predictions"])
+    expected = plain_groups(predictions, references, {"Inns_1", "Eateries_1"})
+    assert {group for group, keys in found.items() if keys} == set(expected)
+    for group, keys in expected.items():
+        shown = {key: value for key, value in found[group].items() if key != "requested_slots_f1"}
+        assert shown == pytest.approx(keys, abs=1e-12)

@@ -122,6 +122,18 @@ def test_rows_with_a_fault_leave_no_trace() -> None:
     assert tally.run() == dialeval.evaluate(["a b"], ["a b"], metrics="bleu-4")
 
 
+def test_columns_of_rows_with_a_fault_are_forgotten_too() -> None:
+    @dialeval.metric_of_rows(name="fussy-tally")
+    def fussy(response: str) -> float:
+        return 1 / len(response)
+
+    tally = dialeval.metric([fussy, "bleu"])
+    with pytest.raises(DataError, match="fussy-tally cannot score this row"):
+        tally.update([""], ["with a reference"])
+    tally.update(["a"])
+    assert tally.run() == dialeval.evaluate(["a"], metrics=[fussy, "bleu"])
+
+
 def test_reset_and_the_printed_form() -> None:
     tally = dialeval.metric("bleu-4,distinct-2")
     tally.update(["a b"], ["a b"])
@@ -132,7 +144,7 @@ def test_reset_and_the_printed_form() -> None:
     assert tally.run() == dialeval.evaluate(["c d e"], ["c d"], metrics="bleu-4,distinct-2")
 
 
-def test_a_meter_measures_one_system_under_a_name() -> None:
+def test_a_tally_measures_one_system_under_a_name() -> None:
     tally = dialeval.metric("length", system="mine", fields={"response": "answer"})
     tally.update([{"answer": "a b"}])
     tally.update([{"answer": "a"}])
@@ -189,6 +201,14 @@ def test_merging_with_nothing() -> None:
     assert here.run() == dialeval.evaluate(["a b"], metrics="length")
 
 
+def test_merging_with_itself() -> None:
+    tally = dialeval.metric("length")
+    tally.update([{**row, "dialog_id": f"e{row['turn']}"} for row in rows(3)])
+    tally.merge(tally)
+    assert len(tally) == 6
+    assert tally.compute()["length"].rows == 6
+
+
 def test_a_dialogue_that_is_divided_among_meters_is_told() -> None:
     here, there = dialeval.metric("length"), dialeval.metric("length")
     here.update(rows(4))
@@ -211,6 +231,8 @@ def test_other_metrics_are_not_merged(other: Any) -> None:
     there.update(["a b"])
     with pytest.raises(SettingError, match="cannot be merged into <Tally: distinct-1, 1 row>: it has other metrics"):
         here.merge(there)
+    with pytest.raises(SettingError, match="cannot be merged into <Tally: distinct-1, 0 rows>: it has other metrics"):
+        dialeval.metric("distinct-1").merge(there)
     assert here.run() == dialeval.evaluate(["a b"], metrics="distinct-1")
 
 

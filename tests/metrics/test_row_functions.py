@@ -63,8 +63,9 @@ def test_parameters_say_what_it_needs() -> None:
     assert run["system"]["first-words"].scored == 2
     alone = dialeval.evaluate(["a"], None, ["a"], metrics=[echo])["system"]["echo"]
     assert alone.mean == 11.0  # the default, where no row has references
-    with pytest.raises(NeedError, match="echo needs contexts"):
-        dialeval.evaluate(["a"], metrics=[echo])
+    for asked in ([echo], "echo"):
+        with pytest.raises(NeedError, match="echo needs contexts"):
+            dialeval.evaluate(["a"], metrics=asked)
 
 
 def test_the_signature_has_the_digest_of_the_source() -> None:

@@ -126,7 +126,7 @@ def linked(markdown: str) -> str:
 
 def command(metric: MetricClass) -> str:
     """What computes the metrics of a family on the sample."""
-    if metric.subject in COMMANDS:
+    if metric.subject is not Need.RESPONSE:
         return COMMANDS[metric.subject]
     asked = {need for name in metric.presets for need in registry().parse(name).needs} | metric.one_of
     given = [flag for need, flag in GIVEN.items() if need in asked]

@@ -14,6 +14,7 @@ from dialeval.reports.schemas import WRITTEN, schema
 
 MODULES = {
     "dialeval.multiwoz": "Task dialogues",
+    "dialeval.sgd": "Schema-guided dialogues",
     "dialeval.breakdown": "Breakdown detection",
     "dialeval.lsdscc": "Sampled answers",
     "dialeval.adem": "Learned judges",
@@ -37,7 +38,8 @@ TABLE
 
 Beside `run.json` a saved run has tables in Parquet, whose columns are named in them: `items.parquet` (a value per row
 and metric), `rows.parquet` (texts, dialogues and turns) and `contributions.parquet` (what rows add to values of all
-rows together).
+rows together). A run in chunks has several of the first two (`items-00000.parquet` and so on), which `run.json` lists
+in order.
 """
 
 
@@ -48,7 +50,7 @@ def python_page() -> str:
     errors = [name for name in names if name.endswith("Error")]
     classes = [name for name in names if name not in {*functions, *errors}]
     parts = [
-        "# Python",
+        "# Python reference",
         "What `import dialeval` gives. Everything else may change without notice ([versions](versions.md)).",
     ]
     for title, some in {"Functions": functions, "Results": classes, "Errors": errors}.items():

@@ -138,9 +138,11 @@ def _changes(influence: Influence, drawn: Floats, sums: Floats) -> Floats:
     away = drawn - influence.value
     squares, products, weights_squared, weights = sums.T
     moved = away / influence.largest if influence.largest else away
-    variances = squares - 2 * moved * products + moved**2 * weights_squared
+    terms = np.stack([squares, -2 * moved * products, moved**2 * weights_squared])
+    # Where the terms cancel, what is left of them is rounding, and its root would pass for a spread.
+    variances = np.where(np.abs(terms).sum(axis=0) * _NO_SPREAD < terms.sum(axis=0), terms.sum(axis=0), 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):  # a resample in which nothing varies, or without rows
-        ratio = np.sqrt(np.maximum(variances, 0.0) / float((influence.units**2).mean())) / weights
+        ratio = np.sqrt(variances / float((influence.units**2).mean())) / weights
         changes: Floats = away / ratio
     flat = ~(ratio > _NO_SPREAD)
     same = np.abs(away) <= _NO_SPREAD * np.maximum(np.abs(drawn), abs(influence.value))

@@ -185,15 +185,16 @@ def _evaluated(
     # The table of dialog-eval has its confidence, unless another is asked for.
     as_there = format_ == "metrics-txt" and intervals.method is None
     made: dict[str, Any] = {"intervals": "rows" if as_there else intervals.kind}
-    in_many_files = Inputs(inputs["responses"], inputs["references"], inputs["contexts"]).in_many_files
-    if not (in_many_files or scaling.in_chunks):
+    needs_all_rows = anchors or bool(by) or intervals.resampled
+    files = Inputs(inputs["responses"], inputs["references"], inputs["contexts"])
+    if not (files.in_many_files or scaling.in_chunks or (files.large and not needs_all_rows)):
         given: dict[str, Any] = {"judge": judge, "threads": scaling.threads, "anchors": anchors}
         given["keep"] = [field for field in by if field not in FOUND]
         run = intervals.added_to(evaluate(**inputs, **given, **made, progress=meter.run), inputs["confidence"])
         if output is not None:
             save_run(run, output, force)
         return run
-    if anchors or by or intervals.resampled:
+    if needs_all_rows:
         resampling = "--intervals percentile or bca"
         raise click.UsageError(f"--anchors, --by and {resampling} need all rows at hand; a run in chunks lets them go")
     run = evaluate(
@@ -238,8 +239,6 @@ def _engine(scaling: Scaling) -> Engine | None:
         from dialeval.engine.processes import Processes
 
         return Processes(scaling.jobs)
-    if not (scaling.jobs or scaling.engine):
-        return None
     from os import cpu_count
 
     from dialeval.engine.threads import Threads

@@ -34,6 +34,8 @@ class Batch:
     resources: Mapping[Need, Any] = field(default_factory=dict)
     facts: Mapping[Any, Any] = field(default_factory=dict)
     """What was found out about all rows before this batch is looked at; see `fold.Fact`."""
+    ids: TextColumn | None = None
+    """The ids of the dialogues that have one."""
     allowed: frozenset[Need] = frozenset(Need)
     kept: dict[Hashable, Any] = field(default_factory=dict)
 

@@ -4,7 +4,8 @@ Everything is made beside its place, on the same file system, forced to the disk
 
 - `replacing`, `write_bytes`: one file.
 - `building`: a folder that nobody else writes to (an entry of the cache, a data pack).
-- `replacing_together`: files that belong together (a run, a judge) in a folder that may hold other files as well.
+- `replacing_together`: files that belong together (a run, a judge) in a folder that may hold other files as well; those
+  that other processes write are made in a `workplace` there.
 
 Why files that belong together are not written as a folder and renamed: a folder that is there cannot be replaced in one
 step, it may be the current one (`-o .`), and what else lies in it is the user's. One of the files is the *manifest*: it
@@ -121,6 +122,7 @@ class Together:
 
     def __init__(self, folder: Path, stack: ExitStack) -> None:
         self._folder, self._stack = folder, stack
+        self._spare: Path | None = None
         self.written: dict[str, tuple[Path, str]] = {}
         """Where each file waits, and its SHA-256, by its name."""
         self.removed: set[str] = set()
@@ -130,13 +132,45 @@ class Together:
         """Write a file by a function that is given the path; its SHA-256."""
         beside = self._stack.enter_context(_unfinished(self._folder / name))
         write(beside)
-        _force(beside)
-        self.written[name] = beside, sha256_of(beside)
+        self.written[name] = beside, settled(beside)
         return self.written[name][1]
 
     def add_bytes(self, name: str, content: bytes) -> str:
         """Write a file; its SHA-256."""
         return self.add(name, lambda path: path.write_bytes(content))
+
+    def take(self, name: str, place: str | bytes, sha256: str) -> None:
+        """Take a file that is `settled` in a `workplace` of the folder, or one with the given content."""
+        if isinstance(place, bytes):
+            if self._spare is None:
+                self._spare = self._stack.enter_context(_unfinished(self._folder / "files", folder=True))
+            file = self._spare / name
+            file.write_bytes(place)
+            _force(file)
+        else:
+            file = Path(place)
+        self.written[name] = file, sha256
+
+
+@contextmanager
+def workplace(folder: str | os.PathLike[str]) -> Iterator[Path]:
+    """A hidden folder inside of a folder, for files that `Together.take` takes from there; it goes with the block.
+
+    The folder is made if it is not there, and goes as well if it is empty in the end.
+    """
+    folder = Path(folder)
+    made = not folder.exists()
+    try:
+        with ExitStack() as stack:
+            with _refusals_explained(folder):
+                folder.mkdir(parents=True, exist_ok=True)
+                sweep(folder)
+                place = stack.enter_context(_unfinished(folder / "files", folder=True))
+            yield place.absolute()
+    finally:
+        if made:
+            with suppress(OSError):
+                folder.rmdir()
 
 
 @contextmanager
@@ -406,6 +440,12 @@ def _force(place: Path) -> None:
             raise
     finally:
         os.close(handle)
+
+
+def settled(file: Path) -> str:
+    """Have the system write a file to the disk; its SHA-256."""
+    _force(file)
+    return sha256_of(file)
 
 
 def sha256_of(file: Path) -> str:

@@ -171,20 +171,42 @@ def _all_at_ends(moments: Moments, bounds: Bounds) -> bool:
     return inside == least * largest * (moments.scored << 2 * UNIT_EXPONENT)
 
 
-class Fact(ABC, Generic[State, Known]):
-    """Something about all rows of a system, found by a fold before metrics run: hashable, equal if it asks the same."""
+class Fold(ABC, Generic[State]):
+    """What has a state that merges: a metric, or a fact.
+
+    A state that grows with the rows, such as counts of n-grams, can be cut into parts of different things (by a hash of
+    their content, so that parts of the same number belong together wherever they were cut). Each part is then merged
+    by a worker of its own, and closed: only what `finish` needs of it goes on.
+    """
+
+    @property
+    def grows(self) -> bool:
+        """Whether its state grows with the rows, and can be cut."""
+        return False
 
     @abstractmethod
     def empty(self) -> State:
         """The state of no rows: the identity of `merge`."""
 
     @abstractmethod
-    def gather(self, batch: Batch) -> State:
-        """The state of one batch, from what the metric that named the fact declares."""
-
-    @abstractmethod
     def merge(self, left: State, right: State) -> State:
         """The state of both sets of rows; associative and commutative, and it changes neither argument."""
+
+    def cut(self, state: State, parts: int) -> list[State]:
+        """The parts of a state that grows, each a state; they merge into the whole."""
+        raise NotImplementedError(f"{self} has no state that grows")
+
+    def closed(self, state: State) -> State:
+        """A part, when it is merged for all rows: closed parts merge into a state that `finish` takes for the whole."""
+        return state
+
+
+class Fact(Fold[State], Generic[State, Known]):
+    """Something about all rows of a system, found by a fold before metrics run: hashable, equal if it asks the same."""
+
+    @abstractmethod
+    def gather(self, batch: Batch) -> State:
+        """The state of one batch, from what the metric that named the fact declares."""
 
     @abstractmethod
     def finish(self, state: State) -> Known:
@@ -192,7 +214,7 @@ class Fact(ABC, Generic[State, Known]):
 
 
 @dataclass(frozen=True)
-class Metric(ABC, Generic[State]):
+class Metric(Fold[State]):
     """A measurement, as a value: its settings are its fields, equal settings make equal metrics.
 
     `family` is its name with all settings open; `presets` gives short names to common settings (`distinct-2` is
@@ -285,16 +307,8 @@ class Metric(ABC, Generic[State]):
         return Signature.of(self.name, **settings, definition=self.definition, dialeval=__version__)
 
     @abstractmethod
-    def empty(self) -> State:
-        """The state of no rows: the identity of `merge`."""
-
-    @abstractmethod
     def partial(self, batch: Batch) -> Partial[State]:
         """State and items of one batch, from the columns that `needs` declares."""
-
-    @abstractmethod
-    def merge(self, left: State, right: State) -> State:
-        """The state of both sets of rows; associative and commutative, and it changes neither argument."""
 
     @abstractmethod
     def finish(self, state: State) -> Mapping[str, Estimate]:

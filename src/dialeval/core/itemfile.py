@@ -1,11 +1,12 @@
-"""The file of a run's items (`items.parquet`): one line per row of each system and level, one column per key.
+"""A file of a run's items (`items.parquet`): one line per row of each system and level, one column per key.
 
-Items come in blocks of consecutive rows, so that those of a streamed run never lie in memory together. A key that a
-system lacks is null; NaN is a row that could not be scored.
+A key that a system lacks is null; NaN is a row that could not be scored. The items of a streamed run are many such
+files (`item_parts`), each of consecutive rows that are numbered from 0 on.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -35,30 +36,45 @@ _GROUP_ROWS = 1 << 16
 
 def write_items(target: Path, keys: Iterable[str], blocks: Iterable[Blocks]) -> None:
     """Write the items of all systems, with a column for each of the keys."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    schema = pa.schema([*items_schema().items(), *((key, pa.float64()) for key in keys)])
-    with pq.ParquetWriter(target, schema, compression="zstd", use_dictionary=["system", "level"]) as writer:
+    with ItemWriter(target, keys) as writer:
         for system, level, parts in blocks:
-            for table in _tables(system, level, parts, schema):
-                writer.write_table(table, row_group_size=_GROUP_ROWS)
+            for part in _row_groups(parts):
+                writer.add(system, level, part)
 
 
-def _tables(system: str, level: Level, parts: Iterable[Block], schema: pa.Schema) -> Iterator[pa.Table]:
-    import pyarrow as pa
+class ItemWriter:
+    """Writes items to a file as they come; rows are numbered for each system and level. Used in a `with` block."""
 
-    row = 0
-    for part in _row_groups(parts):
-        size = _rows(part)
+    def __init__(self, target: Path, keys: Iterable[str]) -> None:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        self.keys = list(keys)
+        self._schema = pa.schema([*items_schema().items(), *((key, pa.float64()) for key in self.keys)])
+        self._rows: dict[tuple[str, Level], int] = defaultdict(int)
+        self._writer: Any = pq.ParquetWriter(
+            target, self._schema, compression="zstd", use_dictionary=["system", "level"]
+        )
+
+    def __enter__(self) -> ItemWriter:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self._writer.close()
+
+    def add(self, system: str, level: Level, block: Block) -> None:
+        """Write the next rows of a system."""
+        import pyarrow as pa
+
+        size, row = _rows(block), self._rows[system, level]
         columns: dict[str, Any] = {
             "system": pa.repeat(system, size),
             "level": pa.repeat(level.value, size),
             "row": np.arange(row, row + size),
-            **{name: part.get(name, pa.nulls(size, pa.float64())) for name in schema.names[len(_PLACES) :]},
+            **{name: block.get(name, pa.nulls(size, pa.float64())) for name in self.keys},
         }
-        yield pa.table(columns, schema=schema)
-        row += size
+        self._writer.write_table(pa.table(columns, schema=self._schema), row_group_size=_GROUP_ROWS)
+        self._rows[system, level] = row + size
 
 
 def _row_groups(parts: Iterable[Block]) -> Iterator[Block]:
@@ -96,10 +112,10 @@ def items_schema() -> dict[str, pa.DataType]:
 
 
 def items_of(table: pa.Table, system: str, level: Level) -> dict[str, Floats]:
-    """The items of one system and level by key, out of the table that was written."""
+    """The items of a level by key, out of the lines of one system in the table that was written."""
     import pyarrow.compute as pc
 
-    own = table.filter(pc.and_(pc.equal(table["system"], system), pc.equal(table["level"], level.value)))
+    own = table.filter(pc.equal(table["level"], level.value))
     if not np.array_equal(own["row"].to_numpy(), np.arange(len(own))):
         raise UnfitError(f"the rows of {system} are not numbered from 0 on")
     keys = [name for name in own.column_names if name not in _PLACES]

@@ -3,10 +3,11 @@
 `Run` maps systems to `Result`; `Result` maps keys such as `distinct-2` to `Estimate`. A run is saved as files in a
 folder: `run.json` (every figure, signature, skipped metric and warning; what `-f json` prints), `items.parquet` (one
 row per turn or dialogue of each system, one column per key), `rows.parquet` (what those rows are: dialogue, turn,
-texts) and `contributions.parquet` (what each row adds to corpus values, for resampling). Loading gives an equal run
-back. `run.json` holds the digests of the other files, so that files of two different runs are not taken for one; they
-are written by `core.files.replacing_together`. Other files in the folder are left alone, and `check_folder` says before
-a long evaluation whether one of them is in the way.
+texts) and `contributions.parquet` (what each row adds to corpus values, for resampling). A streamed run has files of
+consecutive rows in place of the second and third (`items-00000.parquet` and so on), which `run.json` lists in order.
+Loading gives an equal run back. `run.json` holds the digests of the other files, so that files of two different runs
+are not taken for one; they are written by `core.files.replacing_together`. Other files in the folder are left alone,
+and `check_folder` says before a long evaluation whether one of them is in the way.
 
 A run is also given as tables for other programs (`run_tables`), joined with another by `+` (`joining`), and shows
 itself in a notebook (`display`).
@@ -14,8 +15,8 @@ itself in a notebook (`display`).
 
 from __future__ import annotations
 
-import math
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from functools import partial
@@ -27,23 +28,21 @@ import numpy as np
 from dialeval.core import gate
 from dialeval.core.arguments import checked
 from dialeval.core.arrays import Floats
-from dialeval.core.contributions import Contributions, contributions_schema, from_arrow, is_lists, to_arrow
+from dialeval.core.contributions import Contributions, to_arrow
 from dialeval.core.display import Shown, listed, maker
-from dialeval.core.errors import DataError, Fault
-from dialeval.core.files import check_files, place_of, reading_together, replacing_together
-from dialeval.core.fold import Analytic, Estimate, Level, Resampling
-from dialeval.core.itemfile import Blocks, items_of, items_schema, write_items
+from dialeval.core.errors import DataError
+from dialeval.core.files import check_files, reading_together, replacing_together
+from dialeval.core.fold import Estimate, Level
+from dialeval.core.item_parts import ItemPart
+from dialeval.core.itemfile import write_items
 from dialeval.core.jsondata import dump, null_for_nan
-from dialeval.core.rowtable import RowTable, is_texts, rows_schema, write_places
+from dialeval.core.rowtable import RowTable
 from dialeval.core.run_tables import ItemTable, estimate_table, flat_figures
-from dialeval.core.signature import Signature
 from dialeval.core.tabular import Tabular
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from msgspec import UnsetType
 
-    from dialeval.core.run_schema import SavedEstimate, SavedFile, SavedResult, SavedRun
 
 T = TypeVar("T")
 
@@ -52,10 +51,11 @@ ITEMS_FILE = "items.parquet"
 ROWS_FILE = "rows.parquet"
 CONTRIBUTIONS_FILE = "contributions.parquet"
 _FILES = (RUN_FILE, ITEMS_FILE, ROWS_FILE, CONTRIBUTIONS_FILE)
-_OWN_FIELDS = frozenset({"dialeval", "systems", "warnings", "format", "items", "rows", "contributions", "statistics"})
+_PART = re.compile(r"(items|rows)-[0-9]{5,9}\.parquet")
+OWN_FIELDS = frozenset({"dialeval", "systems", "warnings", "format", "items", "rows", "contributions", "statistics"})
 _FILE_FIELDS = ("items", "rows", "contributions", "statistics")
-_REMEDY = "pass the folder of a run that Run.save or `dialeval score -o` wrote, or save it again"
-FORMAT = 1
+REMEDY = "pass the folder of a run that Run.save or `dialeval score -o` wrote, or save it again"
+FORMAT = 2
 """Version of the saved layout; a run of a later layout is refused with a clear message."""
 
 Role: TypeAlias = Literal["system", "floor", "ceiling"]
@@ -205,16 +205,15 @@ class Run(Mapping[str, Result], Tabular, Shown):
     def save(
         self,
         folder: str | os.PathLike[str],
-        blocks: Iterable[Blocks] | None = None,
-        places: Iterable[tuple[str, RowTable]] | None = None,
+        parts: Iterable[tuple[ItemPart, Mapping[str, str]]] | None = None,
         *,
         force: bool = False,
     ) -> Path:
         """Write the run into a folder (made if it is not there) and return the folder.
 
         A run of the same inputs that was saved there before is replaced, and with `force` any run; it stays if this one
-        cannot be saved. `blocks`: the items of a streamed run, which are not in its estimates, by system and level.
-        `places`: what its rows are, part by part.
+        cannot be saved. `parts`: files with the items of a streamed run, which are not in its estimates, and with what
+        its rows are, in order; each with the names of its systems in this run.
         """
         folder = Path(folder)
         check_folder(folder, tuple(result.source for result in self.values()))
@@ -222,24 +221,27 @@ class Run(Mapping[str, Result], Tabular, Shown):
             from dialeval.core.run_inputs import refuse_other_inputs
 
             refuse_other_inputs(folder / RUN_FILE, saved, self)
-        keys = _keys_with_items(self) if blocks is None else self.keys_in_order
         rows = [result.rows.to_arrow(name) for name, result in self.items() if result.rows is not None]
         contributions = [to_arrow(result.contributions, name) for name, result in self.items() if result.contributions]
-        writers: dict[str, tuple[str, Callable[[Path], None]]] = {
-            "items": (ITEMS_FILE, partial(write_items, keys=keys, blocks=blocks or _blocks(self)))
-        }
+        writers: dict[str, tuple[str, Callable[[Path], None]]] = {}
+        if parts is None:
+            writers["items"] = ITEMS_FILE, partial(write_items, keys=_keys_with_items(self), blocks=_blocks(self))
         if rows:
             writers["rows"] = ROWS_FILE, partial(_write_tables, rows)
-        elif places is not None:
-            writers["rows"] = ROWS_FILE, partial(write_places, parts=places)
         if contributions:
             writers["contributions"] = CONTRIBUTIONS_FILE, partial(_write_tables, contributions)
         with replacing_together(folder, RUN_FILE) as files:
             files.removed |= _own_files(folder)
-            written = {
-                what: {"file": name, "sha256": files.add(name, write)} for what, (name, write) in writers.items()
+            written: dict[str, list[dict[str, Any]]] = {
+                what: [{"file": name, "sha256": files.add(name, write)}] for what, (name, write) in writers.items()
             }
-            files.add_bytes(RUN_FILE, dump({**self.to_dict(), "format": FORMAT, **written}))
+            for part, names in parts or ():
+                before = written.setdefault(part.kind, [])
+                name = f"{part.kind}-{len(before):05}.parquet"
+                files.take(name, part.place, part.sha256)
+                changed = {system: shown for system, shown in names.items() if system != shown}
+                before.append({"file": name, "sha256": part.sha256, **({"systems": changed} if changed else {})})
+            files.add_bytes(RUN_FILE, dump({**self.to_dict(), "format": FORMAT, "items": [], **written}))
         return folder
 
 
@@ -249,23 +251,29 @@ def check_folder(folder: str | os.PathLike[str], *inputs: Any, sources: Iterable
     `inputs`: what the run is made of, see `core.files.refuse_inputs`. A saved run may be replaced, other files not;
     with `sources`, the files that responses come from, only a run of these.
     """
-    check_files(folder, _FILES, _own_files, *inputs)
+    check_files(folder, _names_in(Path(folder)), _own_files, *inputs)
     if (files := set(sources)) and (saved := _saved_document(Path(folder))) is not None:
         from dialeval.core.run_inputs import refuse_other_files
 
         refuse_other_files(Path(folder) / RUN_FILE, saved, files)
 
 
+def _names_in(folder: Path) -> list[str]:
+    """The names that files of a run may have, in a folder that may hold parts of one."""
+    there = sorted(path.name for path in folder.glob("*-*.parquet")) if folder.is_dir() else []
+    return [*_FILES, *filter(_PART.fullmatch, there)]
+
+
 def files_of(*runs: str | os.PathLike[str]) -> tuple[Path, ...]:
     """The files that saved runs may consist of, by their folders or `run.json` files."""
     folders = [path if path.is_dir() else path.parent for path in map(Path, runs)]
-    return tuple(folder / name for folder in folders for name in _FILES)
+    return tuple(folder / name for folder in folders for name in _names_in(folder))
 
 
 def _saved_document(folder: Path) -> dict[str, Any] | None:
     """The `run.json` in a folder, whatever it holds; None if there is none."""
     try:
-        return gate.read_json(folder / RUN_FILE, dict[str, Any], _REMEDY)
+        return gate.read_json(folder / RUN_FILE, dict[str, Any], REMEDY)
     except DataError:
         return None
 
@@ -275,103 +283,21 @@ def _own_files(folder: Path) -> set[str]:
     document = _saved_document(folder)
     if document is None:
         return set()
-    entries = [document[what] for what in _FILE_FIELDS if isinstance(document.get(what), dict)]
-    named = {RUN_FILE, *(str(entry.get("file")) for entry in entries)}
-    return named & set(_FILES) if isinstance(document.get("dialeval"), str) else set()
+    fields = [document.get(what) for what in _FILE_FIELDS]
+    entries = [entry for field in fields for entry in (field if isinstance(field, list) else [field])]
+    named = {RUN_FILE, *(str(entry.get("file")) for entry in entries if isinstance(entry, dict))}
+    ours = {name for name in named if name in _FILES or _PART.fullmatch(name)}
+    return ours if isinstance(document.get("dialeval"), str) else set()
 
 
 @checked
 def load(path: str | os.PathLike[str]) -> Run:
     """The run saved in a folder (or beside the given run.json); DataError for what is none, or not a whole one."""
+    from dialeval.core.saved_run import read
+
     path = Path(path)
     file = path / RUN_FILE if path.is_dir() else path
-    return reading_together(file, lambda: _load(file))
-
-
-def _load(file: Path) -> Run:
-    from dialeval.core.run_schema import SavedRun
-
-    document = gate.read_json(file, dict[str, Any], _REMEDY)
-    if isinstance(layout := document.get("format"), int) and layout > FORMAT:
-        what = f"layout {layout} is newer than this dialeval reads ({FORMAT})"
-        raise DataError(Fault(str(file), None, what, "upgrade dialeval"))
-    details = {name: value for name, value in document.items() if name not in _OWN_FIELDS}
-    with gate.explained(file, _REMEDY):
-        gate.check_depth(details)
-    return _Files(file, gate.fitting(document, SavedRun, str(file), _REMEDY)).run(details)
-
-
-class _Files:
-    """The tables beside a `run.json`, and the run that they make with it."""
-
-    def __init__(self, file: Path, saved: SavedRun) -> None:
-        import pyarrow as pa
-
-        self._file, self._saved = file, saved
-        self._items = self._table(saved.items, items_schema(), pa.types.is_float64)
-        self._rows = self._table(saved.rows, rows_schema(), is_texts)
-        self._contributions = self._table(saved.contributions or saved.statistics, contributions_schema(), is_lists)
-
-    def _table(
-        self, written: SavedFile | UnsetType, columns: Mapping[str, pa.DataType], others: Callable[[pa.DataType], bool]
-    ) -> tuple[Path, pa.Table] | None:
-        if not written:  # UNSET is false
-            return None
-        path = place_of(self._file.with_name(written.file), written.sha256)
-        return path, gate.read_table(path, columns, others, _REMEDY, written.sha256, self._file.name)
-
-    def run(self, details: dict[str, Any]) -> Run:
-        """The run; DataError where its files do not fit together."""
-        saved = self._saved
-        systems = {name: self._result(name, result, details) for name, result in saved.systems.items()}
-        return Run(systems, saved.dialeval, tuple(saved.warnings), details)
-
-    def _result(self, name: str, saved: SavedResult, details: Mapping[str, Any]) -> Result:
-        items = self._made(self._items, lambda table: {level: items_of(table, name, level) for level in Level}) or {}
-        rows = self._made(self._rows, lambda table: RowTable.from_arrow(_of_system(table, name)))
-        contributions = self._made(self._contributions, lambda table: from_arrow(_of_system(table, name)))
-        result = Result(
-            {key: _estimate_of(each, items[each.level].get(key)) for key, each in saved.metrics.items()},
-            saved.skipped,
-            saved.source,
-            rows or None,  # a system that the table does not have has no rows there
-            contributions or {},
-            saved.role or _role_by_name(name, details),
-        )
-        with gate.explained(self._file, _REMEDY):
-            _check_sizes(name, result)
-        return result
-
-    @staticmethod
-    def _made(file: tuple[Path, pa.Table] | None, make: Callable[[pa.Table], T]) -> T | None:
-        """What is made of a table; None where there is no such file."""
-        if file is None:
-            return None
-        with gate.explained(file[0], _REMEDY):
-            return make(file[1])
-
-
-def _check_sizes(name: str, result: Result) -> None:
-    """UnfitError where items, rows and contributions of a system are not of the same rows."""
-    rows = result.rows
-    for key, estimate in result.items():
-        if estimate.items is not None and len(estimate.items) != estimate.rows:
-            raise gate.UnfitError(f"{name}: {len(estimate.items)} values of {key} are saved for {estimate.rows} rows")
-        known = None if rows is None else len(rows) if estimate.level is Level.TURN else len(rows.offsets) - 1
-        if estimate.items is not None and known not in (None, estimate.rows):
-            raise gate.UnfitError(f"{name}: {known} rows are saved, and {key} has {estimate.rows}")
-    counts = {len(each) for each in result.contributions.values()} | ({len(rows)} if rows is not None else set())
-    if result.contributions and len(counts) > 1:
-        raise gate.UnfitError(f"{name}: contributions are saved for another number of rows")
-
-
-def _role_by_name(system: str, document: Mapping[str, Any]) -> Role:
-    """The role of a system in a run that was saved before results had one; its anchors were known by their prefix."""
-    prefix = system.split("/", 1)[0]
-    anchors = document.get("anchors", {}).get("systems", {})
-    detectors = document.get("breakdown")
-    is_anchor = system in anchors or (detectors is not None and system not in detectors)
-    return prefix if is_anchor and prefix in ("floor", "ceiling") else "system"  # type: ignore[return-value]
+    return reading_together(file, lambda: read(file))
 
 
 def _keys_with_items(run: Run) -> list[str]:
@@ -395,12 +321,6 @@ def _write_tables(tables: list[pa.Table], target: Path) -> None:
     pq.write_table(pa.concat_tables(tables, promote_options="default"), target, compression="zstd")
 
 
-def _of_system(table: pa.Table, system: str) -> pa.Table:
-    import pyarrow.compute as pc
-
-    return table.filter(pc.equal(table["system"], system))
-
-
 def _estimate_to_dict(estimate: Estimate) -> dict[str, Any]:
     return {
         "mean": estimate.mean,
@@ -416,25 +336,6 @@ def _estimate_to_dict(estimate: Estimate) -> dict[str, Any]:
     }
 
 
-def _estimate_of(saved: SavedEstimate, items: Floats | None) -> Estimate:
-    """An estimate; columns without a single row are every system's, and count where it has no rows."""
-    how = saved.found_by()
-    return Estimate(
-        mean=_float(saved.mean),
-        std=_float(saved.std),
-        rows=saved.rows,
-        scored=saved.scored,
-        corpus=saved.of == "corpus",
-        confidence=_float(saved.confidence),
-        interval=None if saved.interval is None else (_float(saved.interval[0]), _float(saved.interval[1])),
-        items=None if items is not None and not len(items) and saved.rows else items,
-        level=saved.level,
-        signature=None if saved.signature is None else Signature.parse(saved.signature),
-        resampling=how if isinstance(how, Resampling) else None,
-        analytic=how if isinstance(how, Analytic) else None,
-    )
-
-
 def _same_estimate(left: Estimate, right: Estimate) -> bool:
     """Equality in which NaN equals NaN, and items are compared value by value."""
     if (left.items is None) != (right.items is None):
@@ -446,7 +347,3 @@ def _same_estimate(left: Estimate, right: Estimate) -> bool:
 
 
 _COMPARED = [each for each in fields(Estimate) if each.name != "items"]
-
-
-def _float(value: float | None) -> float:
-    return math.nan if value is None else float(value)

@@ -9,7 +9,8 @@ dialogues, and is not compared or resampled as if it had none.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -185,29 +186,44 @@ def is_texts(kind: pa.DataType) -> bool:
     return kind in (pa.string(), pa.list_(pa.string()), pa.bool_())
 
 
-def write_places(target: Path, parts: Iterable[tuple[str, RowTable]]) -> None:
-    """Write the rows of systems without their texts, part by part; the parts of a system stand together."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
+class PlacesWriter:
+    """Writes rows without their texts to a file as they come; rows and dialogues are numbered for each system."""
 
-    schema = pa.schema(zip(_PLACES, (pa.string(), pa.int64(), pa.int64(), pa.string(), pa.int64()), strict=True))
-    numbers = dict.fromkeys(
-        ("row", "dialogue"), "DELTA_BINARY_PACKED"
-    )  # they count upwards, and would fill a dictionary
-    writer = pq.ParquetWriter(
-        target, schema, compression="zstd", use_dictionary=["system", "dialog_id", "turn"], column_encoding=numbers
-    )
-    with writer:
-        last, before = None, (0, 0)
-        for system, part in parts:
-            before = before if system == last else (0, 0)
-            table = part.to_arrow(system, *before)
-            columns = {
-                name: table[name] if name in table.column_names else pa.nulls(len(table), schema.field(name).type)
-                for name in _PLACES
-            }
-            writer.write_table(pa.table(columns, schema=schema))
-            last, before = system, (before[0] + len(part), before[1] + len(part.offsets) - 1)
+    def __init__(self, target: Path) -> None:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        self._schema = pa.schema(
+            zip(_PLACES, (pa.string(), pa.int64(), pa.int64(), pa.string(), pa.int64()), strict=True)
+        )
+        self._before: dict[str, tuple[int, int]] = defaultdict(lambda: (0, 0))
+        self._writer: Any = pq.ParquetWriter(
+            target,
+            self._schema,
+            compression="zstd",
+            use_dictionary=["system", "dialog_id", "turn"],
+            # They count upwards, and would fill a dictionary.
+            column_encoding=dict.fromkeys(("row", "dialogue"), "DELTA_BINARY_PACKED"),
+        )
+
+    def __enter__(self) -> PlacesWriter:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self._writer.close()
+
+    def add(self, system: str, rows: RowTable) -> None:
+        """Write the next rows of a system; no dialogue goes on from those before."""
+        import pyarrow as pa
+
+        before = self._before[system]
+        table = rows.to_arrow(system, *before)
+        columns = {
+            name: table[name] if name in table.column_names else pa.nulls(len(table), self._schema.field(name).type)
+            for name in _PLACES
+        }
+        self._writer.write_table(pa.table(columns, schema=self._schema))
+        self._before[system] = before[0] + len(rows), before[1] + len(rows.offsets) - 1
 
 
 def _text_arrays(name: str, column: Texts) -> dict[str, pa.Array]:

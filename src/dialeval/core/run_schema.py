@@ -25,6 +25,13 @@ class SavedFile(Struct):
 
     file: Annotated[str, Meta(pattern=FILE_NAME)]
     sha256: Annotated[str, Meta(pattern=SHA256)]
+    systems: dict[str, str] = {}
+    """The names of systems in the file that are called otherwise in the run, with those of the run."""
+
+
+def files_in(entry: SavedFile | list[SavedFile] | UnsetType) -> list[SavedFile]:
+    """The files of an entry: several of consecutive rows, one, or none."""
+    return entry if isinstance(entry, list) else [entry] if isinstance(entry, SavedFile) else []
 
 
 class SavedEstimate(Struct):
@@ -200,10 +207,11 @@ class SavedRun(Struct):
     systems: dict[str, SavedResult]
     warnings: list[str]
     format: Annotated[int, Meta(ge=1)]
-    items: SavedFile
-    rows: SavedFile | UnsetType = UNSET
-    contributions: SavedFile | UnsetType = UNSET
-    statistics: SavedFile | UnsetType = UNSET
+    items: SavedFile | list[SavedFile]
+    """Files of consecutive rows, in order; the first layout had one."""
+    rows: SavedFile | list[SavedFile] | UnsetType = UNSET
+    contributions: SavedFile | list[SavedFile] | UnsetType = UNSET
+    statistics: SavedFile | list[SavedFile] | UnsetType = UNSET
     """What contributions were called in the first runs that had them."""
     command: str = ""
     anchors: Anchors | UnsetType = UNSET

@@ -1,5 +1,9 @@
 """A Ray cluster that folds chunks: every chunk a Ray task, states merged in tasks, resources opened once per worker.
 
+States that grow never come to this process: a chunk gives a part of them to each of several merges (`parts`), sixteen
+parts of one number are merged in a task, sixteen such sums in another, and the last is closed there. What comes here of
+sixteen chunks is a few kilobytes.
+
 The nodes read shards and resources by themselves, so paths must lead to the same content everywhere (shared storage),
 and dialeval must be installed. Resources are known by path and digest and are never sent; word vectors are mapped, so
 the workers of a node share their pages.
@@ -21,11 +25,13 @@ import uuid
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import cycle, islice
 from typing import Any
 
 from dialeval.core.errors import DialevalError, SettingError
 from dialeval.core.fold import Metric
+from dialeval.core.item_parts import PartWriter
 from dialeval.data.shards.chunks import Chunk
 from dialeval.engine.job import (
     ChunkItems,
@@ -34,20 +40,22 @@ from dialeval.engine.job import (
     FactValues,
     Job,
     Stage,
-    StateSums,
     System,
     SystemItems,
     SystemState,
     SystemStates,
 )
+from dialeval.engine.parts import closed_part, cut_states, merged_part
 from dialeval.engine.worker import Worker
-from dialeval.text.vocabulary import Vocabulary
 
 RETRIES = 3
 """How often a chunk is folded again after its worker or node was lost."""
 
 GROUP = 16
 """Chunks whose states are merged before they come here."""
+
+MOST_PARTS = 64
+"""Parts that states are cut into at most; one for each core of a smaller cluster."""
 
 _CONNECT_SECONDS = 10
 
@@ -79,17 +87,32 @@ class _JobReference:
         return _workers[self.token]
 
 
-def _fold(job: _JobReference, stage: Stage, chunk: Chunk) -> tuple[SystemStates, ChunkItems]:
-    return job.worker().fold(stage, chunk)
+def _fold(job: _JobReference, stage: Stage, parts: int, chunk: Chunk) -> tuple[Any, ...]:
+    """The states of a chunk, its items, and parts of states that grow, if they are to be cut."""
+    worker = job.worker()
+    states, items = worker.fold(stage, chunk)
+    states, pieces = cut_states(worker.job, stage, states, parts) if parts else (states, [])
+    return states, items, *pieces
 
 
 def _merge(reference: _JobReference, stage: Stage, *states: SystemStates) -> SystemStates:
     import ray
 
-    sums = StateSums(ray.get(reference.references[0]), stage, Vocabulary())
-    for each in states:
-        sums.add(each)
-    return sums.result()
+    return merged_part(ray.get(reference.references[0]), stage, states)
+
+
+def _close(reference: _JobReference, stage: Stage, *states: SystemStates) -> SystemStates:
+    import ray
+
+    return closed_part(ray.get(reference.references[0]), stage, _merge(reference, stage, *states))
+
+
+def _write(workplace: str, *several: ChunkItems) -> ChunkItems:
+    """The items of a chunk, those of some metrics and of others, in files."""
+    writer = PartWriter(workplace)
+    for (_, system), items in _joined_items(several).systems.items():
+        writer.add(system, items.values, items.places)
+    return ChunkItems(parts=writer.parts())
 
 
 class _Actor:
@@ -98,9 +121,9 @@ class _Actor:
     def __init__(self, job: _JobReference) -> None:
         self._job = job
 
-    def fold(self, stage: Stage, chunk: Chunk) -> tuple[SystemStates, ChunkItems]:
+    def fold(self, stage: Stage, parts: int, chunk: Chunk) -> tuple[Any, ...]:
         """The result of a chunk."""
-        return self._job.worker().fold(stage, chunk)
+        return _fold(self._job, stage, parts, chunk)
 
 
 @dataclass(frozen=True)
@@ -109,7 +132,32 @@ class _Lane:
 
     job: Job
     reference: _JobReference
-    submit: Callable[[Stage, Chunk], tuple[Any, Any]]
+    submit: Callable[[Chunk], Sequence[Any]]
+    """References to what `_fold` gives."""
+    trees: list[_Tree]
+    """One for each part of states that grow."""
+
+
+class _Tree:
+    """References to states of one part, merged sixteen at a time as they come."""
+
+    def __init__(self, merge: Callable[..., Any]) -> None:
+        self._merge = merge
+        self._ranks: list[list[Any]] = []
+
+    def add(self, reference: Any, rank: int = 0) -> None:
+        """Take in one more state, by its reference."""
+        while len(self._ranks) <= rank:
+            self._ranks.append([])
+        self._ranks[rank].append(reference)
+        if len(self._ranks[rank]) == GROUP:
+            self.add(self._merge(*self._ranks[rank]), rank + 1)
+            self._ranks[rank] = []
+
+    @property
+    def references(self) -> list[Any]:
+        """The states that all others are merged into."""
+        return [reference for rank in self._ranks for reference in rank]
 
 
 class Cluster(Engine):
@@ -149,36 +197,51 @@ class Cluster(Engine):
     def fold(
         self, job: Job, facts: FactValues, stage: Stage, chunks: Mapping[int, Chunk], alone: bool
     ) -> Iterator[ChunkResult]:
-        lanes = self._lanes(job, facts, stage)
+        cores = int(self._ray.cluster_resources().get("CPU", 1))
+        parts = max(2, min(cores, MOST_PARTS)) if job.grows(stage) and not alone else 0
+        lanes = self._lanes(job, facts, stage, parts)
         size = 1 if alone else GROUP
         queue = iter(chunks.items())
-        cores = int(self._ray.cluster_resources().get("CPU", 1))
         ahead: deque[tuple[list[tuple[int, Chunk]], list[tuple[Any, list[Any]]]]] = deque()
         while True:
             while len(ahead) < 1 + -(-2 * cores // size) and (group := list(islice(queue, size))):
                 ahead.append((group, [self._submitted(lane, stage, group) for lane in lanes]))
             if not ahead:
-                return
+                break
             group, sent = ahead.popleft()
             yield self._fetched_group(job, lanes, group, sent)
+        close = self._ray.remote(max_retries=RETRIES)(_close)
+        closed = [[close.remote(lane.reference, stage, *tree.references) for tree in lane.trees] for lane in lanes]
+        for several in zip(*closed, strict=True):
+            states = [self._fetched(reference, "counts") for reference in several]
+            yield ChunkResult((), self._joined(job, lanes, states), ())
 
-    def _lanes(self, job: Job, facts: FactValues, stage: Stage) -> list[_Lane]:
+    def _lanes(self, job: Job, facts: FactValues, stage: Stage, parts: int) -> list[_Lane]:
         heavy = any(metric.device for plan in job.plans for metric in plan.folded)
         if not (heavy and self._gpus and stage == "metrics"):
-            return [self._tasks(job, facts)]
+            return [self._tasks(job, facts, stage, parts)]
+        # Items of one metric stand beside those of another: they are put together before they are written.
+        job = replace(job, workplace=None)
         light = _only(job, lambda metric: not metric.device)
-        lanes = [self._tasks(light, facts)] if any(plan.metrics for plan in light.plans) else []
-        return [*lanes, self._actors(_only(job, lambda metric: metric.device), facts)]
+        lanes = [self._tasks(light, facts, stage, parts)] if any(plan.metrics for plan in light.plans) else []
+        return [*lanes, self._actors(_only(job, lambda metric: metric.device), facts, stage, parts)]
+
+    def _lane(
+        self, job: Job, reference: _JobReference, stage: Stage, parts: int, submit: Callable[[Chunk], Sequence[Any]]
+    ) -> _Lane:
+        merge = self._ray.remote(max_retries=RETRIES)(_merge)
+        trees = [_Tree(partial(merge.remote, reference, stage)) for _ in range(parts)]
+        return _Lane(job, reference, submit, trees)
 
     def _reference(self, job: Job, facts: FactValues) -> _JobReference:
         return _JobReference(uuid.uuid4().hex, (self._ray.put(job), self._ray.put(facts)))
 
-    def _tasks(self, job: Job, facts: FactValues) -> _Lane:
+    def _tasks(self, job: Job, facts: FactValues, stage: Stage, parts: int) -> _Lane:
         reference = self._reference(job, facts)
-        fold = self._ray.remote(num_returns=2, max_retries=RETRIES)(_fold)
-        return _Lane(job, reference, lambda stage, chunk: fold.remote(reference, stage, chunk))
+        fold = self._ray.remote(num_returns=2 + parts, max_retries=RETRIES)(_fold)
+        return self._lane(job, reference, stage, parts, partial(fold.remote, reference, stage, parts))
 
-    def _actors(self, job: Job, facts: FactValues) -> _Lane:
+    def _actors(self, job: Job, facts: FactValues, stage: Stage, parts: int) -> _Lane:
         reference = self._reference(job, facts)
         nodes = [node["Resources"].get("GPU", 0) for node in self._ray.nodes() if node["Alive"]]
         if max(nodes, default=0) < self._gpus:  # an actor would wait for ever
@@ -190,19 +253,22 @@ class Cluster(Engine):
         number = sum(int(have / self._gpus) for have in nodes)
         actors = cycle([actor.remote(reference) for _ in range(number)])
 
-        def submit(stage: Stage, chunk: Chunk) -> tuple[Any, Any]:
-            states, items = next(actors).fold.options(num_returns=2).remote(stage, chunk)
-            return states, items
+        def submit(chunk: Chunk) -> Sequence[Any]:
+            references: Sequence[Any] = next(actors).fold.options(num_returns=2 + parts).remote(stage, parts, chunk)
+            return references
 
-        return _Lane(job, reference, submit)
+        return self._lane(job, reference, stage, parts, submit)
 
     def _submitted(self, lane: _Lane, stage: Stage, group: Sequence[tuple[int, Chunk]]) -> tuple[Any, list[Any]]:
         """References to the merged states of a group and to the items of each chunk."""
-        sent = [lane.submit(stage, chunk) for _, chunk in group]
-        states = [state for state, _ in sent]
+        sent = [lane.submit(chunk) for _, chunk in group]
+        states = [state for state, _, *_ in sent]
+        for _, _, *pieces in sent:
+            for tree, piece in zip(lane.trees, pieces, strict=True):
+                tree.add(piece)
         merge = self._ray.remote(max_retries=RETRIES)(_merge)
         merged = states[0] if len(states) == 1 else merge.remote(lane.reference, stage, *states)
-        return merged, [items for _, items in sent]
+        return merged, [items for _, items, *_ in sent]
 
     def _fetched_group(
         self,
@@ -211,15 +277,21 @@ class Cluster(Engine):
         group: Sequence[tuple[int, Chunk]],
         sent: Sequence[tuple[Any, list[Any]]],
     ) -> ChunkResult:
-        items = [
-            _joined_items([self._fetched(references[at], chunk) for _, references in sent])
-            for at, (_, chunk) in enumerate(group)
-        ]
+        write = self._ray.remote(max_retries=RETRIES)(_write)
+        items = []
+        for at, (_, chunk) in enumerate(group):
+            references = [references[at] for _, references in sent]
+            alone = len(lanes) == 1 or job.workplace is None
+            together = references[0] if alone else write.remote(job.workplace, *references)
+            items.append(self._fetched(together, chunk))
         states = [self._fetched(merged, group[0][1]) for merged, _ in sent]
-        together = states[0] if len(lanes) == 1 else _joined_states(job, lanes, states)
-        return ChunkResult(tuple(number for number, _ in group), together, tuple(items))
+        return ChunkResult(tuple(number for number, _ in group), self._joined(job, lanes, states), tuple(items))
 
-    def _fetched(self, reference: Any, chunk: Chunk) -> Any:
+    @staticmethod
+    def _joined(job: Job, lanes: Sequence[_Lane], states: Sequence[SystemStates]) -> SystemStates:
+        return states[0] if len(lanes) == 1 else _joined_states(job, lanes, states)
+
+    def _fetched(self, reference: Any, chunk: Chunk | str) -> Any:
         errors = self._ray.exceptions
         try:
             return self._ray.get(reference)
@@ -254,8 +326,6 @@ def _only(job: Job, wanted: Callable[[Metric[Any]], bool]) -> Job:
 
 def _joined_items(several: Sequence[ChunkItems]) -> ChunkItems:
     """The items of some metrics and of others as one."""
-    if len(several) == 1:
-        return several[0]
     joined: dict[System, SystemItems] = {}
     for items in several:
         for system, each in items.systems.items():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from dialeval.core.arguments import checked
@@ -13,6 +14,7 @@ from dialeval.core.intervals import Kind
 from dialeval.core.needs import Need
 from dialeval.core.notes import noted
 from dialeval.core.result import Run, check_folder
+from dialeval.data.formats.opening import LINES, format_of
 from dialeval.data.formats.records import split_fields
 from dialeval.data.formats.streams import is_pattern, is_remote
 from dialeval.data.lsdscc.hypotheses import EOS, holds_hypotheses, read_hypotheses
@@ -26,6 +28,9 @@ from dialeval.engine.job import Engine
 from dialeval.engine.plan import Asked, Settings, planner
 from dialeval.engine.resources import Resources, WordChoice
 from dialeval.text.tokenise import Tokeniser
+
+LARGE_BYTES = 1 << 28
+"""Files of this size have so many rows that nobody keeps what single rows add to a corpus value, nor their texts."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +51,18 @@ class Inputs:
     def in_many_files(self) -> bool:
         """Whether some input is a pattern or lies on shared storage, so that it is read in chunks."""
         return any(is_remote(path) or is_pattern(path) for path in self._paths())
+
+    @property
+    def large(self) -> bool:
+        """Whether it is the lines of one system, in a file so large that it is better read in chunks.
+
+        Several systems are compared with each other, for which all rows are at hand; rows may be of several.
+        """
+        paths = [*self._paths()]
+        own = [*self.responses.values()] if isinstance(self.responses, Mapping) else [self.responses]
+        if len(own) > 1 or not all(Path(path).is_file() and format_of(path) == LINES for path in paths):
+            return False
+        return os.fspath(own[0]) in paths[:1] and sum(Path(path).stat().st_size for path in paths) >= LARGE_BYTES
 
     def _paths(self) -> Iterator[str]:
         for given in (self.responses, self.references, self.contexts):

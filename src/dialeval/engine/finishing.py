@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from typing import Any, cast
 
 from dialeval.core.errors import DataError, Fault
-from dialeval.core.fold import Estimate, Level, Metric
+from dialeval.core.fold import Estimate, Metric
 from dialeval.core.intervals import IntervalChoice
-from dialeval.core.itemfile import Block, Blocks
+from dialeval.core.item_parts import ItemPart
 from dialeval.core.needs import Need
 from dialeval.core.result import Result
 from dialeval.core.rowtable import RowTable
@@ -19,6 +18,7 @@ from dialeval.data.rows.gathering import no_rows
 from dialeval.data.rows.system import Rows
 from dialeval.data.shards.chunks import Chunk
 from dialeval.data.shards.sources import Source
+from dialeval.engine.dialogue_ids import DialogueIds
 from dialeval.engine.items import ItemStore
 from dialeval.engine.job import Job, System, SystemState
 from dialeval.engine.plan import Plan, Planner
@@ -52,12 +52,6 @@ class FinishedSystem:
     def results(self) -> dict[str, Mapping[str, Estimate]]:
         """The results of each metric by its name, under the keys that the metric gives them."""
         return {name: metric.finish(self.states[metric]) for name, metric in self.plan.metrics.items()}
-
-    @cached_property
-    def keys(self) -> dict[str, str]:
-        """The keys that metrics give their results -> those under which they are shown."""
-        shown = (self.plan.shown(name, results) for name, results in self.results.items())
-        return {key: name for names in shown for key, name in names.items()}
 
     def result(self, intervals: IntervalChoice) -> Result:
         """The estimates, signed and named, with what is known of the rows."""
@@ -131,48 +125,34 @@ def _named(sources: Sequence[Source], totals: Iterable[System]) -> dict[str, Sys
     return names
 
 
-def item_blocks(finished: Mapping[str, FinishedSystem], chunks: Sequence[Chunk], store: ItemStore) -> Iterator[Blocks]:
-    """The items of every system and level, in order, a chunk at a time."""
-
-    def blocks(end: FinishedSystem, level: Level) -> Iterator[Block]:
-        for number, chunk in enumerate(chunks):
-            for part in store.items(number) if chunk.source == end.system[0] else ():
-                values = part[end.system].values.get(level.value, {}) if end.system in part else {}
-                yield {end.keys[key]: column for key, column in values.items() if key in end.keys}
-
-    for name, end in finished.items():
-        levels = {metric.level for metric in end.plan.folded}
-        for level in filter(levels.__contains__, Level):
-            yield name, level, blocks(end, level)
-
-
-def row_places(
+def item_parts(
     finished: Mapping[str, FinishedSystem], chunks: Sequence[Chunk], store: ItemStore
-) -> Iterator[tuple[str, RowTable]]:
-    """What the rows of every system are, in order: all at once where they are in memory, else a chunk at a time."""
-    for name, end in finished.items():
-        if end.source.rows is not None:
-            yield name, end.rows
-            continue
-        for number, chunk in enumerate(chunks):
-            for part in store.items(number) if chunk.source == end.system[0] else ():
-                items = part.get(end.system)
-                if items is not None and items.places is not None:
-                    yield name, items.places
+) -> Iterator[tuple[ItemPart, Mapping[str, str]]]:
+    """The files with the items of all chunks, in order, and what their systems are called in the run."""
+    for number, chunk in enumerate(chunks):
+        names = {end.system[1]: name for name, end in finished.items() if end.system[0] == chunk.source}
+        for part in store.parts(number):
+            yield part, names
 
 
-def torn_dialogues(places: Iterable[tuple[str, RowTable]]) -> Iterator[str]:
+def torn_dialogues(
+    job: Job, finished: Mapping[str, FinishedSystem], chunks: Sequence[Chunk], store: ItemStore
+) -> Iterator[str]:
     """A warning where the rows of a dialogue do not stand together, so that each part counts as a dialogue."""
-    met: dict[str, set[int]] = defaultdict(set)
-    torn: dict[str, dict[str, None]] = defaultdict(dict)
-    for system, part in places:
-        for name in filter(None, part.dialogues or ()):
-            number = hash(name)  # the names of a million dialogues would take several times the space
-            if number in met[system]:
-                torn[system][name] = None
-            met[system].add(number)
-    for system, names in torn.items():
-        what = (
-            f"rows of {len(names)} dialogues of {system} do not stand together, such as those of {next(iter(names))!r}"
-        )
-        yield f"{what}: each part counts as a dialogue, and intervals are too narrow; sort the rows by dialogue"
+    for system, end in finished.items():
+        for fold, state in zip(job.folds("metrics", end.system[0]), end.state.states, strict=True):
+            if isinstance(fold, DialogueIds) and (torn := fold.finish(state)):
+                example = torn.named(_dialogue_ids(end, chunks, store))
+                what = f"rows of {torn.dialogues} dialogues of {system} do not stand together"
+                what += "" if example is None else f", such as those of {example!r}"
+                yield f"{what}: each part counts as a dialogue, and intervals are too narrow; sort the rows by dialogue"
+
+
+def _dialogue_ids(end: FinishedSystem, chunks: Sequence[Chunk], store: ItemStore) -> Iterator[list[str]]:
+    """The ids of a system's dialogues, some at a time, where they are kept."""
+    if end.source.rows is not None:
+        yield [name for name in end.rows.dialogues or () if name]
+    for number, chunk in enumerate(chunks):
+        for part in store.parts(number) if chunk.source == end.system[0] else ():
+            if part.kind == "rows":
+                yield part.dialogue_ids(end.system[1])

@@ -14,11 +14,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from dialeval.core.errors import SettingError
+from dialeval.core.files import workplace
 from dialeval.core.intervals import IntervalChoice, Kind
 from dialeval.core.needs import Need
 from dialeval.core.notes import noted
@@ -29,8 +30,9 @@ from dialeval.data.shards.blocks import row_blocks
 from dialeval.data.shards.chunks import Chunk, cut_sources
 from dialeval.data.shards.sources import Source
 from dialeval.data.shards.versions import Versions
-from dialeval.engine.finishing import FinishedSystem, finish_systems, item_blocks, row_places, signed, torn_dialogues
-from dialeval.engine.items import DiskItems, ItemStore, MemoryItems
+from dialeval.engine.dialogue_ids import with_dialogue_ids
+from dialeval.engine.finishing import FinishedSystem, finish_systems, item_parts, signed, torn_dialogues
+from dialeval.engine.items import ItemStore, MemoryItems, PartItems
 from dialeval.engine.job import ChunkResult, Engine, FactValues, Job, Opened, Stage, StateSums, System, SystemState
 from dialeval.engine.plan import Plan, Planner
 from dialeval.engine.resources import Resources, resource_warnings
@@ -141,23 +143,20 @@ def run_sources(
             look = _Fold(replace(looking(job), keeps_items=False), engine, sources, chunks, versions, ItemStore(), None)
             planner = settled(planner, choice(look.run(), sources))
             job = replace(job, plans=tuple(planner(at, source.columns | ready) for at, source in enumerate(sources)))
-        asked, job = job, watched(job)
+        asked, job = job, with_dialogue_ids(watched(job))
         store = stack.enter_context(
             nullcontext(kept or MemoryItems(chunks)) if in_memory else _store(options, job, sources, chunks)
         )
-        job = replace(job, keeps_items=store.keeps_items, spool=store.spool if engine.same_disk else None)
+        job = replace(job, keeps_items=store.keeps_items, workplace=store.workplace)
         totals = _Fold(job, engine, sources, chunks, versions, store, options.progress).run()
         systems = finish_systems(planner, asked, sources, totals, store, ready)
         results = {name: system.result(intervals) for name, system in systems.items()}
         notes |= {line: None for total in totals.values() for line in total.notes}
-        told = (*notes, *unsplit_texts(job, totals, sources), *torn_dialogues(row_places(systems, chunks, store)))
+        told = (*notes, *unsplit_texts(job, totals, sources), *torn_dialogues(job, systems, chunks, store))
         run = Run(results, __version__, (*warnings, *resource_warnings(opened[1]), *told), dict(details or {}))
         if options.output is not None and not in_memory:
-            if options.items:
-                places = row_places(systems, chunks, store)
-                run.save(options.output, item_blocks(systems, chunks, store), places, force=options.force)
-            else:
-                run.save(options.output, force=options.force)
+            parts = item_parts(systems, chunks, store) if options.items else None
+            run.save(options.output, parts, force=options.force)
     return Evaluation(run, systems)
 
 
@@ -213,7 +212,14 @@ def _store(
         from dialeval.engine.journal import Journal
 
         return Journal.opened(options.resume, job, sources, chunks)
-    return DiskItems.temporary() if options.output is not None and options.items else nullcontext(ItemStore())
+    return _parts_in(options.output) if options.output is not None and options.items else nullcontext(ItemStore())
+
+
+@contextmanager
+def _parts_in(output: str | os.PathLike[str]) -> Iterator[PartItems]:
+    """A store of items that are written where the run is saved."""
+    with workplace(output) as place:
+        yield PartItems(place)
 
 
 @dataclass
@@ -240,11 +246,11 @@ class _Fold:
         return self._totals("metrics", facts)
 
     def _totals(self, stage: Stage, facts: FactValues) -> dict[System, SystemState]:
-        in_memory = all(source.rows is not None for source in self.sources)
-        # States of one process over one vocabulary need no translation; a worker that starts again has another, and
-        # states that were kept may be of other processes.
-        one_vocabulary = in_memory and self.engine.in_process and not self.store.finished(stage)
-        sums = StateSums(self.job, stage, None if one_vocabulary else Vocabulary())
+        # States of one process are over one vocabulary, but for a few where its worker starts again with another; those
+        # that were kept may be of other processes.
+        store = self.store
+        one = self.engine.in_process and not store.keeps_states and not store.finished(stage)
+        sums = StateSums(self.job, stage, None if one else Vocabulary())
         for number, source in enumerate(self.sources):
             if source.rows is not None:
                 sums.expect((number, source.rows.system))
@@ -260,11 +266,12 @@ class _Fold:
         new = self.engine.fold(self.job, facts, stage, missing, self.store.keeps_states) if missing else ()
         following = 0
         for result in self._of_one_version(new):
-            yield from self._kept(stage, following, result.chunks[0])
+            if result.chunks:
+                yield from self._kept(stage, following, result.chunks[0])
+                following = result.chunks[-1] + 1
             for number, items in zip(result.chunks, result.items, strict=True):
                 self.store.put(stage, number, result.states, items)
             yield result
-            following = result.chunks[-1] + 1
         yield from self._kept(stage, following, len(self.chunks))
 
     def _of_one_version(self, results: Iterable[ChunkResult]) -> Iterator[ChunkResult]:

@@ -3,30 +3,21 @@
 - `ItemStore` drops them: nobody asked for items.
 - `MemoryItems`: for rows in memory. Columns of known length are filled in chunk by chunk; a large one lies in a
   temporary file. It also collects what rows add to corpus values.
-- `DiskItems`: a file per chunk in a temporary folder, for rows that are read and forgotten. The journal is one that
-  stays (`engine.journal`).
+- `PartItems`: for rows that are read and forgotten. Workers write the items of a chunk to files in a workplace, and the
+  store knows the files. The journal is one that keeps them (`engine.journal`).
 """
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-
-import numpy as np
 
 from dialeval.core.arrays import Floats, release, unscored
 from dialeval.core.contributions import ContributionCollector, Contributions
-from dialeval.core.files import write_scratch
 from dialeval.core.fold import Level
-from dialeval.core.rowtable import RowTable
-from dialeval.core.states import from_bytes, to_bytes
+from dialeval.core.item_parts import ItemPart
 from dialeval.data.shards.chunks import Chunk, MemoryChunk
-from dialeval.engine.job import ChunkItems, Stage, System, SystemItems, SystemStates
-
-ITEM_CLASSES = SystemItems({}, places=RowTable(np.zeros(1, np.int64)))
-"""An object of every class that items on disk are made of."""
+from dialeval.engine.job import ChunkItems, Stage, System, SystemStates
 
 
 class ItemStore:
@@ -34,8 +25,8 @@ class ItemStore:
 
     keeps_states = False
     keeps_items = False
-    spool: str | None = None
-    """A folder for items that workers leave in files; it goes when the store does."""
+    workplace: str | None = None
+    """A folder in which workers write items; it goes when the store does."""
 
     def finished(self, stage: Stage) -> set[int]:
         """The numbers of the chunks that need not be folded again."""
@@ -48,9 +39,9 @@ class ItemStore:
         """The states of a finished chunk."""
         raise KeyError(number)
 
-    def items(self, number: int) -> Iterator[Mapping[System, SystemItems]]:
-        """The items of a chunk by system, those of some rows after those of others."""
-        return iter(())
+    def parts(self, number: int) -> Sequence[ItemPart]:
+        """The files with the items of a chunk, in order."""
+        return ()
 
     def columns(self, system: System) -> Mapping[str, Floats]:
         """The items of all rows of a system by key, where they are in memory."""
@@ -104,28 +95,18 @@ class MemoryItems(ItemStore):
         return self._contributions[system].result()
 
 
-class DiskItems(ItemStore):
-    """Keeps the items of each chunk in a file of its own, after those that its worker left in files."""
+class PartItems(ItemStore):
+    """Knows the files that workers wrote."""
 
     keeps_items = True
 
-    def __init__(self, folder: Path, spool: Path) -> None:
-        self._folder = folder
-        self._parts: dict[int, tuple[str, ...]] = {}
-        self.spool = str(spool)
-
-    @classmethod
-    @contextmanager
-    def temporary(cls) -> Iterator[DiskItems]:
-        """A store that is deleted with the run."""
-        with tempfile.TemporaryDirectory(prefix="dialeval-") as folder:
-            yield cls(Path(folder), Path(folder))
+    def __init__(self, workplace: Path) -> None:
+        self.workplace = str(workplace)
+        self._parts: dict[int, tuple[ItemPart, ...]] = {}
 
     def put(self, stage: Stage, number: int, states: SystemStates, items: ChunkItems) -> None:
         if stage == "metrics":
-            write_scratch(self._folder / f"{number}", to_bytes(items.systems))
             self._parts[number] = items.parts
 
-    def items(self, number: int) -> Iterator[Mapping[System, SystemItems]]:
-        for file in (*map(Path, self._parts[number]), self._folder / f"{number}"):
-            yield from_bytes(file.read_bytes(), ITEM_CLASSES)
+    def parts(self, number: int) -> Sequence[ItemPart]:
+        return self._parts[number]

@@ -16,6 +16,7 @@ from dialeval.core.arrays import Floats
 from dialeval.core.contributions import BatchContributions
 from dialeval.core.fingerprint import Fingerprint
 from dialeval.core.fold import Fact, Metric, Reduction
+from dialeval.core.item_parts import ItemPart
 from dialeval.core.needs import Need
 from dialeval.core.rowtable import RowTable
 from dialeval.core.states import translated
@@ -58,11 +59,11 @@ class SystemItems:
 
 @dataclass(frozen=True, slots=True)
 class ChunkItems:
-    """The items of a chunk: those in files (`Job.spool`), in order, and then those that are here."""
+    """The items of a chunk: in files, where the job has a workplace for them, or here."""
 
     systems: dict[System, SystemItems] = field(default_factory=dict)
-    parts: tuple[str, ...] = ()
-    """Files with the items of the rows before, each a dict like `systems` in the form of `core.states`."""
+    parts: tuple[ItemPart, ...] = ()
+    """Files with items, and with what rows are, in order."""
 
 
 SystemStates: TypeAlias = dict[System, SystemState]
@@ -82,8 +83,8 @@ class Job:
     batch_rows: int
     keeps_items: bool = True
     """Whether somebody asks for the items of rows in files."""
-    spool: str | None = None
-    """A folder where workers leave items of a chunk that has very many; None: they stay in memory."""
+    workplace: str | None = None
+    """A folder in which workers write the items of rows in files; None: they stay in memory."""
     opened: Opened | None = None
     """A vocabulary and the resources over it, if the job stays in this process, where they are open already."""
 
@@ -102,6 +103,15 @@ class Job:
         """What has a state in a stage; metrics before details."""
         plan = self.plans[source]
         return list(self.facts(source)) if stage == "facts" else [*plan.folded, *plan.details.values()]
+
+    def no_rows(self, stage: Stage) -> SystemState:
+        """A state of no rows, with an object of every class that states of a stage are made of."""
+        folds = [fold for source in range(len(self.plans)) for fold in self.folds(stage, source)]
+        return SystemState(0, tuple(fold.empty() for fold in folds), {"": Fingerprint()})
+
+    def grows(self, stage: Stage) -> bool:
+        """Whether a state of a stage grows with the rows."""
+        return any(fold.grows for source in range(len(self.plans)) for fold in self.folds(stage, source))
 
 
 class StateSums:
@@ -152,7 +162,10 @@ class StateSums:
 
 @dataclass(frozen=True, slots=True)
 class ChunkResult:
-    """The states of one or more consecutive chunks together, and the items of each of them."""
+    """The states of one or more consecutive chunks together, and the items of each of them.
+
+    Without a chunk it is what was merged of all of them: a closed part of states that grow (`parts`).
+    """
 
     chunks: tuple[int, ...]
     states: SystemStates
@@ -167,8 +180,6 @@ class Engine(ABC):
 
     in_process = False
     """Whether chunks are folded in this process, so that what is open here need not be opened again."""
-    same_disk = False
-    """Whether what a worker writes to a local folder can be read here."""
 
     def __enter__(self) -> Engine:
         return self
@@ -180,4 +191,7 @@ class Engine(ABC):
     def fold(
         self, job: Job, facts: FactValues, stage: Stage, chunks: Mapping[int, Chunk], alone: bool
     ) -> Iterator[ChunkResult]:
-        """The results of numbered chunks, in order; `alone`: each by itself and not merged with its neighbours."""
+        """The results of numbered chunks, in order, and then those of parts, if states were cut.
+
+        `alone`: each chunk by itself, not merged with its neighbours and not cut.
+        """

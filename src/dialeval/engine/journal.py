@@ -1,9 +1,9 @@
 """The journal: the results of finished chunks on disk, so that a run that was killed goes on where it stopped.
 
 A folder holds `manifest.json` (what the run is about: inputs, settings, version) and a file per finished chunk with its
-states and items behind their SHA-256. A chunk with very many items has files with a part of them each, which are there
-before its own. Files are written beside their place, forced to the disk and renamed, so that
-there is never half of one; one that is damaged all the same counts as not finished.
+states behind their SHA-256. The files with its items, as its worker wrote them, are there before that file, which names
+them. Files are written beside their place, forced to the disk and renamed, so that there is never half of one; one
+that is damaged all the same counts as not finished.
 
 A run takes up a journal only if its manifest says the same. Inputs are identified by path, size, time of change and a
 digest of samples, large ones also by when the system last noted any change to them, which nobody can set back; whatever
@@ -15,29 +15,25 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
-
-import numpy as np
+from typing import Any, get_args
 
 from dialeval.core import gate
 from dialeval.core.errors import DataError, Fault, SettingError
-from dialeval.core.files import is_unfinished, replacing, sweep, write_bytes
+from dialeval.core.files import is_unfinished, replacing, workplace, write_bytes
 from dialeval.core.fingerprint import Fingerprint
-from dialeval.core.fold import Level
 from dialeval.core.gate import UnfitError
-from dialeval.core.rowtable import RowTable
+from dialeval.core.item_parts import ItemPart, PartKind
 from dialeval.core.states import check_like, from_bytes, to_bytes
 from dialeval.core.version import __version__
 from dialeval.data.formats.streams import changed_at, size_of, stored, touched_at
 from dialeval.data.shards.chunks import Chunk, FileChunk
 from dialeval.data.shards.sources import Source
-from dialeval.engine.items import ITEM_CLASSES, DiskItems
-from dialeval.engine.job import ChunkItems, Job, Stage, System, SystemItems, SystemState, SystemStates
+from dialeval.engine.items import ItemStore
+from dialeval.engine.job import ChunkItems, Job, Stage, SystemState, SystemStates
 
 MANIFEST = "manifest.json"
 LOCK = "lock"
@@ -47,19 +43,20 @@ _STAGES: tuple[Stage, Stage] = ("facts", "metrics")
 _SAMPLES = 16
 _SAMPLE_BYTES = 1 << 16
 _DIGEST_BYTES = 32
-_COUNT_BYTES = 4
-"""Of the number of parts, at the start of the file of a chunk."""
+_END = b"\n"
+"""Between what the parts of a chunk hold and its states."""
 
 
-class Journal(DiskItems):
+class Journal(ItemStore):
     """Keeps states and items of chunks in a folder of the user's."""
 
     keeps_states = True
+    keeps_items = True
 
-    def __init__(self, folder: Path, job: Job, spool: Path) -> None:
-        super().__init__(folder, spool)
-        self._job = job
-        self._like = {stage: _one_of_each_class(job, stage) for stage in _STAGES}
+    def __init__(self, folder: Path, job: Job, workplace: Path) -> None:
+        self._folder, self._job = folder, job
+        self.workplace = str(workplace)
+        self._like = {stage: job.no_rows(stage) for stage in _STAGES}
 
     @classmethod
     @contextmanager
@@ -73,13 +70,12 @@ class Journal(DiskItems):
         _make(path)
         file = path / MANIFEST
         _refuse_strangers(path, file)
-        with _locked(path), tempfile.TemporaryDirectory(prefix="dialeval-") as spool:
+        with _locked(path), workplace(path) as place:
             if file.exists():
                 _refuse_changes(_read_manifest(file), orjson.loads(orjson.dumps(manifest)), path)
             else:
                 write_bytes(file, orjson.dumps(manifest, option=orjson.OPT_INDENT_2))
-            sweep(path)
-            yield cls(path, job, Path(spool))
+            yield cls(path, job, place)
 
     def finished(self, stage: Stage) -> set[int]:
         names = (entry.name for entry in self._folder.glob(f"{stage}-*.chunk"))
@@ -88,43 +84,50 @@ class Journal(DiskItems):
 
     def put(self, stage: Stage, number: int, states: SystemStates, items: ChunkItems) -> None:
         for at, part in enumerate(items.parts):
-            _write(self._file(stage, f"{number}.{at}"), Path(part).read_bytes())
-            Path(part).unlink()
-        parts = len(items.parts).to_bytes(_COUNT_BYTES, "big")
-        _write(self._file(stage, number), parts + to_bytes((states, items.systems)))
+            file = self._file(stage, f"{number}.{at}")
+            if isinstance(part.place, bytes):
+                _write(file, part.place)
+            else:
+                _write(file, Path(part.place).read_bytes())
+                Path(part.place).unlink()
+        kinds = " ".join(part.kind for part in items.parts).encode()
+        _write(self._file(stage, number), kinds + _END + to_bytes(states))
 
     def states(self, stage: Stage, number: int) -> SystemStates:
-        return self._result(stage, number)[0]
-
-    def items(self, number: int) -> Iterator[Mapping[System, SystemItems]]:
-        for part in self._parts_of("metrics", number) or ():
-            with _damage_explained(part):
-                items = from_bytes(_content(part) or b"", self._like["metrics"])
-                _check_items(items)
-            yield items
-        yield self._result("metrics", number)[1]
-
-    def _result(self, stage: Stage, number: int) -> tuple[SystemStates, Mapping[System, SystemItems]]:
-        """What the file of a chunk holds: states, and the items that are in no part."""
         file = self._file(stage, number)
         with _damage_explained(file):
-            states, items = from_bytes((_content(file) or b"")[_COUNT_BYTES:], self._like[stage])
+            states: SystemStates = from_bytes((_content(file) or b"").partition(_END)[2], self._like[stage])
             _check_states(states, self._job, stage)
-            _check_items(items)
-        return states, items
+        return states
+
+    def parts(self, number: int) -> Sequence[ItemPart]:
+        return [self._part("metrics", number, at, kind) for at, kind in enumerate(self._kinds("metrics", number) or ())]
+
+    def _part(self, stage: Stage, number: int, at: int, kind: PartKind) -> ItemPart:
+        file = self._file(stage, f"{number}.{at}")
+        with _damage_explained(file):
+            content = _content(file)
+            if content is None:
+                raise UnfitError("it is not what was written")
+        return ItemPart(kind, hashlib.sha256(content).hexdigest(), content)
 
     def _is_whole(self, stage: Stage, number: int) -> bool:
         """Whether the file of a chunk and those of its parts are there and as they were written."""
-        parts = self._parts_of(stage, number)
-        return parts is not None and all(_content(part) is not None for part in parts)
+        kinds = self._kinds(stage, number)
+        parts = [] if kinds is None else [self._file(stage, f"{number}.{at}") for at in range(len(kinds))]
+        return kinds is not None and all(_content(part) is not None for part in parts)
 
-    def _parts_of(self, stage: Stage, number: int) -> list[Path] | None:
-        """The files with parts of the items of a chunk; None if the chunk's own file is not whole."""
-        content = _content(self._file(stage, number))
+    def _kinds(self, stage: Stage, number: int) -> list[PartKind] | None:
+        """What the parts of a chunk hold; None if the chunk's own file is not whole."""
+        file = self._file(stage, number)
+        content = _content(file)
         if content is None:
             return None
-        count = int.from_bytes(content[:_COUNT_BYTES], "big")
-        return [self._file(stage, f"{number}.{at}") for at in range(count)]
+        kinds: list[Any] = content.partition(_END)[0].decode(errors="replace").split()
+        with _damage_explained(file):
+            if not set(kinds) <= set(get_args(PartKind)):
+                raise UnfitError("a part holds neither items nor rows")
+        return kinds
 
     def _file(self, stage: Stage, number: int | str) -> Path:
         return self._folder / f"{stage}-{number}.chunk"
@@ -159,22 +162,12 @@ def _content(file: Path) -> bytes | None:
     return rest if hashlib.sha256(rest).digest() == digest else None
 
 
-def _one_of_each_class(job: Job, stage: Stage) -> tuple[SystemState, SystemItems, Fingerprint]:
-    """Objects of all classes that may occur in the result of a chunk."""
-    folds = [fold for source in range(len(job.plans)) for fold in job.folds(stage, source)]
-    return SystemState(0, tuple(fold.empty() for fold in folds)), ITEM_CLASSES, Fingerprint()
-
-
-def _check_systems(by_system: Any, kind: type) -> None:
-    if not isinstance(by_system, dict) or not all(isinstance(each, kind) for each in by_system.values()):
-        raise UnfitError(f"there is no {kind.__name__} by system")
-    for system in by_system:
-        check_like(system, (0, ""), "system")
-
-
 def _check_states(states: Any, job: Job, stage: Stage) -> None:
     """UnfitError for what is not the states of systems, each with a part for every fold of its source."""
-    _check_systems(states, SystemState)
+    if not isinstance(states, dict) or not all(isinstance(each, SystemState) for each in states.values()):
+        raise UnfitError("there is no SystemState by system")
+    for system in states:
+        check_like(system, (0, ""), "system")
     for (source, _), state in states.items():
         if not 0 <= source < len(job.plans) or type(state.rows) is not int or state.rows < 0:
             raise UnfitError("a state is of no source, or of no rows")
@@ -183,21 +176,6 @@ def _check_states(states: Any, job: Job, stage: Stage) -> None:
             raise UnfitError("fingerprints are not by column")
         for need, fingerprint in state.fingerprints.items():
             check_like((need, fingerprint), ("", Fingerprint()))
-
-
-def _check_items(items: Any) -> None:
-    """UnfitError for what is not the values of systems: by level and key columns of one length."""
-    _check_systems(items, SystemItems)
-    for system in items.values():
-        check_like(system, SystemItems({}))
-        if not isinstance(system.places, RowTable | None):
-            raise UnfitError("places are no table of rows")
-        for level, columns in system.values.items():
-            check_like(columns, {})
-            for key, column in columns.items():
-                check_like((level, key, column), ("", "", np.empty(0)))
-            if level not in set(Level) or len(set(map(len, columns.values()))) > 1:
-                raise UnfitError(f"columns of {level} have different lengths")
 
 
 def _manifest(job: Job, sources: Sequence[Source], chunks: Sequence[Chunk]) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from functools import cache
 from typing import Any, TypeAlias
 
 from dialeval.core.errors import NeedError, SettingError
-from dialeval.core.fold import Estimate, Fact, Metric
+from dialeval.core.fold import Fact, Metric
 from dialeval.core.needs import Need
 from dialeval.engine.resources import lacking
 from dialeval.text.tokenise import Tokeniser
@@ -44,7 +44,7 @@ class Plan:
         """Every metric once, whatever it is called."""
         return list(dict.fromkeys(self.metrics.values()))
 
-    def shown(self, name: str, results: Mapping[str, Estimate]) -> dict[str, str]:
+    def shown(self, name: str, results: Iterable[str]) -> dict[str, str]:
         """The keys that a metric gives its results -> those they are shown under.
 
         The main result is called as the metric was asked for, and so are its parts (`inform/hotel`).

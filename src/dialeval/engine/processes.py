@@ -1,9 +1,13 @@
 """Processes of this machine that fold chunks, each with a vocabulary and resources of its own.
 
 A worker has one process and one pipe, and a thread of this process that waits at the pipe. Workers share nothing: no
-queue, no lock. One that dies (most often killed because memory ran out) ends its pipe, at whatever byte of a message,
-and its chunk is given to a new one. After `TRIES` deaths on the same chunk, the last while no other is worked on, the
-run ends and names it. An error in the data is no death: it ends the run at once, with file and line.
+queue, no lock. One folds a few chunks at a time. Where it dies (most often killed because memory ran out) its pipe
+ends, at whatever byte of a message, and its chunks are given to others, one by one. After `TRIES` deaths on the same
+chunk, the last while no other is worked on, the run ends and names it. An error in the data is no death: it ends the
+run at once, with file and line.
+
+States that grow stay out of this process: workers leave parts of them in files of a temporary folder, and merge them
+when all chunks are folded (`parts`).
 """
 
 from __future__ import annotations
@@ -12,24 +16,34 @@ import multiprocessing
 import os
 import pickle
 import signal
+import tempfile
 import threading
 import traceback
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, nullcontext, suppress
 from functools import partial
+from itertools import islice
 from multiprocessing import connection
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import Any
 
 from dialeval.core.errors import DialevalError
 from dialeval.data.shards.chunks import Chunk
-from dialeval.engine.job import ChunkItems, ChunkResult, Engine, FactValues, Job, Stage, SystemStates
+from dialeval.engine.job import ChunkItems, ChunkResult, Engine, FactValues, Job, Stage, StateSums, SystemStates
+from dialeval.engine.parts import closed_part, cut_states, merged_part, read_part, write_parts
 from dialeval.engine.threads import in_order
 from dialeval.engine.worker import Worker
 
 TRIES = 3
 """How often a chunk may kill its worker, and how often a worker may die before it is ready."""
+
+GROUP = 16
+"""Chunks that are folded together at most: their states have one vocabulary, so what is cut and written is less."""
+
+PARTS = 2
+"""Parts that states are cut into, for each worker: more need less memory at a time, and repeat more words."""
 
 _PRELOADED = [
     "dialeval.core.fingerprint_kernel",
@@ -44,10 +58,16 @@ _LOST = (EOFError, OSError)
 _SECONDS_TO_END = 5.0
 
 
+class _DeathError(Exception):
+    """A worker died before it answered."""
+
+    def __init__(self, code: int | None) -> None:
+        super().__init__(code)
+        self.code = code
+
+
 class Processes(Engine):
     """Folds chunks in a number of processes."""
-
-    same_disk = True
 
     def __init__(self, jobs: int) -> None:
         self._jobs = jobs
@@ -55,15 +75,27 @@ class Processes(Engine):
     def fold(
         self, job: Job, facts: FactValues, stage: Stage, chunks: Mapping[int, Chunk], alone: bool
     ) -> Iterator[ChunkResult]:
+        parts = PARTS * self._jobs if job.grows(stage) and not alone else 1
+        files: dict[int, list[str]] = {part: [] for part in range(parts)}
         # Workers end first: a thread that waits for one goes on when it is gone.
         with (
+            tempfile.TemporaryDirectory(prefix="dialeval-") as folder,
             ThreadPoolExecutor(self._jobs) as threads,
             _Workers(self._jobs, job, facts) as workers,
-            closing(in_order(threads, self._jobs, partial(workers.fold, stage), chunks)) as answers,
         ):
-            for number, answer in answers:
-                states, items = _result_of(answer)
-                yield ChunkResult((number,), states, (items,))
+            fold = partial(workers.fold, stage, folder if parts > 1 else None, parts)
+            groups = dict(enumerate(grouped(chunks, self._jobs, 1 if alone else GROUP)))
+            with closing(in_order(threads, self._jobs, fold, groups)) as answered:
+                for _, answers in answered:
+                    for numbers, answer in answers:
+                        states, items, written = _result_of(answer)
+                        for part, file in enumerate(written):
+                            files[part].append(file)
+                        yield ChunkResult(numbers, states, items)
+            if parts > 1:
+                with closing(in_order(threads, self._jobs, partial(workers.merge, stage), files)) as merged:
+                    for _, answer in merged:
+                        yield ChunkResult((), _result_of(answer), ())
 
 
 class _Workers:
@@ -88,22 +120,46 @@ class _Workers:
             for worker in self._all:
                 worker.end()
 
-    def fold(self, stage: Stage, chunk: Chunk) -> bytes:
-        """What a worker answers; DialevalError where it dies of the chunk."""
-        asked = pickle.dumps((stage, chunk))
+    def fold(
+        self, stage: Stage, folder: str | None, parts: int, group: Mapping[int, Chunk]
+    ) -> list[tuple[tuple[int, ...], bytes]]:
+        """What workers answer to consecutive chunks, whose parts they leave in a folder: by the numbers of chunks."""
+        if len(group) > 1:
+            with suppress(_DeathError):
+                return [(tuple(group), self._asked((_fold, stage, folder, parts, list(group.values()))))]
+        # Each by itself, so that the one that kills is found.
+        answers: list[tuple[tuple[int, ...], bytes]] = []
+        for number, chunk in group.items():
+            failed = f"{chunk}: a worker died {TRIES} times on this chunk"
+            answers.append(((number,), self._answer((_fold, stage, folder, parts, [chunk]), failed)))
+        return answers
+
+    def merge(self, stage: Stage, files: list[str]) -> bytes:
+        """What a worker answers to the same part of all chunks."""
+        return self._answer((_merge, stage, files), f"a worker died {TRIES} times while it merged counts")
+
+    def _answer(self, request: tuple[Any, ...], failed: str) -> bytes:
+        """What a worker answers; DialevalError where it dies of the request."""
         cause = ""
         for tried in range(TRIES):
-            # Others may take the memory that this one lacks.
-            with self._place(alone=tried == TRIES - 1):
-                worker = self._free()
-                try:
-                    answer = worker.answer(asked)
-                except _LOST:
-                    cause = _cause(self._bury(worker))
-                    continue
-                self._idle.append(worker)
-                return answer
-        raise DialevalError(f"{chunk}: a worker died {TRIES} times on this chunk, {cause}")
+            try:
+                # Others may take the memory that this one lacks.
+                return self._asked(request, alone=tried == TRIES - 1)
+            except _DeathError as death:
+                cause = _cause(death.code)
+        raise DialevalError(f"{failed}, {cause}")
+
+    def _asked(self, request: tuple[Any, ...], alone: bool = False) -> bytes:
+        """What a worker answers; _DeathError where it dies."""
+        asked = pickle.dumps(request)
+        with self._place(alone):
+            worker = self._free()
+            try:
+                answer = worker.answer(asked)
+            except _LOST:
+                raise _DeathError(self._bury(worker)) from None
+            self._idle.append(worker)
+            return answer
 
     @contextmanager
     def _place(self, alone: bool) -> Iterator[None]:
@@ -230,10 +286,41 @@ def _serve(pipe: Connection) -> None:
             try:
                 # Opened with the first chunk, where an error is not taken for a death.
                 worker = worker or Worker(*_received(given))
-                answer = pickle.dumps((worker.fold(*_received(asked)), None, ""))
+                answer_to, *what = _received(asked)
+                answer = pickle.dumps((answer_to(worker, *what), None, ""))
             except Exception as error:
                 answer = _failure(error)
             pipe.send_bytes(answer)
+
+
+def grouped(chunks: Mapping[int, Chunk], jobs: int, most: int) -> Iterator[dict[int, Chunk]]:
+    """Consecutive chunks that are folded together, fewer towards the end, so that all workers end at the same time."""
+    waiting = iter(chunks.items())
+    left = len(chunks)
+    while left:
+        size = max(1, min(most, left // (4 * jobs)))
+        yield dict(islice(waiting, size))
+        left -= size
+
+
+def _fold(
+    worker: Worker, stage: Stage, folder: str | None, parts: int, chunks: list[Chunk]
+) -> tuple[SystemStates, tuple[ChunkItems, ...], list[str]]:
+    sums, items = StateSums(worker.job, stage), []
+    for chunk in chunks:
+        states, own = worker.fold(stage, chunk)
+        sums.add(states)
+        items.append(own)
+    states = sums.result()
+    if folder is None:
+        return states, tuple(items), []
+    states, pieces = cut_states(worker.job, stage, states, parts)
+    return states, tuple(items), write_parts(Path(folder), pieces)
+
+
+def _merge(worker: Worker, stage: Stage, files: list[str]) -> SystemStates:
+    job = worker.job
+    return closed_part(job, stage, merged_part(job, stage, (read_part(job, stage, file) for file in files)))
 
 
 def _received(content: bytes) -> Any:
@@ -251,15 +338,14 @@ def _failure(error: Exception) -> bytes:
     return content
 
 
-def _result_of(answer: bytes) -> tuple[SystemStates, ChunkItems]:
-    """The states and items in an answer; or the error in it is raised."""
+def _result_of(answer: bytes) -> Any:
+    """What an answer holds; or the error in it is raised."""
     result, error, trace = _received(answer)
     if isinstance(error, DialevalError):
         raise error
     if error is not None:
         raise error from RuntimeError(f"in a worker:\n{trace}")
-    states, items = result
-    return states, items
+    return result
 
 
 def _leave_with_parent() -> None:

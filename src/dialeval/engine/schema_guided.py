@@ -16,6 +16,7 @@ from typing import Any
 
 from dialeval.core.arguments import checked
 from dialeval.core.errors import DataError, Fault, SettingError
+from dialeval.core.garbage import without_garbage_collection
 from dialeval.core.intervals import Kind
 from dialeval.core.needs import Need
 from dialeval.core.result import Result, Run
@@ -70,23 +71,23 @@ def evaluate_sgd(
     precision and recall, and slot tagging. `match`: how values of non-categorical slots are compared. `strict`: frames
     that a system does not give count as wrong. `t`, `confidence`, `intervals`: as for `evaluate`.
     """
-    services = read_schema(_schema(references) if schema is None else schema)
-    seen = None if train_schema is None else frozenset(read_schema(train_schema).services)
-    true = read_references(references, services)
-    systems = all_of(
-        partial(read_predictions, source, true, services, seen, name) for name, source in _systems(predictions).items()
-    )
-    missing = "failed" if strict else "ignored"
-    settings: dict[str, dict[str, object]] = {family: {"missing": missing} for family in FAMILIES}
-    settings["goal-accuracy"]["match"] = match
-    plans = planner(metrics or MAIN, settings)
-    # One thread: these metrics are plain Python, and threads would only wait for each other.
-    options = Options(t=t, confidence=confidence, intervals=intervals, threads=1, progress=progress)
-    sources = memory_sources([system.rows for system in systems])
-    resources = Resources(ready={Need.SCHEMA: services})
-    run = run_sources(sources, plans, resources, options).run
-    warnings = [line for system in systems for line in _warnings(system, true, strict)]
-    return replace(run, warnings=(*run.warnings, *warnings))
+    with without_garbage_collection():
+        services = read_schema(_schema(references) if schema is None else schema)
+        seen = None if train_schema is None else frozenset(read_schema(train_schema).services)
+        true = read_references(references, services)
+        given = _systems(predictions).items()
+        systems = all_of(partial(read_predictions, source, true, services, seen, name) for name, source in given)
+        missing = "failed" if strict else "ignored"
+        settings: dict[str, dict[str, object]] = {family: {"missing": missing} for family in FAMILIES}
+        settings["goal-accuracy"]["match"] = match
+        plans = planner(metrics or MAIN, settings)
+        # One thread: these metrics are plain Python, and threads would only wait for each other.
+        options = Options(t=t, confidence=confidence, intervals=intervals, threads=1, progress=progress)
+        sources = memory_sources([system.rows for system in systems])
+        resources = Resources(ready={Need.SCHEMA: services})
+        run = run_sources(sources, plans, resources, options).run
+        warnings = [line for system in systems for line in _warnings(system, true, strict)]
+        return replace(run, warnings=(*run.warnings, *warnings))
 
 
 def _schema(references: Any) -> Path:

@@ -28,13 +28,13 @@ from dialeval.core.arguments import checked
 from dialeval.core.contributions import apart, gathered
 from dialeval.core.errors import SettingError
 from dialeval.core.intervals import Kind
-from dialeval.core.itemfile import joined
 from dialeval.core.needs import Need
 from dialeval.core.notes import noted
 from dialeval.data.rows.fields import FieldNames
 from dialeval.data.rows.system import Rows
 from dialeval.data.shards.chunks import MemoryChunk, cut_sources
 from dialeval.data.shards.sources import memory_sources
+from dialeval.engine.dialogue_ids import with_dialogue_ids
 from dialeval.engine.evaluate import Inputs
 from dialeval.engine.folding import BATCH_ROWS, Options, make_job, opened_over_no_words, run_sources
 from dialeval.engine.items import MemoryItems
@@ -43,6 +43,7 @@ from dialeval.engine.plan import Asked, Settings, names_of, planner
 from dialeval.engine.resources import Resources, WordChoice
 from dialeval.engine.splitting import asks_for_choice, watched
 from dialeval.engine.threads import Threads
+from dialeval.engine.worker import joined_items
 from dialeval.text.tokenise import Tokeniser
 
 if TYPE_CHECKING:
@@ -79,17 +80,11 @@ def _join(parts: list[_Part], job: Job) -> None:
         sums, folded = StateSums(job, "metrics"), [part.folded for part in both if part.folded is not None]
         for state, _ in folded:
             sums.add({system: state})
-        items = [items for _, items in folded]
-        levels = dict.fromkeys(level for each in items for level in each.values)
-        values = {level: joined([each.values.get(level, {}) for each in items]) for level in levels}
-        by_name = [{name: part for each in one.contributions for name, part in each.items()} for one in items]
+        items = joined_items([items for _, items in folded])
+        by_name = [{name: part for each in one.contributions for name, part in each.items()} for _, one in folded]
         contributions = {name: gathered([each[name] for each in by_name]) for name in by_name[0]}
-        rows, rank = Rows.joined([part.rows for part in both]), both[0].rank
-        parts[-2:] = [
-            _Part(
-                rows, (sums.result()[system], SystemItems(values, (contributions,))), None if rank is None else rank + 1
-            )
-        ]
+        rows, items = Rows.joined([part.rows for part in both]), replace(items, contributions=(contributions,))
+        parts[-2:] = [_Part(rows, (sums.result()[system], items), parts[-1].rank + 1)]
 
 
 class _KeptItems(MemoryItems):
@@ -206,7 +201,8 @@ class Tally:
         for part in self._folded(whole, job):
             self._parts.append(part)
             _join(self._parts, job)
-        self._waiting, self._rows, self._columns = waiting, self._rows + added, self._columns | frozenset(rows.columns)
+        self._waiting, self._rows, self._job = waiting, self._rows + added, job
+        self._columns |= frozenset(rows.columns)
 
     def _job_with(self, columns: frozenset[Need]) -> Job:
         """What is done to rows with some columns; an error where the rows before were not scored with these."""
@@ -221,8 +217,7 @@ class Tally:
             if job.plans[0].folded != before.folded or _read(job) & (columns - known):
                 new = ", ".join(need.argument for need in sorted(columns - known))
                 raise SettingError(f"these rows have {new}, and those before had none; give them from the first on")
-        self._job = watched(job)
-        return self._job
+        return with_dialogue_ids(watched(job))
 
     def _folded(self, rows: Rows, job: Job) -> list[_Part]:
         if not len(rows):
@@ -243,18 +238,17 @@ class Tally:
         """Add the rows of another tally of the same metrics behind these; the other one is left as it is."""
         if not len(other):
             return
-        theirs = other._job_with(other._columns)
-        if len(self):
-            mine = self._job_with(self._columns)
-            left, right = ((each.plans[0].folded, each.resources.digests) for each in (mine, theirs))
-            if left != right or _read(mine) & (self._columns ^ other._columns):
-                what = "other metrics, other resources or other columns"
-                raise SettingError(f"{other!r} cannot be merged into {self!r}: it has {what}; make both alike")
-            self._parts += self._folded(self._waiting, mine) if self._waiting is not None else []
+        columns = self._columns or other._columns
+        mine, theirs = self._job_with(columns), other._job_with(other._columns)
+        left, right = ((each.plans[0].folded, each.resources.digests) for each in (mine, theirs))
+        if left != right or _read(mine) & (columns ^ other._columns):
+            what = "other metrics, other resources or other columns"
+            raise SettingError(f"{other!r} cannot be merged into {self!r}: it has {what}; make both alike")
         waiting = [] if other._waiting is None else [_Part(other._waiting)]
         parts, own = [*(part.sent() for part in other._parts), *waiting], 0
         for at, part in enumerate(parts):
             parts[at], own = part.placed(self._rows, own, self._system), own + len(part.rows)
+        self._parts += self._folded(self._waiting, mine) if self._waiting is not None else []
         self._waiting = parts.pop().rows if waiting else None
         self._parts += parts
         self._notes |= other._notes
@@ -271,8 +265,7 @@ class Tally:
         """The run of all rows so far, to be compared, logged, saved and reported, with its warnings."""
         if not len(self):
             raise SettingError("there are no rows yet; call update first")
-        whole = self._whole()
-        self._job_with(self._columns)
+        whole, self._job = self._whole(), self._job_with(self._columns)
         waiting = [_Part(self._waiting)] if self._waiting is not None else []
         kept = _KeptItems([*self._parts, *waiting])
         evaluation = run_sources(

@@ -13,6 +13,7 @@ from dialeval.data.shards.chunks import Chunk
 from dialeval.engine.job import ChunkResult, Engine, FactValues, Job, Stage
 from dialeval.engine.worker import Worker
 
+Work = TypeVar("Work")
 Folded = TypeVar("Folded")
 
 
@@ -20,7 +21,6 @@ class Threads(Engine):
     """Folds chunks in this process."""
 
     in_process = True
-    same_disk = True
 
     def __init__(self, threads: int = 1) -> None:
         self._threads = threads
@@ -50,9 +50,9 @@ class Threads(Engine):
 
 
 def in_order(
-    pool: ThreadPoolExecutor, threads: int, fold: Callable[[Chunk], Folded], chunks: Mapping[int, Chunk]
+    pool: ThreadPoolExecutor, threads: int, fold: Callable[[Work], Folded], chunks: Mapping[int, Work]
 ) -> Generator[tuple[int, Folded], None, None]:
-    """What threads make of numbered chunks, in the order of the chunks; a few are worked on ahead."""
+    """What threads make of numbered chunks or parts, in that order; a few are worked on ahead."""
     ahead: deque[tuple[int, Future[Folded]]] = deque()
     waiting = iter(chunks.items())
     try:

@@ -5,21 +5,19 @@ An exception inside a metric is traced to the row that causes it, so that the er
 
 from __future__ import annotations
 
-import uuid
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from dialeval.core.batch import Batch
 from dialeval.core.columns import Column, RaggedColumn, SharedColumn
 from dialeval.core.errors import DataError, Fault, NeedError, SettingError
-from dialeval.core.files import write_scratch
 from dialeval.core.fold import Level, check_column
+from dialeval.core.item_parts import PartWriter
 from dialeval.core.itemfile import joined
 from dialeval.core.notes import noted
 from dialeval.core.rowtable import RowTable
-from dialeval.core.states import to_bytes, translated
+from dialeval.core.states import translated
 from dialeval.data.rows.system import no_texts
 from dialeval.data.shards.blocks import RowBlock, row_blocks
 from dialeval.data.shards.chunks import Chunk, FileChunk, MemoryChunk
@@ -29,7 +27,6 @@ from dialeval.engine.job import (
     Job,
     Stage,
     StateSums,
-    System,
     SystemItems,
     SystemState,
     SystemStates,
@@ -37,7 +34,7 @@ from dialeval.engine.job import (
 from dialeval.text.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from dialeval.core.arrays import Floats
     from dialeval.core.fold import Metric, Partial
@@ -46,10 +43,6 @@ if TYPE_CHECKING:
 
 MOST_WORDS = 1 << 22
 """A worker that has met this many more words than those of its first chunk starts again with an empty vocabulary."""
-
-HELD_BYTES = 1 << 22
-"""Items of a chunk from this size on go to a file, where there is a folder for them: a packed file of any length is one
-chunk."""
 
 _NOT_A_ROWS_FAULT = (DataError, NeedError, SettingError, MemoryError)
 
@@ -157,19 +150,18 @@ class _Fold:
         )
         self._in_memory = isinstance(chunk, MemoryChunk)
         self._keeps_items = self._in_memory or job.keeps_items
-        self._spool = None if self._in_memory else job.spool
         self._sums = StateSums(job, stage)
         self._items: dict[str, list[SystemItems]] = {}
-        self._held = 0
-        self._parts: list[str] = []
+        writes = self._keeps_items and not self._in_memory and stage == "metrics" and job.workplace is not None
+        self._writer = PartWriter(cast("str", job.workplace)) if writes else None
 
     def batch(self, rows: Rows) -> Batch:
         """A batch that has all columns: where rows carry no reference at all, every row has none."""
         columns: dict[Need, Column] = dict(rows.columns)
         for need in self._columns - columns.keys():
             columns[need] = no_texts(len(rows))
-        context = self._context
-        return Batch(len(rows), columns, context.vocabulary, rows.dialogue_offsets(), context.resources)
+        context, dialogues = self._context, rows.dialogue_offsets()
+        return Batch(len(rows), columns, context.vocabulary, dialogues, context.resources, ids=rows.ids(dialogues))
 
     def add(self, block: RowBlock, rows: Rows, batch: Batch, notes: tuple[str, ...]) -> None:
         """Fold one more batch, the rows of a system in a block, with what was noted by then."""
@@ -181,32 +173,20 @@ class _Fold:
         except Exception as error:
             raise self._traced(block, error) from (error.__cause__ if isinstance(error, _MetricError) else error)
         if self._keeps_items and not self._in_memory and self.stage == "metrics":
-            places = rows.places(batch.dialogues)
-            items = replace(items, places=places)
-            self._held += places.nbytes
+            items = replace(items, places=rows.places(batch.dialogues))
         self._sums.add({(self.chunk.source, system): replace(state, notes=notes)})
-        self._items.setdefault(system, []).append(items)
-        self._held += sum(column.nbytes for columns in items.values.values() for column in columns.values())
-        if self._spool is not None and self._held >= HELD_BYTES:
-            self._lay_down(self._spool)
+        if self._writer is None:
+            self._items.setdefault(system, []).append(items)
+        else:
+            self._writer.add(system, items.values, items.places)
         if not (isinstance(self.chunk, MemoryChunk) and self.chunk.only):
             for column in batch.columns.values():
                 column.release()
 
     def result(self) -> tuple[SystemStates, ChunkItems]:
         """The states and items of all batches."""
-        return self._sums.result(), ChunkItems(self._joined_items(), tuple(self._parts))
-
-    def _joined_items(self) -> dict[System, SystemItems]:
-        return {(self.chunk.source, system): _joined(batches) for system, batches in self._items.items()}
-
-    def _lay_down(self, spool: str) -> None:
-        """Write the items held so far to a file."""
-        # A name of its own: after a death another worker may be writing the items of the same chunk.
-        file = Path(spool) / f"part-{uuid.uuid4().hex}"
-        write_scratch(file, to_bytes(self._joined_items()))
-        self._parts.append(str(file))
-        self._items, self._held = {}, 0
+        items = {(self.chunk.source, system): joined_items(batches) for system, batches in self._items.items()}
+        return self._sums.result(), ChunkItems(items, () if self._writer is None else self._writer.parts())
 
     def _scored(self, batch: Batch, system: str) -> tuple[SystemState, SystemItems]:
         if self.stage == "facts":
@@ -220,7 +200,7 @@ class _Fold:
                 partial = metric.partial(batch.only(metric.needs | metric.wants))
                 _check_items(metric, partial, batch)
             states.append(partial.state)
-            values.setdefault(metric.level.value, {}).update(partial.items)
+            values.setdefault(metric.level.value, {}).update(self._shown(metric, partial.items))
             contributions.append(partial.contributions)
         states += [detail.gather(batch) for detail in self._plan.details.values()]
         if self._in_memory:  # a column in memory has its digest as a whole
@@ -229,6 +209,13 @@ class _Fold:
         lists = {need: column for need, column in batch.columns.items() if isinstance(column, kinds)}
         fingerprints = {need.value: column.fingerprint for need, column in lists.items()}
         return SystemState(len(batch), tuple(states), fingerprints), SystemItems(values if self._keeps_items else {})
+
+    def _shown(self, metric: Metric[Any], items: Mapping[str, Floats]) -> Mapping[str, Floats]:
+        """Items under the keys that are shown, as they are saved; those in memory get their names in the end."""
+        if self._in_memory:
+            return items
+        names = [name for name, each in self._plan.metrics.items() if each == metric]
+        return {shown: items[key] for name in names for key, shown in self._plan.shown(name, items).items()}
 
     def _traced(self, block: RowBlock, error: Exception) -> DataError:
         """The fault of the first row that cannot be scored, found by halving."""
@@ -257,7 +244,7 @@ class _Fold:
         return DataError(Fault(block.where, block.line(start), cause, "leave it out, or score without the metric"))
 
 
-def _joined(batches: list[SystemItems]) -> SystemItems:
+def joined_items(batches: Sequence[SystemItems]) -> SystemItems:
     """The items of batches, one below the other."""
     levels = dict.fromkeys(level for items in batches for level in items.values)
     values = {level: joined([items.values[level] for items in batches if level in items.values]) for level in levels}

@@ -152,7 +152,7 @@ class Registry:
 
     def _named(self, name: str) -> MetricClass | None:
         """The class of a preset or family; what is imported already is looked at first, then what scores responses."""
-        there = [subject for subject, places in self._waiting.items() if _are_imported(places)]
+        there = [subject for subject, places in self._waiting.items() if _all_imported(places)]
         for subjects in (there, [Need.RESPONSE], Need):
             self._import(subjects)
             found = self._presets.get(name) or self._families.get(name)
@@ -235,7 +235,7 @@ class Registry:
 
     def _is_family(self, name: str) -> bool:
         """Whether a name is that of a family and of no preset."""
-        return self._named(name) is not None and name not in self._presets
+        return self._named(name) is not None and name not in self._presets and name not in _declared
 
     def _unknown(self, name: str) -> str:
         if name in self.broken:
@@ -267,7 +267,7 @@ def register(metric: Registered) -> Registered:
     return registry().register(metric)
 
 
-def _are_imported(places: Sequence[str]) -> bool:
+def _all_imported(places: Sequence[str]) -> bool:
     return all(place.partition(":")[0] in sys.modules for place in places)
 
 

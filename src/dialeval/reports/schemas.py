@@ -31,12 +31,13 @@ class Written(NamedTuple):
     """Whether it is JSON of the command line, in which a number that could not be computed is null."""
 
 
+_RUN = "dialeval.core.run_schema:SavedRun"
 _PRINTED = "dialeval.reports.printed_schemas"
 _RESOURCES = "dialeval.resources.schemas"
 _SAMPLE = "dialeval.analysis.sample_schema"
 WRITTEN: Mapping[str, Written] = {
-    "run": Written("run.json", "every command that saves a run (-o)", "dialeval.core.run_schema:SavedRun"),
-    "printed-run": Written("-f json", "score, lsdscc, multiwoz, breakdown", "dialeval.core.run_schema:SavedRun", True),
+    "run": Written("run.json", "every command that saves a run (-o)", _RUN),
+    "printed-run": Written("-f json", "score, lsdscc, multiwoz, sgd, breakdown", _RUN, True),
     "comparison": Written("-f json", "compare", f"{_PRINTED}:Comparison", True),
     "agreement": Written("-f json", "meta", f"{_PRINTED}:Agreement", True),
     "estimate": Written("-f json", "estimate", f"{_PRINTED}:People", True),

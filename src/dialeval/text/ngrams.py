@@ -32,6 +32,7 @@ _kernel = Kernels("dialeval.text.ngrams_kernel")
 
 
 Counts: TypeAlias = npt.NDArray[np.int32 | np.int64]
+Hashes: TypeAlias = npt.NDArray[np.uint64]
 
 _WORD_BITS = 32
 _WORD_MASK = (1 << _WORD_BITS) - 1
@@ -137,7 +138,8 @@ class NgramCounts:
     @classmethod
     def _sorted(cls, n: int, vocabulary: Vocabulary, grams: Ids, counts: Counts) -> NgramCounts:
         keys = _packed(grams)
-        order = np.lexsort(keys.T[::-1])
+        # Rows are different, so that the order is one and the same however it is found; a single column is quick.
+        order = np.argsort(keys[:, 0]) if keys.shape[1] == 1 else np.lexsort(keys.T[::-1])
         return cls(n, vocabulary, keys[order], counts[order])
 
     @property
@@ -204,12 +206,27 @@ class NgramCounts:
         places = np.cumsum(used, dtype=np.int32) - np.int32(1)
         return column.take(np.flatnonzero(used)), places[grams]
 
+    def hashed(self) -> tuple[Ids, Hashes]:
+        """The n-grams as rows of numbers of the words that occur, and a hash of each of these words."""
+        words, grams = self.worded()
+        return grams, word_hashes(words)
+
+    def cut(self, parts: int) -> list[NgramCounts]:
+        """The counts in parts of different n-grams; which part one belongs to depends on its words alone."""
+        words, grams = self.worded()
+        own = Vocabulary()  # of these words: each part looks through all words of its vocabulary
+        own.add(words)
+        chosen = np.empty(self.types, np.uint16)
+        _kernel.choose_parts(grams, word_hashes(words), parts, chosen)
+        keys, order = _packed(grams), np.argsort(chosen, kind="stable")
+        edges = np.searchsorted(chosen[order], np.arange(1, parts))
+        return [NgramCounts(self.n, own, keys[rows], self.counts[rows]) for rows in np.split(order, edges)]
+
     def to_plain(self) -> tuple[int, Bytes, Ints, Ids, Counts]:
         """The counts with the words they use, in plain arrays; `from_plain` gives equal counts back."""
         words, grams = self.worded()
         lengths = words.ends - words.starts
-        data = [words.data[start:end] for start, end in zip(words.starts.tolist(), words.ends.tolist(), strict=True)]
-        return self.n, np.concatenate([np.empty(0, np.uint8), *data]), lengths, grams, self.counts
+        return self.n, words.data[ranges(words.starts, lengths)], lengths, grams, self.counts
 
     @classmethod
     def from_plain(cls, n: int, data: Bytes, lengths: Ints, grams: Ids, counts: Counts) -> NgramCounts:
@@ -233,9 +250,7 @@ class NgramCounts:
         if grams.min(initial=0) < 0 or grams.max(initial=-1) >= words:
             raise UnfitError("n-grams are of words that are not there")
         made = cls._of_plain(n, data, lengths, grams, counts)
-        keys = made.keys
-        later = np.lexsort(keys.T[::-1])
-        if len(made.vocabulary) != words or not np.array_equal(later, np.arange(len(keys))):
+        if len(made.vocabulary) != words or not _kernel.is_ascending(made.keys):
             raise UnfitError("words stand there twice, or n-grams are out of order")
         return made
 
@@ -267,6 +282,13 @@ def _merge(left: NgramCounts, right: NgramCounts, keys: Ints, counts: Counts) ->
     return size
 
 
+def word_hashes(words: TextColumn) -> Hashes:
+    """A hash of each word, the same in every process."""
+    hashes = np.empty(len(words), np.uint64)
+    _kernel.hash_words(words.data, words.starts, words.ends, hashes)
+    return hashes
+
+
 def _counts_type(total: int) -> type[np.int32 | np.int64]:
     """The smallest type that holds a count out of a total: there may be many millions of counts."""
     return np.int32 if total < 1 << 31 else np.int64
@@ -284,6 +306,18 @@ def _packed(grams: Ids) -> Ints:
         words = np.hstack((np.zeros((len(words), 1), np.int64), words))
     packed: Ints = words[:, ::2] << _WORD_BITS | words[:, 1::2]
     return packed
+
+
+@dataclass(frozen=True, slots=True)
+class NgramTotals:
+    """What remains of counts that are closed: how many different n-grams there are, and how many n-grams."""
+
+    types: int = 0
+    total: int = 0
+
+    def merge(self, other: NgramTotals) -> NgramTotals:
+        """The totals of both, whose n-grams are different ones."""
+        return NgramTotals(self.types + other.types, self.total + other.total)
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -1,7 +1,8 @@
-"""Kernels over n-gram keys, all linear: counts of equal keys, distinct keys per row, two sorted counts merged.
+"""Kernels over n-gram keys, all linear: counts of equal keys, distinct keys per row, two sorted counts merged, hashes.
 
 Keys are non-negative int64. Tables are open-addressed, made by the caller, their length a power of two and at least
-twice the number of keys they may hold.
+twice the number of keys they may hold. The hashes of n-grams are made of the bytes of their words and of nothing else,
+so they are the same in every process and on every machine; their arithmetic is modulo 2**64.
 """
 
 from __future__ import annotations
@@ -13,6 +14,9 @@ from dialeval.core.numba_kernel import njit
 
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 _TOP = np.uint64(20)
+_FIRST = np.uint64(0xBF58476D1CE4E5B9)
+_SECOND = np.uint64(0x94D049BB133111EB)
+_HALF = np.uint64(32)
 
 
 @njit()
@@ -53,6 +57,15 @@ def _compared(left, i, right, j):  # type: ignore[no-untyped-def]
         if left[i, k] != right[j, k]:
             return -1 if left[i, k] < right[j, k] else 1
     return 0
+
+
+@njit()
+def is_ascending(keys):  # type: ignore[no-untyped-def]
+    """Whether every row comes after the one before."""
+    row = 1
+    while row < keys.shape[0] and _compared(keys, row - 1, keys, row) < 0:
+        row += 1
+    return row >= keys.shape[0]
 
 
 @njit()
@@ -104,3 +117,44 @@ def merge_ends(left, i, right, j, most):  # type: ignore[no-untyped-def]
         else:
             left_end = _up_to(left, i, left_end, right, right_end - 1)
     return left_end, right_end
+
+
+@njit()
+def _mixed(value):  # type: ignore[no-untyped-def]
+    """Every bit of the value spread over all bits (the finaliser of SplitMix64)."""
+    value = (value ^ (value >> uint64(30))) * _FIRST
+    value = (value ^ (value >> uint64(27))) * _SECOND
+    return value ^ (value >> uint64(31))
+
+
+@njit()
+def hash_words(data, starts, ends, hashes):  # type: ignore[no-untyped-def]
+    """Fill `hashes` with one of each word: its bytes eight at a time, then its length."""
+    for word in range(starts.shape[0]):
+        total = _ODD
+        place = starts[word]
+        while place < ends[word]:
+            piece = uint64(0)
+            for byte in range(place, min(place + 8, ends[word])):
+                piece = piece << uint64(8) | uint64(data[byte])
+            total = _mixed(total ^ piece) + _ODD
+            place += 8
+        hashes[word] = _mixed(total ^ uint64(ends[word] - starts[word]))
+
+
+@njit()
+def hash_of(grams, row, hashes):  # type: ignore[no-untyped-def]
+    """The hash of an n-gram, a row of places in `hashes`."""
+    total = _ODD
+    for k in range(grams.shape[1]):
+        total = _mixed(total ^ hashes[grams[row, k]]) + _ODD
+    return _mixed(total)
+
+
+@njit()
+def choose_parts(grams, hashes, parts, chosen):  # type: ignore[no-untyped-def]
+    """Fill `chosen` with the part that each n-gram belongs to, from 0 to `parts` - 1, by its hash."""
+    for row in range(grams.shape[0]):
+        # The lower half: the upper bits are those that choose a register of HyperLogLog.
+        half = hash_of(grams, row, hashes) & uint64(0xFFFFFFFF)
+        chosen[row] = (half * uint64(parts)) >> _HALF

@@ -48,6 +48,16 @@ def test_json_lines_are_cut_at_round_numbers_of_bytes(tmp_path: Path) -> None:
     assert [chunk.kind for chunk in file_chunks(tmp_path / "b.jsonl", 100)] == ["whole"]
 
 
+def test_the_number_of_chunks_does_not_grow_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {"SMALLEST_BYTES": 100, "LARGEST_BYTES": 200, "CHUNKS": 4, "MOST_CHUNKS": 10}.items():
+        monkeypatch.setattr(chunks_module, name, value)
+    counts = []
+    for size in (300, 800, 1_600, 2_000, 4_000, 40_000):
+        (tmp_path / "a.jsonl").write_bytes(b"x" * size)
+        counts.append(len(file_chunks(tmp_path / "a.jsonl", None)))
+    assert counts == [3, 4, 8, 10, 10, 10]
+
+
 def test_lines_are_cut_into_equally_many_with_those_beside_them(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("four\n" * 10)
     (tmp_path / "b.txt").write_text("".join(f"{number}\n" for number in range(10)))

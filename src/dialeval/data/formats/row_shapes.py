@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -263,17 +263,17 @@ def _found(row: RowObject, paths: str) -> Any:
 
 def shape_of(row: RowObject) -> RowShape | None:
     """The shape that a row has all signs of."""
-    there = row.keys()
-    for heads, shape in _heads():
-        if heads <= there and all(value_at(row, sign) is not None for sign in shape.signs):
+    for shape in _possible(tuple(row)):
+        if all(value_at(row, sign) is not None for sign in shape.signs):
             return shape
     return None
 
 
-@cache
-def _heads() -> list[tuple[frozenset[str], RowShape]]:
-    """Every shape with the keys that its rows have, so that most are passed over quickly."""
-    return [(frozenset(_steps(sign)[0] for sign in shape.signs), shape) for shape in SHAPES]
+@lru_cache(maxsize=64)
+def _possible(keys: tuple[str, ...]) -> list[RowShape]:
+    """The shapes that rows with these keys may have; found once, for the rows of a file have the same few."""
+    there = set(keys)
+    return [shape for shape in SHAPES if there.issuperset(_steps(sign)[0] for sign in shape.signs)]
 
 
 def ours(row: RowObject, names: FieldNames) -> RowObject | None:

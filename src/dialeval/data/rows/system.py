@@ -146,9 +146,20 @@ class Rows:
 
     def places(self, offsets: Ints) -> RowTable:
         """What is known of rows that are let go; a name that only says where a row stands in a part is left out."""
-        names = [] if self.dialogues is None else list(self.dialogues.take(offsets[:-1]))
-        given = [None if _PLACE_NAME.fullmatch(name) else name for name in names]
+        names = None if self.dialogues is None else self.dialogues.take(offsets[:-1])
+        given: list[str | None] = [] if names is None else list(names)
+        for number in [] if names is None else _by_place(names):
+            given[number] = None
         return RowTable(offsets, given if any(given) else None, self.turns)
+
+    def ids(self, offsets: Ints) -> TextColumn | None:
+        """The ids of the dialogues that have one; a name that only says where a row stands is none."""
+        if self.dialogues is None:
+            return None
+        names = self.dialogues.take(offsets[:-1])
+        has_id = names.ends > names.starts
+        has_id[_by_place(names)] = False
+        return names.take(np.flatnonzero(has_id))
 
     def table(self) -> RowTable:
         """What a result keeps about its rows, over the same bytes."""
@@ -163,6 +174,14 @@ class Rows:
 def no_texts(rows: int) -> RaggedColumn:
     """A column in which no row has a text."""
     return RaggedColumn(TextColumn.from_strings([]), np.zeros(rows + 1, np.int64))
+
+
+def _by_place(names: TextColumn) -> list[int]:
+    """Which names only say where a row stands."""
+    there = np.flatnonzero(names.ends > names.starts)
+    letters = names.data[names.starts[there]]
+    maybe = there[(letters == ord("r")) | (letters == ord("l"))]  # few names are looked at as texts
+    return [number for number in maybe.tolist() if _PLACE_NAME.fullmatch(names[number])]
 
 
 def _cut_offsets(offsets: Ints, start: int, stop: int) -> Ints:

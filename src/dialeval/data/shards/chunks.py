@@ -38,6 +38,8 @@ SMALLEST_BYTES = 1 << 21
 LARGEST_BYTES = 1 << 26
 CHUNKS = 256
 """As many chunks as keep a cluster busy, unless they get too small or too large by that."""
+MOST_CHUNKS = 4096
+"""More are not made of large files, however large these are: each costs the first process the same."""
 
 _READ_BYTES = 1 << 22
 _BLANKS = b" \t\r\n"
@@ -102,7 +104,9 @@ Chunk: TypeAlias = FileChunk | MemoryChunk
 def cut_sources(sources: Sequence[Source], batch_rows: int, chunk_bytes: int | None = None) -> list[Chunk]:
     """The chunks of all sources, in order; rows in memory are cut into batches."""
     sizes = {shard.path: size_of(shard.path) for source in sources for shard in source.shards}
-    most = chunk_bytes or min(max(sum(sizes.values()) // CHUNKS, SMALLEST_BYTES), LARGEST_BYTES)
+    total = sum(sizes.values())
+    usual = min(max(total // CHUNKS, SMALLEST_BYTES), LARGEST_BYTES)
+    most = chunk_bytes or max(usual, total // MOST_CHUNKS)
     chunks: list[Chunk] = []
     for number, source in enumerate(sources):
         if source.rows is not None:

@@ -12,8 +12,9 @@ Where a vocabulary is known (a list, a training text, word vectors) all words ou
 dialog-eval; `oov=self` counts them as themselves, and so does an evaluation without a vocabulary.
 
 Different n-grams are counted exactly (`count=exact`): memory grows with them, and what does not fit lies in temporary
-files. `count=approx` estimates their number from 64 KiB (see `hyperloglog`); the relative standard error stands in the
-signature. The value is then for the corpus alone; those of single responses stay exact.
+files; of several workers each counts a part of them. `count=approx` estimates their number from 64 KiB (see
+`hyperloglog`); the relative standard error stands in the signature. The value is then for the corpus alone; those of
+single responses stay exact.
 
 Edge cases: a response with fewer than n words has no n-gram and is not scored. The items are the values of the single
 responses under either setting. Where no response has an n-gram the value is NaN; dialog-eval ends with a division by
@@ -24,7 +25,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 
@@ -37,7 +38,7 @@ from dialeval.core.fold import Estimate, Metric, Partial
 from dialeval.core.needs import Need
 from dialeval.core.signature import Signature
 from dialeval.metrics.diversity.hyperloglog import ERROR, DistinctSketch
-from dialeval.text.ngrams import NgramCounts, ngram_counts, ngrams
+from dialeval.text.ngrams import NgramCounts, NgramTotals, ngram_counts, ngrams
 from dialeval.text.resampled import ngram_totals
 from dialeval.text.tokenise import DEFAULT, Oov, Tokeniser, tokens
 
@@ -46,7 +47,7 @@ from dialeval.text.tokenise import DEFAULT, Oov, Tokeniser, tokens
 class DistinctState:
     """The n-grams of all responses, and the moments of the values of single responses."""
 
-    ngrams: NgramCounts | DistinctSketch
+    ngrams: NgramCounts | DistinctSketch | NgramTotals
     moments: Moments
 
 
@@ -108,6 +109,17 @@ class Distinct(Metric[DistinctState]):
     def merge(self, left: DistinctState, right: DistinctState) -> DistinctState:
         ngrams: Any = left.ngrams  # both sides have the kind that `count` says
         return DistinctState(ngrams.merge(right.ngrams), left.moments + right.moments)
+
+    @property
+    def grows(self) -> bool:
+        return self.count == "exact"
+
+    def cut(self, state: DistinctState, parts: int) -> list[DistinctState]:
+        first, *others = cast("NgramCounts", state.ngrams).cut(parts)
+        return [DistinctState(first, state.moments), *(DistinctState(part, Moments()) for part in others)]
+
+    def closed(self, state: DistinctState) -> DistinctState:
+        return DistinctState(NgramTotals(int(state.ngrams.types), state.ngrams.total), state.moments)
 
     def finish(self, state: DistinctState) -> Mapping[str, Estimate]:
         rows = Estimate.of_moments(state.moments, self.bounds)

@@ -60,9 +60,7 @@ class DistinctSketch:
     @classmethod
     def of(cls, counts: NgramCounts) -> DistinctSketch:
         """The sketch of counted n-grams."""
-        words, grams = counts.worded()
-        hashes = np.empty(len(words), np.uint64)
-        _kernel.hash_words(words.data, words.starts, words.ends, hashes)
+        grams, hashes = counts.hashed()
         registers = np.zeros(REGISTERS, np.uint8)
         _kernel.enter_ngrams(grams, hashes, PRECISION, registers)
         return cls(registers, counts.total)

@@ -61,6 +61,21 @@ class LogRatios(Fact[BothCounts, NgramValues]):
     def merge(self, left: BothCounts, right: BothCounts) -> BothCounts:
         return BothCounts(left.responses.merge(right.responses), left.references.merge(right.references))
 
+    grows = True
+
+    def cut(self, state: BothCounts, parts: int) -> list[BothCounts]:
+        sides = zip(state.responses.cut(parts), state.references.cut(parts), strict=True)
+        return [BothCounts(*pair) for pair in sides]
+
+    def closed(self, state: BothCounts) -> BothCounts:
+        """The n-grams that both have: those of one side alone have no ratio, and count for none."""
+        keys, references, responses = state.references.shared(state.responses)
+        vocabulary = state.references.vocabulary
+        return BothCounts(
+            NgramCounts(self.n, vocabulary, keys[:, None], responses),
+            NgramCounts(self.n, vocabulary, keys[:, None], references),
+        )
+
     def finish(self, state: BothCounts) -> NgramValues:
         keys, references, responses = state.references.shared(state.responses)
         ratios = references / max(int(references.sum(dtype=np.int64)), 1)

@@ -1,0 +1,110 @@
+"""Parts of items: however rows are cut into parts and blocks, a run that is loaded has the same items and rows."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dialeval.core import item_parts
+from dialeval.core.arrays import Floats
+from dialeval.core.errors import SettingError
+from dialeval.core.files import sha256_of, workplace
+from dialeval.core.fold import Estimate, Level
+from dialeval.core.item_parts import ItemPart, PartWriter
+from dialeval.core.result import Result, Run, load
+from dialeval.core.rowtable import RowTable
+
+sizes = st.lists(st.lists(st.lists(st.integers(1, 3), min_size=1, max_size=3), max_size=3), max_size=4)
+
+
+def block(first: int, dialogues: list[int]) -> tuple[dict[str, dict[str, Floats]], RowTable]:
+    """The items of rows in dialogues of these sizes, whose values go on from a number."""
+    rows = sum(dialogues)
+    offsets = np.concatenate(([0], np.cumsum(dialogues))).astype(np.int64)
+    values = np.arange(first, first + rows, dtype=float)
+    places = RowTable(offsets, [f"d{first}-{number}" for number in range(len(dialogues))], np.arange(rows))
+    return {"turn": {"x": values}, "dialogue": {"z": np.full(len(dialogues), float(first))}}, places
+
+
+@settings(max_examples=30)
+@given(sizes, st.sampled_from([1, 100, 1 << 22]), st.booleans())
+def test_any_parts_and_blocks(parts: list[list[list[int]]], held: int, away: bool) -> None:
+    """Two systems, of which the second is called otherwise in the run."""
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch, workplace(folder) as place:
+        patch.setattr(item_parts, "HELD_BYTES", held)
+        first, tables, firsts, written = 0, [], [], []
+        for part in parts:
+            writer = PartWriter(str(place / "missing") if away else str(place))
+            for dialogues in part:
+                values, places = block(first, dialogues)
+                for system in ("a", "b"):
+                    writer.add(system, values, places)
+                tables.append(places)
+                firsts.append(values["dialogue"]["z"])
+                first += sum(dialogues)
+            written += [(each, {"a": "a", "b": "other"}) for each in writer.parts()]
+        assert all(isinstance(each.place, bytes) == away for each, _ in written)
+        ends = sum(len(each.offsets) - 1 for each in tables)
+        turns = Estimate(1.0, 0.0, first, first)
+        whole = Estimate(1.0, 0.0, ends, ends, level=Level.DIALOGUE)
+        run = Run({name: Result({"x": turns, "z": whole}) for name in ("a", "other")}, "0")
+        run.save(folder, written)
+        names = {path.name for path in Path(folder).iterdir() if not path.name.startswith(".")}
+        assert names == {"run.json", *(f"{kind}-{at:05}.parquet" for kind, at in numbered(written))}
+        loaded = load(folder)
+    for name in ("a", "other"):
+        if first:
+            np.testing.assert_array_equal(loaded[name]["x"].items, np.arange(first))
+            np.testing.assert_array_equal(loaded[name]["z"].items, np.concatenate(firsts))
+            assert loaded[name].rows == RowTable.joined(tables)
+        else:
+            assert (loaded[name]["x"].items, loaded[name].rows) == (None, None)
+
+
+def numbered(written: list[tuple[ItemPart, dict[str, str]]]) -> list[tuple[str, int]]:
+    kinds = [part.kind for part, _ in written]
+    return [(kind, at) for kind in ("items", "rows") for at in range(kinds.count(kind))]
+
+
+def test_a_key_that_comes_later_begins_a_new_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(item_parts, "HELD_BYTES", 1)
+    writer = PartWriter(str(tmp_path))
+    for keys in ("x", "x", "xy", "y"):
+        writer.add("s", {"turn": {key: np.array([1.0]) for key in keys}}, RowTable(np.arange(2)))
+    parts = writer.parts()
+    assert [part.kind for part in parts] == ["items", "rows", "items", "rows"]
+    assert [pq.ParquetFile(part.place).metadata.num_rows for part in parts] == [2, 2, 2, 2]
+    assert [part.sha256 for part in parts] == [sha256_of(Path(str(part.place))) for part in parts]
+    estimate = Estimate(1.0, 0.0, 4, 4)
+    run = Run({"s": Result({"x": estimate, "y": estimate})}, "0")
+    run.save(tmp_path / "run", [(replace_place(part), {}) for part in parts])
+    loaded = load(tmp_path / "run")["s"]
+    np.testing.assert_array_equal(loaded["x"].items, [1, 1, 1, np.nan])
+    np.testing.assert_array_equal(loaded["y"].items, [np.nan, np.nan, 1, 1])
+
+
+def replace_place(part: ItemPart) -> ItemPart:
+    """The same part with its content in place of its path."""
+    return part._replace(place=Path(str(part.place)).read_bytes())
+
+
+def test_nothing_is_written_for_no_rows(tmp_path: Path) -> None:
+    assert PartWriter(str(tmp_path)).parts() == ()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_place_that_cannot_be_written_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(item_parts.PartWriter, "_write_items", full)
+    writer = PartWriter(str(tmp_path))
+    writer.add("s", {"turn": {"x": np.array([1.0])}}, None)
+    with pytest.raises(SettingError, match=r"items cannot be written to .*No space left on device"):
+        writer.parts()

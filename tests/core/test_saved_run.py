@@ -1,0 +1,72 @@
+"""Reading a saved run: parts of consecutive rows are put together, and what does not fit is refused with its file."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dialeval.core.errors import DataError
+from dialeval.core.fold import Estimate
+from dialeval.core.item_parts import PartWriter
+from dialeval.core.result import Result, Run, load
+from dialeval.core.rowtable import RowTable
+
+
+def saved(folder: Path, values: list[list[float]], names: dict[str, str] | None = None) -> Path:
+    """A run of one system whose items are in several parts."""
+    parts = []
+    for each in values:
+        writer = PartWriter(str(folder.parent / "nowhere"))
+        rows = RowTable(np.arange(len(each) + 1), [f"d{value}" for value in each])
+        writer.add("s", {"turn": {"x": np.array(each)}}, rows)
+        parts += [(part, names or {}) for part in writer.parts()]
+    count = sum(map(len, values))
+    return Run({(names or {}).get("s", "s"): Result({"x": Estimate(1.0, 0.0, count, count)})}, "0").save(folder, parts)
+
+
+def test_parts_are_read_as_one(tmp_path: Path) -> None:
+    for number, cut in enumerate(([[1.0, 2.0, 3.0]], [[1.0], [2.0, 3.0]], [[1.0], [2.0], [3.0]])):
+        result = load(saved(tmp_path / str(number), cut))["s"]
+        np.testing.assert_array_equal(result["x"].items, [1, 2, 3])
+        assert result.rows == RowTable(np.arange(4), ["d1.0", "d2.0", "d3.0"])
+
+
+def test_a_system_has_the_name_that_the_run_gives_it(tmp_path: Path) -> None:
+    folder = saved(tmp_path / "run", [[1.0], [2.0]], {"s": "bot/s"})
+    np.testing.assert_array_equal(load(folder)["bot/s"]["x"].items, [1, 2])
+    document = json.loads((folder / "run.json").read_text())
+    assert [part["systems"] for part in document["items"]] == [{"s": "bot/s"}] * 2
+    for part in document["items"]:
+        del part["systems"]
+    (folder / "run.json").write_text(json.dumps(document))
+    assert load(folder)["bot/s"]["x"].items is None
+
+
+def test_a_run_that_is_saved_again_leaves_no_old_parts(tmp_path: Path) -> None:
+    folder = saved(tmp_path / "run", [[1.0], [2.0], [3.0]])
+    saved(folder, [[1.0]])
+    assert sorted(path.name for path in folder.iterdir()) == ["items-00000.parquet", "rows-00000.parquet", "run.json"]
+    load(folder).save(folder)
+    assert sorted(path.name for path in folder.iterdir()) == ["items.parquet", "rows.parquet", "run.json"]
+
+
+def test_parts_of_somebody_else_stay(tmp_path: Path) -> None:
+    (tmp_path / "items-00001.parquet").write_text("of the user")
+    with pytest.raises(DataError, match=r"items-00001.parquet: would be overwritten, but dialeval did not write it"):
+        saved(tmp_path, [[1.0]])
+
+
+def test_what_does_not_fit_is_refused(tmp_path: Path) -> None:
+    one, two = saved(tmp_path / "one", [[1.0], [2.0]]), saved(tmp_path / "two", [[3.0], [4.0]])
+    part = one / "items-00001.parquet"
+    part.write_bytes((two / part.name).read_bytes())
+    with pytest.raises(DataError, match=r"items-00001.parquet"):
+        load(one)
+    document = json.loads((two / "run.json").read_text())
+    document["items"].pop()
+    (two / "run.json").write_text(json.dumps(document))
+    with pytest.raises(DataError, match="1 values of x are saved for 2 rows"):
+        load(two)
