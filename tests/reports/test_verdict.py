@@ -80,7 +80,7 @@ def test_no_direction_is_claimed_without_significance(rows: list[Difference]) ->
 
 def test_a_lower_value_is_a_gain_where_lower_is_better() -> None:
     (text,) = verdict(comparison(difference("kl", -0.2, "lower", 0.001, True)))
-    assert text.startswith("new is better than old on the one that has a direction, worse on none (5% level).")
+    assert text.startswith("new is better than old on the one metric that has a direction, worse on none (5% level).")
     assert "Largest gain: kl -0.200 [-0.210, -0.190]." in text
     assert mark_of(difference("kl", -0.2, "lower", 0.001, True)) == "▲"
     assert mark_of(difference("kl", 0.2, "lower", 0.001, True)) == "▼"

@@ -145,7 +145,9 @@ def _about(stands: Standing, comparison: Comparison) -> Iterable[str]:
 
 def _of(rows: Sequence[Difference], directed: int) -> str:
     return (
-        f"{len(rows)} of {directed} metrics that have a direction" if directed > 1 else "the one that has a direction"
+        f"{len(rows)} of {directed} metrics that have a direction"
+        if directed > 1
+        else "the one metric that has a direction"
     )
 
 
