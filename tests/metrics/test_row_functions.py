@@ -19,13 +19,13 @@ from dialeval.metrics.registry import METRIC_MARK, Registry, registry
 from dialeval.metrics.row_functions import class_of
 
 
-@dialeval.metric_of_rows(name="polite", better="higher", bounds=(0, 1))
+@dialeval.metric_of_rows(name="polite-words", better="higher", bounds=(0, 1))
 def polite(response: str) -> bool:
     """Whether a response says please."""
     return "please" in response
 
 
-@dialeval.metric_of_rows(name="echo")
+@dialeval.metric_of_rows(name="echo-words")
 def echo(response: str, context: list[str], references: list[str] | None = None) -> float | None:
     return None if not context else float(response == context[-1]) + 10 * len(references or ["nothing"])
 
@@ -39,7 +39,7 @@ TEXTS = ["yes please", "no", "please do"]
 
 
 def test_it_is_the_mean_of_what_the_function_returns() -> None:
-    estimate = dialeval.evaluate(TEXTS, metrics=[polite])["system"]["polite"]
+    estimate = dialeval.evaluate(TEXTS, metrics=[polite])["system"]["polite-words"]
     assert estimate.items is not None
     np.testing.assert_array_equal(estimate.items, [1.0, 0.0, 1.0])
     assert estimate.mean == pytest.approx(2 / 3)
@@ -48,9 +48,9 @@ def test_it_is_the_mean_of_what_the_function_returns() -> None:
     assert polite("please")  # and stays a function
 
 
-@pytest.mark.parametrize("asked", [polite, [polite], "polite", ["length", "polite"], "polite,length"])
+@pytest.mark.parametrize("asked", [polite, [polite], "polite-words", ["length", "polite-words"], "polite-words,length"])
 def test_it_is_asked_for_as_a_function_or_by_its_name(asked: Any) -> None:
-    assert dialeval.evaluate(TEXTS, metrics=asked)["system"]["polite"].mean == pytest.approx(2 / 3)
+    assert dialeval.evaluate(TEXTS, metrics=asked)["system"]["polite-words"].mean == pytest.approx(2 / 3)
 
 
 def test_parameters_say_what_it_needs() -> None:
@@ -58,18 +58,18 @@ def test_parameters_say_what_it_needs() -> None:
         ["a", "b", "c"], [["x y"], [], ["x", "z"]], [["b", "a"], ["b"], []], metrics=[echo, first_words]
     )
     items = {key: estimate.items for key, estimate in run["system"].items()}
-    np.testing.assert_array_equal(items["echo"], [11.0, 11.0, math.nan])
+    np.testing.assert_array_equal(items["echo-words"], [11.0, 11.0, math.nan])
     np.testing.assert_array_equal(items["first-words"], [1.0, math.nan, 0.0])
     assert run["system"]["first-words"].scored == 2
-    alone = dialeval.evaluate(["a"], None, ["a"], metrics=[echo])["system"]["echo"]
+    alone = dialeval.evaluate(["a"], None, ["a"], metrics=[echo])["system"]["echo-words"]
     assert alone.mean == 11.0  # the default, where no row has references
-    for asked in ([echo], "echo"):
-        with pytest.raises(NeedError, match="echo needs contexts"):
+    for asked in ([echo], "echo-words"):
+        with pytest.raises(NeedError, match="echo-words needs contexts"):
             dialeval.evaluate(["a"], metrics=asked)
 
 
 def test_the_signature_has_the_digest_of_the_source() -> None:
-    signature = dialeval.evaluate(TEXTS, metrics=[polite])["system"]["polite"].signature
+    signature = dialeval.evaluate(TEXTS, metrics=[polite])["system"]["polite-words"].signature
     assert signature is not None
     assert Signature.parse(str(signature)) == signature
     assert len(dict(signature.fields)["code"]) == 12
@@ -85,7 +85,7 @@ def test_the_signature_has_the_digest_of_the_source() -> None:
 
 
 def test_comparisons_know_which_way_is_up() -> None:
-    run = dialeval.evaluate({"rude": ["no"] * 30, "kind": ["please"] * 29 + ["no"]}, metrics="polite")
+    run = dialeval.evaluate({"rude": ["no"] * 30, "kind": ["please"] * 29 + ["no"]}, metrics="polite-words")
     row = dialeval.compare(run).rows[0]
     assert (row.better, row.worse, row.significant) == ("higher", False, True)
     assert (
@@ -102,14 +102,14 @@ def test_it_travels_with_a_meter_and_by_itself() -> None:
     assert there.run() == dialeval.evaluate(TEXTS, metrics=[polite, "length"])
     metric = class_of(polite)()
     assert pickle.loads(pickle.dumps(metric)) == metric
-    assert registry().parse("polite") == metric
+    assert registry().parse("polite-words") == metric
 
 
 def test_it_is_not_among_all_unless_it_is_registered() -> None:
-    assert "polite" not in dialeval.evaluate(TEXTS)["system"]
+    assert "polite-words" not in dialeval.evaluate(TEXTS)["system"]
     own = Registry()
     own.register(polite)
-    assert "polite" in own.presets
+    assert "polite-words" in own.presets
 
 
 def test_a_function_that_is_defined_again_takes_the_place_of_the_first() -> None:
@@ -203,9 +203,9 @@ def test_names_that_are_taken() -> None:
 
     with pytest.raises(SettingError, match=r"two metrics are called 'length': .*Length and .*own; rename one"):
         dialeval.evaluate(["a"], metrics=[own])
-    with pytest.raises(SettingError, match=r"two metrics are called 'polite': .*polite and .*other; rename one"):
+    with pytest.raises(SettingError, match=r"two metrics are called 'polite-words': .*polite and .*other; rename one"):
 
-        @dialeval.metric_of_rows(name="polite")
+        @dialeval.metric_of_rows(name="polite-words")
         def other(response: str) -> int:
             return 0
 
