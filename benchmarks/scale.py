@@ -121,7 +121,7 @@ def figures() -> Iterator[tuple[str, str]]:
             write_shards(folder, rows)
             costs[rows] = {}
             for way, flags in WAYS.items():
-                given = ["score", f"bot={folder}/*.jsonl", "-m", METRICS, "-f", "json", "-o", str(Path(name, "out"))]
+                given = ["score", f"bot={folder}/*.jsonl", "-m", METRICS, "-f", "json", "-o", f"{name}/out-{rows}"]
                 cost = costs[rows][way] = measured([*given, *flags])
                 took = f"{cost.wall:.1f} s wall, {cost.cpu:.1f} CPU s ({cost.first:.1f} in the first process)"
                 rate = f"{rows / cost.cpu:,.0f} responses a CPU second, {cost.peak:.2f} GB ({cost.first_peak:.2f})"
