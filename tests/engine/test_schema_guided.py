@@ -200,3 +200,8 @@ def test_whole_documents_give_the_figures_of_the_definition(data: st.DataObject)
     for group, keys in expected.items():
         shown = {key: value for key, value in found[group].items() if key != "requested_slots_f1"}
         assert shown == pytest.approx(keys, abs=1e-12)
+
+
+def test_references_that_are_not_there_are_named() -> None:
+    with pytest.raises(DataError, match="nowhere: there is no such file; check the path"):
+        evaluate_sgd(SYSTEMS["steady"], "nowhere")

@@ -94,6 +94,8 @@ def _schema(references: Any) -> Path:
     """The schema beside the references."""
     if not isinstance(references, str | os.PathLike):
         raise SettingError("give the schema of the references: schema=... in Python, --schema on the command line")
+    if not os.path.exists(references):  # noqa: PTH110  (as below)
+        raise DataError(Fault(os.fspath(references), None, "there is no such file", "check the path"))
     folder = Path(references) if is_folder(references) else Path(references).parent
     path = folder / SCHEMA_FILE
     if not os.path.isfile(path):  # noqa: PTH113  (Path.is_file raises for names that are too long)
