@@ -75,13 +75,7 @@ _RATIO = options.choice("--ratio", ["historical", "exact"], "Partial ratio by wh
 @_RATIO
 @click.option("--failures", is_flag=True, help="Print the failed dialogues by cause instead of scores.")
 @click.option("--dialogues", type=options.FILE, help="Write one line per dialogue here (JSONL).")
-@options.output_folder
-@options.by
-@options.format_()
-@options.transpose
-@options.confidence
-@options.limits
-@options.intervals
+@options.of_task_runs
 @options.threads
 @printing_all_faults
 @without_garbage_collection()

@@ -304,4 +304,6 @@ output_folder = together(
     click.option("-o", "--output", type=FOLDER, help="Save the run in this folder."),
     click.option("--force", is_flag=True, help="With -o: replace a run of other files."),
 )
+of_task_runs = together(output_folder, by, format_(), transpose, confidence, limits, intervals)
+"""What commands that evaluate task dialogues take about the run: where it is saved, how it is shown and checked."""
 output_file = click.option("-o", "--output", type=FILE, help="Write to this file instead.")

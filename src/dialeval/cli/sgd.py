@@ -37,13 +37,7 @@ from dialeval.cli.progress import metered
     "Values of non-categorical slots: as fuzzywuzzy alone, beside python-Levenshtein, or only if they are equal.",
 )
 @click.option("--strict", is_flag=True, help="Frames that a system does not give count as wrong.")
-@options.output_folder
-@options.by
-@options.format_()
-@options.transpose
-@options.confidence
-@options.limits
-@options.intervals
+@options.of_task_runs
 @printing_all_faults
 def sgd(
     predictions: str | dict[str, str],
