@@ -304,13 +304,19 @@ def refuse_inputs(targets: Iterable[Path], *inputs: Any) -> None:
     An input is a path, a pattern, a folder of which all files count, or several of these in a mapping or a tuple;
     anything else (texts, tables) is no file.
     """
-    for target in targets:
-        if not target.exists():
-            continue
-        for place in _places(inputs):
-            if place.samefile(target) or (place.is_dir() and place.samefile(target.absolute().parent)):
-                what = f"would be overwritten, but it is an input ({place})"
-                raise DataError(Fault(str(target), None, what, "write to another place"))
+    there = [target for target in targets if target.exists()]
+    places = {_identity(place): place for place in _places(inputs)} if there else {}
+    for target in there:
+        place = places.get(_identity(target)) or places.get(_identity(target.absolute().parent))
+        if place is not None:
+            what = f"would be overwritten, but it is an input ({place})"
+            raise DataError(Fault(str(target), None, what, "write to another place"))
+
+
+def _identity(path: Path) -> tuple[int, int]:
+    """What two paths have in common that are the same file or folder."""
+    known = path.stat()
+    return known.st_dev, known.st_ino
 
 
 def _places(given: Any) -> Iterator[Path]:
