@@ -144,6 +144,7 @@ def main() -> None:
             status = 2
     except Exception as error:
         status = _internal_error(error)
+    gc.freeze()  # the process ends: to look for garbage among all its objects would take a tenth of a short command
     sys.exit(status)
 
 

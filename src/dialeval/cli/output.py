@@ -53,7 +53,7 @@ def print_run(run: Run, format_: str, transpose: bool = False, by: Sequence[str]
 
     `by`: fields to cut the rows into slices by, which stand below a table, in JSON, or in the place of the run.
     """
-    from dialeval.reports import anchors, tables
+    from dialeval.reports import tables
 
     table: RenderableType = ""
     if format_ == "table":
@@ -71,8 +71,11 @@ def print_run(run: Run, format_: str, transpose: bool = False, by: Sequence[str]
         show(tables.FORMATS[format_](run, transpose=True))
     else:
         print_as(format_, tables, run)
-    if format_ in ("table", *anchors.FORMATS) and anchors.lines_of(run):
-        print_as(format_, anchors, run)
+    if "anchors" in run.details:
+        from dialeval.reports import anchors
+
+        if format_ in ("table", *anchors.FORMATS) and anchors.lines_of(run):
+            print_as(format_, anchors, run)
     if format_ == "table":
         from dialeval.reports.weak_turns import weak_turns_table
 

@@ -13,6 +13,8 @@ say which systems are significantly better (▲) or worse (▼) than the baselin
 `metrics-txt` is the table file of dialog-eval: a line of names, then a line per system with `mean,std,confidence` for
 each metric, all digits, a blank behind each. A value of the whole corpus has the deviation `0`, as it is printed there.
 It has the columns of dialog-eval in their order and no others: programs that read the file know these.
+
+JSON and CSV of a run take no comparison, so what compares systems is imported where it is used.
 """
 
 from __future__ import annotations
@@ -23,8 +25,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from dialeval.analysis.best import best_systems
-from dialeval.analysis.values import metric_of
 from dialeval.reports import formats
 from dialeval.reports.figures import (
     BETTER,
@@ -43,7 +43,6 @@ from dialeval.reports.figures import (
 )
 from dialeval.reports.formats import LaidOut, Table
 from dialeval.reports.model_index import to_model_index
-from dialeval.reports.verdict import how_sure, mark_of, verdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -109,6 +108,8 @@ def to_markdown(run: Run, transpose: bool = False) -> str:
 
 def to_latex(run: Run, transpose: bool = False) -> str:
     """A table with booktabs rules, four significant digits per metric, the best values bold, and a caption."""
+    from dialeval.analysis.best import best_systems
+
     best, rows = best_systems(run, run.keys_in_order), []
     for key in run.keys_in_order:
         estimates = {name: result.get(key) for name, result in run.items()}
@@ -155,6 +156,8 @@ def _laid_out(
     run: Run, comparison: Comparison | None, transpose: bool, bars: bool, notes: bool, width: int
 ) -> Iterator[RenderableType]:
     from rich.text import Text
+
+    from dialeval.reports.verdict import mark_of, verdict
 
     yield from formats.paragraphs(() if comparison is None else verdict(comparison))
     keys = run.keys_in_order
@@ -204,6 +207,8 @@ def row_decimals(run: Run, key: str) -> int:
 
 def better_of(run: Mapping[str, Result], key: str) -> Better | None:
     """Which values of a key are better."""
+    from dialeval.analysis.values import metric_of
+
     metrics = (metric_of(result[key]) for result in run.values() if key in result)
     return next((metric.better for metric in metrics if metric is not None), None)
 
@@ -258,6 +263,8 @@ def footnotes(run: Run, comparison: Comparison | None, intervals: bool = True) -
     """What stands below a table: which intervals it has, what the marks mean, and how much could not be scored."""
     yield from _kinds(run) if intervals else ()
     if comparison is not None and any(row.significant for row in comparison.rows):
+        from dialeval.reports.verdict import how_sure
+
         meaning = f"{BETTER} better, {WORSE} worse, {DIFFERENT} different, neither is better"
         yield f"Against {shorten(plain(comparison.baseline))}: {meaning} ({how_sure(comparison)})."
     yield from unscored(run)
