@@ -51,3 +51,16 @@ def test_a_state_in_one_spelling() -> None:
     state = {"taxi": {"Leave At": "5 pm"}, "inn": {"name": "Nando 's", "Type": "Guest House"}}
     assert normalise(state) == {"taxi": {"leave": "17:00"}, "inn": {"name": "nandos", "type": "Guest House"}}
     assert state == {"taxi": {"Leave At": "5 pm"}, "inn": {"name": "Nando 's", "Type": "Guest House"}}
+
+
+def test_the_states_of_a_dialogue() -> None:
+    normalise = StateNormaliser({"leaveat": "leave"}, {"leave": Spelling("time")})
+    first = {"taxi": {"leaveat": "5 pm", "leave": "6 pm"}, "inn": {}}
+    states = [first, {"taxi": dict(first["taxi"])}, {"taxi": {"leave": "6 pm", "leaveat": "5 pm"}}, {}, first]
+    spelt = list(normalise.dialogue(states))
+    assert spelt == [normalise(state) for state in states]
+    assert [state.get("taxi") for state in spelt] == [{"leave": time} for time in ("18:00", "18:00", "17:00")] + [
+        None,
+        {"leave": "18:00"},
+    ]
+    assert spelt[0]["taxi"] is spelt[1]["taxi"]

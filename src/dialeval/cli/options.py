@@ -142,6 +142,8 @@ class Limits:
 
     def gates(self, results: Mapping[str, Result]) -> Iterator[Gate]:
         """A gate for each value that has a limit."""
+        if not self.lowest and not self.highest:
+            return iter(())
         from dialeval.analysis.gates import limit_gates
 
         return limit_gates(results, self.lowest, self.highest)

@@ -12,7 +12,6 @@ The SHA-256 of a file stands in front of it. What is damaged is compiled again, 
 from __future__ import annotations
 
 import hashlib
-import logging
 import os
 import re
 import sys
@@ -34,7 +33,6 @@ _OTHERS_MAY_WRITE = 0o022
 _CHOICES = ("NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES", "NUMBA_OPT", "NUMBA_BOUNDSCHECK")
 """Settings of numba that change the code."""
 _IMPORTED = re.compile(rb"^from (dialeval\.[\w.]+) import", re.MULTILINE)
-_LOG = logging.getLogger("dialeval")
 
 
 @dataclass(frozen=True)
@@ -63,7 +61,7 @@ def read(module: str, name: str, digest: str) -> Code | None:
         if hashlib.sha256(content[_DIGEST_BYTES:]).digest() == content[:_DIGEST_BYTES]:
             facts, _, code = content[_DIGEST_BYTES:].partition(b"\n")
             return Code(**orjson.loads(facts), content=code)
-        _LOG.warning("%s is damaged; the kernel is compiled anew", path)
+        warn("%s is damaged; the kernel is compiled anew", path)
     return None
 
 
@@ -78,6 +76,13 @@ def write(module: str, name: str, digest: str, code: Code) -> None:
             except (OSError, DialevalError):  # no space: it is compiled again next time
                 continue
             return
+
+
+def warn(message: str, about: object) -> None:
+    """Write a line to the log; what writes it is imported only where there is something to say."""
+    import logging
+
+    logging.getLogger("dialeval").warning(message, about)
 
 
 def digest_of(module: str, name: str, types: Sequence[str]) -> str:

@@ -16,7 +16,6 @@ array its owner (none), size, address, shape and strides, and for each number it
 from __future__ import annotations
 
 import ctypes
-import logging
 import os
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -26,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dialeval.core.kernel_files import Code, digest_of, read, write
+from dialeval.core.kernel_files import Code, digest_of, read, warn, write
 
 if TYPE_CHECKING:
     from llvmlite.binding import ExecutionEngine
@@ -43,7 +42,6 @@ _C_TYPES: dict[str, Any] = {
     "float64": ctypes.c_double,
 }
 _INT64 = range(-(1 << 63), 1 << 63)
-_LOG = logging.getLogger("dialeval")
 _LOADING = RLock()
 
 
@@ -94,7 +92,7 @@ class Kernel:
         write(self._module, self._name, digest, code)
         if (call := _loaded(code, types)) is not None:
             return call
-        _LOG.warning("%s cannot be loaded as it was compiled; numba compiles it in each process", self._name)
+        warn("%s cannot be loaded as it was compiled; numba compiles it in each process", self._name)
         return self._plain()
 
     def _plain(self) -> Call:
@@ -140,7 +138,7 @@ def _loaded(code: Code, types: Sequence[str]) -> Call | None:
     try:
         engine, address = _engine(code)
     except (ImportError, OSError, RuntimeError) as error:
-        _LOG.warning("llvmlite cannot load a kernel: %s", error)
+        warn("llvmlite cannot load a kernel: %s", error)
         return None
     fields = [(f"number_{place}", _C_TYPES[each]) for place, each in enumerate(code.returns)]
     result: Any = type("Result", (ctypes.Structure,), {"_fields_": fields})

@@ -7,7 +7,7 @@ placeholders and slots nobody knows. State tracking is refused to a system witho
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -171,10 +171,10 @@ def _warnings(system: Predictions, result: Result, task: TaskData, choices: Choi
     yield from _missing(system, result, task.files, choices)
     if choices.success:
         yield from _substitutes(system, choices)
-    responses = [row["response"] for row in system.given]
-    if unknown := unknown_placeholders(responses, task.ontology.words):
+    given = system.given
+    if unknown := unknown_placeholders((row["response"] for row in given), task.ontology.words):
         yield f"{name}: placeholders that the ontology does not have were removed: {_listed(unknown, '[{}]')}"
-    if unknown := _unknown_slots(system, task):
+    if unknown := _unknown_slots(given, task):
         yield f"{name}: slots of states that no goal, venue or true state has: {_listed(unknown, '{}')}"
 
 
@@ -236,17 +236,28 @@ def _substitutes(system: Predictions, choices: Choices) -> Iterator[str]:
             )
 
 
-def _unknown_slots(system: Predictions, task: TaskData) -> dict[str, int]:
+def _unknown_slots(rows: Sequence[Mapping[str, Any]], task: TaskData) -> dict[str, int]:
     """Slots of states that nothing in the data knows, each with the number of turns that have it."""
     slot_name, known = task.ontology.states.slot, task.known_slots
-    states = (row["state"] for row in system.given if row["state"])
-    frames = Counter((domain, *slots) for state in states for domain, slots in state.items())
-    unknown: Counter[str] = Counter()
-    for (domain, *slots), times in frames.items():
-        for slot in slots:
-            if (domain, slot_name(slot)) not in known:
-                unknown[f"{domain}.{slot}"] += times
-    return dict(unknown.most_common())
+    states = [row["state"] for row in rows if row["state"]]
+    spelt: defaultdict[str, set[str]] = defaultdict(set)
+    for state in states:
+        for domain, slots in state.items():
+            spelt[domain].update(slots)
+    unknown = {
+        domain: odd
+        for domain, slots in spelt.items()
+        if (odd := {slot for slot in slots if (domain, slot_name(slot)) not in known})
+    }
+    found = (
+        f"{domain}.{slot}"
+        for state in states
+        for domain, slots in state.items()
+        if domain in unknown
+        for slot in slots
+        if slot in unknown[domain]
+    )
+    return dict(Counter(found).most_common())
 
 
 def _times(count: int) -> str:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from functools import partial
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from dialeval.data.shards.chunks import Chunk
 from dialeval.engine.job import ChunkResult, Engine, FactValues, Job, Stage
 from dialeval.engine.worker import Worker
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future, ThreadPoolExecutor
 
 Work = TypeVar("Work")
 Folded = TypeVar("Folded")
@@ -41,6 +43,8 @@ class Threads(Engine):
                 states, items = worker.fold(stage, chunk)
                 yield ChunkResult((number,), states, (items,))
             return
+        from concurrent.futures import ThreadPoolExecutor
+
         with (
             ThreadPoolExecutor(self._threads) as pool,
             closing(in_order(pool, self._threads, partial(worker.fold, stage), chunks)) as folded,

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass
-from html import escape
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dialeval.core import jsondata
@@ -132,8 +131,11 @@ def latex_float(
     return "\n".join(lines)
 
 
-def html_table(table: Table, figure: Callable[[str], str] = escape) -> str:
-    """A table without style, as a notebook shows its own."""
+def html_table(table: Table, figure: Callable[[str], str] | None = None) -> str:
+    """A table without style, as a notebook shows its own; cells are escaped, unless `figure` writes them."""
+    from html import escape
+
+    figure = figure or escape
     head = "".join(f"<th>{escape(plain(cell))}</th>" for cell in table.head)
     rows = (
         f"<th>{escape(plain(name))}</th>" + "".join(f"<td>{figure(c)}</td>" for c in cells)

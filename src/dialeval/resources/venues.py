@@ -20,12 +20,14 @@ from __future__ import annotations
 import csv
 import hashlib
 import io
+import math
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from itertools import chain, islice
-from operator import ge, le, or_
+from itertools import accumulate, chain, islice
+from operator import or_
 from pathlib import Path
 from typing import Any
 
@@ -54,9 +56,10 @@ class Table:
         """The slots that a query may use."""
         self._having: dict[str, dict[str, int]] = {}
         """Column -> value -> the venues that have it, of the columns that were asked for."""
-        self._ordered: dict[str, dict[str, float]] = {}
+        self._ordered: dict[str, tuple[Sequence[float], Sequence[int]]] = {}
+        """Column -> the ranks of its values in order, and the venues that have the first none, one, two and so on."""
         self._matches: dict[tuple[str, str, Ratio], int] = {}
-        self._queries: dict[tuple[Ratio, tuple[tuple[str, str], ...]], int] = {}
+        self._queries: dict[tuple[Ratio | tuple[str, str], ...], int] = {}
         self._again: dict[int, int] = {}
         """Rows whose key has occurred before -> the row where it did."""
         first: dict[str, int] = {}
@@ -70,7 +73,7 @@ class Table:
 
     def query(self, slots: Mapping[str, str], ratio: Ratio = "historical") -> int:
         """The venues that meet all slots."""
-        key = (ratio, tuple(slots.items()))
+        key = (ratio, *slots.items())
         venues = self._queries.get(key)
         if venues is None:
             venues = self._everything
@@ -96,20 +99,32 @@ class Table:
         if slot not in self.columns or value in self._ontology.dont_care:
             return self._everything
         values = self._values(slot)
-        meeting = self._meeting(slot, self._ontology.states.value(slot, value), ratio)
+        value = self._ontology.states.value(slot, value)
         match_everything = values.get(self._ontology.any_value, NONE) if self._ontology.any_value else NONE
-        return reduce(or_, (values[has] for has in meeting), match_everything)
-
-    def _meeting(self, slot: str, value: str, ratio: Ratio) -> Iterable[str]:
-        """The values of a column that meet the asked one."""
-        values = self._values(slot)
         if slot in self.domain.at_most or slot in self.domain.at_least:
-            limit = self._rank(slot, value)
-            meets = le if slot in self.domain.at_most else ge
-            return [has for has, rank in self._ranks(slot).items() if meets(rank, limit)]
+            return match_everything | self._within(slot, self._rank(slot, value))
         if slot in self.domain.fuzzy:
-            return similar(value, values, self._ontology.fuzzy_ratio, ratio)
-        return [value] if value in values else []
+            near = similar(value, values, self._ontology.fuzzy_ratio, ratio)
+            return reduce(or_, (values[has] for has in near), match_everything)
+        return match_everything | values.get(value, NONE)
+
+    def _within(self, slot: str, limit: float) -> int:
+        """The venues whose value of an ordered column is at most, or at least, as large as a limit."""
+        ranks, having = self._order(slot)
+        if math.isnan(limit):
+            return NONE
+        if slot in self.domain.at_most:
+            return having[bisect_right(ranks, limit)]
+        return having[-1] & ~having[bisect_left(ranks, limit)]
+
+    def _order(self, slot: str) -> tuple[Sequence[float], Sequence[int]]:
+        """The order of a column, as `_ordered` has it."""
+        if slot not in self._ordered:
+            ranks = [(self._rank(slot, value), venues) for value, venues in self._values(slot).items()]
+            ranked = sorted((rank, venues) for rank, venues in ranks if not math.isnan(rank))
+            having = accumulate((venues for _, venues in ranked), or_, initial=NONE)
+            self._ordered[slot] = [rank for rank, _ in ranked], list(having)
+        return self._ordered[slot]
 
     def _values(self, slot: str) -> Mapping[str, int]:
         """The values of a column, each with the venues that have it."""
@@ -121,12 +136,6 @@ class Table:
             self._having[slot] = having
         return self._having[slot]
 
-    def _ranks(self, slot: str) -> Mapping[str, float]:
-        """The rank of each value of an ordered column."""
-        if slot not in self._ordered:
-            self._ordered[slot] = {value: self._rank(slot, value) for value in self._values(slot)}
-        return self._ordered[slot]
-
     def _rank(self, slot: str, value: str) -> float:
         spelling = self._ontology.spellings.get(slot)
         if spelling is not None and spelling.rule == "time":
@@ -134,7 +143,7 @@ class Table:
         try:
             return float(value)
         except ValueError:
-            return float("nan")  # compares as false: what is no number meets nothing
+            return math.nan  # what is no number meets nothing
 
     @staticmethod
     def rows(venues: int) -> Iterator[int]:
@@ -215,16 +224,21 @@ def _venues(domain: Domain, ontology: Ontology, records: Sequence[Any], where: s
     """The venues with the one names of their columns; what is no slot is dropped."""
     venues: list[dict[str, str]] = []
     faults: list[Fault] = []
+    columns: dict[Any, str] = {}
     for row, record in enumerate(records):
         if not isinstance(record, dict):
             faults.append(Fault(f"{where}: [{row}]", None, "is no object", "give one object per venue"))
             continue
         venue: dict[str, str] = {}
         for name, value in record.items():
-            column = ontology.states.slot(str(name))
+            column = columns.get(name)
+            if column is None:
+                column = columns[name] = ontology.states.slot(str(name))
             if column in domain.drop or value is None:
                 continue
-            if isinstance(value, dict | list):
+            if type(value) is str:
+                venue[column] = value
+            elif isinstance(value, dict | list):
                 remedy = f"name the column in `drop` of domains.{domain.name}, or give a text"
                 faults.append(Fault(f"{where}: [{row}].{name}", None, "is no text or number", remedy))
             else:

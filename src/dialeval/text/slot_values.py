@@ -15,7 +15,7 @@ and a time that is not of the form HH:MM counts as midnight.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -132,7 +132,7 @@ class StateNormaliser:
         self._spellings = spellings
         self._slots: dict[str, str] = {}
         self._values: dict[tuple[str, str], str] = {}
-        self._domains: dict[tuple[tuple[str, str], ...], dict[str, str]] = {}
+        self._pairs = _Pairs(self)
 
     def slot(self, slot: str) -> str:
         """The one name of a slot."""
@@ -150,19 +150,36 @@ class StateNormaliser:
         return known
 
     def domain(self, slots: Mapping[str, str]) -> Mapping[str, str]:
-        """The slots of one domain; equal ones give the same object, which must not be changed."""
-        key = tuple(slots.items())
-        known = self._domains.get(key)
-        if known is None:
-            known = {(name := self.slot(slot)): self.value(name, value) for slot, value in key}
-            self._domains[key] = known
-        return known
+        """The slots of one domain."""
+        return dict(map(self._pairs.__getitem__, slots.items()))
 
     def __call__(self, state: State) -> State:
         """The whole state."""
-        known = self._domains.get
-        # `domain`, without a call where the slots are known.
-        return {
-            domain: self.domain(slots) if (spelt := known(tuple(slots.items()))) is None else spelt
-            for domain, slots in state.items()
-        }
+        return {domain: self.domain(slots) for domain, slots in state.items()}
+
+    def dialogue(self, states: Iterable[State]) -> Iterator[State]:
+        """The states of a dialogue, turn by turn; slots of a domain that are as in the turn before are one object."""
+        given: State = {}
+        spelt: State = {}
+        for state in states:
+            before, given = given, state
+            # In equal slots of another order, another of two spellings of one slot may come last.
+            spelt = {
+                domain: spelt[domain]
+                if (old := before.get(domain)) is not None and slots == old and list(slots) == list(old)
+                else self.domain(slots)
+                for domain, slots in state.items()
+            }
+            yield spelt
+
+
+class _Pairs(dict[tuple[str, str], tuple[str, str]]):
+    """A slot and a value as they were given -> as they are spelt; what is not there yet is made."""
+
+    def __init__(self, normaliser: StateNormaliser) -> None:
+        self._normaliser = normaliser
+
+    def __missing__(self, given: tuple[str, str]) -> tuple[str, str]:
+        slot = self._normaliser.slot(given[0])
+        spelt = self[given] = slot, self._normaliser.value(slot, given[1])
+        return spelt

@@ -88,19 +88,19 @@ class Verdict(NamedTuple):
 
 def steps(turns: Sequence[Turn], dialogue: str, goal: Mapping[str, Any], criteria: Criteria) -> Iterator[Step]:
     """What each turn did for each active domain of the goal."""
-    ontology = criteria.ontology
+    tables = criteria.venues.tables
     for turn in turns:
         active = [domain for domain in goal if domain in turn.domains]
         if not active:
             continue
         said = criteria.requested_in(turn.response)
+        early = said & criteria.ontology.when_booked
         for domain in active:
-            about = ontology.domains.get(domain)
+            table = tables.get(domain)
             offer = None
-            if about is not None and domain in criteria.venues and about.offer in turn.response:
+            if table is not None and table.domain.offer in turn.response:
                 slots = turn.state.get(domain)
-                offer = NONE if slots is None else criteria.venues[domain].query(slots, criteria.ratio)
-            early = said & ontology.when_booked
+                offer = NONE if slots is None else table.query(slots, criteria.ratio)
             if not early or criteria.goals.is_booked(dialogue, turn.at, domain):
                 yield Step(turn, domain, offer, said, NO_WORDS)
             else:
@@ -120,10 +120,10 @@ def last_offers(done: Sequence[Step]) -> dict[str, int]:
 
 def matches(domain: str, wishes: Mapping[str, Any], offer: int, criteria: Criteria) -> bool:
     """Whether the last offer meets what the goal wants of a domain."""
-    about = criteria.ontology.domains.get(domain)
-    if about is None or domain not in criteria.venues or criteria.ontology.named_by in wishes["informable"]:
+    table = criteria.venues.tables.get(domain)
+    if table is None or criteria.ontology.named_by in wishes["informable"]:
         return True
-    if about.optional and offer == NONE and about.offer not in wishes["requestable"]:
+    if table.domain.optional and offer == NONE and table.domain.offer not in wishes["requestable"]:
         return True
     return offer != NONE and not offer & ~goal_venues(domain, wishes, criteria)
 

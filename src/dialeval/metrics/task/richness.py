@@ -66,7 +66,8 @@ _END = "\0"
 _END_BYTE, _BLANK_BYTE = 0, 0x20
 _FIRST = str.maketrans("", "", "'.,?!)(%/-_")
 _LAST = str.maketrans("", "", ":;")
-_BLANKS = re.compile(r"\s+")
+_BLANKS = re.compile(r"[^\S ]\s*| \s+")
+"""Blanks that are not a single space."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -96,12 +96,13 @@ def dialogue_turns(batch: Batch, fallback: Fallback, missing: Missing) -> list[t
     ontology: Ontology = batch.resource(Need.ONTOLOGY)
     true_states: TrueStates | None = batch.resource(Need.TRUE_STATES) if batch.has(Need.TRUE_STATES) else None
     responses = normalised_responses(batch)
-    rows = batch.objects(Need.TASK_TURNS)
+    rows = batch.objects(Need.TASK_TURNS).values
 
     def make() -> list[tuple[str, list[Turn] | None]]:
         dialogues: list[tuple[str, list[Turn] | None]] = []
         for start, stop in pairwise(batch.dialogues.tolist()):
-            answered = [(rows[at], text) for at in range(start, stop) if (text := responses[at]) is not None]
+            here = zip(rows[start:stop], responses[start:stop], strict=True)
+            answered = [(row, text) for row, text in here if text is not None]
             turns = prepared(answered, given, fallback, ontology, true_states)
             there = turns or (rows[start]["listed"] and missing == "ignored")
             dialogues.append((rows[start]["dialogue"], turns if there else None))
@@ -120,7 +121,7 @@ def prepared(
     """The turns of one dialogue from its rows, each with its normalised response."""
     use_true = fallback == "file" and given.states < given.turns
     estimate_all = fallback == "file" and given.domains < given.turns
-    states = [_state(row, use_true, ontology, true_states) for row, _ in rows]
+    states = list(ontology.states.dialogue(_state(row, use_true, true_states) for row, _ in rows))
     domains = [None if estimate_all else row["active_domains"] for row, _ in rows]
     estimates: Iterable[Any] = estimated_domains(states) if None in domains else domains
     turns = []
@@ -130,15 +131,17 @@ def prepared(
     return turns
 
 
-def _state(row: Mapping[str, Any], use_true: bool, ontology: Ontology, true_states: TrueStates | None) -> State:
-    if row["state"] is not None and not use_true:
-        return ontology.states(row["state"])
+def _state(row: Mapping[str, Any], use_true: bool, true_states: TrueStates | None) -> State:
+    given: State | None = row["state"]
+    if given is not None and not use_true:
+        return given
     if true_states is None:
         raise NeedError(
             f"{row['dialogue']}[{row['turn']}] has no state, and the data has no gold_states.json to stand in for it; "
             "give every turn a state"
         )
-    return ontology.states(true_states.states[row["dialogue"]][row["turn"]])
+    true: State = true_states.states[row["dialogue"]][row["turn"]]
+    return true
 
 
 def estimated_domains(states: Sequence[State]) -> Iterator[list[str]]:
@@ -161,4 +164,4 @@ def estimated_domains(states: Sequence[State]) -> Iterator[list[str]]:
 
 
 def _news(slots: Mapping[str, str], before: Mapping[str, str]) -> bool:
-    return slots is not before and any(before.get(slot) != value for slot, value in slots.items())
+    return slots is not before and not slots.items() <= before.items()
