@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _MARK = r"[.,?!:;]"
-_WORD = r"[A-Za-z0-9]+(?:-[A-Za-z0-9]+)*(?:(?<=[A-Za-z])'[A-Za-z]+)?"
+_PART = "[A-Za-z0-9]+"
+_WORD = rf"(?:{_PART}|{_PART}(?:-{_PART})+|{_PART}(?:-{_PART})*(?<=[A-Za-z])'[A-Za-z]+)"
+"""A word of one part, with hyphens, or with an apostrophe; one pattern with all of it optional is slower by half."""
 _CHUNK = rf"(?:{_WORD}{_MARK}?|[0-9]+\.[0-9]+|[-#]|{_MARK})"
 _PLAIN = re.compile(rf"{_CHUNK}(?: {_CHUNK})*")
 """Words, each with at most one apostrophe inside and one mark behind it, decimal numbers, and signs alone."""
