@@ -7,7 +7,7 @@ placeholders and slots nobody knows. State tracking is refused to a system witho
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -239,25 +239,14 @@ def _substitutes(system: Predictions, choices: Choices) -> Iterator[str]:
 def _unknown_slots(rows: Sequence[Mapping[str, Any]], task: TaskData) -> dict[str, int]:
     """Slots of states that nothing in the data knows, each with the number of turns that have it."""
     slot_name, known = task.ontology.states.slot, task.known_slots
-    states = [row["state"] for row in rows if row["state"]]
-    spelt: defaultdict[str, set[str]] = defaultdict(set)
-    for state in states:
-        for domain, slots in state.items():
-            spelt[domain].update(slots)
-    unknown = {
-        domain: odd
-        for domain, slots in spelt.items()
-        if (odd := {slot for slot in slots if (domain, slot_name(slot)) not in known})
-    }
-    found = (
-        f"{domain}.{slot}"
-        for state in states
-        for domain, slots in state.items()
-        if domain in unknown
-        for slot in slots
-        if slot in unknown[domain]
-    )
-    return dict(Counter(found).most_common())
+    states = (row["state"] for row in rows if row["state"])
+    frames = Counter((domain, *slots) for state in states for domain, slots in state.items())
+    unknown: Counter[str] = Counter()
+    for (domain, *slots), times in frames.items():
+        for slot in slots:
+            if (domain, slot_name(slot)) not in known:
+                unknown[f"{domain}.{slot}"] += times
+    return dict(unknown.most_common())
 
 
 def _times(count: int) -> str:

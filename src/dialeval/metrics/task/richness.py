@@ -167,7 +167,8 @@ class Richness(Metric[RichnessState]):
 
     def _value(self, state: RichnessState) -> float:
         if self.of == "msttr":
-            return segment_ratio(" ".join(text for _, text in sorted(state.placed)).split(" "))
+            words = " ".join(text for _, text in sorted(state.placed))
+            return segment_ratio(_split(np.frombuffer(words.encode(), np.uint8), Vocabulary()).ids)
         if self.of == "entropy":
             return entropy(state.counts[1])
         if self.of == "cond-entropy":
@@ -244,10 +245,9 @@ def conditional_entropy(words: NgramCounts, pairs: NgramCounts) -> float:
     return -math.fsum(count / total * math.log2(count / head) for count, head in both) + 0.0
 
 
-def segment_ratio(words: Sequence[str]) -> float:
-    """Mean share of different words in segments of 50."""
-    if len(words) <= SEGMENT:
-        return len(set(words)) / len(words)
-    segments = len(words) // SEGMENT
-    different = sum(len(set(words[at * SEGMENT : (at + 1) * SEGMENT])) for at in range(segments))
-    return different / (SEGMENT * segments)
+def segment_ratio(words: Ids) -> float:
+    """Mean share of different words, given by their ids, in segments of 50."""
+    length = min(len(words), SEGMENT)
+    segments = np.sort(words[: len(words) // length * length].reshape(-1, length))
+    different = len(segments) + np.count_nonzero(np.diff(segments))
+    return int(different) / segments.size
