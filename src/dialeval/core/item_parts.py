@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias
 
 from dialeval.core.arrays import Floats
+from dialeval.core.arrow_arrays import repeated_text
 from dialeval.core.errors import SettingError
 from dialeval.core.files import settled
 from dialeval.core.fold import Level
@@ -43,7 +44,9 @@ class ItemPart(NamedTuple):
 
         source = pa.BufferReader(self.place) if isinstance(self.place, bytes) else self.place
         table = pq.ParquetFile(source).read(["system", "dialog_id"])
-        ids: list[str] = table.filter(pc.equal(table["system"], system))["dialog_id"].drop_null().to_pylist()
+        ids: list[str] = (
+            table.filter(pc.equal(table["system"], repeated_text(system, 1)[0]))["dialog_id"].drop_null().to_pylist()
+        )
         return ids
 
 
