@@ -8,8 +8,9 @@ same of plain ones.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import chain
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from dialeval.data.formats.records import FieldNames
@@ -18,7 +19,6 @@ from dialeval.data.rows.system import NO_TURN
 
 _NOTHING = type(None)
 _TEXT = frozenset({str})
-_TEXT_OR_NOTHING = frozenset({str, _NOTHING})
 _TEXTS = frozenset({str, list, _NOTHING})
 _NAME = frozenset({str, int, _NOTHING})
 _NUMBER = frozenset({int, _NOTHING})
@@ -55,7 +55,12 @@ def plain_rows(rows: Sequence[Any], names: FieldNames) -> PlainRows | None:
         return None
 
     def column(name: str) -> list[Any]:
-        return [row.get(name) for row in rows] if name in there else [None] * len(rows)
+        if name not in there:
+            return [None] * len(rows)
+        try:
+            return list(map(itemgetter(name), rows))
+        except KeyError:
+            return [row.get(name) for row in rows]
 
     responses = column(names.response)
     try:
@@ -74,16 +79,18 @@ def plain_rows(rows: Sequence[Any], names: FieldNames) -> PlainRows | None:
         return None
 
 
-def _check_unicode(texts: Iterable[str]) -> None:
-    wide = [text for text in texts if not text.isascii()]
-    try:
-        "".join(wide).encode()
-    except UnicodeEncodeError:
-        raise _NotPlainError from None
+def _check_unicode(texts: Sequence[str]) -> None:
+    if not all(map(str.isascii, texts)):
+        try:
+            "".join(texts).encode()
+        except UnicodeEncodeError:
+            raise _NotPlainError from None
 
 
 def _texts(column: list[Any]) -> Texts:
     kinds = {*map(type, column)}
+    if kinds == {_NOTHING}:
+        return Texts([], [0] * len(column))
     if kinds == _TEXT:
         values, counts = column, [1] * len(column)
     elif kinds <= _TEXTS:
@@ -101,13 +108,18 @@ def _names(column: list[Any]) -> list[str | None]:
     kinds = {*map(type, column)}
     if not kinds <= _NAME:
         raise _NotPlainError
-    names = column if kinds <= _TEXT_OR_NOTHING else [str(name) if type(name) is int else name for name in column]
-    _check_unicode(name for name in names if name)
+    if kinds == {_NOTHING}:
+        return column
+    names = [str(name) if type(name) is int else name for name in column] if int in kinds else column
+    _check_unicode(list(filter(None, names)))
     return [name or None for name in names]
 
 
 def _turns(column: list[Any]) -> list[int]:
-    if not {*map(type, column)} <= _NUMBER:
+    kinds = {*map(type, column)}
+    if kinds == {_NOTHING}:
+        return [NO_TURN] * len(column)
+    if not kinds <= _NUMBER:
         raise _NotPlainError
     given = [turn for turn in column if turn is not None]
     if given and not 0 <= min(given) <= max(given) <= LARGEST_TURN:
