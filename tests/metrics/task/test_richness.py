@@ -39,7 +39,9 @@ def test_words(text: str, words: list[str]) -> None:
 def test_segments(words: list[int]) -> None:
     cut = [words[start : start + 50] for start in range(0, len(words), 50)]
     whole = [part for part in cut if len(part) == 50] if len(words) > 50 else [words]
-    assert segment_ratio(np.array(words, np.int32)) == pytest.approx(np.mean([len(set(part)) / len(part) for part in whole]))
+    assert segment_ratio(np.array(words, np.int32)) == pytest.approx(
+        np.mean([len(set(part)) / len(part) for part in whole])
+    )
 
 
 def test_richness_by_hand() -> None:
