@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import dialeval
+from dialeval import sample
 
 PACKAGE = Path(dialeval.__file__).parent
 HEAVY = {
@@ -50,13 +51,24 @@ def test_import_dialeval_loads_nothing_heavy() -> None:
     ],
 )
 def test_help_loads_nothing_heavy(command: list[str]) -> None:
-    program = (
+    assert not loaded_by(_running(command)) & HEAVY
+
+
+def _running(command: list[str]) -> str:
+    return (
         "import contextlib, io, sys\n"
         f"sys.argv = ['dialeval', *{command!r}]\n"
         "from dialeval.cli.main import main\n"
         "with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit): main()"
     )
-    assert not loaded_by(program) & HEAVY
+
+
+def test_a_small_run_as_json_loads_no_threads_log_or_pages() -> None:
+    program = _running(
+        ["multiwoz", "-i", str(sample.folder() / "town" / "predictions"), "--data", "town", "-f", "json"]
+    )
+    loaded_by(program)
+    assert not loaded_by(program) & {"numba", "pyarrow", "rich", "concurrent", "logging", "html"}
 
 
 def test_the_registry_loads_no_compiler() -> None:

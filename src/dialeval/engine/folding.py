@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -220,6 +219,8 @@ def _store(
 @contextmanager
 def _parts_in(output: str | os.PathLike[str]) -> Iterator[PartItems]:
     """A store of items that are written where the run is saved."""
+    from concurrent.futures import ThreadPoolExecutor
+
     with workplace(output) as place, ThreadPoolExecutor(_DISK_THREADS) as threads:
         yield PartItems(place, threads)
 

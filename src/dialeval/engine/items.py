@@ -10,8 +10,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from dialeval.core.arrays import Floats, release, unscored
 from dialeval.core.contributions import ContributionCollector, Contributions
@@ -20,6 +20,9 @@ from dialeval.core.fold import Level
 from dialeval.core.item_parts import ItemPart
 from dialeval.data.shards.chunks import Chunk, MemoryChunk
 from dialeval.engine.job import ChunkItems, Stage, System, SystemStates
+
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
 
 
 class ItemStore:
