@@ -6,6 +6,7 @@ they are called, so that `--help` is fast.
 
 from __future__ import annotations
 
+import atexit
 import errno
 import gc
 import os
@@ -108,6 +109,7 @@ def dialeval_command() -> None:
 def main() -> None:
     """Run the command line and end the process with its exit status."""
     gc.set_threshold(_YOUNG)
+    atexit.register(gc.freeze)  # else Python looks for garbage once more at its end: a tenth of a short command
     # Else every thread of OpenBLAS, NumPy's library, uses up a tenth of a second before it sleeps for the first time.
     os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")
     if isinstance(sys.stdout, TextIOWrapper):
@@ -146,7 +148,6 @@ def main() -> None:
             status = 2
     except Exception as error:
         status = _internal_error(error)
-    gc.freeze()  # the process ends: to look for garbage among all its objects would take a tenth of a short command
     sys.exit(status)
 
 
