@@ -18,6 +18,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
@@ -145,10 +146,21 @@ def predictions_of(document: Any, task: TaskFiles, system: str, where: str) -> P
     starts = dict(zip(document, offsets_of(map(len, document.values())).tolist(), strict=False))
     rows: list[dict[str, Any]] = []
     for dialogue, count in task.turns.items():
-        turns = document.get(dialogue, ())
-        listed = dialogue in document
-        rows += [_row(dialogue, listed, at, starts[dialogue] + at, turn) for at, turn in enumerate(turns)]
-        rows += [_row(dialogue, listed, at, None, {}) for at in range(len(turns), count)]
+        listed, turns = dialogue in document, document.get(dialogue, ())
+        start, there = starts.get(dialogue, 0), len(turns)
+        # A turn that is missing has no position and gives nothing.
+        rows += [
+            {
+                "dialogue": dialogue,
+                "listed": listed,
+                "turn": at,
+                "position": start + at if at < there else None,
+                "response": turn.get("response"),
+                "state": turn.get("state"),
+                "active_domains": turn.get("active_domains"),
+            }
+            for at, turn in enumerate((*turns, *repeat({}, count - there)))
+        ]
     given = [row for row in rows if row["response"] is not None]
     with_state = sum(row["state"] is not None for row in given)
     columns: dict[Need, Any] = {Need.TASK_TURNS: ObjectColumn(rows)}
@@ -172,19 +184,6 @@ def predictions_of(document: Any, task: TaskFiles, system: str, where: str) -> P
         with_domains=sum(row["active_domains"] is not None for row in given),
         short=sum(task.turns[dialogue] - len(turns) for dialogue, turns in document.items()),
     )
-
-
-def _row(dialogue: str, listed: bool, turn: int, position: int | None, given: Mapping[str, Any]) -> dict[str, Any]:
-    """A turn as metrics see it; one that is missing has no position and gives nothing."""
-    return {
-        "dialogue": dialogue,
-        "listed": listed,
-        "turn": turn,
-        "position": position,
-        "response": given.get("response"),
-        "state": given.get("state"),
-        "active_domains": given.get("active_domains"),
-    }
 
 
 def _form_faults(document: Any, where: str) -> list[Fault]:

@@ -66,8 +66,7 @@ _END = "\0"
 _END_BYTE, _BLANK_BYTE = 0, 0x20
 _FIRST = str.maketrans("", "", "'.,?!)(%/-_")
 _LAST = str.maketrans("", "", ":;")
-_BLANKS = re.compile(r"[^\S ]\s*| \s+")
-"""Blanks that are not a single space."""
+_OTHER_BLANK = re.compile(r"[^\S ]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,7 +211,10 @@ def words_of(text: str) -> list[str]:
 def _bare(text: str) -> str:
     """A text in lower case without punctuation, one blank between words."""
     bare = text.replace("``", "").translate(_FIRST).replace("SYM", "").translate(_LAST)
-    return _BLANKS.sub(" ", bare).lower()
+    bare = _OTHER_BLANK.sub(" ", bare)
+    while "  " in bare:
+        bare = bare.replace("  ", " ")
+    return bare.lower()
 
 
 def _bits(counts: Ids, inside: Ids) -> Floats:
