@@ -364,7 +364,7 @@ def test_files_out_of_a_workplace_take_their_places(tmp_path: Path) -> None:
         (place / "x").write_bytes(b"written by another process")
         assert place.is_absolute()
         with files.replacing_together(folder, "manifest") as together:
-            together.take("part-0", str(place / "x"), files.settled(place / "x"))
+            together.take("part-0", str(place / "x"), files.sha256_of(place / "x"))
             together.take("part-1", b"given", hashlib.sha256(b"given").hexdigest())
             together.add_bytes("manifest", b"all of it")
         assert (folder / "part-0").read_bytes() == b"written by another process"

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,6 +16,7 @@ from dialeval.core.needs import Need
 from dialeval.data.rows.system import Rows
 from dialeval.data.shards.chunks import cut_sources
 from dialeval.data.shards.sources import memory_sources
+from dialeval.engine import items
 from dialeval.engine.items import ItemStore, MemoryItems, PartItems
 from dialeval.engine.job import ChunkItems, SystemItems
 
@@ -58,11 +61,15 @@ def test_a_store_that_drops_items_has_none() -> None:
     )
 
 
-def test_a_store_of_parts_knows_the_files_of_every_chunk(tmp_path: Path) -> None:
-    store = PartItems(tmp_path)
+def test_a_store_of_parts_knows_the_files_of_every_chunk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    forced: list[str] = []
+    monkeypatch.setattr(items, "force", lambda file: forced.append(str(file)))
     parts = [ItemPart("items", "0" * 64, "a"), ItemPart("rows", "1" * 64, b"b"), ItemPart("items", "2" * 64, "c")]
-    store.put("facts", 0, {}, ChunkItems())
-    store.put("metrics", 1, {}, ChunkItems(parts=tuple(parts[2:])))
-    store.put("metrics", 0, {}, ChunkItems(parts=tuple(parts[:2])))
+    with ThreadPoolExecutor(2) as threads:
+        store = PartItems(tmp_path, threads)
+        store.put("facts", 0, {}, ChunkItems())
+        store.put("metrics", 1, {}, ChunkItems(parts=tuple(parts[2:])))
+        store.put("metrics", 0, {}, ChunkItems(parts=tuple(parts[:2])))
+    assert sorted(forced) == ["a", "c"]
     assert store.workplace == str(tmp_path)
     assert [*store.parts(0), *store.parts(1)] == parts

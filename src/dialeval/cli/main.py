@@ -108,6 +108,8 @@ def dialeval_command() -> None:
 def main() -> None:
     """Run the command line and end the process with its exit status."""
     gc.set_threshold(_YOUNG)
+    # Else every thread of OpenBLAS, NumPy's library, uses up a tenth of a second before it sleeps for the first time.
+    os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # as stderr has it: an output may know no more than ASCII
     try:

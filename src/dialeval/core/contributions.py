@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 import numpy as np
 
 from dialeval.core.arrays import Floats, Ids, Ints
+from dialeval.core.arrow_arrays import list_array, number_array, numbers_of, repeated_text, text_array
 from dialeval.core.columns import TokenColumn
 from dialeval.core.errors import NeedError
 from dialeval.core.gate import UnfitError
@@ -235,7 +236,7 @@ def to_arrow(contributions: Mapping[str, Contributions], system: str) -> pa.Tabl
 
     rows = len(next(iter(contributions.values())))
     columns = {name: _to_lists(each) for name, each in contributions.items()}
-    return pa.table({"system": pa.repeat(system, rows), **columns})
+    return pa.table({"system": repeated_text(system, rows), **columns})
 
 
 def from_arrow(table: pa.Table) -> dict[str, Contributions]:
@@ -268,26 +269,21 @@ def is_lists(kind: pa.DataType) -> bool:
 
 
 def _to_lists(contributions: Contributions) -> pa.Array:
-    import pyarrow as pa
-
     if isinstance(contributions, RowSums):
         rows, width = contributions.values.shape
-        values, offsets = pa.array(contributions.values.ravel()), np.arange(rows + 1) * width
-    else:
-        values = pa.array(contributions.words, pa.string()).take(pa.array(contributions.ids))
-        offsets = contributions.offsets
-    return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), values)
+        return list_array(np.arange(rows + 1) * width, number_array(contributions.values.ravel()))
+    return list_array(contributions.offsets, text_array(contributions.words).take(number_array(contributions.ids)))
 
 
 def _of_lists(column: pa.Array) -> Contributions:
     import pyarrow as pa
 
-    offsets: Ints = column.offsets.to_numpy().astype(np.int64)
+    offsets: Ints = numbers_of(column.offsets).astype(np.int64)
     values = column.values.slice(offsets[0], offsets[-1] - offsets[0])
     offsets = offsets - offsets[0]
     if not pa.types.is_string(values.type):
         if len(set(np.diff(offsets).tolist())) > 1:
             raise UnfitError("rows have different numbers of values")
-        return RowSums(values.to_numpy().reshape(len(column), -1).astype(np.float64))
+        return RowSums(numbers_of(values).reshape(len(column), -1).astype(np.float64))
     encoded = values.dictionary_encode()  # numbers words in the order of their first use
-    return RowWords(encoded.indices.to_numpy().astype(np.int32), offsets, encoded.dictionary.to_pylist())
+    return RowWords(numbers_of(encoded.indices).astype(np.int32), offsets, encoded.dictionary.to_pylist())

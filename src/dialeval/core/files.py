@@ -71,9 +71,9 @@ def replacing(target: str | os.PathLike[str]) -> Iterator[Path]:
         _swept_once(target.parent)
         with _unfinished(target) as beside:
             yield beside
-            _force(beside)
+            force(beside)
             beside.replace(target)
-        _force(target.parent)
+        force(target.parent)
 
 
 def write_bytes(target: str | os.PathLike[str], content: bytes) -> None:
@@ -102,13 +102,13 @@ def building(target: Path) -> Iterator[Path]:
     with _unfinished(target, folder=True) as beside:
         yield beside
         for place in (*beside.rglob("*"), beside):
-            _force(place)
+            force(place)
         try:
             beside.rename(target)
         except OSError:
             if not target.is_dir():
                 raise
-        _force(target.parent)
+        force(target.parent)
 
 
 def discard(folder: Path) -> None:
@@ -132,7 +132,7 @@ class Together:
         """Write a file by a function that is given the path; its SHA-256."""
         beside = self._stack.enter_context(_unfinished(self._folder / name))
         write(beside)
-        self.written[name] = beside, settled(beside)
+        self.written[name] = beside, sha256_of(beside)
         return self.written[name][1]
 
     def add_bytes(self, name: str, content: bytes) -> str:
@@ -140,13 +140,12 @@ class Together:
         return self.add(name, lambda path: path.write_bytes(content))
 
     def take(self, name: str, place: str | bytes, sha256: str) -> None:
-        """Take a file that is `settled` in a `workplace` of the folder, or one with the given content."""
+        """Take a file from a `workplace` of the folder, or one with the given content."""
         if isinstance(place, bytes):
             if self._spare is None:
                 self._spare = self._stack.enter_context(_unfinished(self._folder / "files", folder=True))
             file = self._spare / name
             file.write_bytes(place)
-            _force(file)
         else:
             file = Path(place)
         self.written[name] = file, sha256
@@ -186,6 +185,8 @@ def replacing_together(folder: str | os.PathLike[str], manifest: str) -> Iterato
         with ExitStack() as stack:
             files = Together(folder, stack)
             yield files
+            for file, _ in files.written.values():
+                force(file)
             with _locked(folder):
                 _commit(folder, manifest, files)
 
@@ -200,18 +201,18 @@ def _commit(folder: Path, manifest: str, files: Together) -> None:
     try:
         for name, waiting in others.items():
             files.written[name][0].replace(waiting)
-        _force(folder)
+        force(folder)
         files.written[manifest][0].replace(folder / manifest)
     except BaseException:
         for waiting in others.values():
             waiting.unlink(missing_ok=True)
         raise
-    _force(folder)
+    force(folder)
     for name, waiting in others.items():
         waiting.replace(folder / name)
     for name in files.removed - files.written.keys():
         (folder / name).unlink(missing_ok=True)
-    _force(folder)
+    force(folder)
 
 
 def _settle(folder: Path, manifest: str) -> None:
@@ -433,7 +434,7 @@ def _lock(handle: int) -> bool | None:
     return True
 
 
-def _force(place: Path) -> None:
+def force(place: Path) -> None:
     """Have the system write a file, or the names in a folder, to the disk."""
     is_folder = stat.S_ISDIR(place.lstat().st_mode)
     if is_folder and os.name != "posix":
@@ -446,12 +447,6 @@ def _force(place: Path) -> None:
             raise
     finally:
         os.close(handle)
-
-
-def settled(file: Path) -> str:
-    """Have the system write a file to the disk; its SHA-256."""
-    _force(file)
-    return sha256_of(file)
 
 
 def sha256_of(file: Path) -> str:

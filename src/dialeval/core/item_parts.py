@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias
 
 from dialeval.core.arrays import Floats
+from dialeval.core.arrow_arrays import repeated_text
 from dialeval.core.errors import SettingError
-from dialeval.core.files import settled
+from dialeval.core.files import sha256_of
 from dialeval.core.fold import Level
 from dialeval.core.itemfile import ItemWriter, joined
 from dialeval.core.rowtable import PlacesWriter, RowTable
@@ -43,7 +44,9 @@ class ItemPart(NamedTuple):
 
         source = pa.BufferReader(self.place) if isinstance(self.place, bytes) else self.place
         table = pq.ParquetFile(source).read(["system", "dialog_id"])
-        ids: list[str] = table.filter(pc.equal(table["system"], system))["dialog_id"].drop_null().to_pylist()
+        ids: list[str] = (
+            table.filter(pc.equal(table["system"], repeated_text(system, 1)[0]))["dialog_id"].drop_null().to_pylist()
+        )
         return ids
 
 
@@ -76,7 +79,7 @@ class PartWriter:
             self._write()
             self._close()
             return tuple(
-                ItemPart(kind, settled(file), file.read_bytes() if self._away else str(file))
+                ItemPart(kind, sha256_of(file), file.read_bytes() if self._away else str(file))
                 for kind, file in self._written
             )
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from dialeval.core.arrays import Floats
+from dialeval.core.arrow_arrays import number_array, numbers_of, repeated_text
 from dialeval.core.fold import Level
 from dialeval.core.gate import UnfitError
 
@@ -68,10 +69,10 @@ class ItemWriter:
 
         size, row = _rows(block), self._rows[system, level]
         columns: dict[str, Any] = {
-            "system": pa.repeat(system, size),
-            "level": pa.repeat(level.value, size),
-            "row": np.arange(row, row + size),
-            **{name: block.get(name, pa.nulls(size, pa.float64())) for name in self.keys},
+            "system": repeated_text(system, size),
+            "level": repeated_text(level.value, size),
+            "row": number_array(np.arange(row, row + size)),
+            **{key: number_array(block[key]) if key in block else pa.nulls(size, pa.float64()) for key in self.keys},
         }
         self._writer.write_table(pa.table(columns, schema=self._schema), row_group_size=_GROUP_ROWS)
         self._rows[system, level] = row + size
@@ -115,11 +116,11 @@ def items_of(table: pa.Table, system: str, level: Level) -> dict[str, Floats]:
     """The items of a level by key, out of the lines of one system in the table that was written."""
     import pyarrow.compute as pc
 
-    own = table.filter(pc.equal(table["level"], level.value))
-    if not np.array_equal(own["row"].to_numpy(), np.arange(len(own))):
+    own = table.filter(pc.equal(table["level"], repeated_text(level.value, 1)[0]))
+    if not np.array_equal(numbers_of(own["row"]), np.arange(len(own))):
         raise UnfitError(f"the rows of {system} are not numbered from 0 on")
     keys = [name for name in own.column_names if name not in _PLACES]
-    items = {key: own[key].to_numpy() for key in keys if not len(own) or own[key].null_count < len(own)}
+    items = {key: numbers_of(own[key]) for key in keys if not len(own) or own[key].null_count < len(own)}
     for key, values in items.items():
         if np.abs(values).max(initial=0.0, where=~np.isnan(values)) > LARGEST:
             raise UnfitError(f"{key} of {system} has values beyond {LARGEST:g}, too large to compute with")

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from dialeval.core.arrays import Ints
+from dialeval.core.arrow_arrays import list_array, no_text, number_array, numbers_of, repeated_text, text_array
 from dialeval.core.columns import RaggedColumn, SharedColumn, TextColumn
 from dialeval.core.gate import UnfitError, check_array
 from dialeval.core.ragged import offsets_of, row_numbers
@@ -132,14 +133,14 @@ class RowTable:
 
         rows, clusters = len(self), self.clusters
         columns: dict[str, Any] = {
-            "system": pa.repeat(system, rows),
-            "row": np.arange(rows_before, rows_before + rows),
-            "dialogue": pa.array(clusters + dialogues_before),
+            "system": repeated_text(system, rows),
+            "row": number_array(np.arange(rows_before, rows_before + rows)),
+            "dialogue": number_array(clusters + dialogues_before),
         }
         if self.dialogues is not None:
-            columns["dialog_id"] = pa.array(self.dialogues, pa.string()).take(pa.array(clusters))
+            columns["dialog_id"] = text_array(self.dialogues).take(number_array(clusters))
         if self.turns is not None:
-            columns["turn"] = pa.array(self.turns, mask=self.turns == NO_TURN)
+            columns["turn"] = number_array(self.turns, self.turns == NO_TURN)
         if rows <= SAVED_TEXT_ROWS:
             for name, column in self.texts.items():
                 columns |= _text_arrays(name, column)
@@ -152,11 +153,11 @@ class RowTable:
         """The rows of one system out of what was saved: a column without a single value is another system's."""
         whole = {name: table[name].combine_chunks() for name in table.column_names}
         columns = {name: column for name, column in whole.items() if column.null_count < len(column)}
-        clusters: Ints = whole["dialogue"].to_numpy()
-        turns: Ints | None = columns["turn"].fill_null(NO_TURN).to_numpy() if "turn" in columns else None
+        clusters: Ints = numbers_of(whole["dialogue"])
+        turns: Ints | None = numbers_of(columns["turn"], NO_TURN) if "turn" in columns else None
         if clusters.min(initial=0) < 0 or (turns is not None and turns.min() < NO_TURN):
             raise UnfitError("a dialogue or turn has a number below 0")
-        if "row" in whole and not np.array_equal(whole["row"].to_numpy(), np.arange(len(table))):
+        if "row" in whole and not np.array_equal(numbers_of(whole["row"]), np.arange(len(table))):
             raise UnfitError("the rows are not numbered from 0 on")
         firsts = np.flatnonzero(np.diff(clusters, prepend=-1))
         kept = [name for name in columns if name.startswith(_FIELD)]
@@ -164,7 +165,9 @@ class RowTable:
         texts = {name: _text_column(columns[name], columns.get(name + _CONTINUES)) for name in names}
         return cls(
             np.append(firsts, len(clusters)).astype(np.int64),
-            columns["dialog_id"].fill_null("").take(firsts).to_pylist() if "dialog_id" in columns else None,
+            columns["dialog_id"].fill_null(no_text()).take(number_array(firsts)).to_pylist()
+            if "dialog_id" in columns
+            else None,
             turns,
             texts,
             {name.removeprefix(_FIELD): _field_column(columns[name]) for name in kept},
@@ -227,22 +230,19 @@ class PlacesWriter:
 
 
 def _text_arrays(name: str, column: Texts) -> dict[str, pa.Array]:
-    import pyarrow as pa
-
     if isinstance(column, TextColumn):
-        return {name: pa.array(list(column), pa.string())}
+        return {name: text_array(column)}
     if isinstance(column, SharedColumn):
         steps, continues = column.steps()
-        return {**_text_arrays(name, steps), name + _CONTINUES: pa.array(continues)}
-    offsets, texts = pa.array(column.offsets, pa.int32()), pa.array(list(column.values), pa.string())
-    return {name: pa.ListArray.from_arrays(offsets, texts)}
+        return {**_text_arrays(name, steps), name + _CONTINUES: number_array(continues)}
+    return {name: list_array(column.offsets, text_array(column.values))}
 
 
 def _text_column(array: pa.Array, continues: pa.Array | None) -> Texts:
     import pyarrow as pa
 
     if pa.types.is_string(array.type):
-        return TextColumn.from_arrow(array.fill_null(""))
+        return TextColumn.from_arrow(array.fill_null(no_text()))
     if not pa.types.is_list(array.type):
         raise UnfitError("a column of texts holds no texts")
     lists = [texts or [] for texts in array.to_pylist()]
@@ -251,7 +251,7 @@ def _text_column(array: pa.Array, continues: pa.Array | None) -> Texts:
     column = RaggedColumn.from_lists(lists)
     if continues is None:
         return column
-    return SharedColumn.from_steps(column, continues.fill_null(False).to_numpy(zero_copy_only=False).astype(np.bool_))
+    return SharedColumn.from_steps(column, numbers_of(continues, False))
 
 
 def _field_column(array: pa.Array) -> RaggedColumn:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from dialeval.core import gate
 from dialeval.core.arrays import Floats
+from dialeval.core.arrow_arrays import text_array
 from dialeval.core.contributions import contributions_schema, from_arrow, is_lists
 from dialeval.core.errors import DataError, Fault
 from dialeval.core.files import place_of
@@ -54,12 +55,11 @@ class _Part(NamedTuple):
 
     def of_system(self, name: str) -> pa.Table:
         """The lines of a system of the run."""
-        import pyarrow as pa
         import pyarrow.compute as pc
 
         inside = [own for own, shown in self.names.items() if shown == name]
         inside += [name] if name not in self.names else []
-        return self.table.filter(pc.is_in(self.table["system"], pa.array(inside, pa.string())))
+        return self.table.filter(pc.is_in(self.table["system"], text_array(inside)))
 
 
 def _items(name: str, level: Level, table: pa.Table) -> dict[str, Floats]:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -46,6 +47,7 @@ BATCH_ROWS = 1 << 15
 COSTLY_ROWS = 512
 """Rows of a batch at most where a costly metric runs, so that all threads get to work and the progress is seen."""
 
+_DISK_THREADS = 4
 _PEEKED_CHUNKS = 3
 _PEEKED_ROWS = 256
 
@@ -218,8 +220,8 @@ def _store(
 @contextmanager
 def _parts_in(output: str | os.PathLike[str]) -> Iterator[PartItems]:
     """A store of items that are written where the run is saved."""
-    with workplace(output) as place:
-        yield PartItems(place)
+    with workplace(output) as place, ThreadPoolExecutor(_DISK_THREADS) as threads:
+        yield PartItems(place, threads)
 
 
 @dataclass

@@ -10,10 +10,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from dialeval.core.arrays import Floats, release, unscored
 from dialeval.core.contributions import ContributionCollector, Contributions
+from dialeval.core.files import force
 from dialeval.core.fold import Level
 from dialeval.core.item_parts import ItemPart
 from dialeval.data.shards.chunks import Chunk, MemoryChunk
@@ -96,17 +98,20 @@ class MemoryItems(ItemStore):
 
 
 class PartItems(ItemStore):
-    """Knows the files that workers wrote."""
+    """Knows the files that workers wrote; threads wait for the disk while further chunks are folded."""
 
     keeps_items = True
 
-    def __init__(self, workplace: Path) -> None:
-        self.workplace = str(workplace)
+    def __init__(self, workplace: Path, threads: ThreadPoolExecutor) -> None:
+        self.workplace, self._threads = str(workplace), threads
         self._parts: dict[int, tuple[ItemPart, ...]] = {}
 
     def put(self, stage: Stage, number: int, states: SystemStates, items: ChunkItems) -> None:
         if stage == "metrics":
             self._parts[number] = items.parts
+            for part in items.parts:
+                if isinstance(part.place, str):
+                    self._threads.submit(force, Path(part.place))
 
     def parts(self, number: int) -> Sequence[ItemPart]:
         return self._parts[number]

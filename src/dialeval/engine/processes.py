@@ -39,18 +39,14 @@ from dialeval.engine.worker import Worker
 TRIES = 3
 """How often a chunk may kill its worker, and how often a worker may die before it is ready."""
 
-GROUP = 16
+GROUP = 32
 """Chunks that are folded together at most: their states have one vocabulary, so what is cut and written is less."""
 
 PARTS = 2
 """Parts that states are cut into, for each worker: more need less memory at a time, and repeat more words."""
 
-_PRELOADED = [
-    "dialeval.core.fingerprint_kernel",
-    "dialeval.text.words_kernel",
-    "dialeval.text.ngrams_kernel",
-]
-"""Imported once for all workers: most of their start-up is importing the compiler."""
+_PRELOADED = ["dialeval.engine.worker", "dialeval.core.item_parts", "llvmlite.binding", "pyarrow.parquet"]
+"""Imported once for all workers."""
 
 _LOST = (EOFError, OSError)
 """What reading from a pipe, writing to it or starting its process raises when the other end is gone."""
@@ -298,7 +294,7 @@ def grouped(chunks: Mapping[int, Chunk], jobs: int, most: int) -> Iterator[dict[
     waiting = iter(chunks.items())
     left = len(chunks)
     while left:
-        size = max(1, min(most, left // (4 * jobs)))
+        size = max(1, min(most, left // (2 * jobs)))
         yield dict(islice(waiting, size))
         left -= size
 

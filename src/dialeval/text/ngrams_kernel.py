@@ -1,4 +1,4 @@
-"""Kernels over n-gram keys, all linear: counts of equal keys, distinct keys per row, two sorted counts merged, hashes.
+"""Kernels over n-gram keys, all linear: sorted keys, distinct keys per row, two sorted counts merged, hashes.
 
 Keys are non-negative int64. Tables are open-addressed, made by the caller, their length a power of two and at least
 twice the number of keys they may hold. The hashes of n-grams are made of the bytes of their words and of nothing else,
@@ -20,16 +20,55 @@ _HALF = np.uint64(32)
 
 
 @njit()
-def count_keys(keys, table, counts):  # type: ignore[no-untyped-def]
-    """Count every key: slot by slot, `table` gets the key and `counts` (zeros before) how often it occurs."""
-    mask = uint64(table.shape[0] - 1)
+def sort_counts(keys, counts, spare_keys, spare_counts, places):  # type: ignore[no-untyped-def]
+    """Sort keys, each with its count, by one digit after the other; digits that all keys share are left out.
+
+    Gives whether the result is in the spare arrays. `places` has one element for every digit.
+    """
+    digits = uint64(places.shape[0] - 1)
+    differs = uint64(0)
+    for i in range(1, keys.shape[0]):
+        differs |= uint64(keys[i]) ^ uint64(keys[0])
+    shift, in_spare = uint64(0), False
+    while differs >> shift != 0:
+        if (differs >> shift) & uint64(1) == 0:
+            shift += uint64(1)
+            continue
+        if in_spare:
+            _sort_digit(spare_keys, spare_counts, keys, counts, places, shift, digits)
+        else:
+            _sort_digit(keys, counts, spare_keys, spare_counts, places, shift, digits)
+        in_spare = not in_spare
+        differs &= ~(digits << shift)
+    return in_spare
+
+
+@njit()
+def _sort_digit(keys, counts, sorted_keys, sorted_counts, places, shift, digits):  # type: ignore[no-untyped-def]
+    """Sort by the digit at a shift; keys of the same digit stay in order."""
+    places[:] = 0
     for i in range(keys.shape[0]):
-        key = keys[i]
-        slot = ((uint64(key) * _ODD) >> _TOP) & mask
-        while counts[slot] != 0 and table[slot] != key:
-            slot = (slot + uint64(1)) & mask
-        table[slot] = key
-        counts[slot] += 1
+        places[(uint64(keys[i]) >> shift) & digits] += 1
+    place = 0
+    for digit in range(places.shape[0]):
+        place, places[digit] = place + places[digit], place
+    for i in range(keys.shape[0]):
+        digit = (uint64(keys[i]) >> shift) & digits
+        sorted_keys[places[digit]], sorted_counts[places[digit]] = keys[i], counts[i]
+        places[digit] += 1
+
+
+@njit()
+def add_equal(keys, counts):  # type: ignore[no-untyped-def]
+    """Make one of equal neighbours, with the sum of their counts, in place; gives how many are left."""
+    size = 0
+    for i in range(keys.shape[0]):
+        if size > 0 and keys[i] == keys[size - 1]:
+            counts[size - 1] += counts[i]
+        else:
+            keys[size], counts[size] = keys[i], counts[i]
+            size += 1
+    return size
 
 
 @njit()

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FieldNames", "FieldReader", "kind_of", "missing_field"]
 
-_LARGEST_TURN = 2**63 - 1
+LARGEST_TURN = 2**63 - 1
 _TRUE = {True, "true", "1"}
 _FALSE = {False, None, "false", "0", ""}
 _ONLY_TEXTS = frozenset({str})
@@ -215,7 +215,7 @@ class FieldReader:
         if value is None or (isinstance(value, str) and not value) or (isinstance(value, float) and value != value):
             return None
         number = _whole_number(value)
-        if number is None or not 0 <= number <= _LARGEST_TURN:
+        if number is None or not 0 <= number <= LARGEST_TURN:
             shown = f"{value!r:.40}" if isinstance(value, str | int | float) else kind_of(value)
             self.fault(f"{self.names.turn} is {shown}", "make it a whole number from 0 on")
             return None

@@ -7,7 +7,7 @@ own. Both go through all rows, collect the faults of all of them, and then eithe
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import chain
+from itertools import chain, islice
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from dialeval.data.formats.records import FieldNames, Records, kind_of
 from dialeval.data.formats.row_shapes import may_hold_rows, ours, unknown, value_at
 from dialeval.data.rows.chats import chat_responses, dialogue_name
 from dialeval.data.rows.fields import FieldReader, missing_field
+from dialeval.data.rows.plain_rows import PlainRows, Texts, plain_rows
 from dialeval.data.rows.system import NO_TURN, Rows, by_system
 from dialeval.data.rows.trials import Trials
 
@@ -35,6 +36,9 @@ _RowParts = tuple[
 """Response, references, context with its roles (or what it adds to that of the row before), system, dialogue, turn and
 further fields of a row."""
 
+_ROWS_AT_ONCE = 256
+"""Rows that are parsed before they are gathered: few, as they may hold much that nobody asks for."""
+
 
 class _RaggedLists:
     """A ragged column that grows row by row."""
@@ -48,6 +52,10 @@ class _RaggedLists:
     def add(self, texts: Sequence[str]) -> None:
         self.values += texts
         self.counts.append(len(texts))
+
+    def extend(self, rows: Texts) -> None:
+        self.values += rows.values
+        self.counts += rows.counts
 
     def column(self) -> RaggedColumn:
         return RaggedColumn(TextColumn.from_strings(self.values), offsets_of(self.counts))
@@ -100,59 +108,92 @@ def gather_rows(records: Records, names: FieldNames, system: str, part: bool = F
     A part of an input may be without a row; a whole input may not.
     """
     _require_response(records, names)
-    responses: list[str] = []
-    references, contexts = _RaggedLists(), _Contexts()
-    systems: dict[str, int] = {}
-    codes: list[int] = []
-    dialogues: list[str | None] = []
-    turns: list[int] = []
-    kept = [_RaggedLists() for _ in names.kept]
-    trials = Trials()
-    parts = _row_parts(records, names, trials)
-    named: list[str | None] = []
-    for response, own_references, context, continues, own_system, dialogue, turn, labels in parts:
-        named.append(own_system)
-        responses.append(response)
-        references.add(own_references)
-        contexts.add_turns(context, continues)
-        codes.append(systems.setdefault(own_system or system, len(systems)))
-        dialogues.append(dialogue)
-        turns.append(NO_TURN if turn is None else turn)
-        for lists, own_labels in zip(kept, labels, strict=True) if kept else ():
-            lists.add(own_labels)
-    if not records.faults and not responses and not part:
+    gathered = _Gathered(names)
+    reader = FieldReader(records.where, names, records.faults)
+    parsed, faults = iter(records.rows), 0
+    while block := list(islice(parsed, _ROWS_AT_ONCE)):
+        plain = plain_rows([row for _, row in block], names)
+        if plain is not None:
+            gathered.extend(plain)
+        else:
+            for parts in _row_parts(reader, block, gathered.trials):
+                gathered.add(*parts)
+        # Lines that do not parse are found before the fields of the lines above them.
+        records.faults[faults:] = sorted(records.faults[faults:], key=lambda fault: fault.line or 0)
+        faults = len(records.faults)
+    if not records.faults and not gathered.responses and not part:
         records.faults.append(no_rows(records.where))
     records.raise_faults()
-    if not responses:
-        return []
-    columns: dict[Need, Column] = {Need.RESPONSE: TextColumn.from_strings(responses)}
-    if references.values:
-        columns[Need.REFERENCE] = references.column()
-    columns |= contexts.columns()
-    turn_column = np.array(turns, np.int64) if any(turn != NO_TURN for turn in turns) else None
-    tried = bool(trials.counts) and not part  # of a part nobody knows how many trials a task has
-    if tried:
-        columns[Need.TRIALS] = trials.column(named, dialogues)
-    fields = {name: lists.column() for name, lists in zip(names.kept, kept, strict=True) if lists.values}
-    rows = Rows(
-        system,
-        columns,
-        named_dialogues(dialogues),
-        turn_column,
-        records.where,
-        fields=fields,
-    )
-    by_code = np.array(codes, np.int64)
-    if tried:
-        order = trials.order(named, dialogues)
-        rows, by_code = rows.take(order), by_code[order]
-    return by_system(rows, list(systems), by_code)
+    return gathered.by_system(system, records.where, part) if gathered.responses else []
 
 
-def _row_parts(records: Records, names: FieldNames, trials: Trials) -> Iterator[_RowParts]:
+class _Gathered:
+    """The fields of rows, row after row."""
+
+    def __init__(self, names: FieldNames) -> None:
+        self.responses: list[str] = []
+        self._references, self._contexts = _RaggedLists(), _Contexts()
+        self._systems: list[str | None] = []
+        self._dialogues: list[str | None] = []
+        self._turns: list[int] = []
+        self._fields = {name: _RaggedLists() for name in names.kept}
+        self.trials = Trials()
+
+    def add(
+        self,
+        response: str,
+        references: Sequence[str],
+        context: tuple[Sequence[str], Sequence[str]],
+        continues: bool,
+        system: str | None,
+        dialogue: str | None,
+        turn: int | None,
+        labels: Sequence[Sequence[str]],
+    ) -> None:
+        """Take in one more row."""
+        self.responses.append(response)
+        self._references.add(references)
+        self._contexts.add_turns(context, continues)
+        self._systems.append(system)
+        self._dialogues.append(dialogue)
+        self._turns.append(NO_TURN if turn is None else turn)
+        for lists, own in zip(self._fields.values(), labels, strict=True) if labels else ():
+            lists.add(own)
+
+    def extend(self, rows: PlainRows) -> None:
+        """Take in rows of plain fields."""
+        self.responses += rows.responses
+        self._references.extend(rows.references)
+        self._contexts.extend(rows.contexts)
+        self._systems += rows.systems
+        self._dialogues += rows.dialogues
+        self._turns += rows.turns
+
+    def by_system(self, system: str, where: str, part: bool) -> list[Rows]:
+        """The rows of each system; `system` is the name of those that give none."""
+        columns: dict[Need, Column] = {Need.RESPONSE: TextColumn.from_strings(self.responses)}
+        if self._references.values:
+            columns[Need.REFERENCE] = self._references.column()
+        columns |= self._contexts.columns()
+        turns = np.array(self._turns, np.int64)
+        tried = bool(self.trials.counts) and not part  # of a part nobody knows how many trials a task has
+        if tried:
+            columns[Need.TRIALS] = self.trials.column(self._systems, self._dialogues)
+        fields = {name: lists.column() for name, lists in self._fields.items() if lists.values}
+        names = named_dialogues(self._dialogues)
+        rows = Rows(system, columns, names, turns if (turns != NO_TURN).any() else None, where, fields=fields)
+        systems = {name: number for number, name in enumerate(dict.fromkeys(each or system for each in self._systems))}
+        codes = np.array([systems[each or system] for each in self._systems], np.int64)
+        if tried:
+            order = self.trials.order(self._systems, self._dialogues)
+            rows, codes = rows.take(order), codes[order]
+        return by_system(rows, list(systems), codes)
+
+
+def _row_parts(reader: FieldReader, rows: Sequence[tuple[int, object]], trials: Trials) -> Iterator[_RowParts]:
     """What each row holds; a chat is several rows, and what cannot be read is a fault."""
-    reader = FieldReader(records.where, names, records.faults)
-    for reader.line, given in records.rows:
+    names = reader.names
+    for reader.line, given in rows:
         if isinstance(given, str):
             yield reader.text(given, "the row"), (), ((), ()), False, None, None, None, [()] * len(names.kept)
             continue

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from dialeval.core.arrays import Ints
+from dialeval.core.arrays import Ints, Mask
 from dialeval.core.columns import Column, RaggedColumn, SharedColumn, TextColumn
 from dialeval.core.joined_columns import joined_columns
 from dialeval.core.needs import Need
-from dialeval.core.ragged import offsets_of
+from dialeval.core.ragged import offsets_of, ranges, row_numbers
 from dialeval.core.rowtable import NO_TURN, RowTable
 
 if TYPE_CHECKING:
@@ -28,6 +28,9 @@ __all__ = ["NO_TURN", "Rows", "by_system"]
 
 SHOWN = (Need.CONTEXT, Need.ROLES, Need.RESPONSE, Need.REFERENCE, Need.HYPOTHESES)
 """The columns that a reader wants to see beside the values of a row."""
+
+_COMPARED_ROWS = 1 << 16
+"""Rows whose names are compared at a time, so that those of many millions need little memory."""
 
 _PLACE_NAME = re.compile(r"(row|line) \d+")
 """What a dialogue without an id is called: by its place in what was read at once."""
@@ -138,11 +141,7 @@ class Rows:
             return self.offsets
         if self.dialogues is None:
             return np.arange(len(self) + 1, dtype=np.int64)
-        names = self.dialogues
-        # Rows over the same bytes are of one dialogue; of the others the bytes are compared.
-        moved = np.flatnonzero((np.diff(names.starts) != 0) | (np.diff(names.ends) != 0)) + 1
-        starts = [row for row in moved.tolist() if names[row] != names[row - 1]]
-        return np.array([*([0] if len(names) else []), *starts, len(names)], np.int64)
+        return np.concatenate((np.flatnonzero(_differs_from_before(self.dialogues)), [len(self.dialogues)]))
 
     def places(self, offsets: Ints) -> RowTable:
         """What is known of rows that are let go; a name that only says where a row stands in a part is left out."""
@@ -174,6 +173,19 @@ class Rows:
 def no_texts(rows: int) -> RaggedColumn:
     """A column in which no row has a text."""
     return RaggedColumn(TextColumn.from_strings([]), np.zeros(rows + 1, np.int64))
+
+
+def _differs_from_before(names: TextColumn) -> Mask:
+    """Whether each name is another than that of the row before; the first one is."""
+    lengths = names.ends - names.starts
+    differs: Mask = np.diff(lengths, prepend=-1) != 0
+    # Rows over the same bytes are of one dialogue; of others with as many bytes these are compared.
+    alike = np.flatnonzero(~differs & (np.diff(names.starts, prepend=-1) != 0))
+    for start in range(0, len(alike), _COMPARED_ROWS):
+        rows = alike[start : start + _COMPARED_ROWS]
+        own, before = (names.data[ranges(names.starts[which], lengths[rows])] for which in (rows, rows - 1))
+        differs[rows[row_numbers(offsets_of(lengths[rows]))[own != before]]] = True
+    return differs
 
 
 def _by_place(names: TextColumn) -> list[int]:

@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from dialeval.core import arrow_arrays
+from dialeval.core.arrow_arrays import list_array, no_text, number_array, numbers_of, repeated_text, text_array
+from dialeval.core.columns import TextColumn
+
+TEXTS = [["a", "", "ü", "中文"], ["a", None, ""], [None, None], []]
+
+
+@pytest.mark.parametrize("values", TEXTS)
+def test_texts_are_what_arrow_makes_of_them(values: list[str | None], monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = pa.array(values, pa.string())
+    assert text_array(values).equals(expected)
+    monkeypatch.setattr(arrow_arrays, "_MOST_BYTES", 0)
+    assert text_array(values).equals(expected)
+
+
+def test_texts_of_a_column() -> None:
+    column = TextColumn.from_strings(["a", "ü", "", "bcd"]).take(np.array([3, 1, 0]))
+    made = text_array(column)
+    made.validate(full=True)
+    assert made.to_pylist() == ["bcd", "ü", "a"]
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        np.array([1.5, np.nan, -0.0]),
+        np.arange(20)[::2],
+        np.array([3, 1], np.int32),
+        np.arange(17) % 3 == 0,
+        np.empty(0),
+    ],
+)
+def test_numbers_are_what_arrow_makes_of_them(values: np.ndarray) -> None:
+    missing = np.arange(len(values)) % 2 == 1
+    assert number_array(values).equals(pa.array(values)) or np.isnan(values).any()
+    assert number_array(values, missing).to_pylist() == pa.array(values, mask=missing).to_pylist()
+    number_array(values, missing).validate(full=True)
+
+
+def test_the_same_text_in_all_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    for rows in (0, 1, 3):
+        assert repeated_text("bot ü", rows).equals(pa.array(["bot ü"] * rows, pa.string()))
+    monkeypatch.setattr(arrow_arrays, "_MOST_BYTES", 1)
+    assert repeated_text("ab", 2).to_pylist() == ["ab", "ab"]
+
+
+def test_lists() -> None:
+    made = list_array(np.array([1, 3, 3, 4]), text_array(["z", "a", "b", "c"]))
+    made.validate(full=True)
+    assert made.equals(pa.array([["a", "b"], [], ["c"]], pa.list_(pa.string())))
+    with pytest.raises(OverflowError):
+        list_array(np.array([0, 1 << 31]), pa.nulls(0))
+
+
+def test_saving_and_loading_a_run_does_not_import_pandas(tmp_path: Path) -> None:
+    program = (
+        "import sys, dialeval;"
+        "rows = [{'response': 'a b', 'reference': 'a', 'dialog_id': 'd', 'turn': 1}, {'response': 'c'}];"
+        f"dialeval.evaluate(rows, metrics='bleu-1,distinct').save({str(tmp_path / 'run')!r});"
+        f"dialeval.load({str(tmp_path / 'run')!r});"
+        "sys.exit('pandas' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
+
+
+def test_numbers_come_back() -> None:
+    floats = pa.chunked_array([pa.array([1.5, None]), pa.array([2.5])])
+    assert np.array_equal(numbers_of(floats), [1.5, np.nan, 2.5], equal_nan=True)
+    ints = numbers_of(pa.array([7, None, 3, 4]).slice(1), -1)
+    assert ints.dtype == np.int64
+    assert ints.tolist() == [-1, 3, 4]
+    truths = numbers_of(pa.array([True, None, False] * 5).slice(2), False)
+    assert truths.dtype == np.bool_
+    assert truths.tolist() == [False, *[True, False, False] * 4]
+    for kind in (pa.float64(), pa.int64(), pa.bool_()):
+        assert numbers_of(pa.chunked_array([], kind)).dtype == kind.to_pandas_dtype()
+    assert pa.array(["a", None]).fill_null(no_text()).to_pylist() == ["a", ""]
