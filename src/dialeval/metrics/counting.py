@@ -107,9 +107,7 @@ class CountMetric(Metric[SummedCounts]):
         moments = Moments(len(items), int(scored.sum()))
         totals = tuple(counts.sum(axis=0).tolist())
         state = SummedCounts(totals, moments, cluster_counts(counts, scored, batch.dialogues))
-        values = np.empty((len(counts), 1 + self.width))
-        np.concatenate((scored[:, None], counts), axis=1, out=values)
-        rows = {self.contribution: RowSums(values)}
+        rows = {self.contribution: RowSums(np.concatenate((scored[:, None], counts), axis=1, dtype=np.float64))}
         return Partial(state, {self.name: items} if self.has_items else {}, rows)
 
     def resampled(self, sample: Resamples) -> Floats:
