@@ -17,7 +17,7 @@ import re
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
@@ -124,24 +124,33 @@ def _imported(module: str, name: str) -> Any:
 class Registry:
     """Metric classes by family, and presets by name."""
 
-    def __init__(self, waiting: Mapping[Need, Sequence[str]] | None = None) -> None:
+    def __init__(
+        self, waiting: Mapping[Need, Sequence[str]] | None = None, installed: Callable[[], Iterable[Any]] = tuple
+    ) -> None:
         self._families: dict[str, MetricClass] = {}
         self._presets: dict[str, MetricClass] = {}
         self._waiting = dict(waiting or {})
         """Places of classes that are not imported yet, by what they measure."""
-        self.broken: dict[str, str] = {}
+        self._installed = installed
+        """Gives the entry points of other packages, until they are loaded: looking for them takes long."""
+        self._broken: dict[str, str] = {}
+
+    @property
+    def broken(self) -> Mapping[str, str]:
         """Entry points that could not be loaded, each with the reason."""
+        self._import_all()
+        return self._broken
 
     @property
     def families(self) -> Mapping[str, MetricClass]:
         """Every metric class by the name of its family."""
-        self._import(Need)
+        self._import_all()
         return self._families
 
     @property
     def presets(self) -> Mapping[str, MetricClass]:
         """Every preset by its name, with its class."""
-        self._import(Need)
+        self._import_all()
         return self._presets
 
     def _import(self, subjects: Iterable[Need]) -> None:
@@ -150,11 +159,28 @@ class Registry:
                 module, name = place.split(":")
                 self._add(getattr(import_module(module), name))
 
+    def _import_all(self) -> None:
+        """What is built in, and what installed packages add."""
+        self._import(Need)
+        self._load_installed()
+
+    def _load_installed(self) -> None:
+        installed, self._installed = self._installed, tuple
+        for point in installed():
+            self._import(Need)  # it may not take a name of theirs
+            try:
+                self._add(_class_of(point.load()))
+            except SettingError:
+                raise
+            except Exception as error:
+                # A package that does not load must not take the built-in metrics down with it.
+                self._broken[point.name] = f"{type(error).__name__}: {error}"
+
     def _named(self, name: str) -> MetricClass | None:
         """The class of a preset or family; what is imported already is looked at first, then what scores responses."""
         there = [subject for subject, places in self._waiting.items() if _all_imported(places)]
-        for subjects in (there, [Need.RESPONSE], Need):
-            self._import(subjects)
+        for imported in (partial(self._import, there), partial(self._import, [Need.RESPONSE]), self._import_all):
+            imported()
             found = self._presets.get(name) or self._families.get(name)
             if found is not None:
                 return found
@@ -163,6 +189,7 @@ class Registry:
     def measuring(self, subjects: Collection[Need]) -> list[Metric[Any]]:
         """All presets of metrics that measure one of some columns."""
         self._import(subjects)
+        self._load_installed()
         found = [(name, metric) for name, metric in self._presets.items() if metric.subject in subjects]
         return [metric(**metric.presets[name]) for name, metric in found]
 
@@ -171,7 +198,7 @@ class Registry:
 
         A name that is taken is refused, by whatever is built in too.
         """
-        self._import(Need)
+        self._import_all()
         self._add(_class_of(metric))
         return metric
 
@@ -219,7 +246,7 @@ class Registry:
             raise SettingError(f"{name.__qualname__} is a class; pass a metric made of it: {name.__qualname__}(...)")
         elif callable(name):
             metric = _class_of(name)
-            self._import(Need)
+            self._import_all()
             self._refuse_taken(metric)
             yield metric()
         elif name == "all":
@@ -238,8 +265,8 @@ class Registry:
         return self._named(name) is not None and name not in self._presets and name not in _declared
 
     def _unknown(self, name: str) -> str:
-        if name in self.broken:
-            return f"the metric {name!r} cannot be loaded: {self.broken[name]}"
+        if name in self._broken:
+            return f"the metric {name!r} cannot be loaded: {self._broken[name]}"
         close = get_close_matches(name, [*self.presets, *self.families, *_declared], n=1)
         hint = f"did you mean {close[0]!r}?" if close else "`dialeval metrics` lists all of them"
         return f"no metric is called {name!r}; {hint}"
@@ -248,18 +275,13 @@ class Registry:
 @cache
 def registry() -> Registry:
     """The registry of this process: what is built in, and what installed packages add."""
+    return Registry(_BUILT_IN, _entry_points)
+
+
+def _entry_points() -> Iterable[Any]:
     from importlib.metadata import entry_points
 
-    here = Registry(_BUILT_IN)
-    for point in entry_points(group=ENTRY_POINT):
-        try:
-            here.register(point.load())
-        except SettingError:
-            raise
-        except Exception as error:
-            # A package that does not load must not take the built-in metrics down with it.
-            here.broken[point.name] = f"{type(error).__name__}: {error}"
-    return here
+    return entry_points(group=ENTRY_POINT)
 
 
 def register(metric: Registered) -> Registered:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TypeAlias, cast
 
 import numpy as np
@@ -43,8 +44,8 @@ _CACHED_KEYS = 1 << 17
 _COMPARED_KEYS = 1 << 20
 """Keys that are compared at a time, so that many millions do not need much memory beside their own."""
 
-_DIGITS = 1 << 11
-"""Different digits of keys by which they are sorted: their places stay in the processor's nearest cache."""
+_DIGITS = 1 << 8
+"""Different digits of keys by which they are sorted: so few that all the places written to are in the nearest cache."""
 
 COUNTED_TEXTS = 1 << 15
 """Texts that are split and counted at a time."""
@@ -139,11 +140,10 @@ class NgramCounts:
         keys, counts = column.counts()
         if column.n <= 2:  # such keys are packed words already
             return cls(column.n, vocabulary, keys[:, None], counts)
-        return cls._sorted(column.n, vocabulary, column.decode(keys), counts)
+        return cls._sorted(column.n, vocabulary, _packed(column.decode(keys)), counts)
 
     @classmethod
-    def _sorted(cls, n: int, vocabulary: Vocabulary, grams: Ids, counts: Counts) -> NgramCounts:
-        keys = _packed(grams)
+    def _sorted(cls, n: int, vocabulary: Vocabulary, keys: Ints, counts: Counts) -> NgramCounts:
         if keys.shape[1] == 1:
             single, counts = _sorted_counts(keys.ravel(), counts.copy())
             return cls(n, vocabulary, single[:, None], counts)
@@ -203,41 +203,50 @@ class NgramCounts:
         """The same counts in terms of another vocabulary, new words being added to it."""
         if vocabulary is self.vocabulary or not self.types:
             return self
-        words, grams = self.worded()
-        return self._sorted(self.n, vocabulary, vocabulary.add(words)[grams], self.counts)
+        words, used = self._words()
+        return self._sorted(self.n, vocabulary, self._renumbered(used, vocabulary.add(words)), self.counts)
 
-    def worded(self) -> tuple[TextColumn, Ids]:
-        """The words that occur, in the order of their ids, and the n-grams as rows of numbers of these words."""
-        grams, column = self.grams, self.vocabulary.column()
+    def _words(self) -> tuple[TextColumn, Ints]:
+        """The words that occur, in the order of their ids, and these ids."""
+        column = self.vocabulary.column()
         used = np.zeros(len(column), np.bool_)
-        used[grams] = True
-        places = np.cumsum(used, dtype=np.int32) - np.int32(1)
-        return column.take(np.flatnonzero(used)), places[grams]
+        _kernel.mark_words(self.keys, self.n, used)
+        ids = np.flatnonzero(used)
+        return column.take(ids), ids
 
-    def hashed(self) -> tuple[Ids, Hashes]:
-        """The n-grams as rows of numbers of the words that occur, and a hash of each of these words."""
-        words, grams = self.worded()
-        return grams, word_hashes(words)
+    def _renumbered(self, used: Ints, numbers: Ids) -> Ints:
+        """The keys with another number for every word that occurs."""
+        places, keys = np.zeros(int(used[-1]) + 1 if len(used) else 0, np.int32), np.empty_like(self.keys)
+        places[used] = numbers
+        _kernel.renumber_words(self.keys, self.n, places, keys)
+        return keys
+
+    def worded(self) -> tuple[TextColumn, Ints]:
+        """The words that occur, in the order of their ids, and the keys with numbers of these words."""
+        words, used = self._words()
+        return words, self._renumbered(used, np.arange(len(used), dtype=np.int32))
 
     def cut(self, parts: int) -> list[NgramCounts]:
         """The counts in parts of different n-grams; which part one belongs to depends on its words alone."""
-        words, grams = self.worded()
+        words, keys = self.worded()
         own = Vocabulary()  # of these words: each part looks through all words of its vocabulary
         own.add(words)
-        chosen = np.empty(self.types, np.uint16)
-        _kernel.choose_parts(grams, word_hashes(words), parts, chosen)
-        keys, order = _packed(grams), np.argsort(chosen, kind="stable")
-        edges = np.searchsorted(chosen[order], np.arange(1, parts))
-        return [NgramCounts(self.n, own, keys[rows], self.counts[rows]) for rows in np.split(order, edges)]
+        chosen, sizes = np.empty(self.types, np.uint16), np.zeros(parts, np.int64)
+        _kernel.choose_parts(keys, self.n, word_hashes(words), chosen, sizes)
+        edges = offsets_of(sizes)
+        part_keys, part_counts = np.empty_like(keys), np.empty(self.types, self.counts.dtype)
+        _kernel.cut_parts(keys, self.counts, chosen, edges[:-1].copy(), part_keys, part_counts)
+        rows = [slice(start, stop) for start, stop in pairwise(edges.tolist())]
+        return [NgramCounts(self.n, own, part_keys[part], part_counts[part]) for part in rows]
 
-    def to_plain(self) -> tuple[int, Bytes, Ints, Ids, Counts]:
+    def to_plain(self) -> tuple[int, Bytes, Ints, Ints, Counts]:
         """The counts with the words they use, in plain arrays; `from_plain` gives equal counts back."""
-        words, grams = self.worded()
+        words, keys = self.worded()
         lengths = words.ends - words.starts
-        return self.n, words.data[ranges(words.starts, lengths)], lengths, grams, self.counts
+        return self.n, words.data[ranges(words.starts, lengths)], lengths, keys, self.counts
 
     @classmethod
-    def from_plain(cls, n: int, data: Bytes, lengths: Ints, grams: Ids, counts: Counts) -> NgramCounts:
+    def from_plain(cls, n: int, data: Bytes, lengths: Ints, keys: Ints, counts: Counts) -> NgramCounts:
         """The counts out of a file, from what `to_plain` gave; UnfitError where they are not of that form.
 
         Kernels follow ids and lengths without a look, so that these must not point anywhere else.
@@ -245,8 +254,8 @@ class NgramCounts:
         for array, dtype, shape in (
             (data, np.uint8, (None,)),
             (lengths, np.int64, (None,)),
-            (grams, np.int32, (None, n)),
-            (counts, counts.dtype, (len(grams),)),
+            (keys, np.int64, (None, _packs(n))),
+            (counts, counts.dtype, (len(keys),)),
         ):
             check_array(array, dtype, shape)
         data.tobytes().decode()
@@ -255,23 +264,23 @@ class NgramCounts:
             raise UnfitError("no n-grams have these counts")
         if lengths.min(initial=0) < 0 or lengths.max(initial=0) > len(data) or lengths.sum() != len(data):
             raise UnfitError("words have other lengths than their text")
-        if grams.min(initial=0) < 0 or grams.max(initial=-1) >= words:
+        if not _kernel.are_words(keys, n, words):
             raise UnfitError("n-grams are of words that are not there")
-        made = cls._of_plain(n, data, lengths, grams, counts)
+        made = cls._of_plain(n, data, lengths, keys, counts)
         if len(made.vocabulary) != words or not _kernel.is_ascending(made.keys):
             raise UnfitError("words stand there twice, or n-grams are out of order")
         return made
 
     @classmethod
-    def _of_plain(cls, n: int, data: Bytes, lengths: Ints, grams: Ids, counts: Counts) -> NgramCounts:
+    def _of_plain(cls, n: int, data: Bytes, lengths: Ints, keys: Ints, counts: Counts) -> NgramCounts:
         """The counts from what `to_plain` gave, over a vocabulary of their own."""
         ends = np.cumsum(lengths)
         vocabulary = Vocabulary()
         vocabulary.add(TextColumn(data, ends - lengths, ends))
         # Words come in the order of their old ids, so the n-grams are in order already.
-        return cls(n, vocabulary, _packed(grams), counts)
+        return cls(n, vocabulary, keys, counts)
 
-    def __reduce__(self) -> tuple[object, tuple[int, Bytes, Ints, Ids, Counts]]:
+    def __reduce__(self) -> tuple[object, tuple[int, Bytes, Ints, Ints, Counts]]:
         return NgramCounts._of_plain, self.to_plain()
 
 

@@ -17,6 +17,7 @@ _TOP = np.uint64(20)
 _FIRST = np.uint64(0xBF58476D1CE4E5B9)
 _SECOND = np.uint64(0x94D049BB133111EB)
 _HALF = np.uint64(32)
+_LOWER = 0xFFFFFFFF
 
 
 @njit()
@@ -182,18 +183,66 @@ def hash_words(data, starts, ends, hashes):  # type: ignore[no-untyped-def]
 
 
 @njit()
-def hash_of(grams, row, hashes):  # type: ignore[no-untyped-def]
-    """The hash of an n-gram, a row of places in `hashes`."""
+def _word(keys, row, number):  # type: ignore[no-untyped-def]
+    """One of the halves of a row of keys: half 0 is the upper one of the first key."""
+    key = keys[row, number // 2]
+    return key & _LOWER if number % 2 else key >> 32
+
+
+@njit()
+def mark_words(keys, n, used):  # type: ignore[no-untyped-def]
+    """Set `used` for every word of n-grams in packed keys."""
+    for row in range(keys.shape[0]):
+        for half in range(n % 2, n + n % 2):
+            used[_word(keys, row, half)] = True
+
+
+@njit()
+def renumber_words(keys, n, numbers, renumbered):  # type: ignore[no-untyped-def]
+    """Fill `renumbered` with the packed keys, each word replaced by its number."""
+    for row in range(keys.shape[0]):
+        for k in range(keys.shape[1]):
+            upper = 0 if k == 0 and n % 2 else numbers[_word(keys, row, 2 * k)]
+            renumbered[row, k] = upper << 32 | numbers[_word(keys, row, 2 * k + 1)]
+
+
+@njit()
+def are_words(keys, n, words):  # type: ignore[no-untyped-def]
+    """Whether packed keys hold n words each, and all of these are below `words`."""
+    for row in range(keys.shape[0]):
+        for half in range(2 * keys.shape[1]):
+            word = _word(keys, row, half)
+            if word < 0 or word >= (words if half >= n % 2 else 1):
+                return False
+    return True
+
+
+@njit()
+def hash_of(keys, row, n, hashes):  # type: ignore[no-untyped-def]
+    """The hash of an n-gram, a row of packed places in `hashes`."""
     total = _ODD
-    for k in range(grams.shape[1]):
-        total = _mixed(total ^ hashes[grams[row, k]]) + _ODD
+    for half in range(n % 2, n + n % 2):
+        total = _mixed(total ^ hashes[_word(keys, row, half)]) + _ODD
     return _mixed(total)
 
 
 @njit()
-def choose_parts(grams, hashes, parts, chosen):  # type: ignore[no-untyped-def]
-    """Fill `chosen` with the part that each n-gram belongs to, from 0 to `parts` - 1, by its hash."""
-    for row in range(grams.shape[0]):
+def choose_parts(keys, n, hashes, chosen, sizes):  # type: ignore[no-untyped-def]
+    """Fill `chosen` with the part of each n-gram, by its hash, and `sizes` (zeros before) with how many a part has."""
+    parts = uint64(sizes.shape[0])
+    for row in range(keys.shape[0]):
         # The lower half: the upper bits are those that choose a register of HyperLogLog.
-        half = hash_of(grams, row, hashes) & uint64(0xFFFFFFFF)
-        chosen[row] = (half * uint64(parts)) >> _HALF
+        half = hash_of(keys, row, n, hashes) & uint64(0xFFFFFFFF)
+        chosen[row] = (half * parts) >> _HALF
+        sizes[chosen[row]] += 1
+
+
+@njit()
+def cut_parts(keys, counts, chosen, places, part_keys, part_counts):  # type: ignore[no-untyped-def]
+    """Bring n-grams to their parts, in order; `places` is where the next one of each part goes."""
+    for row in range(keys.shape[0]):
+        place = places[chosen[row]]
+        places[chosen[row]] += 1
+        part_counts[place] = counts[row]
+        for k in range(keys.shape[1]):
+            part_keys[place, k] = keys[row, k]

@@ -5,6 +5,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from dialeval.core.errors import Fault
@@ -112,6 +114,19 @@ def test_a_mapping_may_lead_into_objects() -> None:
     assert list(system.responses) == ["a"]
     assert list(system.columns[Need.REFERENCE]) == [["g"]]
     assert list(system.fields["meta.kind"]) == [["k"]]
+
+
+@pytest.mark.parametrize("response", ["response", "answer"])
+def test_a_mapping_may_lead_into_objects_beside_a_plain_response(response: str, tmp_path: Path) -> None:
+    rows: list[dict[str, Any]] = [{response: "a", "meta": {"gold": "g", "id": 7}}, {response: "b", "meta": {"id": 8}}]
+    names = {"reference": "meta.gold", "dialog_id": "meta.id", "response": response}
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "rows.parquet")
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    for given in (rows, tmp_path / "rows.parquet", tmp_path / "rows.jsonl"):
+        [system] = read_responses(given, names)
+        assert list(system.responses) == ["a", "b"]
+        assert list(system.columns[Need.REFERENCE]) == [["g"], []]
+        assert list(system.dialogues or []) == ["7", "8"]
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields, replace
+from functools import cache
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from dialeval.core.errors import DataError, Fault, SettingError
@@ -71,7 +72,7 @@ class FieldNames:
     @property
     def paths(self) -> list[str]:
         """The names that lead into objects, such as `output.text`."""
-        return [name for name in self.all if "." in name]
+        return _paths(self)
 
     @property
     def beside(self) -> list[str]:
@@ -89,12 +90,18 @@ class FieldNames:
         """The columns of a table that can matter; all where it lacks the main one, so that a fault can name them."""
         main = {self.name(need), self.response, *([self.messages] if need is Need.RESPONSE else [])}
         shapes = frozenset() if self.response in there else row_shapes.columns()
-        known = {*self.all, *(name.partition(".")[0] for name in self.kept), *self.kept, "id", *shapes}
+        own = [*self.all, *self.kept]
+        known = {*own, *(name.partition(".")[0] for name in own), "id", *shapes}
         return [name for name in there if name in known] if main.intersection(there) else list(there)
 
     def name(self, need: Need) -> str:
         """The field that holds what a need names."""
         return str(getattr(self, need.value))
+
+
+@cache
+def _paths(names: FieldNames) -> list[str]:
+    return [name for name in names.all if "." in name]
 
 
 @dataclass(slots=True)

@@ -278,10 +278,10 @@ def _possible(keys: tuple[str, ...]) -> list[RowShape]:
 
 def ours(row: RowObject, names: FieldNames) -> RowObject | None:
     """A row by the names of our fields: the row itself where it has them or no known shape; None if it is not read."""
-    if type(row.get(names.response)) is str:
+    if names.paths:
+        row = {**row, **{path: value_at(row, path) for path in names.paths}}
+    if names.mapped or type(row.get(names.response)) is str:
         return row
-    if names.mapped:
-        return {**row, **{path: value_at(row, path) for path in names.paths}} if names.paths else row
     shape = shape_of(row)
     if shape is None or shape is CHAT:
         return row

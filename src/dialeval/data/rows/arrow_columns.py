@@ -91,7 +91,7 @@ def _columnwise(columns: dict[str, pa.Array], where: str, names: FieldNames, sys
 
     response = columns.get(names.response)
     messages = columns.get(names.messages)
-    if names.trial in columns and names.reward in columns:
+    if (names.trial in columns and names.reward in columns) or not columns.keys() >= set(names.paths):
         raise _NotPlainError
     if response is None or response.null_count or not len(response) or (messages and not _is_null(messages)):
         raise _NotPlainError

@@ -48,7 +48,7 @@ class _NotPlainError(Exception):
 
 def plain_rows(rows: Sequence[Any], names: FieldNames) -> PlainRows | None:
     """The fields of rows that are all plain; None where one is not."""
-    if names.kept or {*map(type, rows)} != {dict}:
+    if names.kept or names.paths or {*map(type, rows)} != {dict}:
         return None
     there = set().union(*rows)
     if not there.isdisjoint((names.messages, names.response_is_reference, names.trial)):

@@ -26,7 +26,7 @@ import numpy as np
 from dialeval.core.arrays import Bytes
 from dialeval.core.gate import UnfitError, check_array
 from dialeval.core.kernels import Kernels
-from dialeval.text.ngrams import NgramCounts
+from dialeval.text.ngrams import NgramCounts, word_hashes
 
 _kernel = Kernels("dialeval.metrics.diversity.hyperloglog_kernel")
 
@@ -60,9 +60,9 @@ class DistinctSketch:
     @classmethod
     def of(cls, counts: NgramCounts) -> DistinctSketch:
         """The sketch of counted n-grams."""
-        grams, hashes = counts.hashed()
+        words, keys = counts.worded()
         registers = np.zeros(REGISTERS, np.uint8)
-        _kernel.enter_ngrams(grams, hashes, PRECISION, registers)
+        _kernel.enter_ngrams(keys, counts.n, word_hashes(words), PRECISION, registers)
         return cls(registers, counts.total)
 
     def merge(self, other: DistinctSketch) -> DistinctSketch:

@@ -9,11 +9,11 @@ from dialeval.text.ngrams_kernel import hash_of
 
 
 @njit()
-def enter_ngrams(grams, hashes, precision, registers):  # type: ignore[no-untyped-def]
-    """Enter n-grams, rows of places in `hashes`: first bits choose a register, which keeps the longest run of zeros."""
+def enter_ngrams(keys, n, hashes, precision, registers):  # type: ignore[no-untyped-def]
+    """Enter n-grams, packed places in `hashes`: first bits choose a register, which keeps the longest run of zeros."""
     rest = uint64(64 - precision)
-    for row in range(grams.shape[0]):
-        total = hash_of(grams, row, hashes)
+    for row in range(keys.shape[0]):
+        total = hash_of(keys, row, n, hashes)
         register = total >> rest
         tail = total << uint64(precision)
         rank = 1
