@@ -1,12 +1,15 @@
-"""BLEU: bleu-1 to bleu-4 of pairs, against nltk; corpus BLEU and chrF, against sacreBLEU.
+"""BLEU: bleu-1 to bleu-4 of pairs, against nltk; corpus BLEU and chrF, against sacreBLEU; chrF and ROUGE-L, to BLEU.
 
 Text of about twelve words a line in which a response shares a stretch of words with its reference. nltk makes one call
 of `sentence_bleu` per pair, for bleu-4 alone, on text that is split before the clock starts. sacreBLEU gets lines as
-people write them, with its default tokeniser, and remembers none of them.
+people write them, with its default tokeniser, and remembers none of them. The costs of corpus chrF and of ROUGE-L are
+also put to that of corpus BLEU, on the rows of `benchmarks.responses`: with the splitting that each does by default (of
+BLEU: sacreBLEU's), and with words and characters that are there before.
 """
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -15,6 +18,7 @@ from nltk.translate.bleu_score import SmoothingFunction, sentence_bleu
 from sacrebleu.metrics import BLEU, CHRF
 
 from benchmarks.measure import cpu_seconds
+from benchmarks.responses import inputs, read
 from benchmarks.texts import lines, written_lines
 from benchmarks.tokenising import with_empty_memory
 from dialeval.core.batch import Batch
@@ -22,12 +26,19 @@ from dialeval.core.columns import RaggedColumn, TextColumn
 from dialeval.core.needs import Need
 from dialeval.metrics.overlap.bleu import Bleu
 from dialeval.metrics.overlap.chrf import Chrf
+from dialeval.metrics.overlap.rouge import RougeL
 from dialeval.text.tokenise import tokens
 from dialeval.text.vocabulary import Vocabulary
 
 PAIRS, NLTK_PAIRS, SACRE_PAIRS = 200_000, 3_000, 5_000
 BATCH = 20_000
 METRICS = [Bleu(n=n) for n in (1, 2, 3, 4)]
+CORPUS_BLEU, CORPUS_CHRF = Bleu(per="corpus", tokeniser="13a"), Chrf(per="corpus")
+COMPARED: dict[str, Chrf | RougeL] = {"chrF": CORPUS_CHRF, "ROUGE-L": RougeL()}
+SPLIT = ("tokens", "characters")
+"""What the names of a batch's split texts begin with."""
+COPIES = 10
+ROUNDS = 5
 
 
 def pairs() -> tuple[list[str], list[str]]:
@@ -58,12 +69,17 @@ def batches(responses: list[str], references: list[str]) -> list[Batch]:
     return made
 
 
+def forget(made: list[Batch], split: bool) -> None:
+    """Let batches be new ones, but for their words and characters if these are split before."""
+    for batch in made:
+        for key in [key for key in batch.kept if not (split and isinstance(key, tuple) and key[0] in SPLIT)]:
+            del batch.kept[key]
+
+
 def scored(made: list[Batch], split: bool) -> float:
     """The mean of bleu-4, all four having been computed; without `split` the texts are split anew."""
+    forget(made, split)
     for batch in made:
-        keys = [key for key in batch.kept if not (split and isinstance(key, tuple) and key[0] == "tokens")]
-        for key in keys:
-            del batch.kept[key]
         for need in (Need.RESPONSE, Need.REFERENCE):
             tokens(batch, need)
     return float(np.mean([[metric.score(batch).mean() for metric in METRICS][-1] for batch in made]))
@@ -88,8 +104,8 @@ def against_sacrebleu() -> Iterator[tuple[str, str]]:
     """Corpus figures of both programs."""
     here, there = written_lines(SACRE_PAIRS, 1), written_lines(SACRE_PAIRS, 2)
     for name, metric, oracle in (
-        ("corpus BLEU, 13a", Bleu(per="corpus", tokeniser="13a"), lambda: BLEU(force=True)),
-        ("corpus chrF", Chrf(per="corpus"), CHRF),
+        ("corpus BLEU, 13a", CORPUS_BLEU, lambda: BLEU(force=True)),
+        ("corpus chrF", CORPUS_CHRF, CHRF),
     ):
 
         def theirs(oracle: Callable[[], Any] = oracle) -> float:
@@ -107,6 +123,29 @@ def against_sacrebleu() -> Iterator[tuple[str, str]]:
         )
 
 
+def to_bleu() -> Iterator[tuple[str, str]]:
+    """What chrF and ROUGE-L cost, as a share of what BLEU costs on the same rows."""
+    responses, given = inputs()
+    references = read(given["references"])
+    rows = [pair for path in sorted(responses.iterdir()) for pair in zip(read(path), references, strict=True)]
+    made = batches(*([pair[side] for pair in rows * COPIES] for side in (0, 1)))
+    for split, name in ((False, "splitting included"), (True, "split before")):
+
+        def cost(metric: Bleu | Chrf | RougeL, split: bool = split) -> float:
+            forget(made, split)
+            return cpu_seconds(lambda: [metric.partial(batch) for batch in made], 1)
+
+        # Side by side, round by round: whatever else the machine does meets all of them.
+        rounds = [(cost(CORPUS_BLEU), [cost(metric) for metric in COMPARED.values()]) for _ in range(1 + ROUNDS)][1:]
+        bleu = statistics.median(whole for whole, _ in rounds)
+        for place, other in enumerate(COMPARED):
+            own = statistics.median(costs[place] for _, costs in rounds)
+            yield (
+                f"{other} : corpus BLEU, {len(rows) * COPIES:,} pairs, {name}",
+                f"{own:.3f} : {bleu:.3f} CPU s, {own / bleu:.2f}",
+            )
+
+
 def figures() -> Iterator[tuple[str, str]]:
     """What is measured, and the figure."""
     responses, references = pairs()
@@ -120,3 +159,4 @@ def figures() -> Iterator[tuple[str, str]]:
         fast = PAIRS / cpu_seconds(lambda split=split: scored(made, split))  # type: ignore[misc]
         yield f"pairs per CPU second, dialeval, bleu-1 to bleu-4, {name}", f"{fast:,.0f}, {fast / slow:.0f} times nltk"
     yield from against_sacrebleu()
+    yield from to_bleu()

@@ -19,14 +19,10 @@ from dialeval.core import files
 from dialeval.core.errors import DataError, SettingError
 from dialeval.core.files import (
     building,
-    check_file,
-    check_files,
-    check_writable,
     discard,
     is_unfinished,
     place_of,
     reading_together,
-    refuse_inputs,
     replacing,
     replacing_together,
     sweep,
@@ -96,20 +92,6 @@ def test_a_link_is_followed_and_a_device_is_left_in_its_place(tmp_path: Path) ->
     assert os.read(reader, 10) == b"sent"
     os.close(reader)
     assert stat.S_ISFIFO((tmp_path / "pipe").stat().st_mode)
-
-
-def test_a_folder_is_tried_without_a_trace(tmp_path: Path) -> None:
-    check_writable(tmp_path / "new" / "folder")
-    check_writable(tmp_path)
-    assert not list(tmp_path.iterdir())
-    (tmp_path / "file").write_text("")
-    for wrong in (tmp_path / "file", tmp_path / "file" / "folder"):
-        with pytest.raises(DataError, match="cannot be written"):
-            check_writable(wrong)
-    with pytest.raises(DataError, match="cannot be written"):
-        check_file(tmp_path / "file" / "new")
-    check_file(None)
-    check_file(Path(os.devnull))
 
 
 @pytest.mark.parametrize("as_folder", [False, True])
@@ -312,39 +294,6 @@ def test_who_waits_too_long_for_another_save_is_told(tmp_path: Path, monkeypatch
 def test_a_manifest_that_lies_leads_nowhere(tmp_path: Path) -> None:
     for sha256 in ("", "../../x", "A" * 64, "0" * 64):
         assert place_of(tmp_path / "a", sha256) == tmp_path / "a"
-
-
-def test_inputs_are_not_overwritten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    for name in ("rows.jsonl", "a b.txt", "other"):
-        Path(name).write_text("x")
-    Path("link").symlink_to("rows.jsonl")
-    os.link("rows.jsonl", "hard")
-    Path("folder").mkdir()
-    Path("folder", "x").write_text("x")
-    target = tmp_path / "rows.jsonl"
-    for given in ("rows.jsonl", "*.jsonl", "./**/rows.*", "link", "hard", {"a": "other", "b": Path("rows.jsonl")}):
-        with pytest.raises(DataError, match=r"rows\.jsonl: would be overwritten, but it is an input"):
-            refuse_inputs([target], None, given)
-        with pytest.raises(DataError, match="is an input"):
-            check_file(target, ("other", given))
-    with pytest.raises(DataError, match="is an input"):
-        refuse_inputs([Path("a b.txt")], f"file://{tmp_path}/a%20b.txt")
-    with pytest.raises(DataError, match=r"is an input \(folder\)"):
-        refuse_inputs([Path("folder/x")], "folder")
-    for other in ("other", "s3://bucket/rows.jsonl", "glove-6b", ["rows.jsonl"], "x" * 5000, "a\0b", 3, "folder"):
-        refuse_inputs([target, tmp_path / "new", Path("folder", "deep", "x")], other)
-
-
-def test_files_of_others_are_not_overwritten(tmp_path: Path) -> None:
-    (tmp_path / "mine").write_text("x")
-    (tmp_path / "yours").write_text("x")
-    check_files(tmp_path, ["mine", "new"], lambda _folder: {"mine"})
-    with pytest.raises(DataError) as error:
-        check_files(tmp_path, ["mine", "yours", "new"], lambda _folder: {"mine"})
-    assert [fault.where for fault in error.value.faults] == [str(tmp_path / "yours")]
-    with pytest.raises(DataError, match="is an input"):
-        check_files(tmp_path, ["mine"], lambda _folder: {"mine"}, tmp_path / "mine")
 
 
 def test_a_built_folder_appears_whole_and_goes_at_once(tmp_path: Path) -> None:

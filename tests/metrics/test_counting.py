@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dialeval.core.arrays import Floats, Ints
@@ -16,7 +16,7 @@ from dialeval.core.columns import NumberColumn
 from dialeval.core.contributions import ClusteredRows, Resamples, RowSums
 from dialeval.core.errors import NeedError
 from dialeval.core.needs import Need
-from dialeval.metrics.counting import CountMetric, Flags, Per
+from dialeval.metrics.counting import CountMetric, Flags, Per, cluster_counts
 from dialeval.text.vocabulary import Vocabulary
 
 
@@ -71,6 +71,25 @@ def test_corpus_and_mean(made: list[tuple[int, int]], cut: int) -> None:
         assert (estimate.rows, estimate.scored, estimate.corpus) == (len(made), len(scored), metric is corpus)
         items = np.concatenate([part.items[metric.name] for part in parts])
         assert items[~np.isnan(items)].tolist() == pytest.approx(shares)
+
+
+@given(rows, st.lists(st.integers(0, 3)))
+@example([(1, 2), (3, 4)], [0, 2])  # as many dialogues as rows, and yet no row alone
+@example([(1, 2), (3, 0), (5, 6)], [1, 1, 1])
+def test_counts_are_added_up_by_dialogue(made: list[tuple[int, int]], sizes: list[int]) -> None:
+    sizes = [*sizes, max(0, len(made) - sum(sizes))]
+    made = [*made, *[(1, 1)] * (sum(sizes) - len(made))]
+    counts, scored = np.array(made), np.array(made)[:, 1] > 0
+    counts[~scored] = 0
+    expected: dict[int, list[int]] = {}
+    for start, size in zip(np.cumsum([0, *sizes]), sizes, strict=False):
+        part, whole = counts[start : start + size].sum(axis=0).tolist()
+        if number := int(scored[start : start + size].sum()):
+            before = expected.get(number, [0] * 6)
+            now = (1, part, whole, part * part, part * whole, whole * whole)
+            expected[number] = [each + more for each, more in zip(before, now, strict=True)]
+    found = cluster_counts(counts, scored, np.cumsum([0, *sizes]))
+    assert found == {number: tuple(sums) for number, sums in expected.items()}
 
 
 def test_contributions_are_the_counts_of_scored_rows() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dialeval.core.batch import Batch
@@ -16,6 +16,7 @@ from dialeval.text.vocabulary import Vocabulary
 @given(
     texts=st.lists(st.text(st.characters(exclude_categories=["Cs"]) | st.sampled_from(" \t\x85\xa0 　é日\U0001f600")))
 )
+@example(texts=["".join(map(chr, range(0x3002))), "a ", "", " "])
 def test_characters_are_pythons_without_white_space(texts: list[str]) -> None:
     found = characters_of(TextColumn.from_strings(texts))
     assert found.words() == [list("".join(text.split())) for text in texts]

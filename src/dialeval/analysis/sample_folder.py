@@ -23,10 +23,11 @@ import numpy as np
 
 from dialeval.core import gate
 from dialeval.core.errors import DataError, Fault, SettingError
-from dialeval.core.files import check_files, place_of, reading_together, replacing_together
+from dialeval.core.files import place_of, reading_together, replacing_together
 from dialeval.core.jsondata import dump
 from dialeval.core.result import Run
 from dialeval.core.rowtable import RowTable
+from dialeval.core.targets import check_files
 from dialeval.core.version import __version__
 from dialeval.data.rows.rating_lines import read_rating_lines
 

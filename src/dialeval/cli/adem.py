@@ -156,7 +156,7 @@ def finetune(dialogues: tuple[str, ...], output: Path, **settings: Any) -> None:
     written serves as --encoder of `dialeval adem train`.
     """
     from dialeval.adem import finetune as run
-    from dialeval.core.files import check_writable
+    from dialeval.core.targets import check_writable
 
     check_writable(output)
     with metered() as meter:

@@ -158,7 +158,7 @@ def detect(chats: tuple[str, ...], output: Path, **inputs: Any) -> None:
     """
     from dialeval.analysis.breakdown_detection import detect as run
     from dialeval.analysis.breakdown_detection import save_labels
-    from dialeval.core.files import check_file
+    from dialeval.core.targets import check_file
 
     check_file(output if output.suffix == ".jsonl" else None, chats, inputs["data"])
     documents = run(chats, **inputs)

@@ -73,7 +73,7 @@ def train(output: Path, **settings: Any) -> None:
     lies in the folder `training` of the output; the same command goes on from there.
     """
     from dialeval.analysis.dialogue_judges import make_dialogue_judge
-    from dialeval.core.files import check_writable
+    from dialeval.core.targets import check_writable
     from dialeval.reports.dialogue_judge_card import card_tables, save_card
 
     check_writable(output)

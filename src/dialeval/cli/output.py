@@ -211,7 +211,7 @@ def check_places(
 
     `sources`: the files that responses come from, where a run of others must not be replaced.
     """
-    from dialeval.core.files import check_file
+    from dialeval.core.targets import check_file
 
     if folder is not None:
         from dialeval.core.result import check_folder

@@ -79,7 +79,8 @@ def by_size(sums: Ints, sizes: Ints) -> BySize:
     if bound < _EXACT_FLOAT:  # then a product of matrices is exact, in whatever order it is added up
         added = {}
         for size in np.flatnonzero(np.bincount(sizes, minlength=1)[1:]) + 1:
-            own = sums[sizes == size]
+            alike = sizes == size
+            own = sums if alike.all() else sums[alike]
             numbers = own.astype(np.float64)
             products = (numbers.T @ numbers)[left, right].astype(np.int64)
             added[int(size)] = (len(own), *own.sum(axis=0).tolist(), *products.tolist())

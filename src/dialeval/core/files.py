@@ -20,20 +20,17 @@ which ends with its process; where a file system has no locks, by an age of a da
 
 from __future__ import annotations
 
-import glob
 import hashlib
 import os
 import re
 import shutil
 import stat
-import tempfile
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar
-from urllib.parse import unquote
+from typing import TypeVar
 
 from dialeval.core.errors import DataError, Fault, SettingError
 
@@ -62,7 +59,7 @@ def replacing(target: str | os.PathLike[str]) -> Iterator[Path]:
     done: no permission, no space, a folder in the way.
     """
     target = Path(target)
-    with _refusals_explained(target):
+    with refusals_explained(target):
         if target.exists() and not (target.is_file() or target.is_dir()):
             yield target
             return
@@ -161,7 +158,7 @@ def workplace(folder: str | os.PathLike[str]) -> Iterator[Path]:
     made = not folder.exists()
     try:
         with ExitStack() as stack:
-            with _refusals_explained(folder):
+            with refusals_explained(folder):
                 folder.mkdir(parents=True, exist_ok=True)
                 sweep(folder)
                 place = stack.enter_context(_unfinished(folder / "files", folder=True))
@@ -179,7 +176,7 @@ def replacing_together(folder: str | os.PathLike[str], manifest: str) -> Iterato
     The manifest, one of them, holds the SHA-256 of all others. DataError where that cannot be done.
     """
     folder = Path(folder)
-    with _refusals_explained(folder):
+    with refusals_explained(folder):
         folder.mkdir(parents=True, exist_ok=True)
         sweep(folder)
         with ExitStack() as stack:
@@ -261,77 +258,6 @@ def _version(manifest: Path) -> tuple[int, int] | None:
         return manifest.stat().st_ino, manifest.parent.stat().st_mtime_ns
     except (OSError, ValueError):  # a name with a NUL is no path
         return None
-
-
-def check_writable(folder: str | os.PathLike[str]) -> None:
-    """DataError unless a folder is there, or can be made, and may be written to; ask it before long work."""
-    folder = Path(folder)
-    with _refusals_explained(folder):
-        there = next(path for path in (folder, *folder.absolute().parents) if path.exists())
-        tempfile.TemporaryFile(dir=there).close()
-
-
-def check_file(target: Path | None, *inputs: Any) -> None:
-    """DataError unless a file may be written (None: it is not): it is no input, and its folder can be written to."""
-    if target is None:
-        return
-    refuse_inputs([target], *inputs)
-    if not target.exists() or target.is_file():  # else a device, a pipe
-        check_writable(target.parent)
-
-
-def check_files(
-    folder: str | os.PathLike[str], names: Iterable[str], own: Callable[[Path], Collection[str]], *inputs: Any
-) -> None:
-    """DataError unless files of these names may be written to a folder; ask it before long work.
-
-    Refused are folders that cannot be written to, files that are `inputs` (see `refuse_inputs`), and files of the same
-    names that are somebody else's: all but those that `own` gives for the folder.
-    """
-    folder = Path(folder)
-    check_writable(folder)
-    there = [name for name in names if os.path.lexists(folder / name)]
-    refuse_inputs([folder / name for name in there], *inputs)
-    mine = own(folder) if there else ()
-    what, remedy = "would be overwritten, but dialeval did not write it", "choose another folder, or move it away"
-    strange = [folder / name for name in there if name not in mine or (folder / name).is_dir()]
-    if strange:
-        raise DataError(Fault(str(file), None, what, remedy) for file in strange)
-
-
-def refuse_inputs(targets: Iterable[Path], *inputs: Any) -> None:
-    """DataError where a file that would be written is an input; ask it before long work.
-
-    An input is a path, a pattern, a folder of which all files count, or several of these in a mapping or a tuple;
-    anything else (texts, tables) is no file.
-    """
-    there = [target for target in targets if target.exists()]
-    places = {_identity(place): place for place in _places(inputs)} if there else {}
-    for target in there:
-        place = places.get(_identity(target)) or places.get(_identity(target.absolute().parent))
-        if place is not None:
-            what = f"would be overwritten, but it is an input ({place})"
-            raise DataError(Fault(str(target), None, what, "write to another place"))
-
-
-def _identity(path: Path) -> tuple[int, int]:
-    """What two paths have in common that are the same file or folder."""
-    known = path.stat()
-    return known.st_dev, known.st_ino
-
-
-def _places(given: Any) -> Iterator[Path]:
-    """The local files and folders among inputs."""
-    if isinstance(given, Mapping):
-        given = tuple(given.values())
-    if isinstance(given, tuple):
-        for each in given:
-            yield from _places(each)
-    elif isinstance(given, str | os.PathLike):
-        path = os.fspath(given)
-        path = unquote(path.removeprefix("file://")) if path.startswith("file://") else path
-        with suppress(OSError, ValueError):  # a name too long, or with a null byte, is no file
-            yield from map(Path, [path] if Path(path).exists() else glob.glob(path, recursive=True))  # noqa: PTH207
 
 
 def is_unfinished(name: str) -> bool:
@@ -459,7 +385,8 @@ def sha256_of(file: Path) -> str:
 
 
 @contextmanager
-def _refusals_explained(target: Path) -> Iterator[None]:
+def refusals_explained(target: Path) -> Iterator[None]:
+    """Errors of the system as a DataError that names the target."""
     try:
         yield
     except OSError as error:

@@ -31,7 +31,7 @@ from dialeval.core.arrays import Floats
 from dialeval.core.contributions import Contributions, to_arrow
 from dialeval.core.display import Shown, listed, maker
 from dialeval.core.errors import DataError
-from dialeval.core.files import check_files, reading_together, replacing_together
+from dialeval.core.files import reading_together, replacing_together
 from dialeval.core.fold import Estimate, Level
 from dialeval.core.item_parts import ItemPart
 from dialeval.core.itemfile import write_items
@@ -39,6 +39,7 @@ from dialeval.core.jsondata import dump, null_for_nan
 from dialeval.core.rowtable import RowTable
 from dialeval.core.run_tables import ItemTable, estimate_table, flat_figures
 from dialeval.core.tabular import Tabular
+from dialeval.core.targets import check_files
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -248,7 +249,7 @@ class Run(Mapping[str, Result], Tabular, Shown):
 def check_folder(folder: str | os.PathLike[str], *inputs: Any, sources: Iterable[str] = ()) -> None:
     """DataError unless a run may be saved in a folder; ask it before a long evaluation.
 
-    `inputs`: what the run is made of, see `core.files.refuse_inputs`. A saved run may be replaced, other files not;
+    `inputs`: what the run is made of, see `core.targets.refuse_inputs`. A saved run may be replaced, other files not;
     with `sources`, the files that responses come from, only a run of these.
     """
     check_files(folder, _names_in(Path(folder)), _own_files, *inputs)

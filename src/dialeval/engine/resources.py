@@ -84,11 +84,26 @@ def open_resources(
     The judge is the shipped one unless another is given, if its encoder is installed; it is opened when something asks
     for it.
     """
+    if known_words not in (None, *get_args(WordChoice)):
+        raise SettingError(f"known_words is one of {', '.join(get_args(WordChoice))}, not {known_words!r}")
+    words = any(each is not None for each in (train, vocabulary, embeddings, known_words))
+    resources = _words(shared, train, vocabulary, embeddings, known_words) if words else {}
+    if judge is not None or lacking(Need.JUDGE) is None:
+        resources |= _judges(judge)
+    if lacking(Need.ENCODER) is None:
+        from dialeval.resources.encoder import ShippedEncoder
+
+        resources[Need.ENCODER] = ShippedEncoder()
+    return resources
+
+
+def _words(
+    shared: Vocabulary, train: Any, vocabulary: Any, embeddings: Any, known_words: WordChoice | None
+) -> dict[Need, Any]:
+    """The resources that say which words are known, and what is known of them."""
     from dialeval.resources.embeddings import load_embeddings
     from dialeval.resources.words import KnownWords, TrainText, TrainWords, VectorTable
 
-    if known_words not in (None, *get_args(WordChoice)):
-        raise SettingError(f"known_words is one of {', '.join(get_args(WordChoice))}, not {known_words!r}")
     resources: dict[Need, Any] = {}
     texts = train_texts(train)
     listed: Vocabulary | TrainWords | None = None
@@ -107,12 +122,6 @@ def open_resources(
         resources[Need.VOCABULARY] = known
         if texts is not None:
             resources[Need.TRAIN] = TrainText(shared, texts, known)
-    if judge is not None or lacking(Need.JUDGE) is None:
-        resources |= _judges(judge)
-    if lacking(Need.ENCODER) is None:
-        from dialeval.resources.encoder import ShippedEncoder
-
-        resources[Need.ENCODER] = ShippedEncoder()
     return resources
 
 

@@ -86,8 +86,13 @@ class CountMetric(Metric[SummedCounts]):
 
     def score(self, batch: Batch) -> Floats:
         """The values of single rows; NaN for a row that cannot be scored."""
+        counts, scored = self._scored_counts(batch)
+        return np.where(scored, self.row_values(counts), np.nan)
+
+    def _scored_counts(self, batch: Batch) -> tuple[Ints, Flags]:
+        """The counts of every row, 0 for rows that cannot be scored, and which can."""
         counts, scored = self.row_counts(batch)
-        return np.where(scored, self.row_values(np.where(scored[:, None], counts, 0)), np.nan)
+        return (counts if scored.all() else np.where(scored[:, None], counts, 0)), scored
 
     def empty(self) -> SummedCounts:
         return SummedCounts((0,) * self.width, Moments())
@@ -96,14 +101,13 @@ class CountMetric(Metric[SummedCounts]):
         if not self.of_corpus:  # nobody asks for the sums of counts
             items = self.score(batch)
             return Partial(SummedCounts((0,) * self.width, Moments.of(items, batch.dialogues)), {self.name: items})
-        counts, scored = self.row_counts(batch)
-        counts = np.where(scored[:, None], counts, 0)
+        counts, scored = self._scored_counts(batch)
         items = np.where(scored, self.row_values(counts) if self.has_items else 0.0, np.nan)
         # A corpus value has no spread over rows, and exact sums of the items would cost more than the counts.
         moments = Moments(len(items), int(scored.sum()))
         totals = tuple(counts.sum(axis=0).tolist())
         state = SummedCounts(totals, moments, cluster_counts(counts, scored, batch.dialogues))
-        rows = {self.contribution: RowSums(np.column_stack((scored, counts)).astype(np.float64))}
+        rows = {self.contribution: RowSums(np.concatenate((scored[:, None], counts), axis=1, dtype=np.float64))}
         return Partial(state, {self.name: items} if self.has_items else {}, rows)
 
     def resampled(self, sample: Resamples) -> Floats:
@@ -127,6 +131,8 @@ class CountMetric(Metric[SummedCounts]):
 
 def cluster_counts(counts: Ints, scored: Flags, dialogues: Ints) -> BySize:
     """The counts of dialogues and their products, by the number of scored rows."""
+    if np.array_equal(dialogues, np.arange(len(counts) + 1)):  # each row is a dialogue
+        return by_size(counts, scored.astype(np.int64))
     sums = np.zeros((len(counts) + 1, 1 + counts.shape[1]), np.int64)
     np.cumsum(np.column_stack((scored, counts)), axis=0, out=sums[1:])
     of_dialogues = np.diff(sums[dialogues], axis=0)

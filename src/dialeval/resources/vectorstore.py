@@ -45,8 +45,9 @@ from dialeval.core import gate
 from dialeval.core.arrays import Floats
 from dialeval.core.columns import DIGEST_LENGTH
 from dialeval.core.errors import DataError, Fault, SettingError
-from dialeval.core.files import check_writable, write_bytes
+from dialeval.core.files import write_bytes
 from dialeval.core.gate import UnfitError
+from dialeval.core.targets import check_writable
 from dialeval.resources.cache import building, cache_folder, discard, sha256_of
 from dialeval.resources.row_checks import Checks, file_check, row_checks
 from dialeval.resources.vector_oddities import Findings

@@ -2,28 +2,42 @@
 
 from __future__ import annotations
 
+import numpy as np
+from numba import int64, uint64
+
 from dialeval.core.numba_kernel import njit
 from dialeval.text.words_kernel import space_width
+
+_BLANKS = np.uint64(sum(1 << blank for blank in (*range(0x09, 0x0E), *range(0x1C, 0x21))))
+"""Bit b is set where the byte b is white space; from 64 on none is."""
 
 
 @njit()
 def code_points(data, starts, ends, ids, offsets):  # type: ignore[no-untyped-def]
     """Fill `ids` with the code points of the characters that are no white space, `offsets` with where each row ends."""
-    count = 0
+    # Unsigned, for an index that could be negative is checked for that.
+    count, one = uint64(0), uint64(1)
     for row in range(starts.shape[0]):
-        i = starts[row]
-        end = ends[row]
+        i = uint64(starts[row])
+        end = uint64(ends[row])
         while i < end:
-            blank = space_width(data, i, end)
-            if blank:
-                i += blank
-                continue
             first = data[i]
-            width = 1 if first < 0x80 else 2 if first < 0xE0 else 3 if first < 0xF0 else 4
-            point = first & (0x7F if width == 1 else 0xFF >> (width + 1))
+            if first < 0x80:
+                # A blank is written too, and the next character over it: which bytes are blank cannot be foretold, and
+                # a branch that was taken wrongly costs more.
+                ids[count] = first
+                count += one - (_BLANKS >> uint64(first & 0x3F) & uint64(first < 0x40))
+                i += one
+                continue
+            blank = space_width(data, int64(i), int64(end))
+            if blank:
+                i += uint64(blank)
+                continue
+            width = 2 if first < 0xE0 else 3 if first < 0xF0 else 4
+            point = first & 0xFF >> (width + 1)
             for k in range(1, width):
-                point = point << 6 | (data[i + k] & 0x3F)
+                point = point << 6 | (data[i + uint64(k)] & 0x3F)
             ids[count] = point
-            count += 1
-            i += width
-        offsets[row + 1] = count
+            count += one
+            i += uint64(width)
+        offsets[row + 1] = int64(count)

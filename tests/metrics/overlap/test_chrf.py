@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -9,7 +11,8 @@ from hypothesis import strategies as st
 from sacrebleu.metrics import CHRF
 
 from dialeval.core.errors import SettingError
-from dialeval.metrics.overlap.chrf import Chrf
+from dialeval.core.kernels import Kernels
+from dialeval.metrics.overlap.chrf import BLOCKS, Chrf
 from dialeval.metrics.registry import registry
 from metrics.overlap.test_bleu import batch_of
 
@@ -21,8 +24,8 @@ Rows = list[tuple[str, list[str]]]
 
 @given(
     rows=rows_of_texts,
-    n=st.sampled_from([1, 2, 6]),
-    word_order=st.integers(0, 2),
+    n=st.sampled_from([1, 2, 6, 8, 9]),
+    word_order=st.sampled_from([0, 1, 2, 5, 6]),
     beta=st.sampled_from([1, 2, 3]),
     lower=st.booleans(),
 )
@@ -47,21 +50,40 @@ def test_the_corpus_is_sacrebleus(rows: list[tuple[str, str, str]], word_order: 
     assert estimate.mean == pytest.approx(expected, rel=1e-13, abs=1e-15)
 
 
-def test_a_long_text() -> None:
-    response, reference = "abcdefg hij " * 300, "abcd efghij! " * 250
-    found = Chrf(words=2).partial(batch_of([response], [[reference]])).items["chrf(words=2)"][0]
-    assert found == pytest.approx(CHRF(word_order=2).sentence_score(response, [reference]).score / 100, rel=1e-13)
+@pytest.mark.parametrize(("copies", "others"), [(300, 250), (3, 30_000), (30_000, 3), (20_000, 20_001)])
+def test_a_long_text(copies: int, others: int) -> None:
+    response, reference = "abcdefg hij " * copies, "abcd efghij! é" * others
+    assert_sacrebleus([(response, reference)], words=2)
 
 
 @pytest.mark.parametrize("size", [1, 63, 64, 65, 127, 128, 129, 191, 192, 193, 255, 256, 257])
-@pytest.mark.parametrize("letters", ["abc", "aé日\U0001f600"])
+@pytest.mark.parametrize("letters", ["a", "abc", "aé日\U0001f600\U0010ffff"])
 def test_texts_about_as_long_as_the_integers_whose_bits_are_their_places(size: int, letters: str) -> None:
     dice = np.random.default_rng(size)
     several = ["".join(dice.choice(list(letters), size + int(more))) for more in dice.integers(-1, 2, 4)]
-    pairs = [(one, other) for one in several for other in several]
-    found = Chrf().partial(batch_of([one for one, _ in pairs], [[other] for _, other in pairs])).items["chrf"]
-    expected = [CHRF().sentence_score(one, [other]).score / 100 for one, other in pairs]
-    np.testing.assert_allclose(found, expected, rtol=1e-13, atol=1e-15)
+    assert_sacrebleus([(one, other) for one in several for other in several])
+
+
+def test_a_pair_does_not_see_the_places_of_those_before() -> None:
+    dice = np.random.default_rng(1)
+    several = ["".join(dice.choice(list("abcdé "), int(size))) for size in dice.integers(0, 400, 200)]
+    assert_sacrebleus(list(pairwise(several)))
+
+
+@pytest.mark.parametrize(("here", "there", "left"), [(256, 900, 0), (900, 256, 0), (257, 900, 1), (900, 257, 1)])
+def test_only_a_pair_of_two_long_texts_is_left_over(here: int, there: int, left: int) -> None:
+    ids, matches = np.zeros(900, np.int32), np.zeros((1, 6), np.int64, order="F")
+    texts = (ids, np.array([0, here]), ids, np.array([0, there]))
+    kernel = Kernels("dialeval.metrics.overlap.chrf_kernel")
+    assert kernel.match_pairs(*texts, np.zeros(BLOCKS, np.uint64), matches, np.empty(1, np.int64)) == left
+    assert matches.tolist() == [[0] * 6 if left else list(range(256, 250, -1))]
+
+
+def assert_sacrebleus(pairs: list[tuple[str, str]], words: int = 0) -> None:
+    metric, oracle = Chrf(words=words), CHRF(word_order=words)
+    partial = metric.partial(batch_of([one for one, _ in pairs], [[other] for _, other in pairs]))
+    expected = [oracle.sentence_score(one, [other]).score / 100 for one, other in pairs]
+    np.testing.assert_allclose(partial.items[metric.name], expected, rtol=1e-13, atol=1e-15)
 
 
 def test_what_cannot_be_scored() -> None:

@@ -28,8 +28,9 @@ from dialeval.core import gate
 from dialeval.core.arrays import Floats
 from dialeval.core.columns import DIGEST_LENGTH
 from dialeval.core.errors import DataError, Fault
-from dialeval.core.files import check_files, place_of, reading_together, replacing_together
+from dialeval.core.files import place_of, reading_together, replacing_together
 from dialeval.core.jsondata import dump
+from dialeval.core.targets import check_files
 
 TENSORS_FILE = "judge.safetensors"
 FACTS_FILE = "judge.json"

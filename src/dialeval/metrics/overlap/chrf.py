@@ -23,7 +23,7 @@ Edge cases: an empty response and an empty reference score 0; a row without any 
 from __future__ import annotations
 
 import string
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -38,7 +38,8 @@ from dialeval.core.needs import Need
 from dialeval.core.ragged import offsets_of, row_numbers
 from dialeval.core.signature import SACREBLEU
 from dialeval.metrics.counting import CountMetric, Flags, Per, SummedCounts
-from dialeval.metrics.overlap.bleu_counts import match_long
+from dialeval.metrics.overlap.bleu_counts import ORDERS as BLEU_ORDERS
+from dialeval.metrics.overlap.bleu_counts import BleuCounts, match_long
 from dialeval.metrics.overlap.sacrebleu import chrf_signature, number_of_references, reference_numbers
 from dialeval.text.characters import characters
 from dialeval.text.tokenise import tokens
@@ -47,8 +48,9 @@ from dialeval.text.vocabulary import Vocabulary
 _kernel = Kernels("dialeval.metrics.overlap.chrf_kernel")
 
 BLOCK, BLOCKS = 64, 4
-SHORT_TEXT = BLOCK * BLOCKS
-"""Characters of a text whose places are the bits of a few integers; longer ones are matched by `match_long`."""
+"""Places of the shorter text of a pair are bits of that many integers; two longer ones are left to `match_long`."""
+ORDERS = 8
+"""Orders that the kernel counts side by side; chrF has 6."""
 _PUNCTUATION = frozenset(string.punctuation)
 
 
@@ -93,21 +95,21 @@ class Chrf(CountMetric):
         """Per row: n-grams of the response, n-grams of the best reference, matches; each by order. Last, the numbers of
         references."""
         lists = batch.lists(Need.REFERENCE).offsets
-        parts = []
+        rows = row_numbers(lists)
+        # Column-major: the formula then works on one contiguous array per order.
+        pairs = np.zeros((len(rows), self.width), np.int64, order="F")
+        sides = np.split(pairs[:, :-2], 3, axis=1)
         if self.n:
             here, there = (characters(batch, need, self.lower) for need in (Need.RESPONSE, Need.REFERENCE))
-            parts.append(_pair_counts(here, there, lists, self.n))
+            _count_pairs(here, there, rows, [side[:, : self.n] for side in sides], _character_matches)
         if self.words:
             here, there = (_pieces(batch, need, self.lower) for need in (Need.RESPONSE, Need.REFERENCE))
-            parts.append(_pair_counts(here, there, lists, self.words))
-        pairs = np.concatenate(parts, axis=2).reshape(len(parts[0]), self.width - 2)
-        counts = np.zeros((len(batch), self.width), np.int64)
-        if len(pairs) == len(batch) and (np.diff(lists) == 1).all():
-            counts[:, :-2] = pairs
-        else:
-            rows = row_numbers(lists)
-            best = _first_best(self._of_grams(pairs), rows)
-            counts[rows[best], :-2] = pairs[best]
+            _count_pairs(here, there, rows, [side[:, self.n :] for side in sides], _word_matches)
+        counts = pairs
+        if not np.array_equal(rows, np.arange(len(batch))):
+            best = _first_best(self._of_grams(pairs[:, :-2]), rows)
+            counts = np.zeros((len(batch), self.width), np.int64, order="F")
+            counts[rows[best]] = pairs[best]
         counts[:, -2:] = reference_numbers(batch)
         return counts, np.diff(lists) > 0
 
@@ -129,31 +131,43 @@ class Chrf(CountMetric):
         return values
 
 
-def _pair_counts(responses: TokenColumn, references: TokenColumn, lists: Ints, orders: int) -> Ints:
-    """Per pair of response and reference: n-grams of the response, of the reference, and matches; each by order."""
-    rows = row_numbers(lists)
+Matches = Callable[[TokenColumn, TokenColumn, Ints], None]
+"""Fills the last argument with the clipped matches of pairs, a column for each order."""
+
+
+def _count_pairs(
+    responses: TokenColumn, references: TokenColumn, rows: Ints, sides: Sequence[Ints], match: Matches
+) -> None:
+    """Fill n-grams of the response, n-grams of the reference, and matches; per reference, each by order."""
     paired = responses if np.array_equal(rows, np.arange(len(responses))) else responses.take(rows)
-    matches = _matches(paired, references, orders)
-    here = np.maximum(paired.lengths[:, None] - np.arange(orders), 0)
-    there = np.maximum(references.lengths[:, None] - np.arange(orders), 0)
-    # sacreBLEU does not count the response's n-grams of an order of which the reference has none.
-    return np.stack((np.where(there > 0, here, 0), there, matches), axis=1)
+    here, there, matches = sides
+    for order in range(here.shape[1]):
+        there[:, order] = np.maximum(references.lengths - order, 0)
+        # sacreBLEU does not count the response's n-grams of an order of which the reference has none.
+        here[:, order] = np.where(there[:, order] > 0, np.maximum(paired.lengths - order, 0), 0)
+    match(paired, references, matches)
 
 
-def _matches(responses: TokenColumn, references: TokenColumn, orders: int) -> Ints:
-    """The clipped matches of pairs by order."""
-    pairs = len(responses)
-    matches, rest = np.empty((pairs, orders), np.int64), np.empty(pairs, np.int64)
-    most = 2 * SHORT_TEXT
-    found = (np.full(2 * most, -1, np.int32), np.empty(most, np.int32))
-    numbers = (np.empty(SHORT_TEXT, np.int32), np.empty(SHORT_TEXT, np.int32))
-    places = (np.zeros(BLOCKS * most, np.uint64), np.zeros(BLOCKS * most, np.uint64))
-    grams = (np.empty(BLOCKS * orders, np.uint64), np.empty(BLOCKS * orders, np.uint64))
-    texts = (responses.ids, responses.offsets, references.ids, references.offsets)
-    long = rest[: _kernel.match_pairs(*texts, (*found, *numbers, *places, *grams), matches, rest)]
-    if len(long):
-        match_long(long, responses, references, np.arange(pairs + 1), matches)
-    return matches
+def _character_matches(responses: TokenColumn, references: TokenColumn, matches: Ints) -> None:
+    pairs, orders = matches.shape
+    rest = np.arange(pairs)
+    if orders <= ORDERS:
+        code_points = 1 + max(int(column.ids.max(initial=0)) for column in (responses, references))
+        # Of an array this large only the pages that are written to take memory.
+        places = np.zeros(BLOCKS * code_points, np.uint64)
+        texts = (responses.ids, responses.offsets, references.ids, references.offsets)
+        rest = rest[: _kernel.match_pairs(*texts, places, matches, rest)]
+    if len(rest):
+        match_long(rest, responses, references, np.arange(pairs + 1), matches)
+
+
+def _word_matches(responses: TokenColumn, references: TokenColumn, matches: Ints) -> None:
+    pairs, orders = matches.shape
+    lists = np.arange(pairs + 1)
+    if orders <= BLEU_ORDERS:
+        matches[:] = BleuCounts.of(responses, references, lists).matches[:, :orders]
+    else:
+        match_long(lists[:-1], responses, references, lists, matches)
 
 
 def _first_best(values: Floats, rows: Ints) -> Ints:

@@ -26,7 +26,8 @@ from torch import Tensor
 
 from dialeval.core.arrays import Ints
 from dialeval.core.errors import SettingError
-from dialeval.core.files import check_files, write_bytes
+from dialeval.core.files import write_bytes
+from dialeval.core.targets import check_files
 from dialeval.data.formats.opening import PathSource
 from dialeval.data.rows.dialogues import read_dialogues
 from dialeval.metrics.learned.judge import joined
