@@ -51,6 +51,16 @@ def test_columns_hold_the_ngrams_of_every_row(rows: list[list[str]], n: int) -> 
 
 
 @given(rows_of_words, orders)
+def test_numbers_are_those_of_numpy(rows: list[list[str]], n: int) -> None:
+    tokens = Vocabulary().split(TextColumn.from_strings([" ".join(row) for row in rows]))
+    column = NgramColumn.of(tokens, n)
+    given_keys = column.keys.copy()
+    for own, expected in zip(column.numbered(), np.unique(given_keys, return_inverse=True), strict=True):
+        assert own.tolist() == expected.tolist()
+    assert column.keys.tolist() == given_keys.tolist()
+
+
+@given(rows_of_words, orders)
 def test_counts_equal_counter(rows: list[list[str]], n: int) -> None:
     counts = counted(rows, n, Vocabulary())
     expected = Counter(chain.from_iterable(naive(rows, n)))

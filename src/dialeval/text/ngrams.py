@@ -70,9 +70,9 @@ class NgramColumn:
             return cls.pairs(tokens, tokens)
         counts = np.maximum(tokens.lengths - (n - 1), 0)
         shorter = cls.of(tokens, n - 1)
-        unique, number = np.unique(shorter.keys, return_inverse=True)
+        unique, number = shorter.numbered()
         first, last = ranges(shorter.offsets[:-1], counts), ranges(tokens.offsets[:-1] + (n - 1), counts)
-        keys = number[first].astype(np.int64) << _WORD_BITS | tokens.ids[last]
+        keys = number[first] << _WORD_BITS | tokens.ids[last]
         return cls(n, keys, offsets_of(counts), shorter.decode(unique))
 
     @classmethod
@@ -107,6 +107,18 @@ class NgramColumn:
         keys, counts = _sorted_counts(self.keys.copy(), np.ones(len(self.keys), _counts_type(len(self.keys))))
         size = _kernel.add_equal(keys, counts)
         return keys[:size].copy(), counts[:size].copy()
+
+    def numbered(self) -> tuple[Ints, Ints]:
+        """The distinct keys in ascending order, and the number that each key has among them.
+
+        As `np.unique` gives them, in a quarter of the time.
+        """
+        places = np.arange(len(self.keys)).astype(_counts_type(len(self.keys)))
+        keys, order = _sorted_counts(self.keys.copy(), cast(Counts, places))
+        is_first = np.diff(keys, prepend=-1) > 0
+        numbers = np.empty(len(keys), np.int64)
+        numbers[order] = np.cumsum(is_first) - 1
+        return keys[is_first], numbers
 
 
 def _sorted_counts(keys: Ints, counts: Counts) -> tuple[Ints, Counts]:

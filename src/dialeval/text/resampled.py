@@ -39,7 +39,7 @@ class ClusterGrams:
         """The n-grams of words of the rows, by cluster."""
         words = rows.words(name)
         column = NgramColumn.of(TokenColumn(words.ids, words.offsets, Vocabulary()), n)
-        keys, numbers = np.unique(column.keys, return_inverse=True)
+        keys, numbers = column.numbered()
         count = max(len(words.words) if n == 1 else len(keys), 1)
         bounds = column.offsets[rows.offsets]
         pairs, times = np.unique(row_numbers(bounds) * count + numbers[bounds[0] : bounds[-1]], return_counts=True)
