@@ -7,8 +7,8 @@ folder is not to be seen (a cluster without shared storage) the content comes ba
 
 from __future__ import annotations
 
+import os
 import tempfile
-import uuid
 from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
@@ -120,6 +120,6 @@ class PartWriter:
 
     def _new(self, kind: PartKind) -> Path:
         # A name of its own: after a death another worker may be writing the items of the same chunk.
-        file = self._folder / f"{kind}-{uuid.uuid4().hex}.parquet"
+        file = self._folder / f"{kind}-{os.urandom(16).hex()}.parquet"
         self._written.append((kind, file))
         return file

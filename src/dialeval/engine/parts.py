@@ -8,7 +8,7 @@ and whoever merges them, the estimates are the same to the last digit: every cou
 
 from __future__ import annotations
 
-import uuid
+import os
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -55,7 +55,7 @@ def write_parts(folder: Path, pieces: Iterable[SystemStates]) -> list[str]:
     # A name of its own: after a death another worker may be writing the parts of the same chunk.
     files = []
     for piece in pieces:
-        file = folder / f"part-{uuid.uuid4().hex}"
+        file = folder / f"part-{os.urandom(16).hex()}"
         write_scratch(file, to_bytes(piece))
         files.append(str(file))
     return files

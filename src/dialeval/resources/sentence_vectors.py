@@ -14,12 +14,12 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import os
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import numpy as np
 import numpy.typing as npt
@@ -133,7 +133,7 @@ class Store:
             self._write(entries)
 
     def _write(self, entries: Any) -> None:
-        with replacing(self.folder / f"{uuid4().hex}{_SUFFIX}") as beside, beside.open("wb") as stream:
+        with replacing(self.folder / f"{os.urandom(16).hex()}{_SUFFIX}") as beside, beside.open("wb") as stream:
             np.save(stream, entries, allow_pickle=False)
 
     def _open(self, file: Path) -> None:
