@@ -218,7 +218,9 @@ def estimate(costs: dict[int, dict[str, Cost]]) -> str:
         cpu, first = (large.cpu - small.cpu) * million, (large.first - small.first) * million
         hours = (cpu - first) * 1000 / 3600
         workers = f"{hours:.1f} CPU hours, {hours / 100 * 60:.1f} minutes on 100 cores"
-        thousand = [workers, f"{first / 0.06:.1f} minutes", f"{first / cpu:.1%}"] if large.first < large.cpu else ["-"] * 3
+        thousand = (
+            [workers, f"{first / 0.06:.1f} minutes", f"{first / cpu:.1%}"] if large.first < large.cpu else ["-"] * 3
+        )
         page.append(f"| {way} | {cpu:.1f} s | {first:.2f} s | {' | '.join(thousand)} |")
     return "\n".join(page)
 
