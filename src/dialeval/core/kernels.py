@@ -6,7 +6,8 @@
 Importing numba takes longer than most evaluations. So nothing is imported before a kernel is called, and then the
 machine code of an earlier process (`kernel_files`) is loaded by llvmlite, which takes a few milliseconds. Only where
 there is none, the module is imported and the function compiled (`numba_kernel`). Where llvmlite cannot load the code,
-and with `NUMBA_DISABLE_JIT=1`, the function of the module is called as it is; it gives the same numbers.
+and with `NUMBA_DISABLE_JIT=1`, the function of the module is called as it is; it gives the same numbers. Kernels with
+instructions of their own (those of BLEU and chrF) cannot be run without the compiler.
 
 A kernel takes arrays, numbers and tuples of these, allocates nothing, and returns nothing, a number, or a tuple of
 numbers. It is called as numba calls its own functions: two addresses (for the result, for an exception), then for each
