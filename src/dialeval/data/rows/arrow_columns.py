@@ -23,6 +23,7 @@ from dialeval.data.formats.records import FieldNames, Records
 from dialeval.data.rows.fields import FieldReader
 from dialeval.data.rows.gathering import gather_rows, gather_texts, named_dialogues, text_field
 from dialeval.data.rows.messages import CALLER, ROLES, SYSTEM
+from dialeval.data.rows.plain_rows import NotPlainError
 from dialeval.data.rows.system import NO_TURN, Rows, by_system
 
 if TYPE_CHECKING:
@@ -35,10 +36,6 @@ _MORE_THAN_TEXT = frozenset({"from", "tool_calls", "function_call", "refusal", "
 """Fields of a turn that say something beside its text, or instead of it."""
 
 
-class _NotPlainError(Exception):
-    """A column has to be read row by row."""
-
-
 def rows_of(table: pa.Table, where: str, names: FieldNames, system: str, part: bool = False) -> list[Rows]:
     """The rows of each system in a table; `system` is the name of those that give none.
 
@@ -48,7 +45,7 @@ def rows_of(table: pa.Table, where: str, names: FieldNames, system: str, part: b
     try:
         columns = {name: _whole(table.column(name)) for name in table.column_names}
         return _columnwise(columns, where, names, system)
-    except _NotPlainError:
+    except NotPlainError:
         return gather_rows(_records(table, where), names, system, part)
 
 
@@ -59,12 +56,12 @@ def texts_of(table: pa.Table, where: str, names: FieldNames, need: Need) -> Ragg
     table = _checked(table, where, wanted)
     try:
         if field is None or not len(table):
-            raise _NotPlainError
+            raise NotPlainError
         columns = {name: _whole(table.column(name)) for name in table.column_names}
         own = columns.get(names.response_is_reference) if need is Need.REFERENCE else None
         _roles(columns[field])
         return _ragged(columns[field], _truths(own))
-    except _NotPlainError:
+    except NotPlainError:
         return gather_texts(_records(table, where), names, need)
 
 
@@ -92,9 +89,9 @@ def _columnwise(columns: dict[str, pa.Array], where: str, names: FieldNames, sys
     response = columns.get(names.response)
     messages = columns.get(names.messages)
     if (names.trial in columns and names.reward in columns) or not columns.keys() >= set(names.paths):
-        raise _NotPlainError
+        raise NotPlainError
     if response is None or response.null_count or not len(response) or (messages and not _is_null(messages)):
-        raise _NotPlainError
+        raise NotPlainError
     nulls = pa.nulls(len(response))
     needed: dict[Need, Column] = {Need.RESPONSE: TextColumn.from_arrow(_strings(response), where)}
     for need in (Need.REFERENCE, Need.CONTEXT):
@@ -138,9 +135,9 @@ def _whole(column: pa.ChunkedArray) -> pa.Array:
     try:
         array = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
     except pa.ArrowInvalid:
-        raise _NotPlainError from None
+        raise NotPlainError from None
     if isinstance(array, pa.ChunkedArray):
-        raise _NotPlainError
+        raise NotPlainError
     return array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
 
 
@@ -155,7 +152,7 @@ def _strings(array: pa.Array) -> pa.Array:
     if pa.types.is_large_string(kind):
         return array
     if not (pa.types.is_string(kind) or pa.types.is_string_view(kind)):
-        raise _NotPlainError
+        raise NotPlainError
     return array.cast(pa.large_string())
 
 
@@ -173,7 +170,7 @@ def _ragged(array: pa.Array, dropped: npt.NDArray[np.bool_] | None) -> RaggedCol
         counts = _ints(array.is_valid().cast(pa.int64()))
         values = _strings(array.drop_null())
     if values.null_count:
-        raise _NotPlainError
+        raise NotPlainError
     texts = TextColumn.from_arrow(values)
     if dropped is not None and dropped.any():
         texts = texts.take(np.flatnonzero(~np.repeat(dropped, counts)))
@@ -193,10 +190,10 @@ def _items(values: pa.Array) -> pa.Array:
     there = [name for name in ("text", "content") if values.type.get_field_index(name) >= 0]
     more = [index for index, kind in enumerate(values.type) if kind.name in _MORE_THAN_TEXT]
     if not all(_is_null(values.field(index)) for index in more):
-        raise _NotPlainError
+        raise NotPlainError
     texts = [_strings(child) for child in map(values.field, there) if not pa.types.is_null(child.type)]
     if not texts or values.null_count:
-        raise _NotPlainError
+        raise NotPlainError
     return pc.coalesce(*texts)
 
 
@@ -213,7 +210,7 @@ def _roles(array: pa.Array) -> TextColumn | None:
     named = pc.fill_null(_strings(turns.field("role")), "").dictionary_encode()
     roles = [ROLES.get(name, "") for name in named.dictionary.to_pylist()]
     if SYSTEM in roles or CALLER in named.dictionary.to_pylist():
-        raise _NotPlainError
+        raise NotPlainError
     return TextColumn.from_strings(roles).take(_ints(named.indices)) if any(roles) else None
 
 
@@ -224,7 +221,7 @@ def _truths(array: pa.Array | None) -> npt.NDArray[np.bool_] | None:
     if array is None or _is_null(array):
         return None
     if not pa.types.is_boolean(array.type):
-        raise _NotPlainError
+        raise NotPlainError
     return cast("npt.NDArray[np.bool_]", pc.fill_null(array, False).to_numpy(zero_copy_only=False))
 
 
@@ -258,7 +255,7 @@ def _turns(array: pa.Array) -> Ints | None:
     if _is_null(array):
         return None
     if not pa.types.is_integer(array.type) or pc.min(array).as_py() < 0 or pc.max(array).as_py() > 2**63 - 1:
-        raise _NotPlainError
+        raise NotPlainError
     return _ints(pc.fill_null(array.cast(pa.int64()), NO_TURN))
 
 

@@ -42,8 +42,8 @@ class PlainRows(NamedTuple):
     turns: list[int]
 
 
-class _NotPlainError(Exception):
-    """A row needs a closer look."""
+class NotPlainError(Exception):
+    """Rows have to be read one by one."""
 
 
 def plain_rows(rows: Sequence[Any], names: FieldNames) -> PlainRows | None:
@@ -75,7 +75,7 @@ def plain_rows(rows: Sequence[Any], names: FieldNames) -> PlainRows | None:
             _names(column(names.dialog_id)),
             _turns(column(names.turn)),
         )
-    except _NotPlainError:
+    except NotPlainError:
         return None
 
 
@@ -84,7 +84,7 @@ def _check_unicode(texts: Sequence[str]) -> None:
         try:
             "".join(texts).encode()
         except UnicodeEncodeError:
-            raise _NotPlainError from None
+            raise NotPlainError from None
 
 
 def _texts(column: list[Any]) -> Texts:
@@ -97,9 +97,9 @@ def _texts(column: list[Any]) -> Texts:
         lists = [value if type(value) is list else [] if value is None else [value] for value in column]
         values, counts = list(chain.from_iterable(lists)), list(map(len, lists))
     else:
-        raise _NotPlainError
+        raise NotPlainError
     if not _TEXT.issuperset(map(type, values)):
-        raise _NotPlainError
+        raise NotPlainError
     _check_unicode(values)
     return Texts(values, counts)
 
@@ -107,7 +107,7 @@ def _texts(column: list[Any]) -> Texts:
 def _names(column: list[Any]) -> list[str | None]:
     kinds = {*map(type, column)}
     if not kinds <= _NAME:
-        raise _NotPlainError
+        raise NotPlainError
     if kinds == {_NOTHING}:
         return column
     names = [str(name) if type(name) is int else name for name in column] if int in kinds else column
@@ -120,8 +120,8 @@ def _turns(column: list[Any]) -> list[int]:
     if kinds == {_NOTHING}:
         return [NO_TURN] * len(column)
     if not kinds <= _NUMBER:
-        raise _NotPlainError
+        raise NotPlainError
     given = [turn for turn in column if turn is not None]
     if given and not 0 <= min(given) <= max(given) <= LARGEST_TURN:
-        raise _NotPlainError
+        raise NotPlainError
     return [NO_TURN if turn is None else turn for turn in column]
