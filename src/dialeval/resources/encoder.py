@@ -217,7 +217,8 @@ class Transformer:
         self.layers = [
             {name: (_for_rows(weight), bias) for name, (weight, bias) in layer.items()} for layer in weights.layers
         ]
-        self.step = step_of_products([self.layers[0][name][0] for name in ("qkv", "out", "up", "down")])
+        first = self.layers[:1]  # there may be none
+        self.step = step_of_products([layer[name][0] for layer in first for name in ("qkv", "out", "up", "down")])
 
     def forward(
         self,
