@@ -5,15 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dialeval.core.columns import (
-    Column,
-    GroupedColumn,
-    NumberColumn,
-    ObjectColumn,
-    RaggedColumn,
-    SharedColumn,
-    TextColumn,
-)
+from dialeval.core.columns import Column, NumberColumn, ObjectColumn, RaggedColumn, SharedColumn, TextColumn
+from dialeval.core.grouped_column import GroupedColumn
 from dialeval.core.joined_columns import joined_columns
 
 

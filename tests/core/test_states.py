@@ -17,7 +17,8 @@ from dialeval.core.columns import TextColumn
 from dialeval.core.errors import SettingError
 from dialeval.core.exact import Moments
 from dialeval.core.states import DamagedStateError, from_bytes, to_bytes, translated
-from dialeval.text.ngrams import NgramColumn, NgramCounts, NgramValues
+from dialeval.text.ngram_values import NgramValues
+from dialeval.text.ngrams import NgramColumn, NgramCounts
 from dialeval.text.tokenise import tokenise
 from dialeval.text.vocabulary import Vocabulary
 

@@ -7,13 +7,11 @@ from collections import Counter
 from itertools import chain
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dialeval.core.columns import TextColumn
-from dialeval.text import ngrams
-from dialeval.text.ngrams import NgramColumn, NgramCounts, NgramValues
+from dialeval.text.ngrams import NgramColumn, NgramCounts
 from dialeval.text.vocabulary import Vocabulary
 
 rows_of_words = st.lists(st.lists(st.sampled_from(["a", "b", "c", "dd"]), max_size=9), max_size=6)
@@ -91,22 +89,6 @@ def test_a_pickle_carries_only_the_words_it_uses() -> None:
     vocabulary = Vocabulary([f"other{number}" for number in range(1000)])
     counts = pickle.loads(pickle.dumps(counted([["a", "b"]], 2, vocabulary)))
     assert list(counts.vocabulary.column()) == ["a", "b"]
-
-
-@given(
-    st.dictionaries(st.integers(0, 2**62), st.floats(allow_nan=False), max_size=20),
-    st.lists(st.integers(0, 2**62), max_size=20),
-    st.booleans(),
-)
-def test_values_are_found_by_key(table: dict[int, float], others: list[int], many: bool) -> None:
-    keys = np.array(sorted(table), np.int64)
-    values = NgramValues(keys, np.array([table[int(key)] for key in keys]), 2, Vocabulary())
-    asked = [*others, *list(table)[::-1], *others]
-    with pytest.MonkeyPatch.context() as patch:
-        if many:
-            patch.setattr(ngrams, "_CACHED_KEYS", 0)
-        found = values.of_keys(np.array(asked, np.int64))
-    np.testing.assert_array_equal(found, [table.get(key, np.nan) for key in asked])
 
 
 def test_counts_take_the_wider_type_only_where_they_must() -> None:

@@ -4,10 +4,11 @@
   string array are both such a column without being copied.
 - `RaggedColumn`: any number of texts per row (references, turns of a context).
 - `SharedColumn`: the same where rows share texts (a turn of a chat is in the context of every response after it).
-- `GroupedColumn`: the same with the texts of a row in groups (references by their meaning).
 - `TokenColumn`: int32 word ids with row offsets, over one vocabulary.
 - `ObjectColumn`: one plain Python object per row, for what is neither.
 - `NumberColumn`: several numbers per row, a matrix.
+
+`grouped_column` has one more: texts of a row in groups.
 
 Columns are never changed after they are made.
 """
@@ -17,7 +18,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
 
 import numpy as np
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 __all__ = [
     "DIGEST_LENGTH",
     "Column",
-    "GroupedColumn",
     "NumberColumn",
     "ObjectColumn",
     "RaggedColumn",
@@ -289,58 +288,6 @@ class SharedColumn:
         """What the digest is made of: the fingerprints of parts add up to that of the whole."""
         texts = self.values
         return Fingerprint.of_shared(texts.data, texts.starts, texts.ends, self.starts, self.ends)
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class GroupedColumn(RaggedColumn):
-    """Several texts per row in groups: row `i` has the groups `lists[i]` to `lists[i + 1]`.
-
-    Group `g` holds `values[groups[g]:groups[g + 1]]`; read as a `RaggedColumn` it is the texts without their groups.
-    """
-
-    groups: Ints
-    lists: Ints
-
-    @classmethod
-    def of(
-        cls, values: TextColumn, group_sizes: Sequence[int] | Ints, row_sizes: Sequence[int] | Ints
-    ) -> GroupedColumn:
-        """A column from the texts of every group and the groups of every row."""
-        groups, lists = offsets_of(group_sizes), offsets_of(row_sizes)
-        return cls(values, groups[lists], groups, lists)
-
-    def grouped(self, row: int) -> list[list[str]]:
-        """The groups of a row."""
-        bounds = self.groups[self.lists[row] : self.lists[row + 1] + 1].tolist()
-        return [[self.values[text] for text in range(start, stop)] for start, stop in pairwise(bounds)]
-
-    def slice(self, start: int, stop: int) -> GroupedColumn:
-        """Rows `start` to `stop`, over the same bytes."""
-        lists, offsets = self.lists[start : stop + 1], self.offsets[start : stop + 1]
-        groups = self.groups[lists[0] : lists[-1] + 1] - offsets[0]
-        values = self.values.slice(int(offsets[0]), int(offsets[-1]))
-        return GroupedColumn(values, offsets - offsets[0], groups, lists - lists[0])
-
-    def take(self, rows: Ints) -> GroupedColumn:
-        """The given rows in the given order, over the same bytes."""
-        texts = RaggedColumn(self.values, self.offsets).take(rows)
-        sizes = np.diff(self.groups)
-        ranges = [sizes[self.lists[row] : self.lists[row + 1]] for row in rows.tolist()]
-        found = np.concatenate([np.zeros(0, np.int64), *ranges])
-        return GroupedColumn.of(texts.values, found, np.diff(self.lists)[rows])
-
-    @property
-    def fingerprint(self) -> Fingerprint:
-        """None: that of a `RaggedColumn` would be the same for other groups."""
-        raise TypeError("a column of groups has a digest as a whole, and no fingerprint that merges")
-
-    @property
-    def digest(self) -> str:
-        """A digest of the texts and of how they are spread over groups and rows."""
-        sha = hashlib.sha256(np.diff(self.lists).data)
-        sha.update(np.diff(self.groups).data)
-        sha.update(self.values.digest.encode())
-        return sha.hexdigest()[:DIGEST_LENGTH]
 
 
 @dataclass(frozen=True, eq=False, slots=True)

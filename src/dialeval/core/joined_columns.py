@@ -8,15 +8,8 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from dialeval.core.arrays import Ints
-from dialeval.core.columns import (
-    Column,
-    GroupedColumn,
-    NumberColumn,
-    ObjectColumn,
-    RaggedColumn,
-    SharedColumn,
-    TextColumn,
-)
+from dialeval.core.columns import Column, NumberColumn, ObjectColumn, RaggedColumn, SharedColumn, TextColumn
+from dialeval.core.grouped_column import GroupedColumn
 from dialeval.core.ragged import offsets_of
 
 C = TypeVar("C", bound=Column)

@@ -17,7 +17,8 @@ import numpy.typing as npt
 from dialeval.core.arrays import Floats, Ids, Ints
 from dialeval.core.columns import DIGEST_LENGTH, TextColumn
 from dialeval.resources.embeddings import WordVectors
-from dialeval.text.ngrams import COUNTED_TEXTS, NgramValues, count_texts
+from dialeval.text.ngram_values import NgramValues
+from dialeval.text.ngrams import COUNTED_TEXTS, count_texts
 from dialeval.text.tokenise import DEFAULT, UNKNOWN, Oov, Tokeniser, tokenise
 from dialeval.text.vocabulary import Vocabulary
 

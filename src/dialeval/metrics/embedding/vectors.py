@@ -21,7 +21,7 @@ from dialeval.core.columns import TokenColumn
 from dialeval.core.kernels import Kernels
 from dialeval.core.needs import Need
 from dialeval.resources.words import KnownWords, Mask, TrainText, VectorTable
-from dialeval.text.ngrams import NgramValues
+from dialeval.text.ngram_values import NgramValues
 from dialeval.text.tokenise import Tokeniser, tokens
 
 _kernel = Kernels("dialeval.metrics.embedding.embedding_kernel")

@@ -29,7 +29,8 @@ from dialeval.core.arrays import Floats
 from dialeval.core.batch import Batch
 from dialeval.core.fold import Fact, RowMetric
 from dialeval.core.needs import Need
-from dialeval.text.ngrams import NgramColumn, NgramCounts, NgramValues, ngram_counts, row_sums
+from dialeval.text.ngram_values import NgramValues, row_sums
+from dialeval.text.ngrams import NgramColumn, NgramCounts, ngram_counts
 from dialeval.text.tokenise import DEFAULT, Oov, Tokeniser, tokens
 
 

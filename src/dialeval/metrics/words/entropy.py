@@ -32,7 +32,8 @@ from dialeval.core.batch import Batch
 from dialeval.core.fold import RowMetric
 from dialeval.core.needs import Need
 from dialeval.resources.words import TrainText
-from dialeval.text.ngrams import ngrams, row_sums
+from dialeval.text.ngram_values import row_sums
+from dialeval.text.ngrams import ngrams
 from dialeval.text.tokenise import DEFAULT, Oov, Tokeniser
 
 
