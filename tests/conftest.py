@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import gc
 import inspect
 import os
 from functools import cache
@@ -83,6 +85,11 @@ def _tries_less(test: Any) -> None:
     own = getattr(test, "_hypothesis_internal_use_settings", None) or settings()
     fewer = settings(own, max_examples=min(own.max_examples, QUICK_EXAMPLES), derandomize=True, database=None)
     test._hypothesis_internal_use_settings = fewer  # hypothesis has no public name for it
+
+
+def pytest_sessionfinish() -> None:
+    """Look for garbage in the end all the same: libraries that tests import tell what is left of them."""
+    atexit.unregister(gc.freeze)
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
