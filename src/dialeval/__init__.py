@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from dialeval.analysis.sampling import draw
     from dialeval.analysis.sequences import watch
     from dialeval.analysis.slices import slices
+    from dialeval.analysis.trends import trend
     from dialeval.core.errors import DataError, DialevalError, NeedError, SettingError
     from dialeval.core.result import Result, Run, load
     from dialeval.engine.evaluate import evaluate
@@ -49,6 +50,7 @@ _HOMES = {
     "rank": "dialeval.analysis.ranking",
     "report": "dialeval.reports.html",
     "slices": "dialeval.analysis.slices",
+    "trend": "dialeval.analysis.trends",
     "watch": "dialeval.analysis.sequences",
     "with_intervals": "dialeval.analysis.intervals",
 }
@@ -77,6 +79,7 @@ __all__ = [
     "rank",
     "report",
     "slices",
+    "trend",
     "watch",
     "with_intervals",
 ]

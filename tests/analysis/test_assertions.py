@@ -48,7 +48,8 @@ def test_it_holds(baseline: Run, tmp_path: Path) -> None:
 def test_it_says_what_is_worse_and_where(baseline: Run) -> None:
     with pytest.raises(AssertionError) as error:
         dialeval.assert_no_worse(scored(range(10, 30)), baseline, "rouge-l", rows=2)
-    first, difference, p, won, lost, *worst = str(error.value).splitlines()
+    first, design, difference, p, won, lost, *worst = str(error.value).splitlines()
+    assert design == "  Paired design: both systems have the same 20 dialogues, matched by id."
     assert first.startswith("rouge-l of run/system is ")
     assert "significantly worse (adjusted p 0.00" in first
     assert difference.startswith("  difference -0.3")
@@ -112,7 +113,7 @@ def test_what_cannot_be_asked(baseline: Run) -> None:
     with pytest.raises(SettingError, match="bleu-4"):
         dialeval.assert_no_worse(baseline, baseline, "bleu-4")
     other = dialeval.evaluate([{**row, "reference": "x"} for row in rows()], metrics="rouge-l")
-    with pytest.raises(SettingError, match="cannot be compared"):
+    with pytest.raises(SettingError, match="by rouge-l: references differ in 40 of 40 rows"):
         dialeval.assert_no_worse(other, baseline, "rouge-l")
     dialeval.assert_no_worse(several, baseline, "rouge-l")  # each of its systems
 

@@ -14,6 +14,7 @@ import dialeval
 from dialeval import sample
 from dialeval.analysis.comparison import compare, enough_trials
 from dialeval.analysis.pairing import labels_of
+from dialeval.analysis.significance import holm
 from dialeval.core.errors import SettingError
 from dialeval.core.result import Result, Run
 from dialeval.core.rowtable import RowTable
@@ -52,7 +53,10 @@ def test_every_system_is_compared_with_the_first(run: Run) -> None:
         assert row.interval[0] <= row.difference <= row.interval[1]
         assert row.p <= row.adjusted_p
         assert (row.wins or 0) + (row.ties or 0) + (row.losses or 0) <= 40
-    assert (found.clusters, found.unit) == (40, "rows")
+    assert (found.design.name, found.design.by, found.design.clusters, found.design.unit) == (
+        *("paired", "position", 40),
+        "rows",
+    )
 
 
 def test_a_known_difference_is_found_and_none_is_not(run: Run) -> None:
@@ -95,27 +99,28 @@ def test_saved_runs_compare_alike(run: Run, tmp_path: Path) -> None:
     assert again.to_dict() == compare(run, **QUICK).to_dict()
 
 
-def test_signatures_that_differ_are_refused_and_named() -> None:
-    one, other = (made({name: texts(1)}, texts(seed), "bleu-2") for name, seed in (("a", 8), ("b", 9)))
-    with pytest.raises(SettingError, match=r"b cannot be compared with a: reference: \w+ and \w+ .*--force"):
-        compare([one, other], **QUICK)
-    found = compare([one, other], force=True, **QUICK)
-    assert any("bleu-2 has reference:" in what for what in found.forced)
-    assert found.to_dict()["forced"]
-    smoothed = dialeval.evaluate({"c": texts(1)}, texts(8), metrics="bleu-2", settings={"bleu": {"smooth": 7}})
-    with pytest.raises(SettingError, match=r"bleu-2 has (metric:bleu-2|smooth:4) and"):
-        compare([one, smoothed], **QUICK)
+def test_metrics_with_other_inputs_are_left_out_with_the_reason() -> None:
+    references = texts(8)
+    changed = [*texts(9)[:2], *references[2:]]
+    one, other = (
+        made({name: texts(seed)}, given, "bleu-2,length")
+        for name, seed, given in (("a", 1, references), ("b", 2, changed))
+    )
+    found = compare([one, other], **QUICK)
+    assert (found.design.name, found.design.by, found.design.common) == ("common", "references", 38)
+    assert found.rows[0].reason is None
+    smoothed = dialeval.evaluate({"c": texts(1)}, references, metrics="bleu-2", settings={"bleu": {"smooth": 7}})
+    (row,) = compare([one, smoothed], **QUICK).rows
+    assert math.isnan(row.difference)
+    assert "differ: bleu-2 and bleu(" in str(row.reason)
+    assert math.isnan(row.p)
 
 
-def test_values_of_different_metrics_are_shown_and_not_tested() -> None:
+def test_other_settings_of_a_metric_are_not_compared() -> None:
     one = dialeval.evaluate({"a": texts(1)}, metrics="distinct-1,length")
-    other = dialeval.evaluate({"b": texts(2)}, metrics="distinct-1,length", settings={"distinct": {"oov": "self"}})
-    found = {row.key: row for row in compare([one, other], force=True, **QUICK).rows}
-    assert found["distinct-1"].reason == "two metrics made it, so that dialogues cannot be exchanged"
-    assert found["distinct-1"].mean == other["b"]["distinct-1"].mean
-    assert found["length"].reason is None
-    (row,) = compare([one, other], metrics=["distinct-1"], force=True, test="bootstrap", resamples=100).rows
-    assert row.interval is not None
+    other = dialeval.evaluate({"b": texts(2)}, metrics="distinct-1,length", settings={"distinct": {"per": "response"}})
+    rows = compare([one, other], **QUICK).rows
+    assert [row.key for row in rows if row.reason is None] == ["length"]
 
 
 def test_the_version_alone_forbids_nothing(run: Run) -> None:
@@ -125,19 +130,24 @@ def test_the_version_alone_forbids_nothing(run: Run) -> None:
     compare(Run({"a": run["a"], "b": Result({"length": older}, rows=run["b"].rows)}, "0"), **QUICK)
 
 
-def test_other_rows_are_refused() -> None:
-    with pytest.raises(SettingError, match=r"dialogues: 40 and 39; score both on the same data"):
-        compare([made({"a": texts(1)}), made({"b": texts(2, rows=39)})], force=True, **QUICK)
+def test_rows_without_ids_prompts_and_references_are_paired_only_if_they_are_as_many() -> None:
+    runs = [made({"a": texts(1)}), made({"b": texts(2, rows=39)})]
+    assert compare(runs, **QUICK).design.name == "unpaired"
+    for design in ("paired", "common"):
+        with pytest.raises(SettingError, match="neither ids nor prompts in common, and different numbers of rows"):
+            compare(runs, design=design, **QUICK)
 
-    def placed(name: str, ids: list[str], turns: list[int]) -> Run:
-        rows = RowTable(np.array([0, 1, 3]), ids, np.array(turns))
-        result = made({name: ["x y", "y", "z"]})[name]
-        return Run({name: replace(result, rows=rows)}, "0")
 
-    with pytest.raises(SettingError, match="dialogue 'd1' stands where 'd9' does"):
-        compare([placed("a", ["d1", "d2"], [0, 0, 1]), placed("b", ["d9", "d2"], [0, 0, 1])], **QUICK)
-    with pytest.raises(SettingError, match="row 3 is turn 1 and turn 2"):
-        compare([placed("a", ["d1", "d2"], [0, 0, 1]), placed("b", ["d1", "d2"], [0, 0, 2])], **QUICK)
+def test_the_panel_is_one_family_and_other_metrics_are_another(run: Run) -> None:
+    scored = made({"a": texts(1), "b": texts(2)}, texts(8), "length,distinct-1,bleu-1,bleu-2,rouge-l")
+    found = compare(scored, **QUICK)
+    assert found.panel == ("bleu-2", "rouge-l")
+    rows = {row.key: row for row in found.rows}
+    for family in (("bleu-2", "rouge-l"), ("length", "distinct-1", "bleu-1")):
+        ps = [rows[key].p for key in family]
+        assert [rows[key].adjusted_p for key in family] == pytest.approx(holm(ps))
+    assert compare(scored, metrics=["bleu-1", "length"], **QUICK).panel == ("bleu-1",)
+    assert compare(run, **QUICK).panel == ("length", "distinct-1", "distinct-2"), "no metric says which is better"
 
 
 @pytest.mark.parametrize(
@@ -208,7 +218,7 @@ def test_every_family_can_be_compared() -> None:
     here = sample.folder()
     town = evaluate_town(here / "town" / "predictions", data="town", dst=True)
     found = compare(town, **QUICK)
-    assert found.unit == "dialogues"
+    assert found.design.unit == "dialogues"
     assert {"inform", "bleu/town", "msttr", "num-trigrams"} <= set(found.keys)
     untested = [row for row in found.rows if row.reason and not math.isnan(row.difference)]
     assert {row.key for row in untested} == {"inform/cart", "success/cart"}, "one dialogue is about a cart"
@@ -237,7 +247,7 @@ def test_the_unit_is_what_was_drawn(run: Run) -> None:
         (every[::2], None, "dialogues", 20),
     ):
         found = compare(placed(offsets, names), metrics=["length"], **QUICK)
-        assert (found.unit, found.clusters) == (unit, clusters)
+        assert (found.design.unit, found.design.clusters) == (unit, clusters)
 
 
 def test_metrics_and_systems_count_once(run: Run) -> None:

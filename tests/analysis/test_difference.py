@@ -79,18 +79,22 @@ def test_where_lower_is_better_the_lower_value_wins() -> None:
     assert replace(row, better="higher", difference=-0.1).worse
 
 
-def test_the_effect_is_over_means_of_clusters() -> None:
-    offsets = np.array([0, 2, 3, 5])
-    left = result([0.0, 0.0, 0.0, 0.0, 0.0], offsets)
-    row = difference(left, result([1.0, 3.0, 5.0, math.nan, 3.0], offsets))
-    away = np.array([2.0, 5.0, 3.0])
+def test_the_effect_of_single_rows_is_cohens_d() -> None:
+    away = np.array([2.0, 5.0, 3.0, 0.5])
+    row = difference(result([0.0] * 4, np.arange(5)), result(away, np.arange(5)))
     assert row.effect == pytest.approx(away.mean() / away.std(ddof=1))
 
 
-def test_a_dialogue_that_nobody_was_scored_in_is_left_out_of_the_effect() -> None:
-    offsets = np.array([0, 1, 3, 4])
-    row = difference(result([0.0] * 4, offsets), result([1.0, math.nan, math.nan, 2.0], offsets))
-    assert row.effect == pytest.approx(1.5 / np.std([1, 2], ddof=1))
+def test_the_effect_weighs_rows_as_the_difference_does() -> None:
+    """Three long dialogues lose and many short ones win: the mean over rows and the effect agree on the sign."""
+    rng = np.random.default_rng(3)
+    for _ in range(50):
+        sizes = np.where(rng.random(12) < 0.3, 20, 1)
+        offsets = np.concatenate([[0], np.cumsum(sizes)])
+        away = np.repeat(np.where(sizes > 1, -1.0, 0.6), sizes) + rng.normal(size=offsets[-1])
+        row = difference(result(np.zeros(offsets[-1]), offsets), result(away, offsets))
+        assert math.copysign(1, row.effect) == math.copysign(1, row.difference)
+        assert row.effect == pytest.approx(row.difference / (row.error * math.sqrt(12)))
 
 
 def test_randomisation_exchanges_whole_dialogues() -> None:

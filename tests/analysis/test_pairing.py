@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from dialeval.analysis.pairing import chosen, full_name, keys_meant, labels_of, load_runs, mismatches, systems_of
-from dialeval.core.columns import TextColumn
+from dialeval.analysis.alignment import Alignment, Design, DesignName
+from dialeval.analysis.pairing import (
+    chosen,
+    describe_inputs,
+    full_name,
+    keys_meant,
+    labels_of,
+    load_runs,
+    main_keys,
+    systems_of,
+)
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Estimate
 from dialeval.core.result import Result, Run
-from dialeval.core.rowtable import RowTable
+from dialeval.core.rowtable import REFERENCE, RowTable
 from dialeval.core.signature import Signature
 
 
@@ -78,79 +87,49 @@ def test_names_stand_for_keys_families_and_all() -> None:
             keys_meant([name], keys, "it lacks", "it has")
 
 
-def rows(**changes: Any) -> RowTable:
-    given = {"offsets": np.array([0, 1, 3]), "dialogues": ["d1", "d2"], "turns": np.array([0, 0, 1])}
-    return RowTable(**{**given, **changes})
+def describe(
+    left: Signature, right: Signature, references: Sequence[Sequence[int]] = (), name: DesignName = "paired"
+) -> str | None:
+    tables = [RowTable(np.arange(4), digests={REFERENCE: np.array(each, np.uint64)}) for each in references]
+    tables = tables or [RowTable(np.arange(4))] * 2
+    one, other = (
+        Result({"m": Estimate(0.5, 0.0, 3, 3, signature=each)}, rows=table)
+        for each, table in zip((left, right), tables, strict=True)
+    )
+    return describe_inputs(one["m"], other["m"], Alignment(Design(name, "rows", 3, 3, 3), one, other))
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"offsets": np.array([0, 2, 3])}, "turns of dialogue 'd1': 1 and 2"),
-        ({"offsets": np.array([0, 2, 3]), "dialogues": None}, "turns of dialogue 'd1': 1 and 2"),
-        ({"dialogues": ["d1", "d9"]}, "dialogue 'd2' stands where 'd9' does"),
-        ({"turns": np.array([0, 0, 2])}, "row 3 is turn 1 and turn 2"),
-        ({"texts": {"context": TextColumn.from_strings(["x", "y", "w"])}}, r"context: \w+ and \w+ \(digests"),
-    ],
-)
-def test_other_rows_are_named(change: dict[str, Any], message: str) -> None:
-    context = {"context": TextColumn.from_strings(["x", "y", "z"]), "response": TextColumn.from_strings("abc")}
-    systems = {"a": result(rows(texts=context)), "b": result(rows(**change))}
-    with pytest.raises(SettingError, match=f"b cannot be compared with a: {message}.*; score both alike"):
-        mismatches("a", "b", systems, ["bleu-4"], force=False)
-    (forced,) = mismatches("a", "b", systems, ["bleu-4"], force=True)
-    assert forced.startswith("b and a: ")
+def test_inputs_that_differ_are_named_in_words() -> None:
+    plain = Signature.of("bleu-4", n=4, tokeniser="13a", reference="aaaa", context="bbbb", train="cccc")
+    assert describe(plain, plain) is None
+    assert describe(plain, plain.with_fields(context="own replies", dialeval="9")) is None
+    assert describe(plain, plain.with_fields(tokeniser="zh")) == "tokenizers differ: 13a and zh"
+    assert describe(plain, plain.with_fields(train="dddd")) == "training texts differ"
+    assert describe(plain, plain.with_fields(n=3)) == "settings of n differ: 4 and 3"
+    assert describe(plain, plain.with_fields(smooth=7)) == "settings of smooth differ"
+    assert "different versions" in str(describe(plain.with_fields(definition=1), plain.with_fields(definition=2)))
 
 
-def test_dialogues_without_names_are_counted() -> None:
-    unnamed = {"dialogues": None, "turns": None}
-    systems = {"a": result(rows(**unnamed)), "b": result(rows(offsets=np.array([0, 2, 3]), **unnamed))}
-    assert mismatches("a", "b", systems, ["bleu-4"], force=True) == ["b and a: turns of dialogue 1: 1 and 2"]
+def test_references_are_compared_row_by_row() -> None:
+    one, other = Signature.of("bleu-4", reference="aaaa"), Signature.of("bleu-4", reference="bbbb")
+    assert describe(one, other, ([1, 2, 3], [1, 9, 8])) == "references differ in 2 of 3 rows"
+    assert describe(one, other, ([1, 2, 3], [1, 2, 3])) is None, "the same rows out of other files"
+    assert describe(one, other) == "references differ"
+    assert describe(one, other, ([1, 2, 3], [1, 9, 8]), "unpaired") is None, "other rows have other references"
 
 
-def test_other_responses_are_what_is_compared() -> None:
-    said = [rows(texts={"response": TextColumn.from_strings(texts)}) for texts in ("abc", "xyz")]
-    assert mismatches("a", "b", {"a": result(said[0]), "b": result(said[1])}, ["bleu-4"], force=False) == []
-    assert mismatches("a", "b", {"a": result(said[0]), "b": result(rows())}, ["bleu-4"], force=False) == []
+def test_the_panel_has_one_metric_of_each_family_that_is_evidence() -> None:
+    def systems(*keys: str, unscored: str = "") -> dict[str, Result]:
+        estimates = {
+            key: Estimate(0.5, 0.0, 3, 0 if key == unscored else 3, signature=Signature.of(key)) for key in keys
+        }
+        return {"a": Result(estimates)}
 
-
-def test_a_run_that_does_not_know_its_dialogues_is_refused() -> None:
-    systems = {"a": result(rows()), "b": result()}
-    for baseline, system in (("a", "b"), ("b", "a")):
-        with pytest.raises(SettingError, match=r"does not say which rows belong to one dialogue \(b\); score again"):
-            mismatches(baseline, system, systems, ["bleu-4"], force=False)
-    forced = mismatches("a", "b", systems, ["bleu-4"], force=True)
-    assert forced == ["b and a: the run does not say which rows belong to one dialogue (b)"]
-
-
-def test_dialogues_without_a_name_are_told_apart_by_their_turns_alone() -> None:
-    systems = {"a": result(rows(dialogues=["x", None])), "b": result(rows(dialogues=["x", "line 2"]))}
-    assert mismatches("a", "b", systems, ["bleu-4"], force=False) == []
-
-
-def test_signatures_are_compared_field_by_field() -> None:
-    systems = {"a": result(rows()), "b": result(rows(), n=3)}
-    assert mismatches("a", "b", systems, ["bleu-4"], force=True) == ["b and a: bleu-4 has n:4 and n:3"]
-    more = systems["b"]["bleu-4"].signature
-    assert more is not None
-    estimate = replace(systems["b"]["bleu-4"], signature=more.with_fields(n=4, smooth=7))
-    systems["b"] = replace(systems["b"], estimates={"bleu-4": estimate})
-    assert mismatches("a", "b", systems, ["bleu-4"], force=True) == [
-        "b and a: bleu-4 has smooth:(nothing) and smooth:7"
+    assert main_keys(systems("length", "distinct-1", "distinct-2", "bleu-1", "bleu-4", "rouge-l")) == [
+        "bleu-4",
+        "rouge-l",
     ]
-
-
-@pytest.mark.parametrize("force", [False, True])
-def test_other_numbers_of_rows_cannot_be_forced(force: bool) -> None:
-    systems = {"a": result(), "b": result(size=2)}
-    with pytest.raises(SettingError, match=r"rows of bleu-4: 3 and 2; score both on the same data"):
-        mismatches("a", "b", systems, ["bleu-4"], force=force)
-    systems = {"a": result(rows()), "b": result(RowTable(np.arange(4)))}
-    with pytest.raises(SettingError, match=r"dialogues: 2 and 3; score both on the same data"):
-        mismatches("a", "b", systems, ["bleu-4"], force=force)
-
-
-def test_further_mismatches_are_counted() -> None:
-    systems = {"a": result(rows()), "b": result(rows(dialogues=["d1", "d9"], turns=np.array([5, 0, 1])), n=2)}
-    with pytest.raises(SettingError, match=r"\(and 2 more\); score both alike, or pass --force"):
-        mismatches("a", "b", systems, ["bleu-4"], force=False)
+    assert main_keys(systems("length", "distinct-1", "distinct-2")) == ["distinct-2"]
+    assert main_keys(systems("length", "flips")) == ["length", "flips"]
+    assert main_keys(systems("pass-hat-1", "pass-hat-2", unscored="pass-hat-2")) == ["pass-hat-1"]
+    assert main_keys(systems("inform", "inform/hotel")) == ["inform"]

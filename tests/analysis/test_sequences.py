@@ -9,7 +9,7 @@ import pytest
 
 import dialeval
 from analysis.rated_runs import run_of
-from dialeval.analysis.sequences import BEST, FIRST, asymptotic, betting, dialogue_differences, sequence
+from dialeval.analysis.sequences import BEST, FIRST, asymptotic, betting, dialogue_means, sequence, unpaired_sequence
 from dialeval.core.errors import SettingError
 from dialeval.core.result import Run
 
@@ -109,9 +109,8 @@ def test_a_run_is_watched_in_the_order_of_its_dialogues() -> None:
     assert judge.interval is not None
     assert judge.interval[0] < 0 < judge.interval[1]
     assert judge.decided is None
-    values = dialogue_differences(run["a"], run["b"], "judge")
+    values = dialogue_means(run["b"], "judge") - dialogue_means(run["a"], "judge")
     both = [run[name]["judge"].items for name in "ab"]
-    assert values is not None
     assert values[7] == pytest.approx((both[1] - both[0])[21:24].mean())  # type: ignore[operator]
     assert judge.difference == pytest.approx(values.mean())
     assert found.to_dict()["differences"][1]["key"] == "judge"
@@ -140,4 +139,23 @@ def test_what_cannot_be_watched() -> None:
         dialeval.watch(run, alpha=2.0)
     texts = {"x": ["a b", "c"], "y": ["a", "d"]}
     corpus = dialeval.evaluate(texts, metrics="distinct-1")
-    assert "all rows together" in str(dialeval.watch(corpus, force=True).rows[0].reason)
+    assert "a corpus value" in str(dialeval.watch(corpus).rows[0].reason)
+
+
+def test_independent_systems_have_two_sequences() -> None:
+    rng = np.random.default_rng(5)
+    left, right = rng.beta(2, 3, 300), rng.beta(3, 2, 200)
+    low, high, by = unpaired_sequence(left, right, (0.0, 1.0), 0.1)
+    ends = [betting(values, 0.05) for values in (left, right)]
+    assert by == "betting"
+    assert len(low) == 200
+    assert (low[99], high[99]) == (
+        pytest.approx(ends[1][0][:100].max() - ends[0][1][:100].min()),
+        pytest.approx(ends[1][1][:100].min() - ends[0][0][:100].max()),
+    )
+    assert low[-1] == pytest.approx(ends[1][0].max() - ends[0][1].min()), "the last look has all dialogues"
+    wrong = 0
+    for _ in range(200):
+        low, high, _by = unpaired_sequence(rng.beta(2, 2, 80), rng.beta(2, 2, 60), (0.0, 1.0), 0.1)
+        wrong += bool((low > 0).any() or (high < 0).any())
+    assert wrong <= 20 + 3 * math.sqrt(18)

@@ -117,7 +117,7 @@ def test_a_streamed_run_is_compared_and_resampled_as_a_plain_one(tmp_path: Path,
     assert bare(streamed["one"]) == bare(plain["one"])
     found, expected = (dialeval.compare(runs, resamples=200, trials=200) for runs in (streamed, plain))
     assert found.to_dict() == expected.to_dict()
-    assert (found.unit, found.clusters) == ("dialogues", 40)
+    assert (found.design.unit, found.design.clusters) == ("dialogues", 40)
     one, other = (dialeval.with_intervals(runs["one"], "bca", resamples=200) for runs in (streamed, plain))
     assert one["one"]["length"].interval == other["one"]["length"].interval
     assert one["one"]["length"].interval != plain["one"]["one"]["length"].interval
@@ -139,9 +139,6 @@ def test_a_saved_run_without_dialogues_says_so_and_is_refused(tmp_path: Path) ->
     assert resampled["a"]["length"].interval == run["a"]["length"].interval
     page = dialeval.report(old, tmp_path / "report.html").read_text()
     assert "b cannot be compared with a: the run does not say which rows belong to one dialogue" in page
-    forced = dialeval.compare(old, force=True, resamples=50, trials=50)
-    assert forced.unit == "rows"
-    assert len(forced.forced) == 2
 
 
 def test_dialogues_that_are_torn_in_shards_are_warned_of(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from dialeval.core.errors import SettingError
 from dialeval.reports import agreement as agreements
 from dialeval.reports import comparisons, notebook
 from dialeval.reports.tables import table
-from dialeval.reports.verdict import compared, verdict
+from dialeval.reports.verdict import Verdict, judge_run, verdict
 
 HOSTILE = "<script>alert(1)</script>\x1b[2J"
 
@@ -52,11 +52,11 @@ def test_a_run_is_its_verdict_and_its_table(run: dialeval.Run) -> None:
     shown = run._repr_html_()
     harmless(shown)
     assert len(shown) < 5000
-    comparison = compared(run)
-    assert comparison is not None
-    assert all(f"<p>{escape(sentence)}</p>" in shown for sentence in verdict(comparison))
+    found = judge_run(run)
+    assert found.comparison is not None
+    assert all(f"<p>{escape(sentence)}</p>" in shown for sentence in found.sentences)
     console = Console(width=200, file=StringIO())
-    console.print(table(run, comparison))
+    console.print(table(run, found))
     printed = console.file.getvalue()  # type: ignore[attr-defined]
     cells = [re.sub(r"<[^>]+>", "", cell) for cell in re.findall("<td>(.*?)</td>", shown)]
     assert len(cells) == len(run) * len(run.keys_in_order)
@@ -109,7 +109,12 @@ def test_one_system_is_not_compared(run: dialeval.Run) -> None:
 def test_the_comparison_of_the_last_run_is_made_once(run: dialeval.Run, monkeypatch: pytest.MonkeyPatch) -> None:
     again = dialeval.Run(run.systems, run.version)
     times: list[Any] = []
-    monkeypatch.setattr(notebook, "compared", times.append)
+
+    def judge(run: dialeval.Run) -> Verdict:
+        times.append(run)
+        return Verdict()
+
+    monkeypatch.setattr(notebook, "judge_run", judge)
     again._repr_html_()
     again._repr_html_()
     assert len(times) == 1

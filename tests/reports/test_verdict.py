@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -15,27 +15,41 @@ from hypothesis import strategies as st
 
 import dialeval
 from dialeval.analysis import difference as difference_module
+from dialeval.analysis.alignment import Alignment, Design
 from dialeval.analysis.comparison import Comparison, Difference, Settings, compare
 from dialeval.analysis.draws import swaps
 from dialeval.analysis.significance import needed_clusters
 from dialeval.core.arrays import Ints
 from dialeval.core.fold import Better
-from dialeval.core.result import Run
+from dialeval.core.result import Result, Run
 from dialeval.reports import summary as summary_module
 from dialeval.reports import verdict as verdict_module
 from dialeval.reports.summary import summary
-from dialeval.reports.verdict import compared, mark_of, standing, verdict
+from dialeval.reports.verdict import Verdict, judge_run, mark_of, standing, verdict
 
 DIRECTIONS: list[Better | None] = ["higher", "lower", None]
 
 
 def difference(key: str, by: float, better: Better | None, p: float, significant: bool) -> Difference:
-    made = Difference(key, "old", "new", 0.5, 0.5 + by, by, 60, 60, False, better, interval=(by - 0.01, by + 0.01))
+    made = Difference(key, "old", "new", 0.5, 0.5 + by, by, 60, 60, False, better, better is not None)
+    made = replace(made, interval=(by - 0.01, by + 0.01))
     return replace(made, p=p, adjusted_p=p, significant=significant, effect=by, error=0.07, detectable=0.2)
 
 
-def comparison(*rows: Difference) -> Comparison:
-    return Comparison("old", ["new"], rows, Settings(), 60, "dialogues", {})
+PAIRED = Alignment(Design("paired", "dialogues", 60, 60, 60, "ids"), Result({}), Result({}))
+DESIGN = "Paired design: both systems have the same 60 dialogues, matched by id."
+
+
+def comparison(*rows: Difference, systems: Sequence[str] = ("new",)) -> Comparison:
+    panel = tuple(dict.fromkeys(row.key for row in rows))
+    return Comparison("old", list(systems), rows, Settings(), dict.fromkeys(systems, PAIRED), {}, panel)
+
+
+def said(*rows: Difference, systems: Sequence[str] = ("new",)) -> list[str]:
+    """The verdict without the sentence about the design, which comes first."""
+    first, *rest = verdict(comparison(*rows, systems=systems))
+    assert first == DESIGN
+    return rest
 
 
 @st.composite
@@ -56,31 +70,32 @@ def test_better_worse_and_undecided_are_the_tested_metrics_with_a_direction(rows
     assert sorted(row.key for part in (found.better, found.worse, found.undecided) for row in part) == sorted(
         row.key for row in directed
     )
-    assert found.directed == len(directed)
+    assert found.panel == len(directed)
 
 
 @given(differences())
 def test_no_direction_is_claimed_without_significance(rows: list[Difference]) -> None:
-    text = " ".join(verdict(comparison(*rows)))
-    gains = [row for row in rows if row.significant and row.better is not None and not row.worse]
-    losses = [row for row in rows if row.significant and row.better is not None and row.worse]
-    claimed = re.search(r"(better|worse) than old on (\d+|the one)", text)
+    text = " ".join(said(*rows))
+    gains = [row for row in rows if row.significant and row.evidence and not row.worse]
+    losses = [row for row in rows if row.significant and row.evidence and row.worse]
+    claimed = re.search(r"is (better|worse) than old on (?:(\d+) of|m\d+)", text)
     assert (claimed is not None) == bool(gains or losses)
     assert ("Largest gain" in text) == bool(gains)
     assert ("Largest loss" in text) == bool(losses)
     if claimed:
         expected = gains if claimed[1] == "better" else losses
-        assert claimed[2] == "the one" or int(claimed[2]) == len(expected)
-        assert f"worse on {len(losses) or 'none'}" in text if gains else "better on none" in text
+        assert claimed[2] is None or int(claimed[2]) == len(expected)
+        if claimed[2] is not None:
+            assert f"worse on {len(losses) or 'none'}" in text if gains else "better on none" in text
     else:
-        assert "Cannot tell new from old" in text or "No tested metric says" in text
+        assert "Cannot tell new from old" in text or "None of the tested metrics says which replies are better" in text
     marked = {row.key for row in rows if mark_of(row)}
     assert marked == {row.key for row in rows if row.significant}
 
 
 def test_a_lower_value_is_a_gain_where_lower_is_better() -> None:
-    (text,) = verdict(comparison(difference("kl", -0.2, "lower", 0.001, True)))
-    assert text.startswith("new is better than old on the one metric that has a direction, worse on none (5% level).")
+    (text,) = said(difference("kl", -0.2, "lower", 0.001, True))
+    assert text.startswith("new is better than old on kl (5% level).")
     assert "Largest gain: kl -0.200 [-0.210, -0.190]." in text
     assert mark_of(difference("kl", -0.2, "lower", 0.001, True)) == "▲"
     assert mark_of(difference("kl", 0.2, "lower", 0.001, True)) == "▼"
@@ -90,30 +105,42 @@ def test_a_lower_value_is_a_gain_where_lower_is_better() -> None:
 def test_the_largest_is_that_with_the_largest_effect() -> None:
     small = replace(difference("large-unit", 40.0, "higher", 0.001, True), effect=0.2)
     large = replace(difference("small-unit", 0.02, "higher", 0.001, True), effect=0.9)
-    assert "Largest gain: small-unit" in verdict(comparison(small, large))[0]
+    assert "Largest gain: small-unit" in said(small, large)[0]
 
 
 def test_what_it_would_take() -> None:
     clearest, other = difference("b", 0.1, "higher", 0.2, False), difference("a", 0.15, "higher", 0.6, False)
-    (text,) = verdict(comparison(other, clearest))
-    assert text.startswith(
-        "Cannot tell new from old: none of the 2 metrics that have a direction differs significantly"
-    )
+    (text,) = said(other, clearest)
+    assert text.startswith("Cannot tell new from old: none of the 2 metrics differs significantly")
     assert "Clearest: b +0.100" in text
     needed = needed_clusters(60, 0.07, 0.05, 0.1)
     assert needed is not None
     assert needed > 60
     assert f"{needed:,} instead of 60 dialogues" in text
-    (text,) = verdict(comparison(other, replace(clearest, p=0.02)))
+    (text,) = said(other, replace(clearest, p=0.02))
     assert "alone it would be significant (p = 0.020)" in text
 
 
-def test_metrics_without_a_direction_are_named_apart() -> None:
+def test_metrics_that_describe_replies_make_nobody_better() -> None:
     rows = [difference(f"count-{n}", n + 1.0, None, 0.001, True) for n in range(5)]
-    (text,) = verdict(comparison(*rows))
-    assert text.startswith("No tested metric says whether new or old is better.")
-    assert "neither better nor worse: count-4" in text
-    assert text.endswith("and 2 more.")
+    (text,) = said(*rows)
+    assert text.startswith("new and old differ in count-4")
+    assert "and 2 more (5% level" in text
+    assert "None of the tested metrics says which replies are better" in text
+    weak = replace(difference("distinct-2", 0.2, "higher", 0.001, True), evidence=False)
+    (text,) = said(weak)
+    assert "better than" not in text
+    assert "score with -m judge" in text
+    assert mark_of(weak) == "◆"
+    (text,) = said(weak, difference("bleu-4", 0.1, "higher", 0.001, True))
+    assert text.startswith("new is better than old on bleu-4")
+    assert "Also different, without being better or worse: distinct-2" in text
+
+
+def test_what_cannot_be_compared_has_its_reason_in_the_verdict() -> None:
+    row = difference("bleu-4", math.nan, "higher", math.nan, False)
+    (text,) = said(replace(row, reason="references differ in 3 of 60 rows", interval=None))
+    assert "Not compared: bleu-4: references differ in 3 of 60 rows." in text
 
 
 def words(seed: int, kinds: int) -> list[str]:
@@ -123,21 +150,28 @@ def words(seed: int, kinds: int) -> list[str]:
 
 def test_a_run_is_compared_if_it_has_two_systems_that_can_be() -> None:
     run = dialeval.evaluate({"a": words(1, 50), "b": words(2, 5)}, metrics="distinct-1,length")
-    found = compared(run)
-    assert found is not None
-    assert verdict(found) == verdict(compare(run))
-    assert "b is worse than a" in verdict(found)[0]
-    assert compared(Run({"a": run["a"]}, run.version)) is None
+    found = judge_run(run)
+    assert found.comparison is not None
+    assert found.sentences == verdict(compare(run))
+    assert "b and a differ in distinct-1" in found.sentences[1]
+    assert judge_run(Run({"a": run["a"]}, run.version)) == Verdict()
     floors = {"a": run["a"], "floor/b": replace(run["b"], role="floor")}
-    assert compared(Run(floors, run.version)) is None
+    assert judge_run(Run(floors, run.version)) == Verdict()
     shorter = dialeval.evaluate({"c": words(3, 50)[:20]}, metrics="distinct-1,length")
-    assert compared(Run({**run, **shorter}, run.version)) is None, "other rows"
+    found = judge_run(Run({**run, **shorter}, run.version))
+    assert found.sentences[:2] == [
+        "b: Paired design: both systems have the same 40 rows, matched by position.",
+        "c: Unpaired design: 40 rows of a and 20 of c are compared as independent samples.",
+    ]
+    unknown = judge_run(Run({"a": run["a"], "b": replace(run["b"], rows=None)}, run.version))
+    assert unknown.comparison is None
+    assert unknown.sentences[0].startswith("Not compared: b cannot be compared with a: the run does not say which rows")
 
 
 @pytest.mark.parametrize("name", ["[bold]x", "\x1b[31mred", "a" * 200])
 def test_names_are_text(name: str) -> None:
     row = replace(difference("m", 0.2, "higher", 0.001, True), system=name)
-    (text,) = verdict(Comparison("old", [name], [row], Settings(), 60, "rows", {}))
+    (text,) = said(row, systems=[name])
     assert "\x1b" not in text
     assert len(text) < 250
 
@@ -157,11 +191,11 @@ def test_what_is_not_asked_for_makes_a_bounded_number_of_tests() -> None:
             patch.setattr(difference_module, "swaps", counted)
             patch.setattr(verdict_module, "MOST_TESTS", 20)
             patch.setattr(summary_module, "MOST_TESTS", 20)
+            patch.setattr(verdict_module, "MOST_UNASKED", 10_000)
             text = summary(run).content
-            found = compared(run)
-        assert found is not None
-        assert verdict(found)[-1] in html.unescape(text)
-        return made, verdict(found)[-1]
+            found = judge_run(run)
+        assert found.sentences[-1] in html.unescape(text)
+        return made, found.sentences[-1]
 
     few, many = swapped(20), swapped(40)
     assert few[0] == many[0] > 0
@@ -178,19 +212,19 @@ def test_many_systems_are_sorted_by_what_can_be_said_of_them() -> None:
         for name, values in by.items()
         for at, value in enumerate(values)
     ]
-    first, *rest = verdict(Comparison("old", list(by), rows, Settings(), 60, "dialogues", {}))
+    first, *rest = said(*rows, systems=list(by))
     assert first == (
         "Compared with old (5% level, corrected for 10 tests), better: up, far; worse: down; "
-        "better on some metrics and worse on others: both; cannot tell: same."
+        "better on some metrics and worse on others: both; no significant difference: same."
     )
     assert len(rest) == len(by)
     names = [f"s{at}" for at in range(12)]
     many = [replace(difference("m", 0.2, "higher", 0.001, True), system=name) for name in names]
-    told = verdict(Comparison("old", names, many, Settings(), 60, "dialogues", {}))[0]
+    told = said(*many, systems=names)[0]
     assert told.endswith("better: s0, s1, s2, s3, s4, s5, s6, s7 and 4 more.")
 
 
 def test_a_loss_that_is_the_same_in_every_dialogue_is_the_largest() -> None:
     same = replace(difference("certain", -0.5, "higher", 0.001, True), effect=math.nan)
-    (text,) = verdict(comparison(difference("other", -0.9, "higher", 0.001, True), same))
+    (text,) = said(difference("other", -0.9, "higher", 0.001, True), same)
     assert "Largest loss: certain" in text

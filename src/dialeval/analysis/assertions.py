@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import numpy as np
 
+from dialeval.analysis.alignment import DesignName
 from dialeval.analysis.comparison import Comparison, Difference, compare
 from dialeval.analysis.difference import DEFAULT_ALPHA, Test
 from dialeval.analysis.draws import DEFAULT_SEED
@@ -45,14 +46,15 @@ def assert_no_worse(
     test: Test = "randomisation",
     seed: int = DEFAULT_SEED,
     rows: int = 3,
-    force: bool = False,
+    design: DesignName | None = None,
+    adjust: str | Iterable[str] | None = None,
 ) -> Comparison:
     """AssertionError if a system of a run is worse than the one system of a baseline; else the comparison.
 
     `run`, `baseline`: runs, or folders that they are saved in. `metrics`: names, by commas or in a list; all of them
     are corrected for together. `margin`: by how much a metric may be worse, one number for all or one by name; the run
     then has to show that it is not worse by more. `rows`: so many of the rows that lost most are shown for each metric.
-    `force` compares what was not scored alike.
+    `design`, `adjust`: as in `dialeval.compare`.
     """
     runs = {"baseline": _loaded(baseline), "run": _loaded(run)}
     known = systems_of(runs)
@@ -60,14 +62,14 @@ def assert_no_worse(
     if len(names[0]) != 1:
         raise SettingError(f"a baseline is a run of one system; this one has {', '.join(names[0]) or 'none'}")
     keys = split_names(metrics) if isinstance(metrics, str) else list(metrics)
-    settings = {"alpha": alpha, "test": test, "seed": seed, "force": force}
+    settings = {"alpha": alpha, "test": test, "seed": seed, "design": design, "adjust": adjust}
     found = compare(runs, baseline=names[0][0], systems=[*names[0], *names[1]], metrics=keys, **settings)  # type: ignore[arg-type]
     undirected = [key for key in found.keys if next(row for row in found.rows if row.key == key).better is None]
     if undirected:
         raise SettingError(f"neither higher nor lower values of {undirected[0]} are better, so that it is never worse")
     margins = margin if isinstance(margin, Mapping) else {} if margin is None else dict.fromkeys(found.keys, margin)
     lines: list[str] = []
-    for gate in baseline_gates(found, margins):
+    for gate in baseline_gates(found, margins, named=True):
         if gate.failure is not None and gate.difference is not None:
             lines += [gate.failure, *_figures(gate.difference, found), *_lost(gate.difference, found, rows)]
     if lines:
@@ -86,7 +88,9 @@ def _split(names: Iterable[str], at: int) -> tuple[list[str], list[str]]:
 
 def _figures(row: Difference, found: Comparison) -> Iterator[str]:
     interval = "" if row.interval is None else " [{:+.4g}, {:+.4g}]".format(*row.interval)
-    settings, over = found.settings, f"{found.clusters:,} {found.unit}"
+    settings, design = found.settings, found.designs[row.system]
+    over = f"{design.clusters:,} {design.unit}"
+    yield f"  {design.describe(row.baseline, row.system)}"
     yield f"  difference {row.difference:+.4g}{interval}, {100 * settings.level:g}% over {over}"
     tests = len(found.rows)
     adjusted = f", adjusted for {tests} tests {row.adjusted_p:.4f}" if tests > 1 else ""
@@ -98,10 +102,11 @@ def _figures(row: Difference, found: Comparison) -> Iterator[str]:
 
 
 def _lost(row: Difference, found: Comparison, most: int) -> Iterator[str]:
-    """The rows in which the system lost most, with their texts."""
-    left, right = found.results[row.baseline], found.results[row.system]
+    """The rows in which the system lost most, with their texts; none where rows are not paired."""
+    alignment = found.alignments[row.system]
+    left, right = alignment.left, alignment.right
     before, after = left[row.key].items, right[row.key].items
-    if before is None or after is None:
+    if before is None or after is None or not alignment.by_row:
         return
     losses = (before - after) if row.better == "higher" else (after - before)
     order = np.argsort(-np.nan_to_num(losses, nan=-np.inf), kind="stable")

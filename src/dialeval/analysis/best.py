@@ -41,7 +41,7 @@ def best_of(means: Mapping[str, float], better: Better | None) -> list[str]:
     return [name for name, mean in means.items() if mean == best]
 
 
-def best_systems(results: Mapping[str, Result], keys: Iterable[str], force: bool = False) -> Best:
+def best_systems(results: Mapping[str, Result], keys: Iterable[str]) -> Best:
     """The best systems of some results under some keys; floors and ceilings take no part."""
     real = {name: result for name, result in results.items() if result.role == "system"}
     firsts: dict[str, list[str]] = {}
@@ -64,7 +64,7 @@ def best_systems(results: Mapping[str, Result], keys: Iterable[str], force: bool
         by_keys.pop((), None)
         try:
             for shared, others in by_keys.items():
-                compared = compare(run, baseline=first, systems=others, metrics=shared, trials=trials, force=force)
+                compared = compare(run, baseline=first, systems=others, metrics=shared, trials=trials)
                 rows += compared.rows
         except SettingError:  # not scored alike, or on other rows
             return Best(firsts, 0)

@@ -28,10 +28,15 @@ from dialeval.core.result import Result
 from dialeval.core.rowtable import RowTable
 
 
-def cut(result: Result, rows: Ints, called: str | None = None) -> Result:
-    """The result of some rows of a system, as if only these had been evaluated; `called` stands in the signatures."""
+def cut(result: Result, rows: Ints, called: str | None = None, intervals: bool = True) -> Result:
+    """Return the result of some rows of a system, as if only these had been evaluated.
+
+    Rows of one dialogue are neighbors in `rows`. `called` is added to the signatures. Without `intervals` corpus values
+    have none, which saves most of the time.
+    """
     table = table_of(result)
-    part, dialogues = table.take(rows), np.unique(table.clusters[rows])
+    part, clusters = table.take(rows), table.clusters[rows]
+    dialogues = clusters[np.flatnonzero(np.diff(clusters, prepend=-1))]
     whole = len(rows) == int(np.diff(table.offsets)[dialogues].sum())
     places = {Level.TURN: (rows, len(table)), Level.DIALOGUE: (dialogues, len(table.offsets) - 1)}
     found: dict[str, Estimate] = {}
@@ -52,7 +57,7 @@ def cut(result: Result, rows: Ints, called: str | None = None) -> Result:
     if called is not None:
         found = {key: _signed(estimate, called) for key, estimate in found.items()}
     made = replace(result, estimates=found, skipped=skipped, rows=part, contributions=contributions)
-    return _with_corpus_values(made, result)
+    return _with_corpus_values(made, result, intervals)
 
 
 def _signed(estimate: Estimate, called: str) -> Estimate:
@@ -84,13 +89,13 @@ def _choice(estimate: Estimate) -> IntervalChoice:
     return IntervalChoice(level=None if how is None else how.level)
 
 
-def _with_corpus_values(part: Result, whole: Result) -> Result:
+def _with_corpus_values(part: Result, whole: Result, intervals: bool) -> Result:
     """The result with its corpus values made anew from contributions, with intervals by the jackknife."""
     keys = [key for key, estimate in part.items() if estimate.corpus]
     values = Values.of(part, keys)
     estimates = dict(part.estimates)
     now = {key: float(column[0]) for key, column in values.by_key([np.ones((1, values.clusters), np.int64)]).items()}
-    influences = influences_of(values, now) if values.clusters > 1 and now else {}
+    influences = influences_of(values, now) if intervals and values.clusters > 1 and now else {}
     for key, value in now.items():
         level = (estimates[key].interval_by or Analytic("wilson", None, "rows", 0, None)).level or DEFAULT_LEVEL
         made = replace(

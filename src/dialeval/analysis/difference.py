@@ -4,8 +4,8 @@
     interval    of the difference, by a paired bootstrap (the same resamples for both), studentised; for values that
                 count different things by the jackknife (`intervals`)
     p           of randomisation, or of the paired bootstrap; `adjusted_p` by Holm over all keys and systems
-    effect      for a mean, paired Cohen's d over clusters; for a corpus value, difference / (standard error * root of
-                clusters): what d would be for a mean, so that it does not grow with the data either
+    effect      difference / (standard error * root of the number of clusters): for a mean over rows that are not part
+                of dialogues this is paired Cohen's d; it weighs rows as the difference does and never has another sign
     detectable  the least difference that so much data finds in 80% of cases; `needed`: the clusters for a given one
     rough       whether clusters are few, or few for how skewed or unequal their differences are: interval, p and
                 detectable are then no more than a guide
@@ -30,10 +30,11 @@ from dialeval.analysis.draws import DEFAULT_LEVEL, DEFAULT_RESAMPLES, DEFAULT_SE
 from dialeval.analysis.influence import Influence, leaving_out, studentised
 from dialeval.analysis.intervals import interval_of_changes, largest_of
 from dialeval.analysis.values import Values, cluster_sums, metric_of
-from dialeval.core.arrays import Floats, Ints
+from dialeval.core.arrays import Floats, Ints, Mask
 from dialeval.core.errors import SettingError
-from dialeval.core.fold import Better
+from dialeval.core.fold import Better, Estimate
 from dialeval.core.jsondata import null_for_nan
+from dialeval.core.ragged import row_numbers
 from dialeval.core.result import Result
 from dialeval.core.student import two_sided_t
 
@@ -86,6 +87,8 @@ class Difference:
     """Rows (or dialogues) there are."""
     corpus: bool
     better: Better | None
+    evidence: bool = True
+    """Whether it says which system is better; not where the metric only describes the responses."""
     interval: tuple[float, float] | None = None
     interval_by: str | None = None
     error: float = math.nan
@@ -100,7 +103,13 @@ class Difference:
     wins: int | None = None
     ties: int | None = None
     losses: int | None = None
+    unadjusted: float = math.nan
+    """The difference without the adjustment for the case mix, where there is one."""
+    unadjusted_interval: tuple[float, float] | None = None
     reason: str | None = None
+    """Why it was not tested."""
+    note: str | None = None
+    """What a reader should know about the two values."""
 
     @property
     def worse(self) -> bool:
@@ -130,22 +139,25 @@ class Baseline:
         """The value of every key in every resample (but for kinds), and without every cluster."""
         return values.repeatable.by_key(self._draws()), values.by_key(leaving_out(self.clusters))
 
-    def against(self, name: str, result: Result, keys: Sequence[str]) -> Iterator[Difference]:
-        """The differences of one system, not yet adjusted for the number of tests."""
-        left, right = _paired(self.values, Values.of(result, keys, alone=True), keys)
-        untested = {key: self._untested(key, name, result, left, right) for key in keys}
+    def against(self, name: str, result: Result, keys: Sequence[str], by_row: bool = True) -> Iterator[Difference]:
+        """Compare one system with the baseline, not yet adjusted for the number of tests.
+
+        `by_row`: row i of both is the same unit; otherwise only dialogue k of both is.
+        """
+        left, right = _paired(self.values, Values.of(result, keys, alone=True), keys, by_row)
+        rows = {key: self._untested(key, name, result, left, right, by_row) for key in keys}
         exchanged = self._exchanged(left, right) if self.settings.test == "randomisation" else None
-        influences, changes = self._resampled(left, right, untested) if self.clusters > 1 else ({}, {})
-        for key, row in untested.items():
+        influences, changes = self._resampled(left, right, rows) if self.clusters > 1 else ({}, {})
+        for key, row in rows.items():
             if key not in influences or math.isnan(influences[key].error):
                 reason = left.reasons.get(key) or right.reasons.get(key) or "too little could be scored"
                 yield replace(row, reason=reason)
             elif exchanged is not None and key not in exchanged:
                 yield replace(row, reason="two metrics made it, so that dialogues cannot be exchanged")
             else:
-                by_cluster = _cluster_differences(left, right, key)
                 trials = None if exchanged is None else exchanged[key]
-                yield self._tested(row, influences[key], changes.get(key), trials, by_cluster)
+                scored = int(np.count_nonzero(right.counted_rows(key)))
+                yield self._tested(row, influences[key], changes.get(key), trials, scored)
 
     def _resampled(
         self, left: Values, right: Values, rows: Mapping[str, Difference]
@@ -155,7 +167,9 @@ class Baseline:
         drawn_left, without_left = ({**means[part], **corpus[part]} for part in (0, 1))
         drawn_right, without_right = self._found_anew(right)
         influences = {
-            key: Influence.of(rows[key].difference, without - without_left[key], right.counted_rows(key))
+            key: Influence.of(
+                rows[key].difference, without - without_left[key], left.counted_rows(key) + right.counted_rows(key)
+            )
             for key, without in without_right.items()
         }
         drawn = {key: values - drawn_left[key] for key, values in drawn_right.items()}
@@ -169,35 +183,40 @@ class Baseline:
         other = both.by_key(np.hstack([1 - swap, swap]) for swap in again)
         return {key: values - other[key] for key, values in one.items()}
 
-    def _untested(self, key: str, name: str, result: Result, left: Values, right: Values) -> Difference:
-        """Two values, their difference, and in how many rows the system wins, without any test."""
+    def _untested(self, key: str, name: str, result: Result, left: Values, right: Values, by_row: bool) -> Difference:
+        """Two values, their difference, and in how many rows or dialogues the system wins, without any test."""
         here, there = self.result[key], result[key]
         first, second = here.mean, there.mean
         rows = min(here.scored, there.scored)
         if key in left.items:
-            known = ~np.isnan(left.items[key])
-            rows = int(known.sum())
-            first, second = (float(side.items[key][known].mean()) if rows else math.nan for side in (left, right))
-        metric = metric_of(here)
-        better = None if metric is None else metric.better
-        untested = Difference(key, self.name, name, first, second, second - first, rows, here.rows, here.corpus, better)
-        if here.items is None or there.items is None:
-            return untested
-        ahead = (here.items - there.items) if better == "lower" else (there.items - here.items)
+            known = [side.items[key][~np.isnan(side.items[key])] for side in (left, right)]
+            rows = min(map(len, known))
+            first, second = (float(values.mean()) if rows else math.nan for values in known)
+        plain = untested(self.name, name, here, there, key)
+        better = plain.better
+        plain = replace(plain, baseline_mean=first, mean=second, difference=second - first, rows=rows, of=here.rows)
+        items = (here.items, there.items) if by_row else _cluster_means(left, right, key)
+        if items[0] is None or items[1] is None:
+            return plain
+        ahead = (items[0] - items[1]) if better == "lower" else (items[1] - items[0])
         wins, ties, losses = (int(np.count_nonzero(which)) for which in (ahead > 0, ahead == 0, ahead < 0))
-        return replace(untested, wins=wins, ties=ties, losses=losses)
+        return replace(plain, wins=wins, ties=ties, losses=losses)
 
     def _tested(
         self,
-        untested: Difference,
+        plain: Difference,
         influence: Influence,
         changes: Floats | None,
         trials: Floats | None,
-        by_cluster: Floats | None,
+        scored: int,
     ) -> Difference:
-        """The difference with all that is said of it; `changes` are None for a value that counts kinds."""
-        settings, difference, error = self.settings, untested.difference, influence.error
-        scale = max(abs(untested.mean), abs(untested.baseline_mean))
+        """The difference with all that is said of it; `changes` are None for a value that counts kinds.
+
+        `scored`: clusters with a scored row. The effect size is the difference over the standard deviation of clusters
+        that its error implies, so that it weighs rows as the difference does and has its sign.
+        """
+        settings, difference, error = self.settings, plain.difference, influence.error
+        scale = max(abs(plain.mean), abs(plain.baseline_mean))
         critical = two_sided_t(1 - settings.alpha, self.clusters)
         if trials is not None:
             p = significance.tail_p(difference, trials, scale)
@@ -209,12 +228,10 @@ class Baseline:
                 critical = largest_of(changes, 1 - settings.alpha) / error if error else critical
             p = max(p, significance.least_p(self.clusters))
         interval, by = interval_of_changes(influence, changes, settings.level, self.clusters)
-        effect = significance.cohen_d(by_cluster) if by_cluster is not None else math.nan
-        if by_cluster is None and error > 0:
-            effect = difference / (error * math.sqrt(self.clusters))
+        effect = difference / (error * math.sqrt(scored)) if error > 0 else 0.0 if not difference else math.nan
         detect = settings.detect
         return replace(
-            untested,
+            plain,
             interval=interval,
             interval_by=by,
             p=p,
@@ -228,15 +245,31 @@ class Baseline:
         )
 
 
-def _paired(left: Values, right: Values, keys: Sequence[str]) -> tuple[Values, Values]:
-    """The values of both sides under some keys; a row that one cannot be scored on is missing on both."""
+def untested(baseline: str, system: str, here: Estimate, there: Estimate, key: str) -> Difference:
+    """Return the difference of two values without a test."""
+    metric = metric_of(here)
+    better = None if metric is None else metric.better
+    evidence = better is not None and not (metric is not None and metric.descriptive)
+    rows, of = here.scored + there.scored, here.rows + there.rows
+    means = here.mean, there.mean, there.mean - here.mean
+    return Difference(key, baseline, system, *means, rows, of, here.corpus, better, evidence)
+
+
+def _paired(left: Values, right: Values, keys: Sequence[str], by_row: bool) -> tuple[Values, Values]:
+    """Return the values of both sides under some keys; what one cannot be scored on is missing on both.
+
+    That is a row or, where rows are not paired, a dialogue.
+    """
     means = [key for key in keys if key in left.items and key in right.items]
-    unknown = {key: np.isnan(left.items[key]) | np.isnan(right.items[key]) for key in means}
+    known = {key: [_scored(side, key, by_row) for side in (left, right)] for key in means}
     shared = [key for key in keys if key in left.metrics and key in right.metrics]
     first, second = (
         replace(
             side,
-            items={key: np.where(unknown[key], np.nan, side.items[key]) for key in means},
+            items={
+                key: np.where(_over_rows(side, key, known[key][0] & known[key][1]), side.items[key], np.nan)
+                for key in means
+            },
             metrics={key: side.metrics[key] for key in shared},
         )
         for side in (left, right)
@@ -244,14 +277,21 @@ def _paired(left: Values, right: Values, keys: Sequence[str]) -> tuple[Values, V
     return first, second
 
 
-def _cluster_differences(left: Values, right: Values, key: str) -> Floats | None:
-    """The mean difference of each cluster; None for a corpus value."""
+def _scored(side: Values, key: str, by_row: bool) -> Mask:
+    """Tell which rows are scored or, where rows are not paired, which clusters have a scored row."""
+    return ~np.isnan(side.items[key]) if by_row else side.counted_rows(key) > 0
+
+
+def _over_rows(side: Values, key: str, known: Mask) -> Mask:
+    """Spread a mask of clusters over the rows of a key; one of rows is returned as it is."""
+    items = len(side.items[key])
+    return known if len(known) == items else known[row_numbers(side.rows.offsets)]
+
+
+def _cluster_means(left: Values, right: Values, key: str) -> tuple[Floats | None, Floats | None]:
+    """Return the mean of each cluster on both sides; None for a corpus value."""
     if key not in left.items:
-        return None
-    away = right.items[key] - left.items[key]
-    if len(away) == left.clusters:
-        return away
-    sums = cluster_sums(away, left.rows.offsets)
-    with np.errstate(invalid="ignore"):  # 0 / 0: a dialogue without a row that both were scored on
-        means: Floats = sums[:, 0] / sums[:, 1]
-    return means
+        return None, None
+    sums = [cluster_sums(side.items[key], side.rows.offsets) for side in (left, right)]
+    with np.errstate(invalid="ignore"):  # 0 / 0: a dialogue without a scored row
+        return sums[0][:, 0] / sums[0][:, 1], sums[1][:, 0] / sums[1][:, 1]

@@ -17,6 +17,7 @@ runs and the same seed the answer is always the same.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -69,10 +70,17 @@ def _check_keys(results: Mapping[str, Result], keys: Iterable[str]) -> None:
             raise SettingError(f"no system has {key!r}, so that it cannot be held to a limit; {hint}")
 
 
-def baseline_gates(comparison: Comparison, margins: Mapping[str, float]) -> Iterator[Gate]:
-    """A gate for each system and key: it is no worse than the baseline; `margins` by key, in units of the metric."""
+def baseline_gates(comparison: Comparison, margins: Mapping[str, float], named: bool = False) -> Iterator[Gate]:
+    """A gate for each system and key: it is no worse than the baseline; `margins` by key, in units of the metric.
+
+    `named`: the metrics were asked for, so that one that cannot be compared is an error.
+    """
     _check(comparison, margins)
     for row in comparison.rows:
+        if math.isnan(row.difference) and row.reason is not None:
+            if named or row.key in margins:
+                raise SettingError(f"{row.system} cannot be held to {row.baseline} by {row.key}: {row.reason}")
+            continue
         means = f"{row.key} of {row.system} is {row.mean:.6g}, of {row.baseline} {row.baseline_mean:.6g}"
         failure = None
         if row.key in margins:

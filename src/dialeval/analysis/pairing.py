@@ -1,25 +1,56 @@
-"""Which systems of some runs are compared, under which keys, and whether that is allowed.
+"""Select the systems and metrics of some runs that are compared, and say which inputs of two values differ.
 
-Two systems can be compared row by row if they were scored on the same rows, and two figures if their signatures differ
-in nothing but the version of dialeval and the responses themselves. A mismatch is named with both values. A run that
-does not know its dialogues is refused too: taking rows for independent would make chance look like a difference.
-`force` compares in spite of it, except for different numbers of rows.
+Which rows of two systems belong together is decided by `alignment`. Two values are compared if their signatures differ
+in nothing but the version of dialeval, the responses themselves and what follows from other rows; otherwise the metric
+is left out of the comparison, and `describe_inputs` gives the reason.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path, PurePath
 from typing import cast
 
-from dialeval.analysis.values import NO_DIALOGUES
+from dialeval.analysis.alignment import Alignment, count_different
+from dialeval.analysis.values import metric_of
 from dialeval.core.errors import SettingError
-from dialeval.core.joining import full_names, unequal_rows
+from dialeval.core.fold import Estimate
+from dialeval.core.joining import full_names
 from dialeval.core.result import RUN_FILE, Result, Run, load
+from dialeval.core.rowtable import REFERENCE
 from dialeval.metrics.registry import registry
 
 Runs = Run | Sequence[Run] | Mapping[str, Run]
+
+_NUMBERED = re.compile(r"-\d+$")
+_MAY_DIFFER = frozenset({"context", "roles", "slice", "trials"})
+"""Inputs that differ between systems that answered the same users."""
+_COLUMNS = frozenset({REFERENCE, "annotations", "reference-groups", "true-frames"})
+"""Inputs that come with the rows."""
+_INPUTS = {
+    REFERENCE: "references",
+    "annotations": "annotations",
+    "reference-groups": "reference groups",
+    "true-frames": "true frames",
+    "tokeniser": "tokenizers",
+    "train": "training texts",
+    "vocabulary": "vocabularies",
+    "embeddings": "word vectors",
+    "judge": "judges",
+    "dialogue-judge": "judges",
+    "encoder": "encoders",
+    "goals": "user goals",
+    "true-states": "true states",
+    "reference-sets": "reference responses",
+    "ontology": "ontologies",
+    "venues": "venue databases",
+    "schema": "schemas",
+}
+"""What signatures call an input, and what it is called in sentences."""
+_DIGESTED = frozenset(_INPUTS) - {"tokeniser"}
+"""Inputs of which a signature has a digest, which nobody can read."""
 
 
 def systems_of(runs: Runs) -> dict[str, Result]:
@@ -96,41 +127,47 @@ def keys_meant(names: Iterable[str], keys: Sequence[str], lacking: str, there: s
     return list(meant)
 
 
-def mismatches(
-    baseline: str, system: str, systems: Mapping[str, Result], keys: Sequence[str], force: bool
-) -> list[str]:
-    """In what the rows and signatures of two systems differ; an error unless `force` allows that."""
-    left, right = systems[baseline], systems[system]
-    fatal = _unequal_counts(left, right, keys)
-    unknown = [f"{NO_DIALOGUES} ({name})" for name in (baseline, system) if systems[name].rows is None]
-    unequal = fatal or [
-        *unknown,
-        *([] if left.rows is None or right.rows is None else unequal_rows(left.rows, right.rows)),
-        *_unequal_signatures(left, right, keys),
-    ]
-    if fatal or (unequal and not force):
-        more = f" (and {len(unequal) - 1} more)" if len(unequal) > 1 else ""
-        remedy = "score both alike, or pass --force (force=True)"
-        if fatal:
-            remedy = "score both on the same data"
-        elif unknown:
-            remedy = "score again and save with items; --force (force=True) takes each row for a dialogue of its own"
-        raise SettingError(f"{system} cannot be compared with {baseline}: {unequal[0]}{more}; {remedy}")
-    return [f"{system} and {baseline}: {what}" for what in unequal]
+def describe_inputs(left: Estimate, right: Estimate, alignment: Alignment) -> str | None:
+    """Say in words which inputs of two values differ, so that they must not be compared; None where none does.
+
+    Contexts may differ, since they contain the replies of each system. Columns of the rows (references, annotations)
+    differ in unpaired designs, where other rows were scored, and are compared row by row where rows are paired.
+    """
+    if left.signature is None or right.signature is None:
+        return None
+    design = alignment.design
+    for name, (here, there) in left.signature.differences(right.signature).items():
+        if name in _MAY_DIFFER or (name in _COLUMNS and (design.name == "unpaired" or design.whole)):
+            continue
+        if name == REFERENCE and alignment.left.rows is not None and alignment.right.rows is not None:
+            different = count_different(alignment.left.rows, alignment.right.rows, REFERENCE)
+            if different is not None:
+                if different:
+                    return f"references differ in {different:,} of {len(alignment.left.rows):,} rows"
+                continue
+        if name == "definition":
+            return "it was computed by different versions of the metric; score both again"
+        words = _INPUTS.get(name, f"settings of {name}")
+        if here is None or there is None or name in _DIGESTED:
+            return f"{words} differ"
+        return f"{words} differ: {here} and {there}"
+    return None
 
 
-def _unequal_counts(left: Result, right: Result, keys: Sequence[str]) -> list[str]:
-    if left.rows is not None and right.rows is not None and len(left.rows.offsets) != len(right.rows.offsets):
-        return [f"dialogues: {len(left.rows.offsets) - 1} and {len(right.rows.offsets) - 1}"]
-    return [
-        f"rows of {key}: {left[key].rows} and {right[key].rows}" for key in keys if left[key].rows != right[key].rows
-    ]
+def main_keys(systems: Mapping[str, Result]) -> list[str]:
+    """Return the panel of a comparison: one key of each family of metrics for which higher or lower is better.
 
-
-def _unequal_signatures(left: Result, right: Result, keys: Sequence[str]) -> Iterator[str]:
+    Of `bleu-1` to `bleu-4` it is the last, of others the first; parts of another key (`inform/hotel`) and keys without
+    a value are left out.
+    Metrics that only describe the responses (`Metric.descriptive`) are in it where there are no others; all keys are
+    where neither higher nor lower is better for any.
+    """
+    there = list(dict.fromkeys(key for result in systems.values() for key in result if result[key].scored))
+    keys = [key for key in there if "/" not in key or key.split("/")[0] not in there]
+    families: dict[bool, dict[str, str]] = {False: {}, True: {}}
     for key in keys:
-        one, other = left[key].signature, right[key].signature
-        if one is not None and other is not None:
-            for name, (here, there) in one.differences(other).items():
-                shown = ["(nothing)" if value is None else value for value in (here, there)]
-                yield f"{key} has {name}:{shown[0]} and {name}:{shown[1]}"
+        metric = metric_of(next(result[key] for result in systems.values() if key in result))
+        if metric is not None and metric.better is not None:
+            group = families[metric.descriptive]
+            group[metric.family] = key if _NUMBERED.search(key) else group.get(metric.family, key)
+    return list(families[False].values()) or list(families[True].values()) or keys

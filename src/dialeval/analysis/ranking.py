@@ -29,9 +29,10 @@ from typing import Any
 import numpy as np
 
 from dialeval.analysis import significance
+from dialeval.analysis.alignment import align
 from dialeval.analysis.draws import DEFAULT_LEVEL, DEFAULT_RESAMPLES, DEFAULT_SEED, check_resampling, draws, percentiles
 from dialeval.analysis.paired_comparison import Cells, Fits, connected, fitted
-from dialeval.analysis.pairing import mismatches
+from dialeval.analysis.pairing import describe_inputs
 from dialeval.analysis.sampling import row_values, tables_of
 from dialeval.analysis.values import metric_of
 from dialeval.core.arguments import checked
@@ -183,7 +184,14 @@ def pairs_of_run(run: Run, key: str, tie: float = 0.0, systems: Sequence[str] | 
     if len(names) < 2:
         raise SettingError(f"a ranking needs two systems; there is {', '.join(names) or 'none'}")
     for name in names[1:]:
-        mismatches(names[0], name, run, [key] if key in run[name] and key in run[names[0]] else [], force=False)
+        alignment = align(run[names[0]], run[name])
+        if alignment.changed or not alignment.by_row:
+            design = alignment.design.describe(names[0], name)
+            raise SettingError(f"a ranking by a metric needs systems with the same rows in the same order. {design}")
+        if key in run[name] and key in run[names[0]]:
+            reason = describe_inputs(run[names[0]][key], run[name][key], alignment)
+            if reason is not None:
+                raise SettingError(f"{name} and {names[0]} cannot be ranked by {key}: {reason}")
     values = {name: row_values(run[name], table, key, name) for name, table in tables.items()}
     metric = metric_of(run[names[0]][key])
     sign = -1.0 if metric is not None and metric.better == "lower" else 1.0

@@ -36,18 +36,18 @@ which happens with a probability of at most alpha, the interval is that of the l
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 import numpy as np
 
+from dialeval.analysis.alignment import Alignment, Design, DesignName, align
 from dialeval.analysis.difference import DEFAULT_ALPHA
-from dialeval.analysis.pairing import Runs, chosen, keys_meant, mismatches, systems_of
-from dialeval.analysis.values import Values, metric_of
+from dialeval.analysis.pairing import Runs, chosen, describe_inputs, keys_meant, systems_of
+from dialeval.analysis.values import Values, cluster_sums, metric_of
 from dialeval.core.arguments import checked
 from dialeval.core.arrays import Floats
-from dialeval.core.contributions import by_cluster
 from dialeval.core.display import Shown, listed
 from dialeval.core.errors import SettingError
 from dialeval.core.jsondata import null_for_nan
@@ -105,7 +105,7 @@ class Watch(Shown):
     """Of all intervals together."""
     tests: int
     unit: str
-    forced: Sequence[str] = ()
+    designs: Mapping[str, Design] = field(default_factory=dict)
     version: str = __version__
 
     def __repr__(self) -> str:
@@ -122,7 +122,7 @@ class Watch(Shown):
             "alpha": self.alpha,
             "tests": self.tests,
             "unit": self.unit,
-            "forced": list(self.forced),
+            "designs": {name: asdict(design) for name, design in self.designs.items()},
             "differences": [row.to_dict() for row in self.rows],
         }
 
@@ -135,68 +135,99 @@ def watch(
     systems: Iterable[str] | None = None,
     metrics: Iterable[str] | None = None,
     alpha: float = DEFAULT_ALPHA,
-    force: bool = False,
+    design: DesignName | None = None,
 ) -> Watch:
     """Compare systems with a baseline by intervals that one may look at as often as one likes.
 
-    `runs`, `baseline`, `systems`, `metrics`, `force`: as in `dialeval.compare`.
+    `runs`, `baseline`, `systems`, `metrics`, `design`: as in `dialeval.compare`. In an unpaired design both systems
+    have a confidence sequence of their own with half of alpha, and the interval of the difference follows from both.
     """
     if not 0 < alpha < 1:
         raise SettingError(f"alpha lies between 0 and 1, such as 0.05; it is not {alpha}")
     known = systems_of(runs)
     first, others = chosen(known, baseline, None if systems is None else list(systems))
     asked = None if metrics is None else list(metrics)
-    common, forced = {}, []
+    common = {}
     for name in others:
         shared = [key for key in known[first] if key in known[name]]
         common[name] = shared if asked is None else keys_meant(asked, shared, "not every system has", "they share")
-        forced += mismatches(first, name, known, common[name], force)
+    alignments = {name: align(known[first], known[name], design) for name in others}
     tests = sum(not known[first][key].corpus for keys in common.values() for key in keys)
     rows = [
-        _watched(name, key, known[first], known[name], alpha / max(tests, 1))
+        _watched(name, key, alignments[name], known, first, alpha / max(tests, 1))
         for name, keys in common.items()
         for key in keys
     ]
-    table = known[first].rows
-    alone = table is None or (len(table) == len(table.offsets) - 1 and table.dialogues is None)
-    return Watch(first, others, rows, alpha, tests, "rows" if alone else "dialogues", forced)
+    designs = {name: alignment.design for name, alignment in alignments.items()}
+    return Watch(first, others, rows, alpha, tests, next(iter(designs.values())).unit, designs)
 
 
-def _watched(name: str, key: str, left: Result, right: Result, alpha: float) -> Watched:
-    if left[key].corpus:
-        reason = "a value of all rows together has no values of dialogues"
+def _watched(
+    name: str, key: str, alignment: Alignment, known: Mapping[str, Result], baseline: str, alpha: float
+) -> Watched:
+    def refuse(reason: str) -> Watched:
         return Watched(name, key, 0, math.nan, None, None, None, None, reason)
-    values = dialogue_differences(left, right, key)
-    if values is None:
-        reason = "the run holds no values of single rows for it"
-        return Watched(name, key, 0, math.nan, None, None, None, None, reason)
+
+    left, right = alignment.left, alignment.right
+    reason = describe_inputs(known[baseline][key], known[name][key], alignment)
+    if reason is None and known[baseline][key].corpus:
+        reason = "a corpus value has no values of dialogues"
+    if reason is None and any(side.get(key) is None or side[key].items is None for side in (left, right)):
+        reason = "the run holds no per-row scores for it"
+    if reason is not None:
+        return refuse(reason)
     metric = metric_of(left[key])
     bounds = (-math.inf, math.inf) if metric is None else metric.bounds_of(key)
-    low, high, by = sequence(values, bounds, alpha)
+    if alignment.design.name == "unpaired":
+        first, second = (each[~np.isnan(each)] for each in (dialogue_means(left, key), dialogue_means(right, key)))
+        low, high, by = unpaired_sequence(first, second, bounds, alpha)
+        difference, dialogues = (float(second.mean() - first.mean()) if len(low) else math.nan), len(low)
+    else:
+        values = dialogue_means(right, key) - dialogue_means(left, key)
+        values = values[~np.isnan(values)]
+        low, high, by = sequence(values, bounds, alpha)
+        difference, dialogues = (float(values.mean()) if len(values) else math.nan), len(values)
     if not len(low) or not math.isfinite(low[-1]):
-        mean = float(values.mean()) if len(values) else math.nan
-        return Watched(name, key, len(values), mean, None, by, None, None, f"fewer than {FIRST} dialogues")
+        return Watched(name, key, dialogues, difference, None, by, None, None, f"fewer than {FIRST} dialogues")
     outside = np.flatnonzero((low > 0) | (high < 0))
     decided = int(outside[0]) + 1 if len(outside) else None
     better = None
     if decided is not None and metric is not None and metric.better is not None:
         better = bool(low[decided - 1] > 0) == (metric.better == "higher")
-    return Watched(name, key, len(values), float(values.mean()), (float(low[-1]), float(high[-1])), by, decided, better)
+    return Watched(name, key, dialogues, difference, (float(low[-1]), float(high[-1])), by, decided, better)
 
 
-def dialogue_differences(left: Result, right: Result, key: str) -> Floats | None:
-    """The mean difference of each dialogue over the rows that both were scored on; None without values of rows."""
-    both = [Values.of(each, [key], alone=True) for each in (left, right)]
-    if any(key not in each.items for each in both):
-        return None
-    difference = both[1].items[key] - both[0].items[key]
-    known = ~np.isnan(difference)
-    offsets = both[0].rows.offsets
-    lines = np.column_stack([np.where(known, difference, 0.0), known])
-    sums = lines if len(difference) == len(offsets) - 1 else by_cluster(lines, offsets)
-    there = sums[:, 1] > 0
-    found: Floats = sums[there, 0] / sums[there, 1]
-    return found
+def dialogue_means(result: Result, key: str) -> Floats:
+    """Return the mean of each dialogue over its scored rows; NaN where it has none."""
+    values = Values.of(result, [key], alone=True)
+    sums = cluster_sums(values.items[key], values.rows.offsets)
+    with np.errstate(invalid="ignore"):  # 0 / 0: a dialogue without a scored row
+        means: Floats = sums[:, 0] / sums[:, 1]
+    return means
+
+
+def unpaired_sequence(
+    left: Floats, right: Floats, bounds: tuple[float, float], alpha: float
+) -> tuple[Floats, Floats, Kind]:
+    """Return the ends of the intervals of a difference of independent means after as many dialogues of each system.
+
+    Both means have a confidence sequence with half of alpha. Where one system has more dialogues, its further ones
+    narrow the last interval only.
+    """
+    width = bounds[1] - bounds[0]
+    looks = min(len(left), len(right))
+    ends = []
+    for values in (left, right):
+        if math.isfinite(width):
+            low, high = betting((values - bounds[0]) / width, alpha / 2)
+            low, high = bounds[0] + width * low, bounds[0] + width * high
+        else:
+            low, high = asymptotic(values, alpha / 2)
+        low, high = _never_growing(low, high)
+        keep = [*range(looks - 1), len(values) - 1] if looks else []
+        ends.append((low[keep], high[keep]))
+    low, high = ends[1][0] - ends[0][1], ends[1][1] - ends[0][0]
+    return low, high, "betting" if math.isfinite(width) else "asymptotic"
 
 
 def sequence(values: Floats, bounds: tuple[float, float], alpha: float) -> tuple[Floats, Floats, Kind]:

@@ -48,7 +48,7 @@ MOST_CLUSTERS = 10**9
 _TAIL, _STEPS, _HALVINGS = 6.0, 40, 30
 """Relative errors that matter lie within so many of their standard deviations; into so many steps these are cut."""
 
-_ROUNDING = 1e-11
+ROUNDING = 1e-11
 """Differences that are equal but for rounding count as equal, relative to the values that they are made of."""
 
 
@@ -57,13 +57,13 @@ def tail_p(difference: float, by_chance: Floats, scale: float) -> float:
     sizes = np.abs(by_chance[~np.isnan(by_chance)])
     if math.isnan(difference) or not len(sizes):
         return math.nan
-    beyond = np.count_nonzero(sizes >= abs(difference) - _ROUNDING * scale)
+    beyond = np.count_nonzero(sizes >= abs(difference) - ROUNDING * scale)
     return (int(beyond) + 1) / (len(sizes) + 1)
 
 
 def student_p(difference: float, error: float, clusters: int, scale: float) -> float:
     """The p of a difference with a standard error that so many clusters gave."""
-    if abs(difference) <= _ROUNDING * scale:
+    if abs(difference) <= ROUNDING * scale:
         return 1.0
     return two_sided_p(difference / error, clusters - 1) if error else 0.0
 
@@ -81,15 +81,6 @@ def holm(ps: Sequence[float]) -> list[float]:
         largest = max(largest, min(1.0, (len(order) - rank) * ps[at]))
         adjusted[at] = largest
     return adjusted
-
-
-def cohen_d(cluster_differences: Floats) -> float:
-    """Mean over standard deviation of the differences of clusters; NaN for fewer than two or where all are equal."""
-    known = cluster_differences[~np.isnan(cluster_differences)]
-    spread = float(known.std(ddof=1)) if len(known) > 1 else 0.0
-    if spread <= _ROUNDING * float(np.abs(known).max(initial=0.0)):
-        return 0.0 if len(known) > 1 and not known.any() else math.nan
-    return float(known.mean()) / spread
 
 
 def least_difference(error: float, clusters: int, critical: float, power: float = POWER) -> float:

@@ -12,17 +12,17 @@ something.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from dialeval.analysis.alignment import Alignment, DesignName, align
 from dialeval.analysis.comparison import Comparison, adjusted_together, compare, enough_trials
 from dialeval.analysis.cutting import cut, table_of
 from dialeval.analysis.difference import DEFAULT_ALPHA, Difference
-from dialeval.analysis.pairing import Runs, chosen, keys_meant, systems_of
+from dialeval.analysis.pairing import Runs, chosen, keys_meant, main_keys, systems_of
 from dialeval.analysis.parts import FOUND, check_fields, fields_of, parts_of
 from dialeval.analysis.values import metric_of
 from dialeval.core.arguments import checked
@@ -38,7 +38,6 @@ LEAST_DIALOGUES = 10
 
 _SHARE = 0.5
 """An adjusted p below this share of alpha must be possible: slices have one mark, and many tests take long."""
-_NUMBERED = re.compile(r"-\d+$")
 
 
 @dataclass(frozen=True)
@@ -181,7 +180,7 @@ def slices(
     compared: bool = True,
     alpha: float = DEFAULT_ALPHA,
     trials: int | None = None,
-    force: bool = False,
+    design: DesignName | None = None,
     most_tests: int | None = None,
     **settings: Any,
 ) -> Slices:
@@ -207,13 +206,17 @@ def slices(
     ]
     if not compared or not others:
         return Slices(whole, fields, found, keys)
-    found = [replace(each, reason=_why_not(each, len(whole))) for each in found]
+    alignments = {name: align(whole[first], whole[name], design) for name in others}
+    found = [replace(each, reason=_why_not(each, first, alignments)) for each in found]
     testable = max(1, sum(each.reason is None for each in found))
     pairs = sum(key in whole[first] and key in whole[name] for name in others for key in keys)
     if trials is None:
         most = math.inf if most_tests is None else max(most_tests, testable * len(keys))
         trials = enough_trials(int(min(testable * pairs, most)), alpha, _SHARE)
-    settings |= {"alpha": alpha, "trials": trials, "force": force}
+    # A slice has the design of the whole; of units in common some may be in the slice of one system only.
+    designs = {alignment.design.name for alignment in alignments.values()}
+    design = "unpaired" if designs == {"unpaired"} else "common" if "unpaired" not in designs else None
+    settings |= {"alpha": alpha, "trials": trials, "design": design}
     settings["most_tests"] = None if most_tests is None else most_tests // testable
     done = [each if each.reason is not None else _tested(each, keys, settings) for each in found]
     adjusted = iter(adjusted_together([each.comparison for each in done if each.comparison is not None]))
@@ -238,13 +241,16 @@ def _chosen(
     return chosen(known, baseline, None if systems is None else list(systems))
 
 
-def _why_not(each: Slice, systems: int) -> str | None:
+def _why_not(each: Slice, first: str, alignments: Mapping[str, Alignment]) -> str | None:
     """Why a slice is not tested."""
-    if each.dialogues < LEAST_DIALOGUES:
+    if min(len(table_of(result).offsets) - 1 for result in each.run.values()) < LEAST_DIALOGUES:
         return f"fewer than {LEAST_DIALOGUES} {each.unit}"
-    here, *there = each.places.values()
-    if len(each.places) < systems or any(not np.array_equal(here, rows) for rows in there):
-        return "the systems do not have the same rows here"
+    if len(each.places) <= len(alignments):
+        return "some system has no rows here"
+    for name, alignment in alignments.items():
+        # Rows that are matched by position cannot be matched again within a slice of other positions.
+        if alignment.design.by == "position" and not np.array_equal(each.places[first], each.places[name]):
+            return "the systems do not have the same rows here"
     return None
 
 
@@ -254,21 +260,6 @@ def _tested(each: Slice, keys: Sequence[str], settings: Mapping[str, Any]) -> Sl
         return replace(each, comparison=compare(each.run, metrics=there, **settings))
     except SettingError as error:
         return replace(each, reason=str(error))
-
-
-def main_keys(run: Run) -> list[str]:
-    """One key of each family of metrics that has a direction; all keys where none has.
-
-    Of `bleu-1` to `bleu-4` the last, of others the first; parts of another key (`inform/hotel`) are left out.
-    """
-    there = run.keys_in_order
-    keys = [key for key in there if "/" not in key or key.split("/")[0] not in there]
-    families: dict[str, str] = {}
-    for key in keys:
-        metric = metric_of(next(result[key] for result in run.values() if key in result))
-        if metric is not None and metric.better is not None:
-            families[metric.family] = key if _NUMBERED.search(key) else families.get(metric.family, key)
-    return list(families.values()) or keys
 
 
 def kept_fields(run: Run) -> list[str]:

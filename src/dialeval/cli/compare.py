@@ -14,6 +14,7 @@ from dialeval.cli import options
 from dialeval.cli.output import check_places, check_transposed, exit_status, print_as, print_gates, print_slices, show
 
 if TYPE_CHECKING:
+    from dialeval.analysis.alignment import DesignName
     from dialeval.analysis.gates import Gate
     from dialeval.core.result import Run
 
@@ -26,7 +27,9 @@ _FILE_WIDTH = 160
     "dialeval compare main/ branch/ -m bleu-4,distinct-2 --detect 0.01",
     "dialeval compare results/ --by domain,turn         where each system loses to the first",
     "dialeval compare results/ --baseline damd -f latex -o table.tex",
-    "dialeval compare results/ --sequential             look every day, stop when you like",
+    "dialeval compare week1/ week2/ --adjust topic      independent logs, at the same mix of topics",
+    "dialeval compare v1/ v2/ v3/ v4/ --trend           runs in order: is there a trend?",
+    "dialeval compare results/ --sequential             interim looks at any time, without error inflation",
     "dialeval compare branch/ --no-worse-than main/ --margin bleu-4=0.005 --fail-under bleu-4=0.1",
 )
 @click.command()
@@ -50,7 +53,14 @@ _FILE_WIDTH = 160
     "--sequential", is_flag=True, help="Intervals that hold however often one looks, dialogue after dialogue."
 )
 @click.option("--detect", type=float, metavar="DIFFERENCE", help="Say how many dialogues it takes to find this.")
-@click.option("--force", is_flag=True, help="Compare what was not scored alike, and say so.")
+@click.option(
+    "--design",
+    type=click.Choice(["paired", "common", "unpaired"]),
+    help="paired: the same units; common: only the units in common; unpaired: independent logs.  "
+    "[default: by what the systems have in common]",
+)
+@click.option("--adjust", metavar="FIELDS", help="Unpaired logs: compare at the same mix of these kept fields.")
+@click.option("--trend", is_flag=True, help="Take the systems in the given order, and test for a trend.")
 @options.by
 @options.format_((*options.FORMATS, *options.GATE_FORMATS))
 @click.option("--transpose", is_flag=True, help="Swap rows and columns (latex).")
@@ -81,13 +91,16 @@ def compare(
     margins: Mapping[str, float],
     by: list[str],
     sequential: bool,
+    trend: bool,
     **settings: Any,
 ) -> int:
-    """Compare the systems of saved RUNS (folders that `dialeval score -o` wrote) with a baseline, row by row.
+    """Compare the systems of saved RUNS (folders that `dialeval score -o` wrote) with a baseline.
 
-    Differences come with intervals, p (as it is and adjusted for the number of tests), effect sizes and how often a
-    system is ahead. Systems must have been scored alike on the same rows. With several runs, systems of the same name
-    are called RUN/NAME. --fail-under and --fail-over hold every system but the baseline to a limit.
+    Differences come with confidence intervals, p-values (also adjusted for the number of tests), effect sizes and how
+    often a system is ahead. Systems are matched by dialogue ids, prompts, references or position: those with the same
+    units are compared in pairs, logs of different users as independent samples, and the first line of the output
+    states which. With several runs, systems of the same name are called RUN/NAME. --fail-under and --fail-over hold
+    every system but the baseline to a limit.
     """
     from dialeval.analysis.comparison import compare as compare_runs
     from dialeval.analysis.gates import baseline_gates
@@ -108,11 +121,17 @@ def compare(
     wanted = None if systems is None else [name.strip() for name in systems.split(",")]
     keys = None if metrics is None else split_names(metrics)
     if sequential:
-        if bar is not None or by or limits.lowest or limits.highest or settings["detect"] is not None:
+        others = (bar, by, limits.lowest, limits.highest, settings["detect"], settings["adjust"], trend)
+        if any(option not in (None, False) and option for option in others):
             raise click.UsageError(
-                "--sequential has no gates, no slices and detects nothing; leave the other options out"
+                "--sequential has no gates, slices, adjustment or trend and detects nothing; leave other options out"
             )
-        _watch(runs, format_, output, baseline, wanted, keys, settings["alpha"], settings["force"])
+        _watch(runs, format_, output, baseline, wanted, keys, settings["alpha"], settings["design"])
+        return 0
+    if trend:
+        if bar is not None or by or limits.lowest or limits.highest or settings["adjust"] or baseline is not None:
+            raise click.UsageError("--trend has no baseline, gates, slices or adjustment; leave the other options out")
+        _print_trend(runs, format_, output, wanted, keys, confidence, settings)
         return 0
     loaded, baseline = (load_runs(runs), baseline) if bar is None else _with_bar(runs, bar)
     chosen: dict[str, Any] = {
@@ -125,7 +144,9 @@ def compare(
     found = compare_runs(loaded, **chosen)
     bars = output is None and sys.stdout.isatty()
     limited = limits.gates({name: found.results[name] for name in found.systems})
-    gates: Iterable[Gate] = chain(limited, () if bar is None else baseline_gates(found, margins))
+    gates: Iterable[Gate] = chain(
+        limited, () if bar is None else baseline_gates(found, margins, named=keys is not None)
+    )
     if format_ in options.GATE_FORMATS:
         gates = list(gates)
         print_gates(format_, gates, found, output)
@@ -149,14 +170,32 @@ def _watch(
     systems: list[str] | None,
     metrics: list[str] | None,
     alpha: float,
-    force: bool,
+    design: DesignName | None,
 ) -> None:
     from dialeval.analysis.pairing import load_runs
     from dialeval.analysis.sequences import watch
     from dialeval.reports import sequences
 
-    found = watch(load_runs(runs), baseline=baseline, systems=systems, metrics=metrics, alpha=alpha, force=force)
+    found = watch(load_runs(runs), baseline=baseline, systems=systems, metrics=metrics, alpha=alpha, design=design)
     print_as(format_, sequences, found, output, _FILE_WIDTH)
+
+
+def _print_trend(
+    runs: tuple[str, ...],
+    format_: str,
+    output: Path | None,
+    systems: list[str] | None,
+    metrics: list[str] | None,
+    confidence: float,
+    settings: Mapping[str, Any],
+) -> None:
+    from dialeval.analysis.pairing import load_runs
+    from dialeval.analysis.trends import trend
+    from dialeval.reports import trends
+
+    alpha, design = settings["alpha"], settings["design"]
+    found = trend(load_runs(runs), systems=systems, metrics=metrics, alpha=alpha, level=confidence, design=design)
+    print_as(format_, trends, found, output, _FILE_WIDTH)
 
 
 def _with_bar(runs: tuple[str, ...], bar: str) -> tuple[dict[str, Run], str]:

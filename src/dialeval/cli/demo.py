@@ -74,7 +74,7 @@ def demo(output: Path, opened: bool) -> None:
 def _shown(title: str, run: Run, folder: Path, keys: Sequence[str], first: bool = False) -> None:
     """Save a run and print its main figures; with the `first` one comes the verdict, and what the tables mean."""
     from dialeval.reports.tables import table
-    from dialeval.reports.verdict import compared
+    from dialeval.reports.verdict import judge_run
 
     run.save(folder)
     tell(title)
@@ -83,5 +83,5 @@ def _shown(title: str, run: Run, folder: Path, keys: Sequence[str], first: bool 
         for name, result in run.items()
         if result.role == "system"
     }
-    show(table(replace(run, systems=main), compared(run) if first else None, notes=first))
+    show(table(replace(run, systems=main), judge_run(run) if first else None, notes=first))
     tell("")

@@ -57,9 +57,9 @@ def print_run(run: Run, format_: str, transpose: bool = False, by: Sequence[str]
 
     table: RenderableType = ""
     if format_ == "table":
-        from dialeval.reports.verdict import compared
+        from dialeval.reports.verdict import judge_run
 
-        table = tables.table(run, compared(run), transpose=transpose, bars=sys.stdout.isatty())
+        table = tables.table(run, judge_run(run), transpose=transpose, bars=sys.stdout.isatty())
     if by:
         from dialeval.analysis.slices import slices
         from dialeval.reports.slices import MOST_TESTS

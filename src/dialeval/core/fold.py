@@ -240,6 +240,8 @@ class Metric(Fold[State]):
     """Whether whole dialogues contribute to its corpus value, so that a part of one has none."""
     device: ClassVar[bool] = False
     """Whether it gains from an accelerator; a cluster then gives it workers that hold one."""
+    descriptive: ClassVar[bool] = False
+    """Whether it describes the responses alone (diversity), so that a difference is no evidence of better replies."""
     costly: ClassVar[bool] = False
     """Whether it takes longer than all others together; `all` leaves it out, and it is computed when it is named."""
     one_of: ClassVar[frozenset[Need]] = frozenset()

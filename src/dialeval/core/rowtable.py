@@ -3,8 +3,9 @@
 Items are values of rows, and this table says which rows. Dialogues are the clusters of an analysis, ids and turns match
 rows with those of other files, and texts are what a report shows. A run keeps the table of each system and saves it
 beside its items (`rows.parquet`), together with further fields that were kept for slices. The texts of very many rows
-are not saved, nor those of rows that were read in chunks and let go. A run without the table does not know its
-dialogues, and is not compared or resampled as if it had none.
+are not saved, nor those of rows that were read in chunks and let go; digests of their prompts and references are, so
+that systems can be aligned without them. A run without the table does not know its dialogues, and is not compared or
+resampled as if it had none.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from dialeval.core.arrays import Ints
 from dialeval.core.arrow_arrays import list_array, no_text, number_array, numbers_of, repeated_text, text_array
@@ -36,12 +38,19 @@ _NAME_BYTES = 70
 """Of a short string."""
 
 _PLACES = ("system", "row", "dialogue", "dialog_id", "turn")
+_DIGESTS = ("digest/prompt", "digest/reference", "digest/trials")
+PROMPT, REFERENCE, TRIALS = "prompt", "reference", "trials"
+"""The names of digests: of the user turns before a response, of its references, and the number of trials of a task."""
+_DIGEST = "digest/"
+"""Before the name of a digest in a file."""
 _FIELD = "field/"
 """Before the name of a field that was kept: a field may have the name of any other column."""
 _CONTINUES = "_continues"
 """After the name of a column of lists: whether a row has the texts of the row before, and then its own."""
 
 Texts: TypeAlias = TextColumn | RaggedColumn | SharedColumn
+Digests: TypeAlias = npt.NDArray[np.uint64]
+"""A number for each row that is the same where its texts are the same; 0 where it has none."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -57,6 +66,8 @@ class RowTable:
     """Columns of texts by name: `response`, `context`, `reference`, whatever the rows have."""
     fields: Mapping[str, RaggedColumn] = field(default_factory=dict)
     """Further fields of the rows that were kept: the values of each row as texts, none, one or several."""
+    digests: Mapping[str, Digests] = field(default_factory=dict)
+    """Digests of the rows by name: `PROMPT`, `REFERENCE`, whatever the rows have; see `text.row_digests`."""
 
     def __len__(self) -> int:
         return int(self.offsets[-1])
@@ -70,6 +81,8 @@ class RowTable:
             and _same(self.turns, other.turns)
             and _digests(self.texts) == _digests(other.texts)
             and _digests(self.fields) == _digests(other.fields)
+            and self.digests.keys() == other.digests.keys()
+            and all(np.array_equal(own, other.digests[name]) for name, own in self.digests.items())
         )
 
     __hash__ = None  # type: ignore[assignment]
@@ -78,7 +91,8 @@ class RowTable:
     def nbytes(self) -> int:
         """About how much memory the rows take without their texts."""
         turns = 0 if self.turns is None else self.turns.nbytes
-        return self.offsets.nbytes + turns + _NAME_BYTES * len(self.dialogues or ())
+        digests = sum(each.nbytes for each in self.digests.values())
+        return self.offsets.nbytes + turns + digests + _NAME_BYTES * len(self.dialogues or ())
 
     @property
     def clusters(self) -> Ints:
@@ -86,14 +100,16 @@ class RowTable:
         return row_numbers(self.offsets)
 
     def take(self, rows: Ints) -> RowTable:
-        """Some of the rows, in order; a dialogue of which none is left is left out."""
-        dialogues, counts = np.unique(self.clusters[rows], return_counts=True)
+        """Return some of the rows in the given order, in which rows of one dialogue are neighbors."""
+        clusters = self.clusters[rows]
+        firsts = np.flatnonzero(np.diff(clusters, prepend=-1))
         return RowTable(
-            offsets_of(counts),
-            None if self.dialogues is None else [self.dialogues[number] for number in dialogues.tolist()],
+            np.append(firsts, len(rows)).astype(np.int64),
+            None if self.dialogues is None else [self.dialogues[number] for number in clusters[firsts].tolist()],
             None if self.turns is None else self.turns[rows],
             {name: column.take(rows) for name, column in self.texts.items()},
             {name: column.take(rows) for name, column in self.fields.items()},
+            {name: column[rows] for name, column in self.digests.items()},
         )
 
     @classmethod
@@ -107,11 +123,21 @@ class RowTable:
             offsets_of(np.concatenate([np.diff(part.offsets) for part in parts])),
             [name for each in names for name in each] if any(part.dialogues is not None for part in parts) else None,
             np.concatenate(turns) if any(part.turns is not None for part in parts) else None,
+            digests={
+                name: np.concatenate([part.digests.get(name, np.zeros(len(part), np.uint64)) for part in parts])
+                for name in dict.fromkeys(name for part in parts for name in part.digests)
+            },
         )
 
     @classmethod
     def from_plain(
-        cls, offsets: Ints, dialogues: list[str | None] | None, turns: Ints | None, texts: object, fields: object = None
+        cls,
+        offsets: Ints,
+        dialogues: list[str | None] | None,
+        turns: Ints | None,
+        texts: object,
+        fields: object,
+        digests: dict[str, Digests],
     ) -> RowTable:
         """The rows of a part of a system out of a journal, without texts and fields; UnfitError for other things."""
         check_array(offsets, np.int64, (None,))
@@ -125,7 +151,11 @@ class RowTable:
             check_array(turns, np.int64, (int(offsets[-1]),))
             if turns.min(initial=0) < NO_TURN:
                 raise UnfitError("a turn has a number below 0")
-        return cls(offsets, dialogues, turns)
+        if not isinstance(digests, dict) or not digests.keys() <= {PROMPT, REFERENCE, TRIALS}:
+            raise UnfitError("rows have no such digests")
+        for each in digests.values():
+            check_array(each, np.uint64, (int(offsets[-1]),))
+        return cls(offsets, dialogues, turns, digests=digests)
 
     def to_arrow(self, system: str, rows_before: int = 0, dialogues_before: int = 0) -> pa.Table:
         """The table as it is saved, one line per row; `row` is that of the items, and `dialogue` that of dialogues."""
@@ -141,6 +171,7 @@ class RowTable:
             columns["dialog_id"] = text_array(self.dialogues).take(number_array(clusters))
         if self.turns is not None:
             columns["turn"] = number_array(self.turns, self.turns == NO_TURN)
+        columns |= {_DIGEST + name: number_array(each.view(np.int64)) for name, each in self.digests.items()}
         if rows <= SAVED_TEXT_ROWS:
             for name, column in self.texts.items():
                 columns |= _text_arrays(name, column)
@@ -161,7 +192,8 @@ class RowTable:
             raise UnfitError("the rows are not numbered from 0 on")
         firsts = np.flatnonzero(np.diff(clusters, prepend=-1))
         kept = [name for name in columns if name.startswith(_FIELD)]
-        names = [name for name in columns if name not in (*_PLACES, *kept) and not name.endswith(_CONTINUES)]
+        known = (*_PLACES, *_DIGESTS, *kept)
+        names = [name for name in columns if name not in known and not name.endswith(_CONTINUES)]
         texts = {name: _text_column(columns[name], columns.get(name + _CONTINUES)) for name in names}
         return cls(
             np.append(firsts, len(clusters)).astype(np.int64),
@@ -171,6 +203,11 @@ class RowTable:
             turns,
             texts,
             {name.removeprefix(_FIELD): _field_column(columns[name]) for name in kept},
+            {
+                name.removeprefix(_DIGEST): numbers_of(columns[name], 0).astype(np.int64).view(np.uint64)
+                for name in _DIGESTS
+                if name in columns
+            },
         )
 
 
@@ -179,7 +216,8 @@ def rows_schema() -> dict[str, pa.DataType]:
     import pyarrow as pa
 
     numbers = {"row?": pa.int64(), "dialogue": pa.int64()}  # a run that was saved before has no `row`
-    return {"system": pa.string(), **numbers, "dialog_id?": pa.string(), "turn?": pa.int64()}
+    digests = {f"{name}?": pa.int64() for name in _DIGESTS}
+    return {"system": pa.string(), **numbers, "dialog_id?": pa.string(), "turn?": pa.int64(), **digests}
 
 
 def is_texts(kind: pa.DataType) -> bool:
@@ -196,9 +234,8 @@ class PlacesWriter:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        self._schema = pa.schema(
-            zip(_PLACES, (pa.string(), pa.int64(), pa.int64(), pa.string(), pa.int64()), strict=True)
-        )
+        types = (pa.string(), pa.int64(), pa.int64(), pa.string(), *[pa.int64()] * (1 + len(_DIGESTS)))
+        self._schema = pa.schema(zip((*_PLACES, *_DIGESTS), types, strict=True))
         self._before: dict[str, tuple[int, int]] = defaultdict(lambda: (0, 0))
         self._writer: Any = pq.ParquetWriter(
             target,
@@ -223,7 +260,7 @@ class PlacesWriter:
         table = rows.to_arrow(system, *before)
         columns = {
             name: table[name] if name in table.column_names else pa.nulls(len(table), self._schema.field(name).type)
-            for name in _PLACES
+            for name in self._schema.names
         }
         self._writer.write_table(pa.table(columns, schema=self._schema))
         self._before[system] = before[0] + len(rows), before[1] + len(rows.offsets) - 1

@@ -22,6 +22,7 @@ from dialeval.engine.dialogue_ids import DialogueIds
 from dialeval.engine.items import ItemStore
 from dialeval.engine.job import Job, System, SystemState
 from dialeval.engine.plan import Plan, Planner
+from dialeval.text.row_digests import digest_rows
 
 
 def signed(metric: Metric[Any]) -> list[Need]:
@@ -71,7 +72,8 @@ class FinishedSystem:
     @cached_property
     def rows(self) -> RowTable:
         """What the rows are, of a source in memory."""
-        return cast("Rows", self.source.rows).table()
+        rows = cast("Rows", self.source.rows)
+        return replace(rows.table(), digests=digest_rows(rows.columns))
 
     def details(self) -> dict[str, Any]:
         """What the details of the plan came to."""

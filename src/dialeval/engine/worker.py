@@ -31,6 +31,7 @@ from dialeval.engine.job import (
     SystemState,
     SystemStates,
 )
+from dialeval.text.row_digests import digest_rows
 from dialeval.text.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -173,7 +174,7 @@ class _Fold:
         except Exception as error:
             raise self._traced(block, error) from (error.__cause__ if isinstance(error, _MetricError) else error)
         if self._keeps_items and not self._in_memory and self.stage == "metrics":
-            items = replace(items, places=rows.places(batch.dialogues))
+            items = replace(items, places=replace(rows.places(batch.dialogues), digests=digest_rows(rows.columns)))
         self._sums.add({(self.chunk.source, system): replace(state, notes=notes)})
         if self._writer is None:
             self._items.setdefault(system, []).append(items)

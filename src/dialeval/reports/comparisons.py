@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from functools import partial
+from math import comb
 from typing import TYPE_CHECKING
 
 from dialeval.analysis.best import best_systems
@@ -38,6 +39,12 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
+    from dialeval.analysis.alignment import Design
+
+
+_MOST_PANEL = 5
+"""Metrics of the panel that are named before the rest is counted."""
+
 
 def table(comparison: Comparison, bars: bool = False) -> LaidOut:
     """The comparison for a rich console; with `bars`, differences are also drawn where there is room."""
@@ -63,7 +70,7 @@ def to_markdown(comparison: Comparison) -> str:
 def to_latex(comparison: Comparison, transpose: bool = False) -> str:
     """A table with booktabs rules, a column per system: the best values of a metric bold, marks for differences."""
     names = [comparison.baseline, *comparison.systems]
-    best = best_systems(comparison.results, comparison.keys, force=bool(comparison.forced))
+    best = best_systems(comparison.results, comparison.keys)
     lines = []
     for key in comparison.keys:
         rows = {row.system: row for row in comparison.rows if row.key == key}
@@ -96,40 +103,88 @@ def mark(row: Difference, alpha: float) -> str:
 
 
 def legend(comparison: Comparison) -> list[str]:
-    """What the tables show, in words."""
+    """Explain what the tables show."""
     settings = comparison.settings
-    everything = all_swaps(comparison.clusters, settings.trials)
-    if settings.test == "bootstrap":
-        by = f"paired bootstrap, studentised, with {settings.resamples:,} resamples"
-    elif everything:
-        by = f"randomisation, all {2**comparison.clusters:,} exchanges"
-    else:
-        by = f"approximate randomisation with {settings.trials:,} trials"
-    tests = sum(not math.isnan(row.p) for row in comparison.rows)
-    drawn = f"paired bootstrap, studentised, {settings.resamples:,} resamples"
-    if any(row.interval_by == "jackknife" for row in comparison.rows):
-        drawn += "; jackknife where different things are counted, or few dialogues differ"
-    over = f"{comparison.clusters:,} {comparison.unit}"
+    designs = list(comparison.designs.values())
+    tests = sum(not math.isnan(row.p) and row.key in comparison.panel for row in comparison.rows)
+    rest = sum(not math.isnan(row.p) for row in comparison.rows) - tests
     marks = f"* p < {settings.alpha:g}, ** p < {STRONG * settings.alpha:g}"
-    lines = [
-        f"Differences to {comparison.baseline} with {100 * settings.level:g}% intervals ({drawn}) over {over}.",
-        f"{marks}: {by}, seed {settings.seed}, adjusted by Holm for {tests} tests.",
-        f"detectable: the least difference that this data finds in {100 * POWER:g}% of cases (one test).",
-    ]
+    level = f"{100 * settings.level:g}% confidence intervals"
+    lines = [f"Differences to {comparison.baseline} with {level} ({_intervals_of(comparison)})."]
+    adjusted = f"adjusted by Holm for {tests} test{'s' * (tests != 1)}" if tests > 1 else "one test"
+    family = f"{adjusted} of {', '.join(comparison.panel[:_MOST_PANEL])}" if tests > 1 else adjusted
+    family += f" and {len(comparison.panel) - _MOST_PANEL} more" if len(comparison.panel) > _MOST_PANEL else ""
+    others = f"; the {rest} tests of other metrics are a family of their own" if rest > 1 else ""
+    lines.append(f"{marks}: {_test_of(comparison)}, seed {settings.seed}, {family}{others}.")
+    lines.append(f"detectable: minimum detectable difference at {100 * POWER:g}% power (one test).")
+    unit = designs[0].unit
     if settings.detect is not None:
-        lines.append(
-            f"needed: about how many {comparison.unit} it takes to find a difference of {settings.detect:g} like that."
-        )
+        lines.append(f"needed: about how many {unit} it takes to find a difference of {settings.detect:g} like that.")
     if any(row.rough for row in comparison.rows):
-        lines.append(f"~: a guide at best, since the {comparison.unit} are few, or a few of them decide.")
-    least = least_p(comparison.clusters)
+        lines.append(f"~: a guide at best, since the {unit} are few, or a few of them decide.")
+    least = max(map(_least_p, designs))
     if least * tests >= settings.alpha:
         lines.append(
-            f"No difference can be significant: p is at least {least:.2g} with so few {comparison.unit}, before it is "
+            f"No difference can be significant: p is at least {least:.2g} with so few {unit}, before it is "
             f"adjusted for {tests} tests."
         )
+    if comparison.adjusted_for:
+        fields = ", ".join(comparison.adjusted_for)
+        lines.append(f"Adjusted for {fields}: means are standardized to the mix of both logs (post-stratification).")
+        lines += [_show_unadjusted(row) for row in comparison.rows if not math.isnan(row.unadjusted)]
     reasons = dict.fromkeys(f"{row.key}: not tested, {row.reason}." for row in comparison.rows if row.reason)
-    return [*lines, *reasons, *(f"Forced: {what}." for what in comparison.forced)]
+    notes = dict.fromkeys(f"{row.key}: {row.note}." for row in comparison.rows if row.note)
+    return [*lines, *reasons, *notes]
+
+
+def _show_unadjusted(row: Difference) -> str:
+    interval = f" {show_interval(row.unadjusted_interval)}" if row.unadjusted_interval else ""
+    return f"{row.key} of {row.system} unadjusted: {show_signed(row.unadjusted)}{interval}."
+
+
+def _least_p(design: Design) -> float:
+    """Return the least p-value that a design allows."""
+    if design.name == "unpaired":
+        return 1 / comb(design.baseline_units + design.system_units, design.baseline_units)
+    return least_p(design.common)
+
+
+def _intervals_of(comparison: Comparison) -> str:
+    """Name the methods of the intervals."""
+    methods = dict.fromkeys(row.interval_by for row in comparison.rows if row.interval_by is not None)
+    unpaired = all(design.name == "unpaired" for design in comparison.designs.values())
+    kind = "studentized" if unpaired else "paired studentized"
+    words = {
+        "studentised": f"{kind} bootstrap, {comparison.settings.resamples:,} resamples",
+        "jackknife": "jackknife where distinct things are counted, or few dialogues differ",
+        "welch": "clustered standard errors with Welch's degrees of freedom",
+        "newcombe": "Newcombe for proportions",
+        "post-stratified": "post-stratified means, clustered standard errors",
+    }
+    return "; ".join(words.get(method, method) for method in methods) or "none"
+
+
+def _test_of(comparison: Comparison) -> str:
+    """Name the tests."""
+    settings, names = comparison.settings, []
+    for design in dict.fromkeys(comparison.designs.values()):
+        if settings.test == "bootstrap" and design.name != "unpaired":
+            names.append(f"paired bootstrap, studentized, with {settings.resamples:,} resamples")
+        elif design.name == "unpaired":
+            if comparison.adjusted_for:
+                names.append("Welch's t test of the adjusted means")
+            elif settings.test == "bootstrap":
+                names.append(f"bootstrap of both systems, studentized, with {settings.resamples:,} resamples")
+            else:
+                names.append(
+                    f"permutation of whole {design.unit} between the systems with {settings.trials:,} trials "
+                    "(corpus metrics by independent resampling)"
+                )
+        elif all_swaps(design.common, settings.trials):
+            names.append(f"randomization, all {2**design.common:,} exchanges")
+        else:
+            names.append(f"approximate randomization with {settings.trials:,} trials")
+    return "; ".join(dict.fromkeys(names))
 
 
 def _laid_out(comparison: Comparison, bars: bool, width: int) -> Iterator[RenderableType]:

@@ -1,6 +1,7 @@
 """The rows of a run for the explorer: context, reference, what each system said, and every score.
 
-Systems whose rows are the same (dialogues, turns, contexts, references) stand side by side as one group. Each distinct
+Systems whose rows are the same (dialogues, turns, prompts, references) are shown next to each other as one group, with
+the contexts of the first of them, which may contain its own replies. Each distinct
 text is stored once and rows refer to it by number, since contexts repeat from turn to turn and replies from row to row.
 Of very many rows a part is shown: half of it the rows in which systems differ most, half of it drawn at random with a
 fixed seed.
@@ -17,7 +18,7 @@ import numpy as np
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.columns import TextColumn
 from dialeval.core.fold import Level
-from dialeval.core.rowtable import NO_TURN, RowTable
+from dialeval.core.rowtable import NO_TURN, PROMPT, REFERENCE, RowTable
 from dialeval.metrics.learned.judgement import reasons
 from dialeval.reports import markup
 from dialeval.reports.alignments import landed, reached
@@ -66,7 +67,8 @@ def row_groups(run: Run) -> list[dict[str, Result]]:
 
 
 def _identity(rows: RowTable) -> tuple[Any, ...]:
-    shared = [(name, rows.texts[name].digest) for name in ("context", "reference") if name in rows.texts]
+    # Prompts and not contexts: these contain the replies of each system.
+    shared = [(name, digests.tobytes()) for name, digests in rows.digests.items() if name in (PROMPT, REFERENCE)]
     turns = None if rows.turns is None else rows.turns.tobytes()
     names = None if rows.dialogues is None else tuple(rows.dialogues)
     return rows.offsets.tobytes(), names, turns, tuple(shared)

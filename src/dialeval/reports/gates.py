@@ -17,7 +17,7 @@ from dialeval.analysis.comparison import Comparison
 from dialeval.core.plain_text import plain
 from dialeval.reports import comparisons, tables
 from dialeval.reports.formats import markdown, markdown_table
-from dialeval.reports.verdict import compared, verdict
+from dialeval.reports.verdict import judge_run, verdict
 
 if TYPE_CHECKING:
     from dialeval.analysis.gates import Gate
@@ -44,13 +44,10 @@ def to_junit(gates: Sequence[Gate], subject: Run | Comparison) -> str:
 
 def to_github(gates: Sequence[Gate], subject: Run | Comparison) -> str:
     """Markdown as GitHub renders it, for a comment on a pull request or the summary of a job."""
-    comparison = subject if isinstance(subject, Comparison) else compared(subject)
-    parts = [f"### {_heading(gates)}\n", *_failures(gates)]
-    if comparison is not None:
-        parts += [f"{markdown(sentence)}\n" for sentence in verdict(comparison)]
+    sentences = verdict(subject) if isinstance(subject, Comparison) else judge_run(subject).sentences
+    parts = [f"### {_heading(gates)}\n", *_failures(gates), *(f"{markdown(sentence)}\n" for sentence in sentences)]
     if isinstance(subject, Comparison):
-        for system in subject.systems:
-            parts.append(markdown_table(comparisons.system_table(subject, system), markdown))
+        parts += (markdown_table(comparisons.system_table(subject, system), markdown) for system in subject.systems)
         notes = comparisons.legend(subject)
     else:
         parts.append(tables.to_markdown(subject))

@@ -45,7 +45,7 @@ from dialeval.reports.metric_drawings import (
     scale_of_means,
 )
 from dialeval.reports.tables import ARROWS, better_of, footnotes, row_decimals
-from dialeval.reports.verdict import compared, mark_of, verdict
+from dialeval.reports.verdict import Verdict, judge_run, mark_of, verdict
 
 if TYPE_CHECKING:
     import os
@@ -70,8 +70,8 @@ def html(shown: Any) -> str:
 
 @html.register
 def _(run: Run) -> str:
-    comparison = _compared(run)
-    said = [] if comparison is None else verdict(comparison)
+    found = _judged(run)
+    comparison, said = found.comparison, found.sentences
     table = html_table(_figures(run, comparison), str)
     return "".join(f"<p>{escape(plain(line))}</p>" for line in said) + table + small(footnotes(run, comparison))
 
@@ -114,13 +114,13 @@ def _(merged: MergedRatings) -> str:
     return to_html(merged_ratings.document(merged))
 
 
-_last: list[tuple[ref[Run], Comparison | None]] = []
+_last: list[tuple[ref[Run], Verdict]] = []
 
 
-def _compared(run: Run) -> Comparison | None:
-    """The comparison of a run's systems; that of the run that was shown last is kept, since it takes a while."""
+def _judged(run: Run) -> Verdict:
+    """Return the verdict of a run; that of the run that was shown last is kept, since it takes a while."""
     if not _last or _last[0][0]() is not run:
-        _last[:] = [(ref(run), compared(run))]
+        _last[:] = [(ref(run), judge_run(run))]
     return _last[0][1]
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from msgspec import UNSET, Struct, UnsetType
 
+from dialeval.analysis.alignment import Design
 from dialeval.analysis.annotators import Ceiling
 from dialeval.analysis.difference import Difference, Test
 from dialeval.analysis.metric_differences import MetricDifference
@@ -31,9 +32,10 @@ class Comparison(Struct):
     trials: int
     seed: int
     detect: float | None
-    clusters: int
-    unit: str
-    forced: list[str]
+    designs: dict[str, Design]
+    panel: list[str]
+    adjusted_for: list[str]
+    warnings: list[str]
     differences: list[Difference]
 
 

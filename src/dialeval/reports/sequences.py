@@ -21,7 +21,8 @@ _CSV = ("system", "key", "dialogues", "difference", "low", "high", "by", "decide
 
 def document(watch: Watch) -> Document:
     """The differences, and what the figures are."""
-    return Document([], [_table(watch)], notes(watch))
+    designs = (design.describe(plain(watch.baseline), plain(name)) for name, design in watch.designs.items())
+    return Document(list(dict.fromkeys(designs)), [_table(watch)], notes(watch))
 
 
 def table(watch: Watch) -> LaidOut:
@@ -55,7 +56,7 @@ def notes(watch: Watch) -> list[str]:
     if watch.tests > 1:
         lines.append(f"Divided by {watch.tests}, so that all of them hold together.")
     lines += dict.fromkeys(f"{plain(row.key)}: {row.reason}." for row in watch.rows if row.reason)
-    return [*lines, *(f"Forced: {plain(what)}." for what in watch.forced)]
+    return lines
 
 
 def _table(watch: Watch) -> Table:

@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from dialeval.analysis.comparison import Comparison
     from dialeval.core.fold import Better, Estimate
     from dialeval.core.result import Result, Run
+    from dialeval.reports.verdict import Verdict
 
 CSV_FIELDS = (
     *("system", "metric", "mean", "std", "confidence", "low", "high", "interval_by", "rows", "scored", "signature"),
@@ -76,14 +77,14 @@ _MOST_UNSCORED = 5
 
 def table(
     run: Run,
-    comparison: Comparison | None = None,
+    found: Verdict | None = None,
     *,
     transpose: bool = False,
     bars: bool = False,
     notes: bool = True,
 ) -> LaidOut:
-    """The run for a rich console, with marks for what a comparison of its systems found; `notes` stand below it."""
-    return LaidOut(partial(_laid_out, run, comparison, transpose, bars, notes))
+    """Lay out a run for a rich console below the verdict, with marks for significant differences and `notes` below."""
+    return LaidOut(partial(_laid_out, run, found, transpose, bars, notes))
 
 
 def to_csv(run: Run) -> str:
@@ -153,13 +154,14 @@ FORMATS: Mapping[str, Callable[..., str]] = {
 
 
 def _laid_out(
-    run: Run, comparison: Comparison | None, transpose: bool, bars: bool, notes: bool, width: int
+    run: Run, found: Verdict | None, transpose: bool, bars: bool, notes: bool, width: int
 ) -> Iterator[RenderableType]:
     from rich.text import Text
 
-    from dialeval.reports.verdict import mark_of, verdict
+    from dialeval.reports.verdict import mark_of
 
-    yield from formats.paragraphs(() if comparison is None else verdict(comparison))
+    comparison = None if found is None else found.comparison
+    yield from formats.paragraphs(() if found is None else found.sentences)
     keys = run.keys_in_order
     names = {key: shorten(plain(key)) + ARROWS[better_of(run, key)] for key in keys}
     systems = {name: shorten(plain(name)) for name in run}
@@ -267,6 +269,9 @@ def footnotes(run: Run, comparison: Comparison | None, intervals: bool = True) -
 
         meaning = f"{BETTER} better, {WORSE} worse, {DIFFERENT} different, neither is better"
         yield f"Against {shorten(plain(comparison.baseline))}: {meaning} ({how_sure(comparison)})."
+    for row in () if comparison is None else comparison.rows:
+        if row.note is not None:
+            yield f"The difference of {shorten(plain(row.system))} in {shorten(plain(row.key))} is {row.note}."
     yield from unscored(run)
 
 

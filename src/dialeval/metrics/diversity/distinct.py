@@ -60,6 +60,7 @@ class Distinct(Metric[DistinctState]):
     needs = frozenset({Need.RESPONSE})
     better = "higher"
     counts_kinds = True
+    descriptive = True
     bounds = (0.0, 1.0)
 
     n: int = 2

@@ -88,6 +88,7 @@ class Richness(Metric[RichnessState]):
     subject = Need.TASK_TURNS
     needs = frozenset({Need.TASK_TURNS, Need.ONTOLOGY})
     counts_kinds = True
+    descriptive = True
 
     of: Of = "entropy"
 

@@ -1,0 +1,94 @@
+"""Digests of what rows are about: 64 bits for the user turns before each response, and for its references.
+
+Systems are aligned by them (`analysis.alignment`), also where a run does not keep texts. A prompt is made of the user
+turns of a context only, so that two systems whose contexts contain their own replies have the same prompts:
+
+- where roles are known, the turns of the user;
+- elsewhere the last turn and every second one before it, since speakers take turns.
+
+With h_1 ... h_n the hashes of the texts of a row, the digest is the sum of h_i B^i modulo 2^64 with an odd B. Rows of a
+chat share their turns, and the digest of a row is a difference of two running sums times a power of 1 / B: the cost
+grows with the messages, not with their square. 0 stands for a row without such a text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from dialeval.core.arrays import Ints, Mask
+from dialeval.core.columns import Column, NumberColumn, RaggedColumn, SharedColumn, TextColumn
+from dialeval.core.needs import Need
+from dialeval.core.rowtable import PROMPT, REFERENCE, TRIALS, Digests
+from dialeval.text.ngrams import word_hashes
+
+_BASE = 0x9E3779B97F4A7C15
+_INVERSE = pow(_BASE, -1, 1 << 64)
+
+
+def digest_rows(columns: Mapping[Need, Column]) -> dict[str, Digests]:
+    """Return the digests of rows by name, those that some row has."""
+    found: dict[str, Digests | None] = {}
+    if Need.CONTEXT in columns:
+        found[PROMPT] = digest_prompts(columns[Need.CONTEXT], columns.get(Need.ROLES))
+    if Need.REFERENCE in columns:
+        found[REFERENCE] = digest_lists(columns[Need.REFERENCE])
+    if isinstance(trials := columns.get(Need.TRIALS), NumberColumn):
+        found[TRIALS] = np.nan_to_num(trials.matrix[:, 0]).astype(np.uint64)
+    return {name: digests for name, digests in found.items() if digests is not None}
+
+
+def digest_prompts(context: Column, roles: Column | None = None) -> Digests | None:
+    """Return the digest of the user turns of each row's context; None if no row has a context."""
+    turns = _list_texts(context)
+    if turns is None or not len(turns.values):
+        return None
+    hashes = word_hashes(turns.values)
+    speakers = None if roles is None else _list_texts(roles)
+    if speakers is None or len(speakers.values) != len(hashes):
+        return _add_alternate(turns.starts, turns.ends, hashes)
+    by_user = np.array([role == "user" for role in speakers.values], np.bool_)
+    digests = _add_selected(turns.starts, turns.ends, hashes, by_user)
+    # A row in which nobody is called the user: its speakers have no roles.
+    return np.where(digests == 0, _add_alternate(turns.starts, turns.ends, hashes), digests)
+
+
+def digest_lists(texts: Column) -> Digests | None:
+    """Return the digest of all texts of each row; None if no row has one."""
+    lists = _list_texts(texts)
+    if lists is None or not len(lists.values):
+        return None
+    return _add_selected(lists.starts, lists.ends, word_hashes(lists.values), np.ones(len(lists.values), np.bool_))
+
+
+def _list_texts(column: Column) -> RaggedColumn | SharedColumn | None:
+    if isinstance(column, TextColumn):
+        return RaggedColumn.single(column)
+    return column if isinstance(column, RaggedColumn | SharedColumn) else None
+
+
+def _add_alternate(starts: Ints, ends: Ints, hashes: Digests) -> Digests:
+    """Digest the last text of each row and every second one before it."""
+    odd = np.arange(len(hashes)) % 2 == 1
+    sums = [_add_selected(starts, ends, hashes, mask) for mask in (~odd, odd)]
+    return np.where(ends % 2 == 1, *sums)
+
+
+def _add_selected(starts: Ints, ends: Ints, hashes: Digests, selected: Mask) -> Digests:
+    """Digest the selected texts of each row."""
+    before = np.concatenate(([0], np.cumsum(selected)))
+    powers, inverses = (_list_powers(base, int(before[-1]) + 1) for base in (_BASE, _INVERSE))
+    terms = np.where(selected, hashes, np.uint64(0)) * powers[before[:-1]]
+    sums = np.concatenate((np.zeros(1, np.uint64), np.cumsum(terms, dtype=np.uint64)))
+    digests: Digests = (sums[ends] - sums[starts]) * inverses[before[starts]]
+    there = before[ends] > before[starts]
+    known: Digests = np.where(there, np.maximum(digests, np.uint64(1)), np.uint64(0))
+    return known
+
+
+def _list_powers(base: int, count: int) -> Digests:
+    factors = np.full(count, base, np.uint64)
+    factors[:1] = 1
+    powers: Digests = np.multiply.accumulate(factors)
+    return powers

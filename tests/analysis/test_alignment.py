@@ -1,0 +1,131 @@
+"""Alignment of two systems by ids, prompts, references or position; `cli/test_designs.py` has whole commands."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dialeval.analysis.alignment import Design, align
+from dialeval.core.errors import SettingError
+from dialeval.core.fold import Estimate
+from dialeval.core.result import Result
+from dialeval.core.rowtable import PROMPT, REFERENCE, TRIALS, RowTable
+from dialeval.core.signature import Signature
+
+
+def result(sizes: Sequence[int], ids: Sequence[str | None] | None = None, **digests: Sequence[int]) -> Result:
+    """A system with dialogues of so many rows; the value of each row is its number."""
+    offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    names = {"prompts": PROMPT, "references": REFERENCE, "trials": TRIALS}
+    table = RowTable(
+        offsets,
+        None if ids is None else list(ids),
+        digests={names[name]: np.array(each, np.uint64) for name, each in digests.items()},
+    )
+    items = np.arange(float(offsets[-1]))
+    estimate = Estimate(float(items.mean()), 0.0, len(items), len(items), items=items, signature=Signature.of("length"))
+    return Result({"length": estimate}, rows=table)
+
+
+def rows_of(side: Result) -> list[float]:
+    items: Any = side["length"].items
+    return [float(value) for value in items]
+
+
+def test_ids_come_before_prompts_and_prompts_before_references() -> None:
+    everything: dict[str, Any] = {"prompts": [1, 2], "references": [5, 6]}
+    named = result([1, 1], ["x", "y"], **everything)
+    assert align(named, result([1, 1], ["y", "x"], **everything)).design.by == "ids"
+    unnamed = result([1, 1], None, **everything)
+    assert align(named, unnamed).design.by == "prompts"
+    assert align(unnamed, result([1, 1], references=[6, 5])).design.by == "references"
+    assert align(unnamed, result([1, 1])).design.by == "position"
+
+
+def test_names_of_places_are_no_ids() -> None:
+    left = result([1, 1, 1], ["line 1", "line 2", "row 3"], prompts=[1, 2, 3])
+    right = result([1, 1, 1], ["line 1", "line 2", "line 3"], prompts=[3, 1, 2])
+    found = align(left, right)
+    assert (found.design.by, found.design.name) == ("prompts", "paired")
+    assert rows_of(found.right) == [1, 2, 0]
+
+
+def test_dialogues_without_an_id_are_matched_by_their_prompts() -> None:
+    left = result([1, 1, 1], ["x", None, "z"], prompts=[1, 2, 3])
+    right = result([1, 1, 1], [None, "z", "x"], prompts=[2, 9, 9])
+    found = align(left, right)
+    assert (found.design.name, found.design.common) == ("paired", 3)
+    assert rows_of(found.right) == [2, 0, 1]
+    assert found.design.notes == ("User turns differ in 2 of 3 rows with the same id.",)
+
+
+def test_ids_of_tasks_identify_whatever_simulated_users_say() -> None:
+    tasks = [str(at) for at in range(4)]
+    left = result([2, 2, 1, 1], tasks, prompts=[1, 2, 3, 4, 5, 6], trials=[2, 0, 2, 0, 2, 2])
+    right = result([1, 3, 1, 1], tasks, prompts=[11, 12, 13, 14, 15, 16], trials=[2, 2, 0, 0, 2, 2])
+    found = align(left, right)
+    assert (found.design.by, found.design.name, found.design.whole) == ("ids", "paired", True)
+    assert left.rows is not None
+    assert right.rows is not None
+    tables = (replace(table, digests={PROMPT: table.digests[PROMPT]}) for table in (left.rows, right.rows))
+    counted = align(replace(left, rows=next(tables)), replace(right, rows=next(tables)))
+    assert counted.design.name == "unpaired"
+    assert "only count the dialogues" in counted.design.notes[0]
+
+
+@given(st.lists(st.integers(1, 4), max_size=12), st.lists(st.integers(1, 4), max_size=12))
+def test_a_key_that_occurs_several_times_is_matched_in_order_or_not_at_all(left: list[int], right: list[int]) -> None:
+    """The definition, in plain Python."""
+    if not left or not right:
+        return
+    expected = []
+    for key in set(left):
+        here, there = ([at for at, own in enumerate(side) if own == key] for side in (left, right))
+        expected += list(zip(here, there, strict=True)) if len(here) == len(there) else []
+    sides = result([1] * len(left), prompts=left), result([1] * len(right), prompts=right)
+    if not expected:
+        assert align(*sides).design.name == "unpaired"
+        with pytest.raises(SettingError, match="0 of"):
+            align(*sides, "common")
+        return
+    found = align(*sides, "common")
+    assert list(zip(rows_of(found.left), rows_of(found.right), strict=True)) == sorted(expected)
+    automatic = align(*sides)
+    enough = len(expected) >= 0.5 * min(len(left), len(right))
+    assert (automatic.design.name != "unpaired") == enough
+    assert (automatic.design.name == "paired") == (len(expected) == len(left) == len(right))
+
+
+def test_rows_of_a_dialogue_are_matched_as_far_as_prompts_agree() -> None:
+    left = result([3, 2], prompts=[1, 12, 123, 5, 56])
+    right = result([2, 2], prompts=[5, 56, 1, 19])
+    found = align(left, right)
+    assert (found.design.name, found.design.common) == ("common", 2)
+    assert rows_of(found.left) == [0, 3, 4]
+    assert rows_of(found.right) == [2, 0, 1]
+    assert found.by_row
+
+
+def test_designs_in_words() -> None:
+    assert Design("paired", "rows", 9, 9, 9, "position").describe("a", "b") == (
+        "Paired design: both systems have the same 9 rows, matched by position."
+    )
+    left = result([1] * 9, [f"d{at}" for at in range(9)])
+    right = result([1] * 6, [f"d{at}" for at in (0, 1, 2, 3, 4, 20)])
+    assert align(left, right).design.describe("a", "b") == (
+        "Paired design on the 5 rows in common (of 9 and 6), matched by id; only in a: d5, d6, d7, d8; only in b: d20."
+    ).replace("rows", "dialogues")
+    other = result([1] * 4, ["w", "x", "y", "d1"])
+    assert align(left, other).design.describe("a", "b") == (
+        "Unpaired design: 9 dialogues of a and 4 of b are compared as independent samples; 1 are in common."
+    )
+    with pytest.raises(SettingError, match="the designs are paired, common, unpaired"):
+        align(left, right, "pairs")  # type: ignore[arg-type]
+    with pytest.raises(SettingError, match="which rows belong to one dialogue"):
+        align(left, replace(right, rows=None))

@@ -1,0 +1,143 @@
+"""Differences of independent systems, against SciPy and direct computations; `tools/simulate_designs.py` has rates."""
+
+from __future__ import annotations
+
+import math
+from itertools import combinations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import dialeval
+from dialeval.analysis.comparison import compare
+from dialeval.analysis.difference import Settings
+from dialeval.analysis.unpaired import Sample, Spread, reassign, unpaired_differences, welch
+from dialeval.core.arrays import Floats
+from dialeval.core.fold import Estimate
+from dialeval.core.result import Result
+from dialeval.core.rowtable import RowTable
+from dialeval.core.signature import Signature
+
+
+def result(values: Floats, sizes: list[int] | None = None, key: str = "length") -> Result:
+    offsets = np.arange(len(values) + 1) if sizes is None else np.concatenate([[0], np.cumsum(sizes)])
+    known = values[~np.isnan(values)]
+    estimate = Estimate(float(known.mean()), 0.0, len(values), len(known), items=values, signature=Signature.of(key))
+    return Result({key: estimate}, rows=RowTable(offsets.astype(np.int64)))
+
+
+def test_single_rows_are_welchs_t_test() -> None:
+    rng = np.random.default_rng(1)
+    left, right = rng.normal(0, 1, 25), rng.normal(0.4, 3, 60)
+    (row,) = unpaired_differences("a", "b", result(left), result(right), ["length"], Settings(trials=10))
+    welch_test = stats.ttest_ind(right, left, equal_var=False)
+    low, high = welch_test.confidence_interval(0.95)
+    assert row.interval == pytest.approx((low, high), rel=1e-2)  # degrees of freedom are Kish's less one
+    spreads = Sample(left, np.ones(25)).spread, Sample(right, np.ones(60)).spread
+    assert math.sqrt(spreads[0].variance + spreads[1].variance) == pytest.approx(
+        math.sqrt(left.var(ddof=1) / 25 + right.var(ddof=1) / 60)
+    )
+    assert welch(*spreads) == pytest.approx(welch_test.df)
+    assert row.difference == pytest.approx(right.mean() - left.mean())
+
+
+def test_few_clusters_are_reassigned_in_every_way() -> None:
+    left, right = np.array([1.0, 2.0, 2.5]), np.array([2.2, 3.5, 4.0, 5.0])
+    (row,) = unpaired_differences("a", "b", result(left), result(right), ["length"], Settings(trials=100))
+    both = np.concatenate([left, right])
+
+    def studentized(chosen: tuple[int, ...]) -> float:
+        second = both[list(chosen)]
+        first = np.delete(both, list(chosen))
+        return float((second.mean() - first.mean()) / math.sqrt(second.var(ddof=1) / 4 + first.var(ddof=1) / 3))
+
+    observed = abs(studentized((3, 4, 5, 6)))
+    every = [abs(studentized(chosen)) for chosen in combinations(range(7), 4)]
+    assert row.p == pytest.approx(np.mean([value >= observed - 1e-9 for value in every]))
+
+
+def test_reassignments_are_of_the_right_sizes() -> None:
+    for chosen in reassign(30, 20, 500, 1):
+        assert chosen.shape[1] == 50
+        assert (chosen.sum(axis=1) == 20).all()
+
+
+def test_proportions_have_newcombes_interval() -> None:
+    left, right = np.repeat([1.0, 0.0], [56, 14]), np.repeat([1.0, 0.0], [48, 32])
+    (row,) = unpaired_differences(
+        "a", "b", result(left, key="accuracy"), result(right, key="accuracy"), ["accuracy"], Settings(trials=200)
+    )
+    # Newcombe 1998, table II, example (a): 56/70 - 48/80 = 0.2 [0.0524, 0.3339]
+    assert row.interval_by == "newcombe"
+    assert row.interval == pytest.approx((-0.3339, -0.0524), abs=5e-5)
+
+
+def test_all_rows_alike_leave_an_interval_of_some_width() -> None:
+    ones = result(np.ones(12), key="accuracy")
+    (row,) = unpaired_differences("a", "b", ones, result(np.ones(9), key="accuracy"), ["accuracy"], Settings(trials=99))
+    assert row.p == 1.0
+    assert row.interval is not None
+    assert row.interval[0] < -0.1 < 0.1 < row.interval[1]
+
+
+def texts(seed: int, rows: int, words: int = 30) -> list[str]:
+    rng = np.random.default_rng(seed)
+    return [" ".join(f"w{n}" for n in rng.integers(0, words, 6)) for _ in range(rows)]
+
+
+def test_distinct_is_compared_at_equal_numbers_of_rows() -> None:
+    """The larger log has fewer distinct words per word by its size alone."""
+    run = dialeval.evaluate({"a": texts(1, 200)}, metrics="distinct-1") + dialeval.evaluate(
+        {"b": texts(2, 40)}, metrics="distinct-1"
+    )
+    (row,) = compare(run, design="unpaired").rows
+    assert run["a"]["distinct-1"].mean < 0.5 * run["b"]["distinct-1"].mean
+    assert row.baseline_mean == pytest.approx(row.mean, rel=0.1)
+    assert not row.significant
+    assert "at 40 dialogues or rows" in str(row.note)
+
+
+def test_corpus_values_are_resampled_independently() -> None:
+    references = texts(3, 120)
+    near = [text if at % 2 else f"{text} x" for at, text in enumerate(references)]
+    runs = [
+        dialeval.evaluate({name: said}, given, metrics="bleu(per=corpus)")
+        for name, said, given in (("a", texts(4, 120), references), ("b", near, references))
+    ]
+    (row,) = compare(runs, design="unpaired").rows
+    assert row.interval_by == "studentised"
+    assert row.significant
+    assert row.interval is not None
+    assert row.interval[0] < row.difference < row.interval[1]
+    same = compare([runs[0], dialeval.evaluate({"c": texts(5, 120)}, texts(6, 120), metrics="bleu(per=corpus)")])
+    assert same.rows[0].p > 0.01
+
+
+def test_post_stratification_weighs_strata_alike() -> None:
+    left = result(np.array([1.0, 2.0, 3.0, 11.0, 13.0]))
+    right = result(np.array([2.0, 4.0, 10.0, 12.0, 14.0, 16.0, 50.0]))
+    strata = list("xxxyy"), [*"xxyyyy", "z"]
+    (row,) = unpaired_differences("a", "b", left, right, ["length"], Settings(trials=50), strata)
+    weights = {"x": 5 / 11, "y": 6 / 11}  # of the rows of both logs in the strata that both have
+    first = weights["x"] * 2.0 + weights["y"] * 12.0
+    second = weights["x"] * 3.0 + weights["y"] * 13.0
+    assert (row.baseline_mean, row.mean, row.difference) == pytest.approx((first, second, 1.0))
+    assert row.unadjusted == pytest.approx(108 / 7 - 6.0)
+    assert "8% of the rows are in strata that only one log has" in str(row.note)
+
+
+def test_strata_with_one_cluster_are_merged_or_nothing_is_compared() -> None:
+    left, right = result(np.array([1.0, 2.0, 3.0])), result(np.array([2.0, 3.0, 5.0]))
+    (row,) = unpaired_differences("a", "b", left, right, ["length"], Settings(trials=50), (list("xyz"), list("xyz")))
+    assert row.difference == pytest.approx(10 / 3 - 2), "all three are one stratum"
+    (row,) = unpaired_differences("a", "b", left, right, ["length"], Settings(trials=50), (list("aaa"), list("bbb")))
+    assert row.reason == "no stratum has two dialogues of each system"
+    assert math.isnan(row.difference)
+
+
+def test_one_cluster_has_no_error() -> None:
+    (row,) = unpaired_differences("a", "b", result(np.ones(1)), result(np.ones(5)), ["length"], Settings())
+    assert "at least two dialogues or rows of each" in str(row.reason)
+    assert math.isnan(Sample(np.ones(1), np.ones(1)).spread.variance)
+    assert welch(Spread(0.0, 3.0, 4), Spread(0.0, 5.0, 6)) == 8.0
