@@ -26,29 +26,10 @@ _THINGS = (
     "room 4",
 )
 _DETAILS = ("today", "on sunday", "for two", "near the river", "before nine", "with a dog", "please", "by train")
-_WORDS = [
-    "it",
-    "is",
-    "open",
-    "at",
-    "nine",
-    "and",
-    "costs",
-    "ten",
-    "euros",
-    "near",
-    "the",
-    "old",
-    "town",
-    "hall",
-    "with",
-    "a",
-    "lovely",
-    "garden",
-    "behind",
-    "the",
-    "river",
-]
+_WORDS = (
+    *("it", "is", "open", "at", "nine", "and", "costs", "ten", "euros", "near", "the", "old", "town", "hall", "with"),
+    *("a", "lovely", "garden", "behind", "the", "river"),
+)
 
 
 @dataclass(frozen=True)

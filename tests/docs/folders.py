@@ -51,6 +51,8 @@ def _rated_rows() -> list[dict[str, Any]]:
 def readme(folder: Path) -> None:
     """The files of the README, with a saved run to draw from."""
     files(folder)
+    for name in ("v1", "v2"):
+        shutil.copy(HERE / "logs" / f"{name}.jsonl", folder)
     lines(folder / "ratings.jsonl", _rated_rows())
     dialeval.evaluate(folder / "ratings.jsonl", metrics="length,rouge-l").save(folder / "logs-results")
 

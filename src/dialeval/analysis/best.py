@@ -1,7 +1,10 @@
-"""Which systems are best under each metric: the one with the best value, and those that are not significantly worse.
+"""Best systems under each metric: the one with the best value, and those that are not significantly worse.
 
-The system with the best value of a metric is compared with all others (`comparison`), and the p of all metrics are one
-family (Holm). Where the systems cannot be compared, or that would take very many tests, the best value stands alone.
+The system with the best value of a metric is compared with all others (`comparison`). It was chosen by the data, so
+its comparisons are corrected as if every two systems had been compared under every metric (multiple comparisons with
+the best, by Bonferroni over all pairs): with equal systems, one is left out with a probability of at most alpha. Where
+that would take very many tests, only the best value is returned; systems that were not scored on the same units have no
+best.
 """
 
 from __future__ import annotations
@@ -12,7 +15,6 @@ from dataclasses import dataclass
 
 from dialeval.analysis.comparison import compare, enough_trials
 from dialeval.analysis.difference import DEFAULT_ALPHA, Difference
-from dialeval.analysis.significance import holm
 from dialeval.analysis.values import metric_of
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Better
@@ -28,7 +30,7 @@ class Best:
 
     systems: Mapping[str, list[str]]
     tests: int
-    """Tests that were corrected for; 0 where nothing was tested."""
+    """Pairs that were corrected for; 0 where nothing was tested."""
     alpha: float = DEFAULT_ALPHA
 
 
@@ -46,15 +48,16 @@ def best_systems(results: Mapping[str, Result], keys: Iterable[str]) -> Best:
     real = {name: result for name, result in results.items() if result.role == "system"}
     firsts: dict[str, list[str]] = {}
     for key in keys:
-        having = {name: result[key] for name, result in real.items() if key in result}
-        metrics = (metric_of(estimate) for estimate in having.values())
+        scored = {name: result[key] for name, result in real.items() if key in result}
+        metrics = (metric_of(estimate) for estimate in scored.values())
         better = next((metric.better for metric in metrics if metric is not None), None)
-        if len(having) > 1 and (found := best_of({name: est.mean for name, est in having.items()}, better)):
+        if len(scored) > 1 and (found := best_of({name: est.mean for name, est in scored.items()}, better)):
             firsts[key] = found
-    tests = sum(sum(key in result for result in real.values()) - 1 for key in firsts)
-    if not 0 < tests <= MOST_TESTS:
+    having = {key: sum(key in result for result in real.values()) for key in firsts}
+    pairs = sum(systems * (systems - 1) // 2 for systems in having.values())
+    if not 0 < sum(having.values()) - len(having) <= MOST_TESTS:
         return Best(firsts, 0)
-    run, trials = Run(real, __version__), enough_trials(tests, DEFAULT_ALPHA)
+    run, trials = Run(real, __version__), enough_trials(pairs, DEFAULT_ALPHA, 1.0)
     rows: list[Difference] = []
     for first in dict.fromkeys(names[0] for names in firsts.values()):
         own = [key for key, names in firsts.items() if names[0] == first]
@@ -65,11 +68,12 @@ def best_systems(results: Mapping[str, Result], keys: Iterable[str]) -> Best:
         try:
             for shared, others in by_keys.items():
                 compared = compare(run, baseline=first, systems=others, metrics=shared, trials=trials)
+                if any(design.name == "unpaired" for design in compared.designs.values()):
+                    return Best({}, 0)
                 rows += compared.rows
-        except SettingError:  # not scored alike, or on other rows
+        except SettingError:  # the run does not know its rows
             return Best(firsts, 0)
-    adjusted = holm([row.p for row in rows])
-    for row, p in zip(rows, adjusted, strict=True):
-        if p >= DEFAULT_ALPHA and row.system not in firsts[row.key]:
+    for row in rows:
+        if row.p * pairs >= DEFAULT_ALPHA and row.system not in firsts[row.key]:
             firsts[row.key].append(row.system)
-    return Best(firsts, sum(not math.isnan(p) for p in adjusted))
+    return Best(firsts, pairs)

@@ -93,6 +93,7 @@ def multiwoz(
     limits: options.Limits,
     intervals: options.Intervals,
     by: list[str],
+    compared: bool,
     **settings: Any,
 ) -> int:
     """Evaluate task dialogues: Inform, Success, BLEU, richness, state tracking.
@@ -124,7 +125,7 @@ def multiwoz(
         write(dialogues, b"".join(orjson.dumps(row) + b"\n" for row in dialogue_rows(run, evaluator.task)))
     if output is not None:
         save_run(evaluator.with_transcripts(run, read) if settings["success"] else run, output, force)
-    print_run(run, format_, transpose, by)
+    print_run(run, format_, transpose, by, compared)
     say_next(run, format_, output)
     return exit_status(limits.gates(run))
 

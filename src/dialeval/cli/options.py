@@ -239,6 +239,9 @@ by = click.option(
     callback=read_by,
     help="Also cut the rows into slices, by commas: turn, length, history, or fields of the rows.",
 )
+compared = click.option(
+    "--compare/--no-compare", "compared", default=True, help="Test the differences to the first system."
+)
 judge = together(
     click.option("--judge", type=click.Path(file_okay=False), help="Folder of a judge.  [default: the shipped one]"),
     click.option("--encoder", help="Where the judge's encoder lies: a folder, minilm, or a name in the hub cache."),
@@ -306,6 +309,6 @@ output_folder = together(
     click.option("-o", "--output", type=FOLDER, help="Save the run in this folder."),
     click.option("--force", is_flag=True, help="With -o: replace a run of other files."),
 )
-of_task_runs = together(output_folder, by, format_(), transpose, confidence, limits, intervals)
+of_task_runs = together(output_folder, by, compared, format_(), transpose, confidence, limits, intervals)
 """What commands that evaluate task dialogues take about the run: where it is saved, how it is shown and checked."""
 output_file = click.option("-o", "--output", type=FILE, help="Write to this file instead.")

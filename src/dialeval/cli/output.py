@@ -48,10 +48,11 @@ def tell(line: str) -> None:
     click.echo(plain_lines(line))
 
 
-def print_run(run: Run, format_: str, transpose: bool = False, by: Sequence[str] = ()) -> None:
+def print_run(run: Run, format_: str, transpose: bool = False, by: Sequence[str] = (), compared: bool = True) -> None:
     """Print a run, what was skipped, and its warnings; before a table of several systems, which one is better.
 
     `by`: fields to cut the rows into slices by, which stand below a table, in JSON, or in the place of the run.
+    `compared`: test the differences between systems.
     """
     from dialeval.reports import tables
 
@@ -59,12 +60,13 @@ def print_run(run: Run, format_: str, transpose: bool = False, by: Sequence[str]
     if format_ == "table":
         from dialeval.reports.verdict import judge_run
 
-        table = tables.table(run, judge_run(run), transpose=transpose, bars=sys.stdout.isatty())
+        found = judge_run(run) if compared else None
+        table = tables.table(run, found, transpose=transpose, bars=sys.stdout.isatty())
     if by:
         from dialeval.analysis.slices import slices
         from dialeval.reports.slices import MOST_TESTS
 
-        print_slices(format_, table, run, slices(run, by, most_tests=MOST_TESTS))
+        print_slices(format_, table, run, slices(run, by, compared=compared, most_tests=MOST_TESTS))
     elif table:
         show(table)
     elif transpose:

@@ -64,7 +64,7 @@ class Opinions:
     "--plots", type=click.Choice(PLOT_FORMATS), help="Also write a plot per metric, for papers (extra `report`)."
 )
 @click.option("--plots-dir", type=options.FOLDER, help="Folder for --plots.  [default: beside the report]")
-@click.option("--compare/--no-compare", "compared", default=True, help="Test the differences to the first system.")
+@options.compared
 @options.by
 @options.grouped(
     "opinions",

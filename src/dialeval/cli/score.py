@@ -107,6 +107,7 @@ class Scaling:
     click.option("--items/--no-items", default=True, help="With -o: save one value per response."),
 )
 @click.option("--approx", is_flag=True, help="Count different n-grams for distinct by HyperLogLog, within 0.41 %.")
+@options.compared
 @click.option(
     "--progress",
     type=click.Choice(MODES),
@@ -125,6 +126,7 @@ def score(
     limits: options.Limits,
     progress: str,
     by: list[str],
+    compared: bool,
     **given: Any,
 ) -> int:
     """Score response files, one system each.
@@ -154,7 +156,7 @@ def score(
         gates = list(limits.gates(run))
         print_gates(format_, gates, run)
         return exit_status(gates)
-    print_run(run, format_, transpose, by)
+    print_run(run, format_, transpose, by, compared)
     say_next(run, format_, output)
     return exit_status(limits.gates(run))
 

@@ -48,6 +48,7 @@ def sgd(
     limits: options.Limits,
     intervals: options.Intervals,
     by: list[str],
+    compared: bool,
     **inputs: Any,
 ) -> int:
     """Evaluate schema-guided state tracking: goal accuracy, active intent, requested slots.
@@ -65,6 +66,6 @@ def sgd(
     run = intervals.added_to(run, inputs["confidence"])
     if output is not None:
         save_run(run, output, force)
-    print_run(run, format_, transpose, by)
+    print_run(run, format_, transpose, by, compared)
     say_next(run, format_, output)
     return exit_status(limits.gates(run))

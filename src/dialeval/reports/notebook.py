@@ -44,6 +44,7 @@ from dialeval.reports.metric_drawings import (
     interval,
     scale_of_means,
 )
+from dialeval.reports.summary import has_best
 from dialeval.reports.tables import ARROWS, better_of, footnotes, row_decimals
 from dialeval.reports.verdict import Verdict, judge_run, mark_of, verdict
 
@@ -72,7 +73,8 @@ def html(shown: Any) -> str:
 def _(run: Run) -> str:
     found = _judged(run)
     comparison, said = found.comparison, found.sentences
-    table = html_table(_figures(run, comparison), str)
+    bold = has_best(comparison) and (comparison is not None or not said)
+    table = html_table(_figures(run, comparison, bold), str)
     return "".join(f"<p>{escape(plain(line))}</p>" for line in said) + table + small(footnotes(run, comparison))
 
 
@@ -124,14 +126,15 @@ def _judged(run: Run) -> Verdict:
     return _last[0][1]
 
 
-def _figures(run: Run, comparison: Comparison | None) -> Table:
-    """The table of the terminal and of the report; the best value of a metric is bold."""
+def _figures(run: Run, comparison: Comparison | None, bold: bool = True) -> Table:
+    """The table of the terminal and of the report; with `bold` the best value of a metric is bold."""
     marks = {} if comparison is None else {(row.system, row.key): mark_of(row) for row in comparison.rows}
     rows = []
     for key in run.keys_in_order:
         better, decimals = better_of(run, key), row_decimals(run, key)
         means = {name: result[key].mean for name, result in run.items() if key in result and result.role == "system"}
-        best = best_of(means, better) if sum(not math.isnan(mean) for mean in means.values()) > 1 else []
+        several = sum(not math.isnan(mean) for mean in means.values()) > 1
+        best = best_of(means, better) if bold and several else []
         cells = []
         for name, result in run.items():
             mean = show(result[key].mean, decimals) if key in result else MISSING

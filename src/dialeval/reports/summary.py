@@ -76,7 +76,7 @@ def summary(run: Run, compared: bool = True, more: Sequence[str] = ()) -> Sectio
         tables += markup.note("Further systems, measured by other metrics.") if at else ""
         tables += "" if comparison is None else _verdict(comparison, more)
         more = ()
-        tables += _tables(block, places, comparison)
+        tables += _tables(block, places, comparison, bold=not reason and has_best(comparison))
         tables += reason if comparison is None else _differences(comparison)
     return Section("summary", "Summary", tables + _long_names(run))
 
@@ -112,21 +112,26 @@ def _verdict(comparison: Comparison, more: Sequence[str]) -> str:
     return answer + (markup.details("System by system", f"<ul>{''.join(items[shown:])}</ul>") if items[shown:] else "")
 
 
-def _tables(run: Run, places: Mapping[str, int], comparison: Comparison | None) -> str:
+def has_best(comparison: Comparison | None) -> bool:
+    """Tell whether systems can be ranked by their values: not where they were scored on other units."""
+    return comparison is None or all(design.name == "paired" for design in comparison.designs.values())
+
+
+def _tables(run: Run, places: Mapping[str, int], comparison: Comparison | None, bold: bool) -> str:
     """The table of metrics with a direction, and below it that of the others; one table if all are of one kind."""
     directions = {key: better_of(run, key) for key in run.keys_in_order}
     directed = [key for key, better in directions.items() if better is not None]
     other = [key for key in directions if key not in directed]
     notes = "".join(map(markup.note, map(markup.text, unscored(run))))
-    first = _table(run, places, directed or other, _caption(run, comparison), comparison)
+    first = _table(run, places, directed or other, _caption(run, comparison), comparison, bold)
     if not directed or not other:
         return first + notes
-    folded = _table(run, places, other, "Neither high nor low values are better.", comparison)
+    folded = _table(run, places, other, "Neither high nor low values are better.", comparison, bold)
     return first + markup.details(f"{markup.count(len(other), 'metric')} without a direction", folded) + notes
 
 
 def _table(
-    run: Run, places: Mapping[str, int], keys: Sequence[str], caption: str, comparison: Comparison | None
+    run: Run, places: Mapping[str, int], keys: Sequence[str], caption: str, comparison: Comparison | None, bold: bool
 ) -> str:
     colours = markup.colours(run)
     systems = sorted(run, key=lambda name: run[name].role != "system")
@@ -138,7 +143,7 @@ def _table(
     metrics = {key: markup.name(key) + markup.arrow(better_of(run, key)) for key in keys}
     cells: dict[tuple[str, str], str] = {}
     for key in keys:
-        best, decimals = _best(run, key, better_of(run, key)), row_decimals(run, key)
+        best, decimals = _best(run, key, better_of(run, key)) if bold else [], row_decimals(run, key)
         for name in systems:
             kinds = ["best" if name in best else "", "anchor" if name in run.anchors else ""]
             who = metrics[key] if as_rows else markup.name(name)

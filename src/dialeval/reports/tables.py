@@ -127,7 +127,8 @@ def best_words(best: Best) -> list[str]:
     """What arrows and bold figures of a table mean."""
     if not best.systems:
         return []
-    tests = f"{100 * best.alpha:g}% level, corrected for {best.tests} test{'s' * (best.tests > 1)}"
+    pairs = f", corrected for {best.tests} pairs of systems" if best.tests > 1 else ""
+    tests = f"{100 * best.alpha:g}% level{pairs}"
     rest = f", and those that are not significantly worse ({tests})" if best.tests else ""
     return [f"Arrows: which values are better. Bold: the best value{rest}."]
 
