@@ -54,6 +54,9 @@ BEFORE_TIMES = ("", "", "", "after ", "by ", "afer", " ")
 times = st.tuples(*map(st.sampled_from, (BEFORE_TIMES, HOURS, MINUTES, PARTS_OF_DAY))).map("".join)
 """Times of day in odd spellings: blanks, full-width digits, signs, hours that are not numbers."""
 
+FILE_NAMES = ("a.txt", "a.tsv", "a.csv", "a.json", "a.jsonl", "a.parquet", "a.md", "a", "two words.txt", "a.b c.log")
+"""Names of files of lines; dialog-eval does not look at them."""
+
 sometimes = st.integers(0, 3).map(lambda number: number == 3)
 
 

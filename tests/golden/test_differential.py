@@ -22,6 +22,7 @@ from benchmarks import lsdscc as plain_lsdscc
 from benchmarks.multiwoz import Plain as PlainTask
 from benchmarks.multiwoz import plain_minutes, plain_ratio, plain_time
 from benchmarks.plain import Plain as PlainResponses
+from click.testing import CliRunner
 from hypothesis import HealthCheck, Phase, assume, event, given, settings
 from hypothesis import strategies as st
 from nltk.translate.bleu_score import SmoothingFunction, sentence_bleu
@@ -29,6 +30,7 @@ from nltk.translate.bleu_score import SmoothingFunction, sentence_bleu
 import dialeval
 from data.breakdown.challenge import Row, by_the_original, write
 from dialeval.breakdown import evaluate_breakdown, original
+from dialeval.cli.from_ import from_
 from dialeval.core.errors import DataError
 from dialeval.data.task.corpus import TrueStates
 from dialeval.multiwoz import Evaluator
@@ -379,6 +381,7 @@ class Responses:
         vectors = {
             word: np.array(numbers, np.float64) for word, *numbers in (line.split(" ") for line in texts["embeddings"])
         }
+        self.train, self.listed = texts["train"], texts["vocabulary"]
         self.twin = PlainResponses(texts["train"], texts["vocabulary"], vectors)
 
     @staticmethod
@@ -431,3 +434,53 @@ def test_dialog_eval(dialog_eval: Responses, data: Any) -> None:
         grams = [gram for text in texts[0] for gram in twins.grams(dialog_eval.twin.unified(text), n).elements()]
         share = len(set(grams)) / len(grams) if grams else math.nan
         assert found[f"distinct-{n}"].mean == pytest.approx(share, nan_ok=True)
+
+
+@given(st.data())
+@few
+def test_dialog_eval_files(dialog_eval: Responses, data: Any) -> None:
+    sides = (dialog_eval.responses, dialog_eval.references, dialog_eval.contexts)
+    short = [at for at, row in enumerate(zip(*sides, strict=True)) if max(map(len, row)) < LONG_LINE]
+    rows = data.draw(st.lists(st.sampled_from(short), min_size=2, max_size=10))
+    flags = {"-ttt": sides[1], "-tts": sides[2], "-tns": None, "-tv": None}
+    texts = {flag: [side[row] for row in rows] for flag, side in flags.items() if side is not None}
+    texts |= {"-tns": dialog_eval.train, "-tv": dialog_eval.listed}
+    systems = {
+        name: data.draw(mutations.lines([sides[0][row] for row in rows]))
+        for name in data.draw(st.lists(st.sampled_from(mutations.FILE_NAMES), min_size=1, max_size=3, unique=True))
+    }
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name, "responses")
+        folder.mkdir()
+        arguments = ["-r", str(folder), "-vv", str(dialog_eval.inputs["embeddings"])]
+        for flag, lines in texts.items():
+            path = Path(name, f"{flag[1:]}-{data.draw(st.sampled_from(mutations.FILE_NAMES))}")
+            path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+            arguments += [flag, str(path)]
+        for system, lines in systems.items():
+            (folder / system).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        if data.draw(st.booleans()):
+            (folder / "vocab.txt").write_text("the\n")
+        done = CliRunner().invoke(from_, ["dialog-eval", *arguments])
+        assert done.exit_code == 0, done.output
+        head, *table = (folder / "metrics.txt").read_text().splitlines()
+    keys = head.split()[1:]
+    found = {system: cells for system, *cells in (line[:-1].rsplit(" ", len(keys)) for line in table)}
+    assert list(found) == sorted(systems)
+    for system, cells in found.items():
+        means = dict(zip(keys, (float(cell.split(",")[0]) for cell in cells), strict=True))
+        expected = means_of(dialog_eval, systems[system], texts["-ttt"], texts["-tts"])
+        assert means == pytest.approx(expected, rel=CLOSE, abs=CLOSE, nan_ok=True), system
+
+
+def means_of(
+    dialog_eval: Responses, responses: list[str], references: list[str], contexts: list[str]
+) -> dict[str, float]:
+    """The mean of every metric by the twin; NaN where no row has a value."""
+    rows = dialog_eval.rows(responses, references, contexts)
+    values = {key: [row[key] for row in rows if not math.isnan(row[key])] for key in rows[0]}
+    means = {key: math.fsum(known) / len(known) if known else math.nan for key, known in values.items()}
+    for n in (1, 2):
+        grams = [gram for text in responses for gram in twins.grams(dialog_eval.twin.unified(text), n).elements()]
+        means[f"distinct-{n}"] = len(set(grams)) / len(grams) if grams else math.nan
+    return means

@@ -123,7 +123,7 @@ def read_hypothesis_column(path: PathSource, eos: str | None = EOS) -> RaggedCol
     """The hypotheses of every query of a file."""
     where, kind = os.fspath(path), format_of(path)
     if kind == LINES:
-        return separated(read_lines(path), eos)
+        return read_hypothesis_lines(path, eos)
     if kind == "jsonl":
         records = jsonl.read(path)
         return _column(records.rows, where, records.faults)
@@ -135,6 +135,11 @@ def read_hypothesis_column(path: PathSource, eos: str | None = EOS) -> RaggedCol
         return _column(enumerate(items, 1), where)
     remedy = "give lines with a separator between hypotheses, .json or .jsonl"
     raise DataError(Fault(where, None, f"a .{kind} file does not hold hypotheses", remedy))
+
+
+def read_hypothesis_lines(path: PathSource, eos: str | None = EOS) -> RaggedColumn:
+    """Read the hypotheses of every line of a text file, whatever its suffix is."""
+    return separated(read_lines(path), eos)
 
 
 def separated(lines: TextColumn, eos: str | None) -> RaggedColumn:
