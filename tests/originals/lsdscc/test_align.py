@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,11 @@ def test_defaults() -> None:
     assert NLTKBleuAligner().smooth_function is None
     assert NLTKNistAligner() == NLTKNistAligner(5) != NLTKNistAligner(4)
     assert NLTKNistAligner()(WORDS, [WORDS]) == NLTKNistAligner(n=5)(WORDS, [WORDS])
+
+
+@pytest.mark.parametrize("aligner", ALIGNERS.values(), ids=ALIGNERS)
+def test_keywords(aligner: Callable[..., float]) -> None:
+    assert aligner(hypothesis_sentence=WORDS, reference_corpus=[WORDS]) == aligner(WORDS, [WORDS])
 
 
 @pytest.mark.golden
