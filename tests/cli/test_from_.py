@@ -164,6 +164,7 @@ def test_mwzeval_prints_and_writes(dialeval: Dialeval, tmp_path: Path) -> None:
     assert done.returncode == 0
     written = json.loads((tmp_path / "out.json").read_text())
     assert list(written) == ["bleu", "success", "richness"]
+    assert (tmp_path / "out.json").read_text() == json.dumps(written, indent=2) + "\n"
     lines = done.stdout.splitlines()
     assert [line for line in lines if "=" in line] == [f"====== {name.upper()} ======" for name in written]
     assert f"inform         {written['success']['inform']}" in lines

@@ -75,6 +75,27 @@ def test_a_learning_rate_is_assigned_in_a_session() -> None:
     assert found.shape == (1,)
 
 
+def test_vectors_keep_their_fractions() -> None:
+    from dialeval.originals.adem import ADEM
+
+    model = ADEM(1, 1, 1)
+    batches = [np.array([[value]]) for value in (0.0, 0.5, 0.9)]
+    found = [model.predict_on_single_batch(None, batch, batch, batch)[0] for batch in batches]
+    np.testing.assert_allclose(found, [0.0, 0.5, 2 * 0.81], atol=1e-6)
+
+
+def test_two_models_start_alike() -> None:
+    from dialeval.adem import EncoderSettings
+    from dialeval.originals.adem import ADEM, ADEMWithEncoder
+
+    vectors = np.array([[0.1, 0.2], [0.3, -0.4]])
+    pairs = [ADEM(2, 2, 2).predict_on_single_batch(None, vectors, vectors, vectors) for _ in range(2)]
+    np.testing.assert_array_equal(pairs[0], pairs[1])
+    small = EncoderSettings(utterance=3, context=4)
+    first, second = (ADEMWithEncoder(7, 2, small).network.state_dict() for _ in range(2))
+    assert all(bool((tensor == second[name]).all()) for name, tensor in first.items())
+
+
 def test_the_encoder_is_made_and_loaded(tmp_path: Path) -> None:
     from dialeval.adem import EncoderSettings
     from dialeval.originals.adem import ADEMWithEncoder

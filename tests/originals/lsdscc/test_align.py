@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from dialeval import lsdscc
 from dialeval.originals.lsdscc import HypothesisSet, ReferenceSet, compute_score_on_corpus
 from dialeval.originals.lsdscc.align import BleuAligner, NLTKBleuAligner, NLTKNistAligner
 
@@ -19,6 +20,7 @@ def test_defaults() -> None:
     assert BleuAligner() == BleuAligner(None) == BleuAligner(4)  # type: ignore[arg-type]
     assert NLTKBleuAligner().smooth_function is None
     assert NLTKNistAligner() == NLTKNistAligner(5) != NLTKNistAligner(4)
+    assert lsdscc.NLTKNistAligner() == lsdscc.NLTKNistAligner(4)
     assert NLTKNistAligner()(WORDS, [WORDS]) == NLTKNistAligner(n=5)(WORDS, [WORDS])
 
 
