@@ -34,6 +34,7 @@ from dialeval.cli.from_ import from_
 from dialeval.core.errors import DataError
 from dialeval.data.task.corpus import TrueStates
 from dialeval.multiwoz import Evaluator
+from dialeval.originals.lsdscc import HypothesisSet, ReferenceSet, compute_score_on_corpus
 from dialeval.resources.task import load_task
 from dialeval.text.slot_values import clock, minutes
 from golden import mutations
@@ -365,6 +366,29 @@ def test_lsdscc(coverage: tuple[list[str], dict[str, Any]], data: Any, name: str
     expected = np.array([twins.figures(query, align)[1:] for query in queries])
     for key, column in zip(("mds", "pds", "max-bleu"), expected.T, strict=True):
         np.testing.assert_allclose(run[key].items, column, rtol=0, atol=CLOSE, err_msg=key)  # type: ignore[arg-type]
+
+
+@given(st.data(), st.sampled_from(mutations.FILE_NAMES), st.sampled_from(mutations.FILE_NAMES))
+@few
+def test_lsdscc_files(coverage: tuple[list[str], dict[str, Any]], data: Any, name: str, other: str) -> None:
+    lines = data.draw(mutations.hypotheses(coverage[0], plain_lsdscc.EOS))
+    with tempfile.TemporaryDirectory() as folder:
+        hypotheses, references = Path(folder, name), Path(folder, f"groups {other}")
+        hypotheses.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        references.write_text(json.dumps(coverage[1]))
+        queries = plain_lsdscc.read(hypotheses, references)
+        done = CliRunner().invoke(from_, ["lsdscc", str(hypotheses), "-r", str(references)])
+        loaded = compute_score_on_corpus(
+            HypothesisSet.load_corpus(filename=hypotheses), ReferenceSet.load_json_corpus(filename=references)
+        )
+    mds, pds, max_bleu = np.mean(
+        [twins.figures(query, lambda own, group: twins.add_one_bleu(own, group, 4))[1:] for query in queries], axis=0
+    )
+    assert loaded == pytest.approx((mds, pds, max_bleu), abs=CLOSE)
+    printed_figures = dict(line.split(": ") for line in done.stdout.splitlines())
+    assert {key: float(value) for key, value in printed_figures.items()} == pytest.approx(
+        {"MaxBLEU": max_bleu, "MDS": mds, "PDS": pds}, abs=1e-6
+    )
 
 
 # dialog-eval
