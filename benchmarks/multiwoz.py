@@ -11,6 +11,7 @@ from __future__ import annotations
 import gzip
 import json
 import math
+import re
 from collections import Counter
 from collections.abc import Iterator
 from itertools import pairwise
@@ -29,9 +30,82 @@ from dialeval.multiwoz import Evaluator
 from dialeval.resources.task import TaskData, load_task
 from dialeval.text.delexicalised import PLACEHOLDER
 from dialeval.text.similarity import partial_ratio
-from dialeval.text.slot_values import minutes
 
 SHARED = Path(__file__).parent.parent.parent / "shared" / "data" / "multiwoz"
+
+
+TIMES = {
+    "afternoon": "13:00",
+    **dict.fromkeys(["lunch", "noon", "mid-day", "around lunch time"], "12:00"),
+    "morning": "08:00",
+    "seven o'clock tomorrow evening": "07:00",
+    "three forty five p.m": "15:45",
+    "one thirty p.m.": "13:30",
+    "six fourty five": "06:45",
+    "eight thirty": "08:30",
+}
+
+
+def plain_time(value: str) -> str:
+    """Normalize a time of day, rule after rule as the original lists them; raises ValueError where it does."""
+    value = value.strip().lower()
+    if value in TIMES:
+        return TIMES[value]
+    if value.startswith("one o'clock p.m"):
+        return "13:00"
+    if value.startswith("ten o'clock a.m"):
+        return "10:00"
+    value = _without_words(value)
+    if value.endswith(("pm", "p.m.")):
+        value = value[: -2 if value.endswith("pm") else -4].strip()
+        value = value[:-4].strip() if value.endswith("p.m.") else value
+        parts = value.split(":")
+        if len(parts) == 2:
+            return f"{int(parts[0]) + 12}:{parts[1]}"
+        if len(parts) == 1 and value.isdigit():
+            return f"{int(value) + 12}:00"
+    return _plain_digits(value)
+
+
+def _without_words(value: str) -> str:
+    if value.startswith("by"):
+        value = value[3:]
+    if value.startswith("after"):
+        value = value[5:].strip()
+    if value.startswith("afer"):
+        value = value[4:].strip()
+    if value.endswith("am"):
+        value = value[:-2].strip()
+    if value.endswith("a.m."):
+        value = value[:-4].strip()
+    return value
+
+
+def _plain_digits(value: str) -> str:
+    if value == "":
+        return "00:00"
+    if value[-1] in (".", ",", "?"):
+        value = value[:-1]
+    if value.isdigit():
+        return f"{value[:2]}:{value[2:]}" if len(value) == 4 else f"{value.rjust(2, '0')}:00"
+    if ":" in value:
+        value = "".join(value.split(" "))
+    return "0" + value if len(value) == 4 and value[1] == ":" else value
+
+
+def plain_minutes(value: str) -> int:
+    """Return the minutes of a time, as the original counts them; raises ValueError where it does."""
+    if not re.match("[0-9][0-9]:[0-9][0-9]", value):
+        return 0
+    hours, minutes, *_ = value.split(":")
+    return int(hours) * 60 + int(minutes)
+
+
+def plain_ratio(one: str, other: str) -> int:
+    """Return the partial ratio; two empty texts are equal, and one is like no other."""
+    if one == "" or other == "":
+        return 100 if one == other else 0
+    return partial_ratio(one, other)
 
 
 class Plain:
@@ -84,12 +158,25 @@ class Plain:
         for name, turns in normal.items():
             assert self.task.files.states is not None
             true = self.task.files.states.states[name]
-            states = [self.ontology.states(turn["state"] if own else true[at]) for at, turn in enumerate(turns)]
+            states = [self.state(turn["state"] if own else true[at]) for at, turn in enumerate(turns)]
             domains = [turn["active_domains"] for turn in turns] if named else list(estimated_domains(states))
             inform, complete = self.dialogue(name, turns, states, domains)
             matched += inform
             successful += inform and complete
         return 100 * matched / len(normal), 100 * successful / len(normal)
+
+    def state(self, state: Any) -> dict[str, dict[str, str]]:
+        return {domain: self.slots(slots) for domain, slots in state.items()}
+
+    def slots(self, slots: Any) -> dict[str, str]:
+        bare = {slot: slot.lower().replace(" ", "") for slot in slots}
+        names = {slot: self.ontology.slots.get(name, name) for slot, name in bare.items()}
+        return {names[slot]: self.value(names[slot], value) for slot, value in slots.items()}
+
+    def value(self, slot: str, value: str) -> str:
+        spelling = self.ontology.spellings.get(slot)
+        is_time = spelling is not None and spelling.rule == "time"
+        return plain_time(value) if is_time else self.ontology.states.value(slot, value)
 
     def dialogue(self, name: str, turns: list[Any], states: list[Any], domains: list[Any]) -> tuple[bool, bool]:
         goal = self.task.files.goals.goals[name]
@@ -118,13 +205,13 @@ class Plain:
             return True
         if about.optional and not offer and about.offer not in wishes["requestable"]:
             return True
-        return bool(offer) and offer <= self.query(domain, self.ontology.states.domain(wishes["informable"]))
+        return bool(offer) and offer <= self.query(domain, self.slots(wishes["informable"]))
 
     def query(self, domain: str, slots: Any) -> set[str]:
         about, table = self.ontology.domains[domain], self.task.venues[domain]
         columns = set(table.columns)
         asked = {
-            slot: self.ontology.states.value(slot, value)
+            slot: self.value(slot, value)
             for slot, value in slots.items()
             if slot in columns and value not in self.ontology.dont_care
         }
@@ -136,11 +223,11 @@ class Plain:
             if has == self.ontology.any_value:
                 continue
             if slot in about.at_most or slot in about.at_least:
-                rank = minutes if ":" in has else float
+                rank = plain_minutes if ":" in has else float
                 here, limit = rank(has), rank(value)
                 good = here <= limit if slot in about.at_most else here >= limit
             elif slot in about.fuzzy:
-                good = partial_ratio(has, value) >= self.ontology.fuzzy_ratio
+                good = plain_ratio(has, value) >= self.ontology.fuzzy_ratio
             else:
                 good = has == value
             if not good:

@@ -4,7 +4,7 @@
 
     hypotheses = HypothesisSet.load_corpus("hypotheses.txt")
     references = ReferenceSet.load_json_corpus("groups.json")     # without a file: the installed data pack lsdscc
-    compute_score_on_corpus(hypotheses, references)     # Scores(mds=..., pds=..., max_bleu=...)
+    compute_score_on_corpus(hypotheses, references)     # LSDSCCScore(mds=..., pds=..., max_bleu=...)
 
 Hypothesis sets and reference sets are anything of the right shape: lists of lists of words, `HypothesisSet` and
 `ReferenceSet`, strings in place of lists of words. `metrics.coverage.alignment` defines the figures. `dialeval lsdscc`
@@ -43,12 +43,12 @@ __all__ = [
     "BleuAligner",
     "EmbeddingAligner",
     "HypothesisSet",
+    "LSDSCCScore",
     "NLTKBleuAligner",
     "NLTKNistAligner",
     "QueryAlignment",
     "ReferenceSet",
     "SacreAligner",
-    "Scores",
     "align_corpus",
     "compute_score_on_corpus",
     "compute_score_on_hypothesis_set",
@@ -62,16 +62,16 @@ class ReferenceSet(reference_groups.ReferenceSet):
 
     @classmethod
     @checked
-    def load_json_corpus(cls, path: PathSource | None = None) -> list[ReferenceSet]:
+    def load_json_corpus(cls, filename: PathSource | None = None) -> list[ReferenceSet]:
         """The reference groups of every query of a file; without one, those of the installed data pack `lsdscc`."""
-        if path is None:
+        if filename is None:
             from dialeval.resources import lsdscc_pack
 
-            path = lsdscc_pack.reference_groups()
-        return super().load_json_corpus(path)
+            filename = lsdscc_pack.reference_groups()
+        return super().load_json_corpus(filename)
 
 
-class Scores(NamedTuple):
+class LSDSCCScore(NamedTuple):
     """The three figures of a hypothesis set, or their means over a corpus; NaN where there is none."""
 
     mds: float
@@ -79,21 +79,23 @@ class Scores(NamedTuple):
     max_bleu: float
 
 
-def compute_score_on_hypothesis_set(hypothesis_set: Any, reference_set: Any, aligner: Aligner | None = None) -> Scores:
+def compute_score_on_hypothesis_set(
+    hypothesis_set: Any, reference_set: Any, aligner: Aligner | None = None
+) -> LSDSCCScore:
     """The figures of one query; without an aligner it is `BleuAligner()`."""
     found = _aligned([hypothesis_set], [reference_set], aligner)
-    return Scores(float(found.mds[0]), float(found.pds[0]), float(found.max_bleu[0]))
+    return LSDSCCScore(float(found.mds[0]), float(found.pds[0]), float(found.max_bleu[0]))
 
 
 def compute_score_on_corpus(
     hypothesis_corpus: Sequence[Any], reference_corpus: Sequence[Any], aligner: Aligner | None = None
-) -> Scores:
+) -> LSDSCCScore:
     """The means of the figures over all queries that can be scored; a log message counts the others."""
     found = _aligned(hypothesis_corpus, reference_corpus, aligner)
     unscored = int(np.isnan(found.mds).sum())
     if unscored:
         _LOG.warning("%d of %d queries cannot be scored and are left out of the means", unscored, len(found.mds))
-    return Scores(*(Moments.of(values).mean for values in (found.mds, found.pds, found.max_bleu)))
+    return LSDSCCScore(*(Moments.of(values).mean for values in (found.mds, found.pds, found.max_bleu)))
 
 
 @checked

@@ -96,7 +96,7 @@ def details(text: str) -> dict[str, Any]:
     curve |= {"shares": [[0.2, 0.3, 0.5]] * 2, "probabilities": [[0.2, 0.3, 0.5]] * 2}
     curve |= {"said": [[1, True, text], [2, False, text]]}
     families = {"transcripts": transcript, "curves": curve}
-    sampled = {"alignments": {f"sampled {text}": [aligned] * 3}, "failures": {text: {text: 2}}}
+    sampled = {"alignments": {f"sampled {text}": [aligned] * 3}, "failures": {text: {text: [text, f"2{text}"]}}}
     return {"command": f"dialeval {text}", **sampled, **{name: {text: [entry]} for name, entry in families.items()}}
 
 

@@ -80,6 +80,66 @@ def test_dialog_eval_knows_the_words_of_the_vocabulary(dialeval: Dialeval, respo
     assert found[0] > found[1] == found[2]
 
 
+@pytest.mark.parametrize("suffix", [".tsv", ".csv", ".json", ".parquet", ".md", "", " of June"])
+def test_dialog_eval_reads_every_input_as_text(
+    dialeval: Dialeval, responses: Path, tmp_path: Path, suffix: str
+) -> None:
+    texts = {"train": "the cat\nthe dog\n", "vocabulary": "the\ncat\n", "references": "", "contexts": ""}
+    texts["references"] = texts["contexts"] = (HERE / "references.txt").read_text()
+    careful = (responses / "careful.txt").read_text()
+    shutil.rmtree(responses)
+    found = []
+    for ending in (".txt", suffix):
+        place = tmp_path / f"with{ending}"
+        place.mkdir()
+        for name, text in {**texts, "careful": careful}.items():
+            (place / f"{name}{ending}").write_text(text)
+        flags = {"-tns": "train", "-tv": "vocabulary", "-ttt": "references", "-tts": "contexts", "-r": "careful"}
+        given = [part for flag, name in flags.items() for part in (flag, f"{place.name}/{name}{ending}")]
+        done = dialeval("from", "dialog-eval", *given)
+        assert done.returncode == 0, done.stderr
+        found.append((place / "metrics.txt").read_text().replace(f"careful{ending} ", "careful "))
+    assert found[0] == found[1]
+
+
+def test_dialog_eval_reads_every_file_of_a_folder_but_what_it_wrote(dialeval: Dialeval, responses: Path) -> None:
+    careful = (responses / "careful.txt").read_text()
+    for name in ("care ful.txt", "careful.csv", "careful.log", "careful"):
+        (responses / name).write_text(careful)
+    for name in ("vocab.txt", "vocab.npy", ".hidden"):
+        (responses / name).write_text("the\n")
+    done = dialeval("from", "dialog-eval", "-ttt", str(HERE / "references.txt"), "-r", "responses")
+    assert done.returncode == 0, done.stderr
+    passed_over = "responses/.hidden, responses/vocab.npy, responses/vocab.txt"
+    assert f"not read as responses: {passed_over}\n" in done.stderr
+    head, *lines = (responses / "metrics.txt").read_text().splitlines()
+    rows = [line.removesuffix(" ").rsplit(" ", len(head.split()) - 1) for line in lines]
+    names = ["care ful.txt", "careful", "careful.csv", "careful.log", "careful.txt", "chatty.txt", "generic.txt"]
+    assert [name for name, *_ in rows] == names  # the blank stays, as in the original
+    assert len({tuple(cells) for name, *cells in rows if name.startswith("care")}) == 1
+
+
+def test_dialog_eval_names_the_file_that_is_too_long(dialeval: Dialeval, tmp_path: Path) -> None:
+    (tmp_path / "mine.csv").write_text("a\n")
+    (tmp_path / "theirs.tsv").write_text("a\nb\n")
+    done = dialeval("from", "dialog-eval", "-ttt", "theirs.tsv", "-r", "mine.csv")
+    assert done.returncode == 2
+    assert "theirs.tsv:2: nothing belongs to this row" in done.stderr
+
+
+def test_dialog_eval_takes_any_finite_factor(dialeval: Dialeval, responses: Path) -> None:
+    inputs = ["-ttt", str(HERE / "references.txt"), "-r", "responses/careful.txt"]
+    found = {}
+    for t in ("1", "0", "-2"):
+        assert dialeval("from", "dialog-eval", *inputs, "-t", t).returncode == 0
+        found[t] = figures((responses / "metrics.txt").read_text())["careful.txt"]["bleu-4"]
+    mean, std, confidence = found["1"]
+    assert confidence > 0
+    assert found["0"] == [mean, std, 0]
+    assert found["-2"] == [mean, std, -2 * confidence]
+    assert dialeval("from", "dialog-eval", *inputs, "-t", "nan").returncode == 2
+
+
 @pytest.mark.golden
 def test_dialog_eval_golden(dialeval: Dialeval, shared_data: Path, tmp_path: Path) -> None:
     folder = shared_data / "dialog-eval" / "dbdc3-en"
@@ -104,6 +164,7 @@ def test_mwzeval_prints_and_writes(dialeval: Dialeval, tmp_path: Path) -> None:
     assert done.returncode == 0
     written = json.loads((tmp_path / "out.json").read_text())
     assert list(written) == ["bleu", "success", "richness"]
+    assert (tmp_path / "out.json").read_text() == json.dumps(written, indent=2) + "\n"
     lines = done.stdout.splitlines()
     assert [line for line in lines if "=" in line] == [f"====== {name.upper()} ======" for name in written]
     assert f"inform         {written['success']['inform']}" in lines
@@ -144,6 +205,15 @@ def test_lsdscc_prints_three_lines(dialeval: Dialeval, tmp_path: Path) -> None:
         assert dialeval("from", "lsdscc", "b.txt", "--reference_file", "groups.json", eos, ";").stdout == done.stdout
 
 
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".json", ".jsonl", ".parquet", " 2"])
+def test_lsdscc_reads_lines_and_json_whatever_the_suffixes(dialeval: Dialeval, tmp_path: Path, suffix: str) -> None:
+    (tmp_path / f"groups{suffix}").write_text('{"hi": {"1": ["hello"], "2": ["good day"]}}')
+    (tmp_path / f"a{suffix}").write_text("hello </s> hello\n")
+    done = dialeval("from", "lsdscc", f"a{suffix}", "-r", f"groups{suffix}")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == "MaxBLEU: 1.000000\nMDS: 0.500000\nPDS: 0.500000\n"
+
+
 @pytest.mark.golden
 @pytest.mark.parametrize("case", ["fake_hypo", "generic", "retrieval"])
 def test_lsdscc_golden(dialeval: Dialeval, shared_data: Path, case: str) -> None:
@@ -172,6 +242,19 @@ def test_dbdc_matches_by_position_and_goes_on(dialeval: Dialeval, tmp_path: Path
     assert (shifted.returncode, shifted.stdout) == (0, plain.stdout)
     assert "warning" in shifted.stderr
     assert dialeval("breakdown", *ours).returncode == 2
+
+
+def test_dbdc_takes_any_threshold(dialeval: Dialeval) -> None:
+    source = HERE / "breakdown"
+    flags = ["-p", str(source / "data"), "-o", str(source / "keywords")]
+
+    def printed(threshold: str) -> str:
+        done = dialeval("from", "dbdc", *flags, "-t", threshold)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    assert printed("nan") == printed("inf") == printed("1.1")  # no share is as large
+    assert printed("-inf") == printed("0") != printed("nan")
 
 
 def test_dbdc_prints_one_detector(dialeval: Dialeval, tmp_path: Path) -> None:

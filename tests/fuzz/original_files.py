@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from click import ClickException
 
 import dialeval
 from dialeval import sample
 from dialeval.breakdown import evaluate_breakdown
+from dialeval.cli.from_ import from_
 from dialeval.core.errors import DialevalError
 from dialeval.data.breakdown import logs
 from dialeval.data.breakdown.faults import Findings
@@ -33,6 +35,30 @@ def below(folder: Path, *patterns: str) -> Files:
     """Files of a folder by their names in it."""
     paths = sorted(path for pattern in patterns for path in folder.glob(pattern))
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths}
+
+
+# dialog-eval
+
+
+def response_folders() -> list[Files]:
+    """A folder of responses and what belongs to them, under names that say nothing about their contents."""
+    parts = below(SAMPLE, "references.txt", "contexts.txt", "vectors.txt")
+    few = {name: b"".join(content.splitlines(keepends=True)[:8]) for name, content in parts.items()}
+    named = {"targets.csv": few["references.txt"], "sources.tsv": few["contexts.txt"], "v.npy": few["vectors.txt"]}
+    systems = ("responses/one.json", "responses/two words.txt", "responses/vocab.txt", "responses/three")
+    return [{**named, "train.parquet": few["contexts.txt"], **dict.fromkeys(systems, few["references.txt"])}]
+
+
+@target("dialog-eval", seeds=response_folders)
+def dialog_eval(folder: Path) -> None:
+    """The compatibility command, which reads every file as lines of text."""
+    names = {"-ttt": "targets.csv", "-tts": "sources.tsv", "-tns": "train.parquet", "-vv": "v.npy", "-r": "responses"}
+    flags = [part for flag, name in names.items() for part in (flag, str(folder / name))]
+    try:
+        from_.main(["dialog-eval", *flags], standalone_mode=False)
+    except ClickException as error:
+        raise DialevalError(error.message) from None
+    (folder / "responses" / "metrics.txt").unlink()  # what it is to write
 
 
 # LSDSCC
@@ -64,11 +90,33 @@ def evaluator() -> Evaluator:
     return Evaluator(data="town", dst=True)
 
 
+ODD_VALUES = (
+    "2 : 15 pm",
+    "2 :15 pm",
+    "2:15. pm",
+    "",
+    "１４:１５",
+    "² pm",
+    "six:15 pm",
+    "14:15 o'clock",
+    "17:1515",
+    "-2 pm",
+)
+"""Times of day in odd spellings, and no value."""
+
+
 def few_predictions() -> list[Files]:
     """Some dialogues of the sample's systems."""
     seeds: list[Files] = []
     for name, content in below(TOWN / "predictions", "*.json").items():
-        seeds.append({name: json.dumps(dict(list(json.loads(content).items())[:3])).encode()})
+        few = dict(list(json.loads(content).items())[:3])
+        seeds.append({name: json.dumps(few).encode()})
+        for at, slots in enumerate(
+            slots for turns in few.values() for turn in turns for slots in turn["state"].values()
+        ):
+            slots |= {slot: ODD_VALUES[(at + place) % len(ODD_VALUES)] for place, slot in enumerate(slots)}
+            slots["leave"] = slots["arrive"] = ODD_VALUES[at % len(ODD_VALUES)]
+        seeds.append({name: json.dumps(few).encode()})
     return seeds
 
 

@@ -28,6 +28,7 @@ SLOT_VALUES = (
     "guest house",
     "é",
 )
+TIME_SLOTS = ("leave", "arrive", "arriveBy", "leaveAt", "time", "book time")
 SLOTS = (
     "name",
     "area",
@@ -45,6 +46,16 @@ SLOTS = (
 DOMAINS = ("restaurant", "hotel", "train", "attraction", "taxi", "hospital", "bus")
 TEXTS = ("S", "U", "B", "X", "o", "", "0.25", " 1e-3 ", "2")
 ODD_VALUES: tuple[Any, ...] = (*TEXTS, 0, 2, -1, 1.5, 1 << 70, True, None, [], {}, [None], {"a": 1})
+
+HOURS = ("2", "02", "14", "12", "0", "9", "115", "２", "１４", "²", "six", "")
+MINUTES = (":15", " : 15", " :15", ": 15", ".15", ":15.", ":5", ":", ";15", "15", ":15:00", ":1５", ":150", "")
+PARTS_OF_DAY = (" pm", "pm", ". pm", " p.m.", " PM", " am", "a.m.", " o'clock", " o'clock pm", "?", " ", "")
+BEFORE_TIMES = ("", "", "", "after ", "by ", "afer", " ")
+times = st.tuples(*map(st.sampled_from, (BEFORE_TIMES, HOURS, MINUTES, PARTS_OF_DAY))).map("".join)
+"""Times of day in odd spellings: blanks, full-width digits, signs, hours that are not numbers."""
+
+FILE_NAMES = ("a.txt", "a.tsv", "a.csv", "a.json", "a.jsonl", "a.parquet", "a.md", "a", "two words.txt", "a.b c.log")
+"""Names of files of lines; dialog-eval does not look at them."""
 
 sometimes = st.integers(0, 3).map(lambda number: number == 3)
 
@@ -79,10 +90,14 @@ def _state(draw: st.DrawFn, state: Mapping[str, Mapping[str, str]]) -> dict[str,
     changed = {domain: dict(slots) for domain, slots in state.items()}
     if draw(sometimes):
         domain = draw(st.sampled_from([*changed, *DOMAINS]))
-        how = draw(st.sampled_from(["slot", "empty", "gone"]))
+        how = draw(st.sampled_from(["slot", "time", "blank", "empty", "gone"]))
         if how == "slot":
             slots = changed.setdefault(domain, {})
             slots[draw(st.sampled_from([*slots, *SLOTS]))] = draw(st.sampled_from(SLOT_VALUES))
+        elif how == "time":
+            changed.setdefault("train", {})[draw(st.sampled_from(TIME_SLOTS))] = draw(times)
+        elif how == "blank":
+            changed[domain] = dict.fromkeys(changed.get(domain, ()), "")
         elif how == "empty":
             changed[domain] = {}
         else:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dialeval.originals.dbdc import calc_distribution, jsd, majority_label, majority_label_lenient, mse
+from dialeval.originals.dbdc import calc_distribution, jsd, kld, majority_label, majority_label_lenient, mse
 
 shares = st.lists(st.integers(0, 9), min_size=3, max_size=3).filter(any)
 
@@ -35,6 +35,9 @@ def test_shares() -> None:
 )
 def test_reference_labels(share: tuple[float, float, float], threshold: float, label: str, lenient: str) -> None:
     assert majority_label(*share, threshold) == label
+    named = dict(zip(("prob_O", "prob_T", "prob_X"), share, strict=True))
+    assert majority_label(**named, threshold=threshold) == label
+    assert majority_label_lenient(**named, threshold=threshold) == lenient
     assert majority_label_lenient(*share, threshold) == lenient
 
 
@@ -46,3 +49,29 @@ def test_distances(left: list[int], right: list[int]) -> None:
     assert jsd(p, q) == pytest.approx(sum(parts) / 2, abs=1e-12)
     assert mse(p, q) == pytest.approx(sum((a - b) ** 2 for a, b in zip(p, q, strict=True)) / 3, abs=1e-12)
     assert jsd(p[:2], p[:2]) == mse(p[:2], p[:2]) == 0
+    assert kld(p, middle) == pytest.approx(parts[0], abs=1e-12)
+    assert jsd(p, q) == pytest.approx((kld(p, middle) + kld(q, middle)) / 2, abs=1e-12)
+
+
+def test_kld_of_what_the_other_lacks() -> None:
+    assert kld([1.0, 0.0], [0.5, 0.5]) == 1
+    assert kld([0.5, 0.5], [1.0, 0.0]) == math.inf  # the original divides by zero
+
+
+class Indexed:
+    """A distribution that has `__len__` and `__getitem__` and nothing else."""
+
+    def __init__(self, values: list[float]) -> None:
+        self._values = values
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __getitem__(self, index: int) -> float:
+        return self._values[index]
+
+
+def test_objects_with_an_index_and_a_length() -> None:
+    p, q = [0.2, 0.3, 0.5], [0.5, 0.25, 0.25]
+    for distance in (jsd, kld, mse):
+        assert distance(Indexed(p), Indexed(q)) == distance(p, q)  # type: ignore[arg-type]

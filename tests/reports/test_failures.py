@@ -40,6 +40,9 @@ def test_a_row_per_cause() -> None:
 def test_causes_count_dialogues_and_the_commonest_comes_first() -> None:
     lines = failures_table(FAILURES).splitlines()
     assert lines[0] == "bot: 3 dialogues lost inform or success"
-    assert [line.split() for line in lines[2:5]] == [["cause", "dialogues"], ["often", "2"], ["rare", "2"]]
+    counts = [line.split() for line in lines[2:5]]
+    assert counts == [["cause", "dialogues", "lines"], ["often", "2", "3"], ["rare", "2", "2"]]
+    below = [line.split()[3] for line in lines[7:12]]
+    assert {cause: str(below.count(cause)) for cause in below} == {cause: listed for cause, _, listed in counts[1:]}
     assert "good: 0 dialogues lost inform or success" in lines
     assert failures_table({"bot": [lost("d1", "rare")]}).startswith("bot: 1 dialogue lost")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -95,7 +96,9 @@ def test_texts_from_outside_stay_texts() -> None:
     entry |= {"causes": [{"lost": name, "domain": name, "cause": name, "detail": name}]}
     run = dialeval.evaluate({name: ["a"]}, metrics="length")
     section = transcripts(
-        type(run)(run.systems, "0", details={"transcripts": {name: [entry]}, "failures": {name: {name: 3}}})
+        type(run)(
+            run.systems, "0", details={"transcripts": {name: [entry]}, "failures": {name: {name: [name, f"{name} 2"]}}}
+        )
     )
     assert section is not None
     page = Page(section.content)
@@ -110,13 +113,20 @@ def test_causes_are_counted_over_all_dialogues_and_lead_to_those_that_are_shown(
     assert section is not None
     page = Page(section.content)
     lost = {system: by_cause(found) for system, found in evaluator.failures(PREDICTIONS).items()}
-    counts = {system: {cause: len(names) for cause, names in causes.items()} for system, causes in lost.items()}
-    assert run.details["failures"] == counts
+    assert run.details["failures"] == lost
     buttons = [attrs for attrs in page.of("button") if "data-lost" in attrs]
-    assert len(buttons) == sum(map(len, counts.values()))
-    dialogues = [attrs for attrs in page.of("details") if attrs.get("class") == "dialogue"]
+    assert len(buttons) == sum(map(len, lost.values()))
+    told, named = ([attrs for attrs in page.of(tag) if attrs.get("class") == "dialogue"] for tag in ("details", "p"))
+    assert (len(told), len(named)) == (3, 3)
     for button in buttons:
-        here = [each for each in dialogues if button["data-lost"] in str(each["data-lost"]).split()]
+        here, others = (
+            [each for each in dialogues if button["data-lost"] in str(each["data-lost"]).split()]
+            for dialogues in (told, named)
+        )
+        # A number is followed by as many dialogues, with or without a transcript.
+        count = re.search(f'data-lost="{button["data-lost"]}" title="[^"]*">([0-9]+)<', section.content)
+        assert count is not None
+        assert int(count[1]) == len(here) + len(others)
         assert str(button["title"]).startswith(f"{len(here)} of ")
 
 

@@ -19,7 +19,7 @@ texts = st.text("abc ", max_size=12)
         ("inn", "inn", 100, 100),
         ("1", "10", 100, 100),
         ("", "abc", 0, 0),
-        ("", "", 0, 0),
+        ("", "", 100, 100),
         ("abc", "xyz", 0, 0),
         # A pair for which the historical windows miss the best one, as the MultiWOZ data has it.
         ("alpha-milton guest house", "acorn guest house", 85, 90),

@@ -27,7 +27,15 @@ from dialeval.text.slot_values import Spelling, StateNormaliser, clock, minutes,
         ("10 : 15", "10:15"),
         ("", "00:00"),
         ("pm", "00:00"),
-        ("² pm", "0²:00"),  # a digit that is no number
+        ("2 : 15 pm", "14: 15"),
+        ("2 :15 pm", "14:15"),
+        ("2:15. pm", "14:15."),
+        ("2.15 pm", "2.15"),
+        ("2:15:00 pm", "2:15:00"),
+        ("2:15 o'clock pm", "14:15 o'clock"),
+        ("２:１５ pm", "14:１５"),
+        ("six:15 pm", "six:15"),  # the original ends here, and at the next
+        ("² pm", "0²:00"),  # a digit that is not a number
         ("whenever", "whenever"),
     ],
 )
@@ -35,9 +43,27 @@ def test_clock(value: str, expected: str) -> None:
     assert clock(value) == expected
 
 
-@pytest.mark.parametrize(("value", "expected"), [("17:15", 1035), ("17:15 sharp", 1035), ("929:00", 0), ("soon", 0)])
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("17:15", 1035),
+        ("17:15:59", 1035),
+        ("17:15 sharp", 1035),  # the original ends here
+        ("17:115", 1135),
+        ("929:00", 0),
+        ("１７:１５", 0),
+        ("17:１５", 0),
+        ("soon", 0),
+    ],
+)
 def test_minutes(value: str, expected: int) -> None:
     assert minutes(value) == expected
+
+
+@pytest.mark.parametrize("written", ["2 : 15 pm", "2 :15 pm", "2: 15 pm", "2:15. pm", "2:15 pm", "2:15 p.m.", "1415"])
+def test_a_time_in_the_afternoon_is_the_same_however_it_is_spelled(written: str) -> None:
+    # A query normalizes a value of a state once more.
+    assert minutes(clock(clock(written))) == 14 * 60 + 15
 
 
 def test_names() -> None:

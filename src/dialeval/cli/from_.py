@@ -5,6 +5,8 @@ Each command only hands its flags to the functions behind our own commands; docs
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,8 @@ import click
 from dialeval.cli import options
 from dialeval.cli.output import check_places, json_bytes, print_warnings, printing_all_faults, say, show, write
 
+WRITTEN = ("metrics.txt", "vocab.txt", "vocab.npy")
+"""Files that dialog-eval writes next to the responses; in a folder they are not responses."""
 FLAGS = {"train": "-tns", "contexts": "-tts", "references": "-ttt", "embeddings": "-vv"}
 """The inputs without which dialog-eval leaves metrics out."""
 _IN = click.Path()
@@ -45,25 +49,53 @@ def from_() -> None:
 @click.option("-vv", "--vector_vocab", "embeddings", type=_IN, help="A word and its numbers a line.")
 @click.option("-s", "--bleu_smoothing", "smoothing", type=click.IntRange(0, 7), default=4, help="Method for BLEU.")
 @click.option("-t", "--t", "t", type=float, default=1.97, help="Factor of the confidence t*std/sqrt(n).")
-def dialog_eval(responses: str, smoothing: int, **inputs: Any) -> None:
+def dialog_eval(responses: str, smoothing: int, t: float, **inputs: Any) -> None:
     """Run code/main.py of dialog-eval: 17 metrics in metrics.txt.
 
-    The table is written beside the responses. A file that is not given switches off the metrics that need it, and a
-    line says which.
+    The table is written beside the responses. Every file is read as text, whatever its suffix is (.gz and .zst are
+    unpacked); of a folder not what dialog-eval wrote there (metrics.txt, vocab.txt, vocab.npy) and not hidden files. A
+    file that is not given switches off the metrics that need it, and a line says which.
     """
+    from dialeval.data.formats.lines import read_lines
+    from dialeval.data.rows.reading import read_any_lines
     from dialeval.engine.evaluate import evaluate
     from dialeval.reports.tables import METRICS_TXT, to_metrics_txt
 
+    if not math.isfinite(t):
+        raise click.BadParameter(f"{t} is not a number to multiply with", param_hint="'-t'")
     table = (Path(responses) if Path(responses).is_dir() else Path(responses).parent) / "metrics.txt"
     # Of a folder of responses metrics.txt is not read.
     read = (None if Path(responses).is_dir() else responses, *(inputs[name] for name in (*FLAGS, "vocabulary")))
     check_places(None, read, files=(table,))
-    run = evaluate(responses, settings={"bleu": {"smooth": smoothing}}, intervals="rows", **inputs)
-    write(table, to_metrics_txt(run).encode())
+    lines, passed_over = read_any_lines(responses, WRITTEN)
+    texts: dict[str, Any] = {
+        name: {inputs[name]: read_lines(inputs[name])} if _is_text(inputs[name]) else inputs[name]
+        for name in ("train", "contexts", "references", "vocabulary")
+    }
+    run = evaluate(
+        lines,
+        **texts,
+        embeddings=inputs["embeddings"],
+        settings={"bleu": {"smooth": smoothing}},
+        intervals="rows",
+    )
+    # Any factor, as in the original; `evaluate` takes positive ones only.
+    systems = {
+        name: replace(result, estimates={key: estimate.with_confidence(t) for key, estimate in result.items()})
+        for name, result in run.items()
+    }
+    write(table, to_metrics_txt(replace(run, systems=systems), verbatim=True).encode())
+    if others := [name for name in passed_over if name != str(table)]:
+        say(f"not read as responses: {', '.join(others)}")
     if skipped := [key for key in METRICS_TXT if key in run.skipped]:
         missing = ", ".join(flag for name, flag in FLAGS.items() if inputs[name] is None)
         say(f"not computed without {missing}: {', '.join(skipped)}")
     print_warnings(run.warnings)
+
+
+def _is_text(path: str | None) -> bool:
+    """Tell whether an input is a file of lines; `vocab.npy` of dialog-eval is a file of vectors."""
+    return path is not None and not path.lower().endswith((".npy", ".npy.gz", ".npy.zst"))
 
 
 @options.examples(
@@ -134,10 +166,14 @@ def sgd(prediction_dir: str, dstc8_data_dir: str, eval_set: str, output: Path, f
 )
 @click.option("-e", "--eos", default="</s>", help="What stands between two hypotheses of a line.")
 def lsdscc(hypothesis_file: str, reference_file: str | None, eos: str) -> None:
-    """Run lsdscc_metrics.py of LSDSCC: MaxBLEU, MDS and PDS."""
-    from dialeval.lsdscc import HypothesisSet, ReferenceSet, compute_score_on_corpus
+    """Run lsdscc_metrics.py of LSDSCC: MaxBLEU, MDS and PDS.
 
-    hypotheses = HypothesisSet.load_corpus(hypothesis_file, eos)
+    The hypotheses are lines of text, and the references JSON, whatever the suffixes of their files are.
+    """
+    from dialeval.data.lsdscc.hypotheses import read_hypothesis_lines
+    from dialeval.lsdscc import ReferenceSet, compute_score_on_corpus
+
+    hypotheses = list(read_hypothesis_lines(hypothesis_file, eos))
     scores = compute_score_on_corpus(hypotheses, ReferenceSet.load_json_corpus(reference_file))
     show(f"MaxBLEU: {scores.max_bleu:f}\nMDS: {scores.mds:f}\nPDS: {scores.pds:f}\n")
 
@@ -157,5 +193,7 @@ def dbdc(data: str, labels: str, threshold: float) -> None:
     from dialeval.cli.breakdown import print_breakdown
     from dialeval.engine.breakdown import evaluate_breakdown
 
+    if not math.isfinite(threshold):  # every share is below NaN and infinity, none is below -infinity
+        threshold = -1.0 if threshold < 0 else 2.0
     run = evaluate_breakdown(data, labels, threshold, match="position", lenient=True, anchors=False)
     print_breakdown(run, "original")

@@ -217,7 +217,7 @@ class SavedRun(Struct):
     anchors: Anchors | UnsetType = UNSET
     breakdown: dict[str, list[dict[str, Any]]] = {}
     transcripts: dict[str, list[Transcript]] = {}
-    failures: dict[str, dict[str, Count]] = {}
+    failures: dict[str, dict[str, list[str]]] = {}
     curves: dict[str, list[Curve]] = {}
     alignments: dict[str, list[Alignment]] = {}
 

@@ -96,6 +96,8 @@ class Inputs:
             if source is not None:
                 column = read_texts(source, need, self.fields, **self._reading)
                 where = str(source) if isinstance(source, str | os.PathLike) else need.argument
+                if isinstance(source, Mapping):
+                    where = ", ".join(map(str, source))
                 systems = [attach(rows, need, column, where) for rows in systems]
         return systems, groups
 

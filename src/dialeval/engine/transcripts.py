@@ -3,7 +3,7 @@
 A run knows that a dialogue was lost, but the goals, states and venues that say why lie in the data. What a reader needs
 of them is put into `Run.details["transcripts"]`, by system a list of dialogues, from the same steps that Inform and
 Success are read from. Only some dialogues: of those that a system lost some of each cause come first, and all systems
-have the same ones. `Run.details["failures"]` holds by system how many of all its dialogues each cause lost.
+have the same ones. `Run.details["failures"]` holds by system the names of all the dialogues that each cause lost.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ def with_transcripts(
         for system, mine in by_system.items()
         if system in run
     }
-    counts = {system: {cause: len(names) for cause, names in lost[system].items()} for system in entries}
-    return replace(run, details={**run.details, TRANSCRIPTS: entries, FAILURES: counts})
+    failures = {system: lost[system] for system in entries}
+    return replace(run, details={**run.details, TRANSCRIPTS: entries, FAILURES: failures})
 
 
 def _chosen(order: Sequence[str], lost: Mapping[str, Mapping[str, Sequence[str]]], most: int) -> list[str]:

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from dialeval.core.arrays import Floats
-from dialeval.metrics.breakdown.distances import jensen_shannon, squared_error
+from dialeval.metrics.breakdown.distances import divergence, jensen_shannon, squared_error
 from dialeval.metrics.breakdown.reference import LABELS, hard_reference, lenient_reference, shares
 
-__all__ = ["calc_distribution", "jsd", "majority_label", "majority_label_lenient", "mse"]
+__all__ = ["calc_distribution", "jsd", "kld", "majority_label", "majority_label_lenient", "mse"]
 
 
 def calc_distribution(annotations: Iterable[Mapping[str, Any]]) -> list[float]:
@@ -21,14 +21,20 @@ def calc_distribution(annotations: Iterable[Mapping[str, Any]]) -> list[float]:
     return [float(share) for share in shares(counts)[0]]
 
 
-def majority_label(prob_o: float, prob_t: float, prob_x: float, threshold: float) -> str:
-    """The reference label of a turn: O, T or X."""
-    return LABELS[int(hard_reference(np.array([[prob_o, prob_t, prob_x]]), threshold)[0])]
+def majority_label(prob_O: float, prob_T: float, prob_X: float, threshold: float) -> str:  # noqa: N803
+    """Return the reference label of a turn: O, T or X."""
+    return LABELS[int(hard_reference(np.array([[prob_O, prob_T, prob_X]]), threshold)[0])]
 
 
-def majority_label_lenient(prob_o: float, prob_t: float, prob_x: float, threshold: float) -> str:
-    """The reference label of a turn with T and X as one: O_l or X_l."""
-    return LABELS[int(lenient_reference(np.array([[prob_o, prob_t, prob_x]]), threshold)[0])] + "_l"
+def majority_label_lenient(prob_O: float, prob_T: float, prob_X: float, threshold: float) -> str:  # noqa: N803
+    """Return the reference label of a turn with T and X as one: O_l or X_l."""
+    return LABELS[int(lenient_reference(np.array([[prob_O, prob_T, prob_X]]), threshold)[0])] + "_l"
+
+
+def kld(p: Sequence[float], q: Sequence[float]) -> float:
+    """Return the Kullback-Leibler divergence of two distributions, in bits; infinity where q lacks what p has."""
+    with np.errstate(all="ignore"):  # 0 / 0 where both are 0
+        return float(divergence(_columns(p), _columns(q))[0])
 
 
 def jsd(p: Sequence[float], q: Sequence[float]) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -27,7 +28,7 @@ def failure_rows(failures: Mapping[str, Sequence[Explanation]]) -> list[dict[str
 
 
 def failures_table(failures: Mapping[str, Sequence[Explanation]]) -> str:
-    """For people: a summary by cause for each system, then all rows by cause."""
+    """Return for people a summary by cause for each system, dialogues and lines below, then all rows by cause."""
     rows = failure_rows(failures)
     parts = []
     for system, lost in failures.items():
@@ -35,9 +36,9 @@ def failures_table(failures: Mapping[str, Sequence[Explanation]]) -> str:
         causes = by_cause(lost)
         number = "1 dialogue" if len(lost) == 1 else f"{len(lost)} dialogues"
         parts.append(f"{plain(system)}: {number} lost inform or success\n\n")
-        parts.append(
-            _columns(("cause", "dialogues"), [(cause, str(len(lost_by))) for cause, lost_by in causes.items()])
-        )
+        listed = Counter(row["cause"] for row in own)
+        counts = [(cause, str(len(lost_by)), str(listed[cause])) for cause, lost_by in causes.items()]
+        parts.append(_columns(("cause", "dialogues", "lines"), counts))
         ordered = sorted(own, key=lambda row: list(causes).index(row["cause"]))
         heads = FIELDS[1:]
         parts.append("\n" + _columns(heads, [[plain(row[head]) for head in heads] for row in ordered]) + "\n")

@@ -133,13 +133,17 @@ def best_words(best: Best) -> list[str]:
     return [f"Arrows: which values are better. Bold: the best value{rest}."]
 
 
-def to_metrics_txt(run: Run) -> str:
-    """The table file of dialog-eval: a line per file; blanks in a name become `_`, because blanks divide the fields."""
+def to_metrics_txt(run: Run, verbatim: bool = False) -> str:
+    """Return the table file of dialog-eval: a line per file.
+
+    Whitespace in a name becomes `_`, because it separates the fields, unless names are `verbatim`, as in the original.
+    """
     keys = [key for key in METRICS_TXT if key in run.keys_in_order]
     lines = [" ".join(["filename", *map(_one_word, keys)])]
     for system, result in run.items():
         name = Path(result.source).name if result.source else system
-        lines.append("".join(f"{field} " for field in (_one_word(name), *(_triple(result.get(key)) for key in keys))))
+        name = name if verbatim else _one_word(name)
+        lines.append("".join(f"{field} " for field in (name, *(_triple(result.get(key)) for key in keys))))
     return "\n".join([*lines, ""])
 
 

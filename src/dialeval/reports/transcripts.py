@@ -1,7 +1,8 @@
 """The section with task dialogues: what lost them, counted, and each dialogue with its systems side by side.
 
 It is made from the plain data that a run holds under `transcripts` and `failures` (`engine.transcripts`). A count is a
-button that leaves only the dialogues which that system lost by that cause. Every text is escaped.
+button that leaves only the dialogues which that system lost by that cause: as many as it says, those without a
+transcript by their names. Every text is escaped.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 SHOWN_LENGTH = 2_000
 """Characters of a text that are shown."""
 _Entry = Mapping[str, Any]
+_Failures = Mapping[str, Mapping[str, Sequence[str]]]
+"""System -> cause -> the names of the dialogues that it lost."""
 
 
 def transcripts(run: Run) -> Section | None:
@@ -28,57 +31,67 @@ def transcripts(run: Run) -> Section | None:
         return None
     total = max((len(rows.offsets) - 1 for system in by_system if (rows := run[system].rows) is not None), default=0)
     which = f" of {total:,}, some for each cause" if total > len(dialogues) else ""
-    counts: Mapping[str, Mapping[str, int]] = run.details.get("failures", {})
-    tokens = _tokens(counts)
+    failures: _Failures = run.details.get("failures", {})
+    tokens = _tokens(failures)
+    lost = _lost_by(failures, tokens)
     note = markup.note(
         f"{markup.count(len(dialogues), 'dialogue')}{which}. What counts in a turn is what Inform and Success were "
         "read from: an offer counts when its word is said while its domain is active."
     )
-    shown = "".join(_dialogue(name, systems, tokens, markup.colours(run)) for name, systems in dialogues.items())
-    return Section("transcripts", "Task dialogues", _causes(counts, tokens, dialogues) + note + shown)
+    colours = markup.colours(run)
+    shown = "".join(_dialogue(name, systems, lost.get(name, ()), colours) for name, systems in dialogues.items())
+    others = "".join(_name(name, mine) for name, mine in lost.items() if name not in dialogues)
+    if others:
+        others = markup.note("Lost too, without a transcript here (dialeval multiwoz explain prints one):") + others
+    return Section("transcripts", "Task dialogues", _causes(failures, tokens, dialogues) + note + shown + others)
 
 
-def _tokens(counts: Mapping[str, Mapping[str, int]]) -> dict[tuple[str, str], str]:
+def _tokens(failures: _Failures) -> dict[tuple[str, str], str]:
     """A short name for each system and cause, by which the page finds dialogues."""
-    causes = list(dict.fromkeys(cause for mine in counts.values() for cause in mine))
-    return {(s, c): f"{i}-{j}" for i, s in enumerate(counts) for j, c in enumerate(causes)}
+    causes = list(dict.fromkeys(cause for mine in failures.values() for cause in mine))
+    return {(s, c): f"{i}-{j}" for i, s in enumerate(failures) for j, c in enumerate(causes)}
 
 
-def _lost_by(system: str, entry: _Entry, tokens: Mapping[tuple[str, str], str]) -> set[str]:
-    return {tokens[pair] for each in entry["causes"] if (pair := (system, each["cause"])) in tokens}
+def _lost_by(failures: _Failures, tokens: Mapping[tuple[str, str], str]) -> dict[str, list[str]]:
+    """Return for each lost dialogue the short names of the systems and causes that lost it."""
+    lost: dict[str, list[str]] = {}
+    for system, causes in failures.items():
+        for cause, names in causes.items():
+            for name in names:
+                lost.setdefault(name, []).append(tokens[system, cause])
+    return lost
+
+
+def _name(name: str, lost: Iterable[str]) -> str:
+    return f'<p class="dialogue" data-lost="{" ".join(sorted(lost))}">{markup.name(name)}</p>'
 
 
 def _causes(
-    counts: Mapping[str, Mapping[str, int]],
-    tokens: Mapping[tuple[str, str], str],
-    dialogues: Mapping[str, Mapping[str, _Entry]],
+    failures: _Failures, tokens: Mapping[tuple[str, str], str], dialogues: Mapping[str, Mapping[str, _Entry]]
 ) -> str:
     """How many dialogues each system lost by each cause."""
     if not tokens:
         return ""
-    here = [token for each in dialogues.values() for s, entry in each.items() for token in _lost_by(s, entry, tokens)]
-    totals = {cause: sum(mine.get(cause, 0) for mine in counts.values()) for _, cause in tokens}
+    totals = {cause: sum(len(mine.get(cause, ())) for mine in failures.values()) for _, cause in tokens}
 
     def cell(system: str, cause: str) -> str:
-        number, token = counts[system].get(cause, 0), tokens[system, cause]
-        shown = f"{here.count(token):,} of {markup.count(number, 'dialogue')} here"
+        names = failures[system].get(cause, ())
+        number, token = len(names), tokens[system, cause]
+        shown = f"{sum(name in dialogues for name in names):,} of {markup.count(number, 'dialogue')} with a transcript"
         button = f'<button type="button" disabled data-lost="{token}" title="{shown}">{number:,}</button>'
         return markup.span("who", markup.name(system)) + (button if number else "0")
 
     lines = [
-        markup.row(markup.text(cause), markup.cells(*(cell(system, cause) for system in counts)))
+        markup.row(markup.text(cause), markup.cells(*(cell(system, cause) for system in failures)))
         for cause in sorted(totals, key=lambda cause: -totals[cause])
     ]
     caption = "Dialogues that were lost, by cause. Choose a number to see only these."
     status = '<p class="note" role="status" id="lost-shown"></p>'
-    table = markup.table("lost-by", caption, markup.heads("Cause", *map(markup.name, counts)), lines)
+    table = markup.table("lost-by", caption, markup.heads("Cause", *map(markup.name, failures)), lines)
     return table + status
 
 
-def _dialogue(
-    name: str, systems: Mapping[str, _Entry], tokens: Mapping[tuple[str, str], str], colours: Mapping[str, str]
-) -> str:
-    lost = sorted(token for system, entry in systems.items() for token in _lost_by(system, entry, tokens))
+def _dialogue(name: str, systems: Mapping[str, _Entry], lost: Iterable[str], colours: Mapping[str, str]) -> str:
     verdicts = "".join(_verdict(system, entry) for system, entry in systems.items())
     goal = next(iter(systems.values()))["domains"]
     ends = {system: _end(entry) for system, entry in systems.items()}
@@ -91,7 +104,7 @@ def _dialogue(
         user = next((mine[at].get("user") for mine in turns.values() if at in mine), None)
         asked = "" if user is None else f'<p class="user">{markup.text(user, most=SHOWN_LENGTH)}</p>'
         inside += f'<section class="turn"><h3>Turn {int(at)}</h3>{asked}{_side_by_side(said, colours)}</section>'
-    opening = f'<details class="dialogue" data-lost="{" ".join(lost)}">'
+    opening = f'<details class="dialogue" data-lost="{" ".join(sorted(lost))}">'
     return f"{opening}<summary>{markup.name(name)} {verdicts}</summary>{inside}</details>"
 
 

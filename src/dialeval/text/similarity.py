@@ -16,9 +16,8 @@ matcher of Python, which fuzzywuzzy uses by itself. `edits` counts the longest c
 where python-Levenshtein is installed too. The first depends on which text is which, and on 200 characters or more it
 leaves out frequent ones.
 
-Edge cases: equal texts have 100. An empty text has the partial ratio 0 with every other and with itself, as in the
-original: it is a slot without a value, and matches nothing. The token sort ratio of two texts without a word is 100,
-and that of one without a word with another 0.
+Edge cases: equal texts have 100, two empty ones too; an empty text has the partial ratio 0 with every other. The token
+sort ratio of two texts without a word is 100, and that of one without a word with another 0.
 """
 
 from __future__ import annotations
@@ -40,10 +39,10 @@ _TAKEN_OUT = dict.fromkeys(range(0x80, 0x100))
 
 def partial_ratio(one: str, other: str, ratio: Ratio = "historical") -> int:
     """The partial ratio of two texts."""
-    if not one or not other:
-        return 0
     if one == other:
         return 100
+    if not one or not other:
+        return 0
     return _historical(one, other) if ratio == "historical" else _exact(one, other)
 
 

@@ -9,7 +9,8 @@ Slot names: lower case, blanks removed, then renamed by the ontology (`leaveat` 
 and then, on exact equality, another spelling from the ontology's list.
 
 The rules are those of the MultiWOZ evaluation, with what is odd about them: `12:30 pm` is `24:30`, `929` is `929:00`,
-and a time that is not of the form HH:MM counts as midnight.
+`2 : 15 pm` is `14: 15` (and `14:15` when it is normalized again for a query), and a time that does not begin with
+HH:MM in ASCII digits counts as midnight.
 """
 
 from __future__ import annotations
@@ -39,8 +40,7 @@ _TIMES = {
     "eight thirty": "08:30",
 }
 _BEGINNINGS = {"one o'clock p.m": "13:00", "ten o'clock a.m": "10:00"}
-_HOUR_MINUTE = re.compile(r"(\d+):(\d*)")
-_CLOCK = re.compile(r"(\d\d):(\d\d)")
+_CLOCK = re.compile(r"([0-9]{2}):([0-9]{2}[^:]*)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,11 +83,20 @@ def clock(value: str) -> str:
     for ending in ("pm", "p.m."):
         if value.endswith(ending):
             value = value.removesuffix(ending).strip()
-            if match := _HOUR_MINUTE.fullmatch(value):
-                return f"{int(match[1]) + 12}:{match[2]}"
-            if value.isdecimal():  # "²" is a digit, but no number
-                return f"{int(value) + 12}:00"
+            if (later := _add_twelve_hours(value)) is not None:
+                return later
     return _digits(value)
+
+
+def _add_twelve_hours(value: str) -> str | None:
+    """Return a time twelve hours later, what follows its colon unchanged; None if its hour is not a number."""
+    hour, *minute = value.split(":")
+    if len(minute) > 1 or not (minute or hour.isdigit()):
+        return None
+    try:
+        return f"{int(hour) + 12}:{minute[0] if minute else '00'}"
+    except ValueError:  # the original ends here: "six:15", or "²", which is a digit and not a number
+        return None
 
 
 def _without_words(value: str) -> str:
@@ -115,9 +124,15 @@ def _digits(value: str) -> str:
 
 
 def minutes(value: str) -> int:
-    """The minutes since midnight of a time that begins with HH:MM, else 0."""
+    """Return the minutes since midnight of a time that begins with HH:MM in ASCII digits, else 0."""
     match = _CLOCK.match(value)
-    return 60 * int(match[1]) + int(match[2]) if match else 0
+    if match is None:
+        return 0
+    try:
+        minute = int(match[2])
+    except ValueError:  # the original ends here: "15o'clock"
+        minute = int(match[2][:2])
+    return 60 * int(match[1]) + minute
 
 
 _BY_RULE = {"plain": plain, "text": text, "name": name, "time": clock}

@@ -11,6 +11,7 @@ import pytest
 
 from dialeval.core.errors import Fault
 from dialeval.core.needs import Need
+from dialeval.core.notes import noted
 from dialeval.data.formats.records import FieldNames
 from dialeval.data.formats.row_shapes import (
     OWN,
@@ -99,6 +100,62 @@ def test_our_own_names_count_beside_a_shape_but_not_its_system_prompt() -> None:
     found = ours(sample, mapped)
     assert found is not None
     assert found["gold"] == "g"
+
+
+def given_as(rows: list[dict[str, Any]], folder: Path) -> list[Any]:
+    """The same rows as a list, as lines of JSON and as a table."""
+    pq.write_table(pa.Table.from_pylist(rows), folder / "rows.parquet")
+    (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return [rows, folder / "rows.parquet", folder / "rows.jsonl"]
+
+
+DEEPEVAL = {
+    "input": "q",
+    "actual_output": "a",
+    "expected_output": "r",
+    "context": ["k", "l"],
+    "retrieval_context": ["m"],
+}
+
+
+def test_what_deepeval_retrieved_is_no_conversation(tmp_path: Path) -> None:
+    for given in given_as([DEEPEVAL, {**DEEPEVAL, "input": "p"}], tmp_path):
+        [system] = read_responses(given)
+        assert list(system.responses) == ["a", "a"]
+        assert list(system.columns[Need.CONTEXT]) == [["q"], ["p"]]
+        assert list(system.columns[Need.REFERENCE]) == [["r"], ["r"]]
+
+
+def test_nor_is_it_where_the_response_is_named_by_hand(tmp_path: Path) -> None:
+    for given in given_as([DEEPEVAL, DEEPEVAL], tmp_path):
+        with noted() as notes:
+            [system] = read_responses(given, {"response": "actual_output"})
+        assert Need.CONTEXT not in system.columns
+        assert list(notes) == [
+            "the field context of a test case of deepeval is no conversation, and is not read as one"
+        ]
+        with noted() as notes:
+            [system] = read_responses(given, {"response": "actual_output", "context": "retrieval_context"})
+        assert list(system.columns[Need.CONTEXT]) == [["m"], ["m"]]
+        assert not notes
+
+
+def test_an_answer_that_is_written_once_per_filter_is_read_once(tmp_path: Path) -> None:
+    def sample(number: int, name: str, filtered: str) -> dict[str, Any]:
+        answer = {"doc_id": number, "doc": {"q": "?"}, "target": "9", "resps": [[f"answer {number}"]]}
+        return {**answer, "filter": name, "filtered_resps": [filtered], "arguments": [["?", "x"]]}
+
+    rows = [sample(n, name, f"{name} {n}") for name in ("strict-match", "flexible-extract") for n in range(300)]
+    for given in given_as(rows, tmp_path):
+        with noted() as notes:
+            [system] = read_responses(given)
+        assert list(system.responses) == [f"answer {n}" for n in range(300)]
+        [line] = notes
+        assert line.endswith("rows that repeat an answer under another filter, which are not read: 300")
+    repeated = [sample(0, "none", "a"), sample(0, "none", "a")]
+    assert len(read_responses(repeated)[0]) == 2, "the same filter: the program wrote it twice"
+    [chosen] = read_responses(rows, {"response": "filtered_resps.0"})
+    assert len(chosen) == 600
 
 
 def test_a_row_that_has_our_fields_is_left_alone() -> None:

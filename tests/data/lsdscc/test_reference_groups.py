@@ -68,6 +68,11 @@ def test_faults_of_groups(source: Any, messages: list[str]) -> None:
         assert message in str(fault)
 
 
+def test_a_group_that_is_a_text_is_refused() -> None:
+    with pytest.raises(DataError, match="group '1' of query 'q' is a string"):
+        read_groups({"q": {"1": "hello there", "2": ["hi"]}})
+
+
 def test_groups_of_every_shape() -> None:
     given_ = [
         {"b": ["x"], "1": ["y", ["two", "words"]]},

@@ -8,6 +8,7 @@ import pytest
 from dialeval.core.columns import NumberColumn
 from dialeval.core.errors import Fault
 from dialeval.core.needs import Need
+from dialeval.core.notes import noted
 from dialeval.data.rows.reading import read_responses
 
 Caught = Callable[[Callable[[], object]], list[Fault]]
@@ -49,6 +50,32 @@ def test_a_trial_in_which_nothing_is_said_is_an_empty_response() -> None:
     [found] = read_responses(rows)
     assert list(found.responses) == ["a", "", ""]
     assert counts(found) == [[2, 1], [], [1, 0]]
+
+
+@pytest.mark.parametrize("info", [{"reward": None}, None, "missing"])
+def test_a_trial_without_a_reward_stays_with_its_task_and_is_not_counted(info: Any) -> None:
+    chat = [{"role": "user", "content": "b"}, {"role": "assistant", "content": "a"}]
+    simulations = [
+        {"id": f"{task}-{number}", "task_id": task, "trial": number, "reward_info": {"reward": 1.0}, "messages": chat}
+        for number in range(2)
+        for task in ("0", "1")
+    ]
+    simulations[3]["reward_info"] = info
+    if info == "missing":
+        del simulations[3]["reward_info"]
+    with noted() as notes:
+        [rows] = read_responses(simulations)
+    assert rows.dialogues is not None
+    assert list(rows.dialogues) == ["0", "0", "1", "1"], "two tasks, as before"
+    assert counts(rows) == [[2, 2], [], [1, 1], []]
+    assert list(notes) == ["responses: trials without a reward, which are not counted: 1 of 4"]
+
+
+def test_numbers_of_trials_without_any_reward_are_no_trials() -> None:
+    with noted() as notes:
+        [rows] = read_responses([trial("x", 0, None), trial("x", 1, None)])
+    assert Need.TRIALS not in rows.columns
+    assert not notes
 
 
 def test_a_reward_alone_is_no_trial() -> None:

@@ -89,6 +89,15 @@ def test_all_faults_at_once_with_their_paths() -> None:
         assert text in fault
 
 
+@pytest.mark.parametrize("value", [4, 4.5, None, True, ["centre"]])
+def test_values_that_only_the_original_takes_are_refused(value: Any) -> None:
+    assert ".state.hotel.stars: is " in faults_of({"b2": [turn(state={"hotel": {"stars": value}})]})[0]
+    states: list[Any] = [[], None]
+    for state in states:
+        assert "b2[0].state: is " in faults_of({"b2": [turn(state=state)]})[0]
+    assert "b2[0].active_domains: is a string" in faults_of({"b2": [turn(active_domains="hotel")]})[0]
+
+
 def test_many_unknown_dialogues_are_counted() -> None:
     found = faults_of({f"x{number}": [turn()] for number in range(1000)})
     assert len(found) == 21

@@ -40,10 +40,15 @@ def test_part_of_a_value_agrees() -> None:
     assert compare({}, {}) == (0, 0, 0)
 
 
-@pytest.mark.parametrize(("here", "there"), [("", ""), ("", "hill"), ("hill", "")])
-def test_an_empty_value_agrees_with_nothing(here: str, there: str) -> None:
-    compare = _Comparison(ONTOLOGY, "apart", "historical", 95)
-    assert compare({"inn": {"area": here}}, {"inn": {"area": there}}) == (0, 1, 1)
+@pytest.mark.parametrize(
+    ("here", "there", "counts"), [("", "", (1, 0, 0)), ("", "hill", (0, 1, 1)), ("hill", "", (0, 1, 1))]
+)
+def test_an_empty_value_agrees_with_another_empty_one_alone(
+    here: str, there: str, counts: tuple[int, int, int]
+) -> None:
+    for threshold in (95, 100):
+        compare = _Comparison(ONTOLOGY, "apart", "historical", threshold)
+        assert compare({"inn": {"area": here}}, {"inn": {"area": there}}) == counts
 
 
 def test_missing_turns() -> None:

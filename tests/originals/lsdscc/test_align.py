@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from dialeval import lsdscc
 from dialeval.originals.lsdscc import HypothesisSet, ReferenceSet, compute_score_on_corpus
 from dialeval.originals.lsdscc.align import BleuAligner, NLTKBleuAligner, NLTKNistAligner
 
@@ -18,7 +20,13 @@ def test_defaults() -> None:
     assert BleuAligner() == BleuAligner(None) == BleuAligner(4)  # type: ignore[arg-type]
     assert NLTKBleuAligner().smooth_function is None
     assert NLTKNistAligner() == NLTKNistAligner(5) != NLTKNistAligner(4)
+    assert lsdscc.NLTKNistAligner() == lsdscc.NLTKNistAligner(4)
     assert NLTKNistAligner()(WORDS, [WORDS]) == NLTKNistAligner(n=5)(WORDS, [WORDS])
+
+
+@pytest.mark.parametrize("aligner", ALIGNERS.values(), ids=ALIGNERS)
+def test_keywords(aligner: Callable[..., float]) -> None:
+    assert aligner(hypothesis_sentence=WORDS, reference_corpus=[WORDS]) == aligner(WORDS, [WORDS])
 
 
 @pytest.mark.golden

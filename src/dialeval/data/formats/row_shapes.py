@@ -4,8 +4,9 @@ A row with `response` or `messages` is ours. Any other row is looked up in `SHAP
 there (not null) says by paths where our fields are. `a.0.b` is key `a`, its first item, key `b`; `a | b` is the first
 of the two that is there; `a & b` is both, one after the other. A JSON document may hold its rows in a list of its own
 (`document`). A shape with `refused` is known and not read, and says why. A new shape is a new entry, and nothing else:
-every format and every way of reading goes through `ours`. Fields that such a row has by our names come first, and where
-it is said by hand which field holds the response no shape is looked for.
+every format and every way of reading goes through `ours`. Fields that such a row has by our names come first, unless
+the shape says that they mean something else there (`unlike`), and where it is said by hand which field holds the
+response no paths are looked for.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
+
+from dialeval.core.notes import note
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -40,6 +43,10 @@ class RowShape:
     """The keys of a JSON document with such rows; the last one holds the list of them."""
     refused: str = ""
     """What to do instead, where such rows cannot be read."""
+    unlike: tuple[str, ...] = ()
+    """Our fields whose names such a row has for something else."""
+    filter: str = ""
+    """The field by which rows of one answer differ, where a program writes an answer once per filter of it."""
 
     @property
     def main(self) -> str:
@@ -97,6 +104,7 @@ SHAPES = (
             "arguments": {"gen_args_0": {"arg_0": "When does it leave?", "arg_1": {"until": ["\n"]}}},
             "resps": [["At nine."]],
         },
+        filter="filter",
     ),
     RowShape(
         "batch-failure",
@@ -179,7 +187,7 @@ SHAPES = (
     RowShape(
         "tau2-bench",
         "a simulation of tau2-bench",
-        ("task_id", "reward_info", "messages"),
+        ("task_id", "trial", "messages"),
         {"messages": "messages", "dialog_id": "task_id", "trial": "trial", "reward": "reward_info.reward"},
         {"id": "s1", "task_id": "0", "trial": 0, "reward_info": {"reward": 1.0}, "messages": [_USER, _BOT]},
         document=("tasks", "simulations"),
@@ -190,6 +198,36 @@ SHAPES = (
         ("messages",),
         {"messages": "messages", "dialog_id": "dialog_id | id", "system": "system", "reference": "reference"},
         {"id": "c1", "messages": [{"role": "system", "content": "Be short."}, _USER, _BOT]},
+    ),
+    RowShape(
+        "deepeval",
+        "a test case of deepeval",
+        ("actual_output", "input"),
+        {"response": "actual_output", "context": "input", "reference": "expected_output"},
+        {
+            "input": "When does it leave?",
+            "actual_output": "At nine.",
+            "expected_output": "At 9.",
+            "context": ["Ferry times"],
+            "retrieval_context": ["The ferry leaves at 9."],
+        },
+        unlike=("context",),
+    ),
+    RowShape(
+        "deepeval-run",
+        "a test case of a test run of deepeval",
+        ("actualOutput", "input"),
+        {"response": "actualOutput", "context": "input", "reference": "expectedOutput"},
+        {"name": "test_case_0", "input": "When does it leave?", "actualOutput": "At nine.", "expectedOutput": "At 9."},
+        document=("conversationalTestCases", "testCases"),
+        unlike=("context",),
+    ),
+    RowShape(
+        "deepeval-chat",
+        "a conversation of deepeval",
+        ("scenario", "turns"),
+        {"messages": "turns"},
+        {"scenario": "A traveler asks for times.", "turns": [_USER, _BOT], "context": ["Ferry times"]},
     ),
     RowShape(
         "prompt",
@@ -280,15 +318,57 @@ def ours(row: RowObject, names: FieldNames) -> RowObject | None:
     """A row by the names of our fields: the row itself where it has them or no known shape; None if it is not read."""
     if names.paths:
         row = {**row, **{path: value_at(row, path) for path in names.paths}}
-    if names.mapped or type(row.get(names.response)) is str:
+    if names.mapped:
+        return _without_unlike(row, names)
+    if type(row.get(names.response)) is str:
         return row
     shape = shape_of(row)
     if shape is None or shape is CHAT:
         return row
     if shape.refused or _found(row, shape.main) is None:
         return None
-    found = {name: row[name] for name in names.beside if row.get(name) is not None}
+    found = {name: row[name] for name in names.beside if name not in shape.unlike and row.get(name) is not None}
     return {getattr(names, name): _found(row, paths) for name, paths in shape.paths.items()} | found
+
+
+_UNLIKE = [shape for shape in SHAPES if shape.unlike]
+
+
+def unlike_fields(keys: Collection[str], names: FieldNames) -> list[str]:
+    """List the fields that are ours by their names alone, in rows with these keys whose response was named by hand."""
+    shape = next((shape for shape in _UNLIKE if shape.signs[0] in keys), None) if names.mapped else None
+    return [] if shape is None else [name for name in shape.unlike if name in keys and getattr(names, name) == name]
+
+
+def _without_unlike(row: RowObject, names: FieldNames) -> RowObject:
+    unlike = unlike_fields(row.keys(), names)
+    if not unlike:
+        return row
+    note(f"the field {', '.join(unlike)} of a test case of deepeval is no conversation, and is not read as one")
+    return {key: value for key, value in row.items() if key not in unlike}
+
+
+class Filters:
+    """The answers that a program wrote once per filter of them: which were met, and how many were met again."""
+
+    def __init__(self) -> None:
+        self._first: dict[str, object] = {}
+        self.again = 0
+
+    def repeat(self, row: RowObject) -> bool:
+        """Tell whether a row repeats an answer that was there under another filter, and count it."""
+        shape = shape_of(row) if row.keys() & _FILTERS else None
+        if shape is None or not shape.filter:
+            return False
+        answer = repr([row.get(name) for name in _ANSWER])
+        again = self._first.setdefault(answer, row.get(shape.filter)) != row.get(shape.filter)
+        self.again += again
+        return again
+
+
+_FILTERS = {shape.filter for shape in SHAPES if shape.filter}
+_ANSWER = ("doc_id", "doc_hash", "prompt_hash", "resps")
+"""The fields of lm-evaluation-harness that are the same under every filter."""
 
 
 def unknown(row: RowObject, names: FieldNames) -> tuple[str, str] | None:
@@ -319,7 +399,7 @@ def may_hold_rows(header: Collection[str], names: FieldNames) -> bool:
 @cache
 def columns() -> frozenset[str]:
     """The columns of a table that some shape looks at."""
-    given = [paths for shape in SHAPES for paths in (*shape.paths.values(), *shape.signs)]
+    given = [paths for shape in SHAPES for paths in (*shape.paths.values(), *shape.signs)] + [*_FILTERS, *_ANSWER]
     return frozenset(_steps(path.strip())[0] for paths in given for path in paths.replace("&", "|").split("|"))
 
 

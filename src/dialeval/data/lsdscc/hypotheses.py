@@ -14,7 +14,7 @@ Differences from the original: files are UTF-8 in every locale; LF and CRLF end 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar, overload
 
 import numpy as np
@@ -68,8 +68,8 @@ class TextSet(Sequence[T]):
 class HypothesisSet(TextSet[list[str]]):
     """The hypotheses of one query, each a list of words; a string is split at white space."""
 
-    def __init__(self, hypotheses: Iterable[Sequence[str]]) -> None:
-        self._items = [words_of(text, "a hypothesis") for text in each_of(hypotheses, "a hypothesis set")]
+    def __init__(self, hypothesis_sentences: Iterable[Sequence[str]]) -> None:
+        self._items = [words_of(text, "a hypothesis") for text in each_of(hypothesis_sentences, "a hypothesis set")]
 
     @classmethod
     def from_line(cls, line: str, eos: str | None = EOS) -> HypothesisSet:
@@ -82,9 +82,9 @@ class HypothesisSet(TextSet[list[str]]):
 
     @classmethod
     @checked
-    def load_corpus(cls, path: PathSource, eos: str | None = EOS) -> list[HypothesisSet]:
+    def load_corpus(cls, filename: PathSource, eos: str | None = EOS) -> list[HypothesisSet]:
         """The hypotheses of every query of a file."""
-        return [cls(row) for row in read_hypothesis_column(path, eos)]
+        return [cls(row) for row in read_hypothesis_column(filename, eos)]
 
     def __repr__(self) -> str:
         return f"HypothesisSet({self._items!r})"
@@ -123,7 +123,7 @@ def read_hypothesis_column(path: PathSource, eos: str | None = EOS) -> RaggedCol
     """The hypotheses of every query of a file."""
     where, kind = os.fspath(path), format_of(path)
     if kind == LINES:
-        return separated(read_lines(path), eos)
+        return read_hypothesis_lines(path, eos)
     if kind == "jsonl":
         records = jsonl.read(path)
         return _column(records.rows, where, records.faults)
@@ -135,6 +135,11 @@ def read_hypothesis_column(path: PathSource, eos: str | None = EOS) -> RaggedCol
         return _column(enumerate(items, 1), where)
     remedy = "give lines with a separator between hypotheses, .json or .jsonl"
     raise DataError(Fault(where, None, f"a .{kind} file does not hold hypotheses", remedy))
+
+
+def read_hypothesis_lines(path: PathSource, eos: str | None = EOS) -> RaggedColumn:
+    """Read the hypotheses of every line of a text file, whatever its suffix is."""
+    return separated(read_lines(path), eos)
 
 
 def separated(lines: TextColumn, eos: str | None) -> RaggedColumn:
@@ -207,18 +212,21 @@ def text_of(text: object, where: str, line: int | None, what: str, faults: list[
     return ""
 
 
-def each_of(values: Any, what: str) -> Iterable[Any]:
-    """What a list holds; anything that is no list is a fault."""
-    if not isinstance(values, Iterable) or isinstance(values, bytes):
-        raise DataError(Fault(what, None, f"is {kind_of(values)} where a list is expected", "make it a list"))
-    return values
+def each_of(values: Any, what: str) -> Iterator[Any]:
+    """Iterate over a list, or over any object with `__iter__`, or with `__len__` and `__getitem__`."""
+    try:
+        if not isinstance(values, bytes):
+            return iter(values)
+    except TypeError:
+        pass
+    raise DataError(Fault(what, None, f"is {kind_of(values)} where a list is expected", "make it a list"))
 
 
-def words_of(text: Sequence[str], what: str) -> list[str]:
+def words_of(text: Any, what: str) -> list[str]:
     """The words of a text, which may be split already."""
     if isinstance(text, str):
         return text.split()
-    words = list(text) if isinstance(text, Iterable) else [text]
+    words = list(text) if hasattr(text, "__iter__") or hasattr(text, "__getitem__") else [text]
     if not all(isinstance(word, str) for word in words):
         odd = next(word for word in words if not isinstance(word, str))
         remedy = "make it a string, or a list of words"

@@ -36,11 +36,14 @@ class ReferenceSet(TextSet[list[list[str]]]):
     """The references of one query in groups, each a list of words; a string is split at white space."""
 
     def __init__(
-        self, groups: Iterable[Sequence[Sequence[str]]], query: str | None = None, names: Sequence[str] | None = None
+        self,
+        reference_set: Iterable[Sequence[Sequence[str]]],
+        query: str | None = None,
+        names: Sequence[str] | None = None,
     ) -> None:
         self._items = [
             [words_of(text, "a reference") for text in each_of(group, "a group")]
-            for group in each_of(groups, "a reference set")
+            for group in each_of(reference_set, "a reference set")
         ]
         self.query = query
         """What the references answer, if it is known."""
@@ -51,22 +54,22 @@ class ReferenceSet(TextSet[list[list[str]]]):
             raise DataError(Fault("reference set", None, what, "name every group once"))
 
     @classmethod
-    def from_json(cls, document: Mapping[str, Any], query: str | None = None) -> ReferenceSet:
+    def from_json(cls, json_dict: Mapping[str, Any], query: str | None = None) -> ReferenceSet:
         """The references of one query: group id -> list of references, or query -> such an object."""
-        if query is None and len(document) == 1:
-            (inner,) = document.values()
+        if query is None and len(json_dict) == 1:
+            (inner,) = json_dict.values()
             if isinstance(inner, Mapping):
-                (query,), document = document, inner
+                (query,), json_dict = json_dict, inner
         faults: list[Fault] = []
-        names, groups = _groups_of(document, "reference set", 1 if query is None else query, faults)
+        names, groups = _groups_of(json_dict, "reference set", 1 if query is None else query, faults)
         if faults:
             raise DataError(faults)
         return cls(groups, query, names)
 
     @classmethod
-    def load_json_corpus(cls: type[AnySet], path: PathSource) -> list[AnySet]:
+    def load_json_corpus(cls: type[AnySet], filename: PathSource) -> list[AnySet]:
         """The reference groups of every query of a file."""
-        groups = read_groups(path)
+        groups = read_groups(filename)
         named = enumerate(zip(groups.queries, groups.names, strict=True))
         return [cls(groups.column.grouped(row), query, names) for row, (query, names) in named]
 

@@ -20,6 +20,7 @@ from dialeval.core.needs import Need
 from dialeval.core.ragged import offsets_of
 from dialeval.data.formats import parquet
 from dialeval.data.formats.records import FieldNames, Records
+from dialeval.data.formats.row_shapes import unlike_fields
 from dialeval.data.rows.fields import FieldReader
 from dialeval.data.rows.gathering import gather_rows, gather_texts, named_dialogues, text_field
 from dialeval.data.rows.messages import CALLER, ROLES, SYSTEM
@@ -89,6 +90,8 @@ def _columnwise(columns: dict[str, pa.Array], where: str, names: FieldNames, sys
     response = columns.get(names.response)
     messages = columns.get(names.messages)
     if (names.trial in columns and names.reward in columns) or not columns.keys() >= set(names.paths):
+        raise NotPlainError
+    if unlike_fields(columns, names):
         raise NotPlainError
     if response is None or response.null_count or not len(response) or (messages and not _is_null(messages)):
         raise NotPlainError

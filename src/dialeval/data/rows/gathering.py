@@ -14,9 +14,10 @@ import numpy as np
 from dialeval.core.columns import Column, RaggedColumn, SharedColumn, TextColumn
 from dialeval.core.errors import DataError, Fault
 from dialeval.core.needs import Need
+from dialeval.core.notes import note
 from dialeval.core.ragged import offsets_of
 from dialeval.data.formats.records import FieldNames, Records, kind_of
-from dialeval.data.formats.row_shapes import may_hold_rows, ours, unknown, value_at
+from dialeval.data.formats.row_shapes import Filters, may_hold_rows, ours, unknown, value_at
 from dialeval.data.rows.chats import chat_responses, dialogue_name
 from dialeval.data.rows.fields import FieldReader, missing_field
 from dialeval.data.rows.plain_rows import PlainRows, Texts, plain_rows
@@ -116,7 +117,7 @@ def gather_rows(records: Records, names: FieldNames, system: str, part: bool = F
         if plain is not None:
             gathered.extend(plain)
         else:
-            for parts in _row_parts(reader, block, gathered.trials):
+            for parts in _row_parts(reader, block, gathered.trials, gathered.filters):
                 gathered.add(*parts)
         # Lines that do not parse are found before the fields of the lines above them.
         records.faults[faults:] = sorted(records.faults[faults:], key=lambda fault: fault.line or 0)
@@ -124,6 +125,11 @@ def gather_rows(records: Records, names: FieldNames, system: str, part: bool = F
     if not records.faults and not gathered.responses and not part:
         records.faults.append(no_rows(records.where))
     records.raise_faults()
+    if gathered.filters.again:
+        repeated = gathered.filters.again
+        note(f"{records.where}: rows that repeat an answer under another filter, which are not read: {repeated}")
+    if not part:
+        gathered.trials.warn(records.where)
     return gathered.by_system(system, records.where, part) if gathered.responses else []
 
 
@@ -138,6 +144,7 @@ class _Gathered:
         self._turns: list[int] = []
         self._fields = {name: _RaggedLists() for name in names.kept}
         self.trials = Trials()
+        self.filters = Filters()
 
     def add(
         self,
@@ -190,7 +197,9 @@ class _Gathered:
         return by_system(rows, list(systems), codes)
 
 
-def _row_parts(reader: FieldReader, rows: Sequence[tuple[int, object]], trials: Trials) -> Iterator[_RowParts]:
+def _row_parts(
+    reader: FieldReader, rows: Sequence[tuple[int, object]], trials: Trials, filters: Filters
+) -> Iterator[_RowParts]:
     """What each row holds; a chat is several rows, and what cannot be read is a fault."""
     names = reader.names
     for reader.line, given in rows:
@@ -199,6 +208,8 @@ def _row_parts(reader: FieldReader, rows: Sequence[tuple[int, object]], trials: 
             continue
         if not isinstance(given, dict):
             reader.fault(f"the row is {kind_of(given)}", "make it an object with a response, or a string")
+            continue
+        if not names.mapped and filters.repeat(given):
             continue
         row = ours(given, names)
         if row is None:

@@ -14,6 +14,7 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 from dialeval.data.formats.records import FieldNames
+from dialeval.data.formats.row_shapes import unlike_fields
 from dialeval.data.rows.fields import LARGEST_TURN
 from dialeval.data.rows.system import NO_TURN
 
@@ -51,7 +52,7 @@ def plain_rows(rows: Sequence[Any], names: FieldNames) -> PlainRows | None:
     if names.kept or names.paths or {*map(type, rows)} != {dict}:
         return None
     there = set().union(*rows)
-    if not there.isdisjoint((names.messages, names.response_is_reference, names.trial)):
+    if not there.isdisjoint((names.messages, names.response_is_reference, names.trial)) or unlike_fields(there, names):
         return None
 
     def column(name: str) -> list[Any]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain
@@ -113,16 +113,40 @@ def attach(rows: Rows, need: Need, column: RaggedColumn, where: str) -> Rows:
 
 def files_in(folder: PathSource) -> list[Path]:
     """The files of a folder that hold responses, in the order of their names."""
-    try:
-        entries = sorted(filter(Path.is_file, Path(folder).iterdir()), key=lambda entry: entry.name)
-    except OSError as error:
-        what = f"cannot be listed ({error.strerror})"
-        raise DataError(Fault(os.fspath(folder), None, what, "give yourself permission to read it")) from None
+    entries = _list_files(folder)
     facts = _DATASET if {entry.name for entry in entries} >= _DATASET else frozenset()
     files = [entry for entry in entries if _holds_responses(entry) and entry.name not in facts]
     if not files:
         raise DataError(Fault(os.fspath(folder), None, "holds no file of responses", "put one file per system into it"))
     return files
+
+
+def _list_files(folder: PathSource) -> list[Path]:
+    try:
+        return sorted(filter(Path.is_file, Path(folder).iterdir()), key=lambda entry: entry.name)
+    except OSError as error:
+        what = f"cannot be listed ({error.strerror})"
+        raise DataError(Fault(os.fspath(folder), None, what, "give yourself permission to read it")) from None
+
+
+def read_any_lines(source: PathSource, passed_over: Collection[str]) -> tuple[dict[str, TextColumn], list[str]]:
+    """Read a file, or every file of a folder, as lines of text whatever its suffix is.
+
+    Args:
+        source: A file or a folder.
+        passed_over: Names of files in a folder that are not read; hidden files are not read either.
+
+    Returns:
+        The lines by path, and the paths of the files that were passed over.
+    """
+    files = _list_files(source) if is_folder(source) else [Path(source)]
+    skipped = [file for file in files if is_folder(source) and (file.name in passed_over or file.name[:1] == ".")]
+    read = [file for file in files if file not in skipped]
+    if not read:
+        raise DataError(Fault(os.fspath(source), None, "holds no file of responses", "put one file per system into it"))
+    return dict(zip(map(str, read), all_of(partial(read_lines, file) for file in read), strict=True)), list(
+        map(str, skipped)
+    )
 
 
 def _holds_responses(file: Path) -> bool:
@@ -204,6 +228,8 @@ def _texts(source: Any, need: Need, names: FieldNames, where: str) -> RaggedColu
 
 def _content(source: Any, where: str, names: FieldNames, need: Need = Need.RESPONSE) -> _Content:
     """What a file or an object holds."""
+    if isinstance(source, TextColumn):
+        return source
     if isinstance(source, str | os.PathLike):
         kind = format_of(source)
         if kind == LINES:

@@ -2,7 +2,8 @@
 
 A row or chat with `trial` and `reward` is one trial of the task that its `dialog_id` names. Programs write trial after
 trial, so that the rows of a task stand apart: they are brought together here, tasks in the order in which they appear.
-The counts of a task (trials, and passes among them) stand in its first row. A trial in which the agent says nothing,
+The counts of a task (trials, and passes among them) stand in its first row. A trial without a reward was not judged: it
+is not counted, and its rows stay those of its task. A trial in which the agent says nothing,
 such as one that crashed, is an empty response: else its task might be in no row, and be missing among the failed ones.
 """
 
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from dialeval.core.columns import NumberColumn
+from dialeval.core.notes import note
 from dialeval.data.formats.records import RowObject, kind_of
 
 if TYPE_CHECKING:
@@ -34,12 +36,16 @@ class Trials:
 
     def __init__(self) -> None:
         self.counts: dict[_Task, list[int]] = {}
+        self.without_reward = 0
         self._met: set[tuple[_Task, str]] = set()
 
     def note(self, reader: FieldReader, row: RowObject, system: str | None, task: str | None) -> bool:
         """Whether a row is a trial, which is counted; a fault where it is there already, or its reward is no number."""
         names = reader.names
-        if names.trial not in row or row[names.trial] is None or row.get(names.reward) is None:
+        if row.get(names.trial) is None:
+            return False
+        if row.get(names.reward) is None:
+            self.without_reward += 1
             return False
         trial, reward = reader.identifier(row, names.trial), _number(row[names.reward])
         if reward is None:
@@ -56,6 +62,12 @@ class Trials:
         counts[0] += 1
         counts[1] += abs(reward - PASSED) <= WITHIN
         return True
+
+    def warn(self, where: str) -> None:
+        """Warn of trials without a reward where others have one."""
+        if self.counts and self.without_reward:
+            every = self.without_reward + sum(trials for trials, _ in self.counts.values())
+            note(f"{where}: trials without a reward, which are not counted: {self.without_reward} of {every}")
 
     def column(self, systems: Sequence[str | None], tasks: Sequence[str | None]) -> NumberColumn:
         """The counts of each task in its first row; NaN in the others."""

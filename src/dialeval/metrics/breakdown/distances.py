@@ -73,7 +73,7 @@ def grouped(distribution: Floats, grouping: Grouping) -> list[Floats]:
 def jensen_shannon(left: list[Floats], right: list[Floats]) -> Floats:
     """The Jensen-Shannon divergence of each row, in bits."""
     middle = [(p + q) / 2 for p, q in zip(left, right, strict=True)]
-    return (_divergence(left, middle) + _divergence(right, middle)) / 2
+    return (divergence(left, middle) + divergence(right, middle)) / 2
 
 
 def squared_error(left: list[Floats], right: list[Floats]) -> Floats:
@@ -82,6 +82,7 @@ def squared_error(left: list[Floats], right: list[Floats]) -> Floats:
     return sum(squares[1:], squares[0]) / len(squares)
 
 
-def _divergence(left: list[Floats], right: list[Floats]) -> Floats:
+def divergence(left: list[Floats], right: list[Floats]) -> Floats:
+    """Return the Kullback-Leibler divergence of each row, in bits; 0 counts as 0 times any logarithm."""
     parts = [np.where(p == 0, 0.0, p * np.log2(p / q)) for p, q in zip(left, right, strict=True)]
     return sum(parts[1:], parts[0])

@@ -56,9 +56,9 @@ class PairAligner(ABC):
     def scores(self, comparison: Comparison) -> Floats:
         """The score of every pair, NaN where there is none."""
 
-    def __call__(self, hypothesis: Words, group: Group) -> float:
-        """The similarity of one hypothesis and one group; NaN where there is none."""
-        return float(self.scores(Comparison.of_words([[hypothesis]], [[group]], Vocabulary()))[0])
+    def __call__(self, hypothesis_sentence: Words, reference_corpus: Group) -> float:
+        """Return the similarity of one hypothesis and one group of references; NaN where there is none."""
+        return float(self.scores(Comparison.of_words([[hypothesis_sentence]], [[reference_corpus]], Vocabulary()))[0])
 
 
 def check_order(n: int) -> None:

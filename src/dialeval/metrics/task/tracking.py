@@ -15,9 +15,9 @@ The same as in the MultiWOZ evaluation, which takes booking slots for other slot
 the other `day`; `booking=unified` makes them one. The original also scores systems without states, against true states
 that it has written into its input before. Here a state in every turn is needed.
 
-Edge cases: any part of a value agrees with it ("1" with "10"), but an empty value with nothing, not even another empty
-one. Turns that the system does not give are not scored,
-unless `missing=failed`: then they are empty states. A turn's item is the value of its own counts.
+Edge cases: any part of a value agrees with it ("1" with "10"), but an empty value only with another empty one. Turns
+that the system does not give are not scored, unless `missing=failed`: then they are empty states. A turn's item is the
+value of its own counts.
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ class _Comparison:
 
     def _agree(self, value: str, true: str) -> bool:
         if value == true:
-            return bool(value)
+            return True
         known = self._known.get((value, true))
         if known is None:
             known = self._known[value, true] = partial_ratio(value, true, self._ratio) > self._threshold

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dialeval import lsdscc
 from dialeval.data.formats.opening import PathSource
-from dialeval.data.lsdscc.hypotheses import EOS
+from dialeval.data.lsdscc.hypotheses import EOS, read_hypothesis_lines
 from dialeval.lsdscc import ReferenceSet
 
 __all__ = ["HypothesisSet", "ReferenceSet"]
@@ -19,4 +19,4 @@ class HypothesisSet(lsdscc.HypothesisSet):
 
     @classmethod
     def load_corpus(cls, filename: PathSource, eos: str | None = None) -> list[lsdscc.HypothesisSet]:
-        return super().load_corpus(filename, EOS if eos is None else eos)
+        return [cls(row) for row in read_hypothesis_lines(filename, EOS if eos is None else eos)]

@@ -188,7 +188,7 @@ class Trainer:
     def _train(self, inputs: Inputs, human_score: Any, learning_rate: float | None) -> tuple[Floats, float]:
         """One step; the predictions before it, and the loss."""
         if learning_rate is not None:
-            self.assign_learning_rate(learning_rate)
+            Trainer.assign_learning_rate(self, learning_rate)  # that of a subclass may take a session
         tensors, human = self._rows(inputs, human_score)
         predicted, loss = self._step(tensors, human)
         return _numbers(predicted), float(loss)
