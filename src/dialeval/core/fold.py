@@ -31,7 +31,7 @@ from typing import Any, ClassVar, Generic, Literal, TypeAlias, TypeVar, get_args
 
 import numpy as np
 
-from dialeval.core.arrays import Floats
+from dialeval.core.arrays import Floats, Ints
 from dialeval.core.batch import Batch
 from dialeval.core.clusters import ClusterError, mean_error
 from dialeval.core.contributions import BatchContributions, Resamples
@@ -93,13 +93,13 @@ class Resampling:
 class Analytic:
     """How an interval was found: by a formula (see `intervals`), over clusters that are dialogues or single rows."""
 
-    method: Literal["student", "wilson", "rows"]
+    method: Literal["student", "wilson", "gaffke", "rows"]
     level: float | None
     """None where the factor was given and not the level."""
     over: Literal["dialogues", "rows"]
     clusters: int
     t: float | None
-    """The factor of the standard error; None where a run that was saved before does not say it."""
+    """The factor of the standard error; None where the method has none, or a run that was saved before lacks it."""
     freedom: float | None = None
     error: float | None = None
 
@@ -284,6 +284,10 @@ class Metric(Fold[State]):
     def bounds_of(self, key: str) -> Bounds:
         """The bounds of one of its results, for a metric whose results have different ones."""
         return self.bounds
+
+    def estimate_of_items(self, key: str, items: Floats, dialogues: Ints | None) -> Estimate:
+        """Return the mean of some items of one of its results, with the error that its interval is made of."""
+        return Estimate.of_moments(Moments.of(items, dialogues), self.bounds_of(key))
 
     @property
     def facts(self) -> tuple[Fact[Any, Any], ...]:
