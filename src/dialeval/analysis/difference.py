@@ -128,7 +128,7 @@ class Baseline:
 
     def _found_anew(self, values: Values) -> tuple[dict[str, Floats], dict[str, Floats]]:
         """The value of every key in every resample (but for kinds), and without every cluster."""
-        return values.repeatable.by_key(self._draws()), values.by_key(leaving_out(self.clusters))
+        return values.repeatable.by_key(self._draws()), values.by_key(leaving_out(self.clusters), jackknife=True)
 
     def against(self, name: str, result: Result, keys: Sequence[str]) -> Iterator[Difference]:
         """The differences of one system, not yet adjusted for the number of tests."""

@@ -160,7 +160,7 @@ def _doubts(influences: Mapping[str, Influence]) -> list[str]:
 
 def influences_of(values: Values, of: Mapping[str, float]) -> dict[str, Influence]:
     """The influence of the clusters on the value of every key."""
-    without = values.by_key(leaving_out(values.clusters))
+    without = values.by_key(leaving_out(values.clusters), jackknife=True)
     return {key: Influence.of(of[key], without[key], values.counted_rows(key)) for key in without}
 
 

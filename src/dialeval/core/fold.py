@@ -326,6 +326,13 @@ class Metric(Fold[State]):
         """The value of all rows together for each resample, from the contributions that `partial` gave."""
         raise NeedError(f"{self.name} does not say what single rows add to its value, so it cannot be resampled")
 
+    def left_out(self, sample: Resamples) -> Floats:
+        """Return the values from which the jackknife finds the influence of clusters that resamples leave out.
+
+        They are those of `resampled`, unless leaving out a cluster moves the value for another reason than the cluster.
+        """
+        return self.resampled(sample)
+
 
 class Reduction(Generic[State]):
     """Merges states as they come, pairs of equal rank first: n states cost log n merges each, in a fixed shape."""
