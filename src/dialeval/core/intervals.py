@@ -34,18 +34,22 @@ different things (distinct) has none either until dialogues are resampled (`anal
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 from dialeval.core.clusters import ClusterError
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import DEFAULT_T, Analytic, Bounds, Estimate, Level
 
+if TYPE_CHECKING:
+    from dialeval.core.arrays import Floats
+
 Kind = Literal["clustered", "rows", "none"]
 DEFAULT_LEVEL = 0.95
 
-_STEP, _LAST_NODE, _HALVINGS, _CLOSE = 0.02, 12.0, 20, 1e-12
+_STEP, _LAST_NODE, _HALVINGS, _CLOSE = 0.02, 10.0, 14, 1e-12
 """Of Gaffke's interval: the nodes of the integral, the halvings that find its line, and the precision of an end."""
 
 
@@ -148,30 +152,45 @@ def _gaffke_upper(counted: Sequence[tuple[float, int]], tail: float) -> float:
 
     values, counts = np.array([*counted, (1.0, 1)], np.float64).T
     low, high = float((values[:-1] * counts[:-1]).sum() / counts[:-1].sum()), 1.0
-    if low == high:
-        return 1.0
-    nodes = np.arange(0.0, _LAST_NODE, _STEP)
-    steps, weights = np.sinh(nodes), np.cosh(nodes) * _STEP
-    weights[0] /= 2
+    at_low, at_high, moved = math.nan, math.nan, ""  # logarithms of what exceeds the ends, over the tail
     while high - low > _CLOSE:
-        middle = (low + high) / 2
-        away = values - middle
-        # The mean is above the middle with P(sum of G_j a_j > 0), where G_j has the gamma distribution of shape n_j.
-        # That is the integral of M(s) / s, M(s) = product of (1 - a_j s)^-n_j, along complex numbers whose real part is
-        # between 0 and 1 / max a. It hardly oscillates where that part makes the integrand smallest on the real axis.
-        left, right = 0.0, 1 / float(away.max())
-        for _ in range(_HALVINGS):
-            real = (left + right) / 2
-            left, right = (real, right) if (counts * away / (1 - away * real)).sum() < 1 / real else (left, real)
-        flat = 1 - away * real
-        scale = 1 / math.sqrt(float((counts * (away / flat) ** 2).sum()) + 1 / real**2)
-        slopes = np.outer(scale * steps, away / flat)
-        logs = -(counts * np.log1p(slopes**2)).sum(axis=1) / 2 - np.log(np.hypot(real, scale * steps))
-        angles = (counts * np.arctan(slopes)).sum(axis=1) - np.arctan2(scale * steps, real)
-        sizes = np.exp(logs - float((counts * np.log(flat)).sum()))
-        exceeded = float((sizes * np.cos(angles) * weights).sum()) * scale / math.pi
-        low, high = (middle, high) if exceeded > tail else (low, middle)
+        # False position, with the value of an end that stays halved (Illinois); the middle while one is not known.
+        point = low + (high - low) * at_low / (at_low - at_high)
+        point = point if low < point < high else (low + high) / 2
+        ratio = math.log(max(_exceeding(values - point, counts), sys.float_info.min) / tail)
+        if abs(ratio) < _CLOSE:
+            return point
+        if ratio > 0:
+            low, at_low, at_high = point, ratio, at_high / 2 if moved == "low" else at_high
+            moved = "low"
+        else:
+            high, at_high, at_low = point, ratio, at_low / 2 if moved == "high" else at_low
+            moved = "high"
     return high
+
+
+def _exceeding(away: Floats, counts: Floats) -> float:
+    """Return P(sum of G_j a_j > 0), where G_j has the gamma distribution of shape n_j (`counts`).
+
+    It is the integral of M(s) / s, M(s) = product of (1 - a_j s)^-n_j, along the complex numbers with a real part
+    between 0 and 1 / max a. It hardly oscillates where that part makes the integrand smallest on the real axis.
+    """
+    import numpy as np
+
+    left, right = 0.0, 1 / float(away.max())
+    for _ in range(_HALVINGS):
+        real = (left + right) / 2
+        left, right = (real, right) if (counts * away / (1 - away * real)).sum() < 1 / real else (left, real)
+    flat = 1 - away * real
+    scale = 1 / math.sqrt(float((counts * (away / flat) ** 2).sum()) + 1 / real**2)
+    nodes = np.arange(0.0, _LAST_NODE, _STEP)
+    heights, weights = scale * np.sinh(nodes), np.cosh(nodes) * _STEP
+    weights[0] /= 2
+    slopes = np.outer(heights, away / flat)
+    logs = -(counts * np.log1p(slopes**2)).sum(axis=1) / 2 - np.log(np.hypot(real, heights))
+    angles = (counts * np.arctan(slopes)).sum(axis=1) - np.arctan2(heights, real)
+    sizes = np.exp(logs - float((counts * np.log(flat)).sum()))
+    return float((sizes * np.cos(angles) * weights).sum()) * scale / math.pi
 
 
 def _share(value: float, bounds: Bounds) -> float:
