@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
+import dialeval
 from dialeval.analysis import influence as module
 from dialeval.analysis.draws import draws
 from dialeval.analysis.influence import Influence, leaving_out, studentised
@@ -106,6 +107,39 @@ def test_each_cluster_is_left_out_once_or_in_groups(monkeypatch: pytest.MonkeyPa
     assert counts.shape == (4, 10)
     assert (counts.sum(axis=0) == 3).all()
     assert set(counts.sum(axis=1)) <= {7, 8}
+
+
+@pytest.mark.parametrize("metric", ["length", "distinct-1"])
+def test_intervals_of_many_rows_do_not_depend_on_their_order(metric: str) -> None:
+    """Neighbors in a sorted file are alike: with groups of them, intervals were up to twice as wide."""
+    random = np.random.default_rng(7)
+    numbers = np.sort(random.zipf(1.3, size=3000) % 4000)
+    replies = [" ".join([f"w{number}"] * (1 + number % 7)) for number in numbers.tolist()]
+    shuffled = [replies[row] for row in random.permutation(3000)]
+    widths = []
+    for texts in (replies, shuffled):
+        made = dialeval.with_intervals(dialeval.evaluate(texts, metrics=metric), resamples=300)["system"][metric]
+        low, high = made.interval or (0.0, 0.0)
+        widths.append(high - low)
+    assert widths[0] == pytest.approx(widths[1], rel=0.1)
+
+
+def test_rows_and_resamples_are_grouped_as_they_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Clusters of unequal size: weights and studentised changes are those of the clusters left out together."""
+    monkeypatch.setattr(module, "GROUPS", 4)
+    sizes = np.arange(1.0, 11.0)
+    counts = np.concatenate(list(leaving_out(10)))
+    found = Influence.of(0.5, np.zeros(4), sizes)
+    left_out = (1 - counts) @ sizes
+    assert found.weights == pytest.approx(left_out / left_out.mean())
+    assert not np.array_equal(left_out, np.add.reduceat(sizes, [0, 2, 5, 7])), "groups are no neighbors"
+    influence = Influence(0.0, np.array([1.0, -2.0, 3.0, -2.0]), np.array([0.5, 1.5, 1.0, 1.0]))
+    taken = np.array([[0, 3, 0, 1, 1, 2, 0, 0, 2, 1]])
+    grouped = taken @ (1 - counts).T / (1 - counts).sum(axis=1)
+    away = 0.25
+    squares = (grouped * (influence.changes - away * influence.weights) ** 2).sum()
+    ratio = math.sqrt(squares / (influence.changes**2).sum()) / float((grouped * influence.weights).mean())
+    assert studentised({"x": influence}, {"x": np.array([away])}, [taken])["x"] == pytest.approx([away / ratio])
 
 
 def test_groups_leave_error_and_changes_alone(monkeypatch: pytest.MonkeyPatch) -> None:

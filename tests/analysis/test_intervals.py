@@ -63,6 +63,46 @@ def test_a_studentised_interval_of_rows_is_the_symmetric_bootstrap_t_of_textbook
     assert found.resampling == Resampling("studentised", level, 500, 12345, 30)
 
 
+@dialeval.metric_of_rows("greets", bounds=(0.0, 1.0))
+def greets(response: str) -> float:
+    return float("hello" in response)
+
+
+def test_yes_and_no_have_wilsons_interval_where_resamples_cannot_tell() -> None:
+    """Ten rows, one or none of which is a yes: studentised intervals covered a rate of 5% in 40% of data sets."""
+    for yes in (0, 1, 4):
+        run = dialeval.evaluate(["hello"] * yes + ["bye"] * (10 - yes), metrics=[greets])
+        found = with_intervals(run, level=0.9)["system"]["greets"]
+        oracle = scipy.stats.binomtest(yes, 10).proportion_ci(0.9, "wilson")
+        assert found.interval == pytest.approx((oracle.low, oracle.high))
+        assert (found.resampling, found.analytic and found.analytic.method) == (None, "wilson")
+        assert not with_intervals(run).warnings
+        assert with_intervals(run, "percentile")["system"]["greets"].resampling is not None, "as was asked for"
+
+
+def test_yes_and_no_of_dialogues_have_the_interval_of_an_evaluation() -> None:
+    random = np.random.default_rng(4)
+    rows = [
+        {"dialog_id": str(each), "response": "hello" if yes else "bye"}
+        for each in range(12)
+        for yes in random.random(5) < random.beta(9, 1)
+    ]
+    run = dialeval.evaluate(rows, metrics=[greets])
+    assert with_intervals(run)["system"]["greets"].interval == run["system"]["greets"].interval
+
+
+def test_repeated_trials_have_gaffkes_interval() -> None:
+    rows = [
+        {"dialog_id": str(task), "trial": trial, "reward": float(trial < 2), "response": "a"}
+        for task in range(5)
+        for trial in range(4)
+    ]
+    run = dialeval.evaluate(rows, metrics="pass-hat-1")
+    found = with_intervals(run)["system"]["pass-hat-1"]
+    assert found.interval == run["system"]["pass-hat-1"].interval
+    assert found.analytic is not None
+
+
 def test_values_that_count_kinds_have_the_jackknife_whatever_was_asked_for() -> None:
     rng = np.random.default_rng(3)
     rows = [" ".join(f"w{word}" for word in rng.zipf(1.5, 8) % 500) for _ in range(40)]

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,7 +16,7 @@ from dialeval.core.clusters import ClusterError
 from dialeval.core.errors import SettingError
 from dialeval.core.exact import Moments
 from dialeval.core.fold import ANY_NUMBER, Analytic, Bounds, Estimate, Level
-from dialeval.core.intervals import IntervalChoice, clustered, student, wilson
+from dialeval.core.intervals import IntervalChoice, clustered, gaffke, student, wilson
 from dialeval.core.ragged import offsets_of
 
 UNIT = (0.0, 1.0)
@@ -120,6 +121,24 @@ def test_a_corpus_value_has_wilsons_interval_where_its_range_has_two_ends() -> N
     assert how.method == "student"
     assert (low, high) == pytest.approx(student(0.2, 0.05, ANY_NUMBER, 2.178813), rel=1e-6)
     assert clustered(replace(corpus, error=None), UNIT, 0.95) is None
+
+
+@pytest.mark.parametrize(("clusters", "passed"), [(2, 1), (5, 0), (10, 9), (50, 1), (50, 50), (2000, 700)])
+def test_gaffkes_interval_of_yes_and_no_is_clopper_and_pearsons(clusters: int, passed: int) -> None:
+    for level in (0.8, 0.95, 0.999):
+        oracle = scipy.stats.binomtest(passed, clusters).proportion_ci(level, "exact")
+        found = gaffke([(0.0, clusters - passed), (1.0, passed)], UNIT, level)
+        assert found == pytest.approx((oracle.low, oracle.high), abs=1e-10)
+        percent = gaffke([(0.0, clusters - passed), (100.0, passed)], (0.0, 100.0), level)
+        assert percent == pytest.approx((100 * oracle.low, 100 * oracle.high), abs=1e-8)
+
+
+def test_gaffkes_interval_is_the_quantile_of_dirichlet_weights() -> None:
+    values, counts = np.array([0.0, 1 / 70, 0.2, 0.5, 1.0]), np.array([30, 5, 6, 4, 3])
+    drawn = np.random.default_rng(1).dirichlet([*counts, 1], size=400_000)
+    low, high = gaffke(list(zip(values.tolist(), counts.tolist(), strict=True)), UNIT, 0.9)
+    assert low == pytest.approx(np.quantile(drawn[:, :-1] @ values, 0.05), abs=3e-4)
+    assert high == pytest.approx(np.quantile(drawn @ [*values, 1.0], 0.95), abs=3e-4)
 
 
 def test_values_of_dialogues_are_over_dialogues() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from itertools import pairwise
 
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 from dialeval.core.arrays import Ints
 from dialeval.core.columns import TextColumn
 from dialeval.core.contributions import ClusteredRows, Contributions, Resamples, RowSums, RowWords
-from dialeval.text.resampled import ngram_totals, segment_kinds
+from dialeval.text.resampled import ngram_totals, segment_kinds, window_ratios
 from dialeval.text.vocabulary import Vocabulary
 
 rows = st.lists(st.lists(st.sampled_from("abcd"), max_size=9), min_size=1, max_size=8)
@@ -59,8 +60,10 @@ def test_segments(size: int, texts: list[list[str]], data: st.DataObject) -> Non
     for rank, cluster in enumerate(order):  # rows of a cluster backwards, so that their order matters too
         for row in range(*clusters[cluster]):
             places[row] = 100 * rank - row
-    found = np.transpose(segment_kinds(sample_of(texts, places, offsets, counts), "words", "places", size))
-    for taken, (total, whole, rest) in zip(counts, found.tolist(), strict=True):
+    sample = sample_of(texts, places, offsets, counts)
+    found = np.transpose(segment_kinds(sample, "words", "places", size))
+    moving = window_ratios(sample, "words", "places", size)
+    for taken, (total, whole, rest), ratio in zip(counts, found.tolist(), moving.tolist(), strict=True):
         words: list[str] = []
         for cluster in order:
             if any(texts[row] for row in range(*clusters[cluster])):
@@ -70,3 +73,6 @@ def test_segments(size: int, texts: list[list[str]], data: st.DataObject) -> Non
         assert total == len(words)
         assert whole == sum(len(set(part)) for part in parts if len(part) == size)
         assert rest == sum(len(set(part)) for part in parts if len(part) < size)
+        windows = [words[at : at + size] for at in range(max(len(words) - size + 1, 1))]
+        expected = np.mean([len(set(part)) / len(part) for part in windows]) if words else math.nan
+        assert ratio == pytest.approx(expected, nan_ok=True)

@@ -70,14 +70,12 @@ def _remade(key: str, estimate: Estimate, rows: RowTable) -> Estimate:
     if estimate.corpus or estimate.items is None:
         return estimate
     metric = metric_of(estimate)
-    bounds = ANY_NUMBER if metric is None else metric.bounds_of(key)
-    moments = Moments.of(estimate.items, rows.offsets if estimate.level is Level.TURN else None)
-    made = replace(
-        Estimate.of_moments(moments, bounds),
-        items=estimate.items,
-        level=estimate.level,
-        signature=estimate.signature,
-    )
+    offsets = rows.offsets if estimate.level is Level.TURN else None
+    if metric is None:
+        bounds, made = ANY_NUMBER, Estimate.of_moments(Moments.of(estimate.items, offsets))
+    else:
+        bounds, made = metric.bounds_of(key), metric.estimate_of_items(key, estimate.items, offsets)
+    made = replace(made, items=estimate.items, level=estimate.level, signature=estimate.signature)
     return _choice(estimate).added_to(made, bounds)
 
 

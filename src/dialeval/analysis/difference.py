@@ -137,7 +137,7 @@ class Baseline:
 
     def _found_anew(self, values: Values) -> tuple[dict[str, Floats], dict[str, Floats]]:
         """The value of every key in every resample (but for kinds), and without every cluster."""
-        return values.repeatable.by_key(self._draws()), values.by_key(leaving_out(self.clusters))
+        return values.repeatable.by_key(self._draws()), values.by_key(leaving_out(self.clusters), jackknife=True)
 
     def against(self, name: str, result: Result, keys: Sequence[str], by_row: bool = True) -> Iterator[Difference]:
         """Compare one system with the baseline, not yet adjusted for the number of tests.

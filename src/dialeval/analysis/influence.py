@@ -15,8 +15,8 @@ of its linear part, which needs no further evaluation. `studentised` gives the c
 T* is from T, measured by what the resample itself would have thought of that distance. They vary as T does from one
 data set to the next, also with few and unequal dialogues, where T* - T varies too little.
 
-More than `GROUPS` clusters are left out in that many groups of neighbours. That leaves the error as it is on average,
-and its cost bounded.
+More than `GROUPS` clusters are left out in that many groups, drawn at random with a fixed seed. That leaves the error
+as it is on average, and its cost bounded. Groups of neighbors would not: where rows are sorted, neighbors are alike.
 
 Papers: Efron 1982, "The Jackknife, the Bootstrap and Other Resampling Plans"; Hall 1988, "Theoretical Comparison of
 Bootstrap Confidence Intervals", Annals of Statistics; Cameron, Gelbach and Miller 2008, "Bootstrap-Based Improvements
@@ -32,11 +32,15 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeVar
 
 import numpy as np
 
+from dialeval.analysis.draws import DEFAULT_SEED
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.contributions import ClusteredRows, Resamples
+
+Numbers = TypeVar("Numbers", Floats, Ints)
 
 GROUPS = 1000
 """The most jackknife values that are computed."""
@@ -66,7 +70,7 @@ class Influence:
         changes = changes - changes.mean()
         if np.abs(without - value).max() <= _NO_SPREAD * abs(value):
             changes = np.zeros(groups)
-        sizes = np.add.reduceat(rows, _bounds(len(rows))[:-1])
+        sizes = _by_group(rows)
         return cls(value, changes, sizes / sizes.mean() if sizes.any() else sizes)
 
     @cached_property
@@ -124,11 +128,10 @@ def studentised(
 
 def _sums(counts: Ints, influences: list[Influence]) -> Floats:
     """For each influence and resample the means of u^2, u w, w^2 and w over the clusters that are taken, u in units."""
-    clusters = counts.shape[1]
-    bounds = _bounds(clusters)
+    bounds = _bounds(counts.shape[1])
     terms = [(each.units**2, each.units * each.weights, each.weights**2, each.weights) for each in influences]
     by_group = np.array(terms).reshape(4 * len(influences), -1).T / np.diff(bounds)[:, None] / (len(bounds) - 1)
-    grouped = np.add.reduceat(counts, bounds[:-1], axis=1)
+    grouped = _by_group(counts)
     added = Resamples(ClusteredRows({}, np.arange(len(bounds))), grouped).added(by_group)
     by_influence: Floats = added.reshape(len(counts), len(influences), 4).transpose(1, 0, 2)
     return by_influence
@@ -152,15 +155,29 @@ def _changes(influence: Influence, drawn: Floats, sums: Floats) -> Floats:
 
 
 def leaving_out(clusters: int) -> Iterator[Ints]:
-    """Counts that leave out one cluster each, or a group of neighbours each where there are many."""
-    bounds = _bounds(clusters)
+    """Yield counts that leave out one cluster each, or a group of clusters each where there are many."""
+    bounds, order = _bounds(clusters), _order(clusters)
     groups = len(bounds) - 1
     for start in range(0, groups, 64):
         here = range(start, min(start + 64, groups))
         counts = np.ones((len(here), clusters), np.int64)
         for row, group in enumerate(here):
-            counts[row, bounds[group] : bounds[group + 1]] = 0
+            counts[row, order[bounds[group] : bounds[group + 1]]] = 0
         yield counts
+
+
+def _by_group(numbers: Numbers) -> Numbers:
+    """Return the sums over the clusters of each group, along the last axis."""
+    clusters = numbers.shape[-1]
+    sums: Numbers = np.add.reduceat(numbers[..., _order(clusters)], _bounds(clusters)[:-1], axis=-1)
+    return sums
+
+
+def _order(clusters: int) -> Ints:
+    """Return the clusters in the order in which they are cut into groups."""
+    if clusters <= GROUPS:
+        return np.arange(clusters)
+    return np.random.default_rng(DEFAULT_SEED).permutation(clusters)
 
 
 def _bounds(clusters: int) -> Ints:

@@ -4,7 +4,9 @@ A resample takes as many clusters (dialogues, or single rows where rows stand al
 every value is computed anew for it. With T the value of all K clusters:
 
 - `studentised`: T -+ the change that `level` of the studentised changes stay within (`influence`). Every resample is
-  measured by a standard error of its own, which makes up for few clusters, for unequal ones and for skewed values.
+  measured by a standard error of its own, which makes up for few clusters, for unequal ones and in part for skewed
+  values. Yes/no values and pass^k have Wilson's and Gaffke's interval instead (`core.intervals`): where nearly all
+  values are equal, resamples contain no other ones, and say nothing about how many there are;
 - `percentile`: the middle part of the resampled values. With few clusters they vary too little, so the ends are moved
   outwards by Student's factor: not Phi(-+ z) but Phi(-+ t sqrt(K / (K - 1))) with t of K - 1 degrees of freedom;
 - `bca`: the same with the two ends moved to where they correct for bias and for a spread that changes with the value,
@@ -51,7 +53,8 @@ from dialeval.analysis.values import Values, metric_of
 from dialeval.core.arguments import checked
 from dialeval.core.arrays import Floats
 from dialeval.core.errors import SettingError
-from dialeval.core.fold import Estimate, Resampling
+from dialeval.core.fold import Estimate, Level, Resampling
+from dialeval.core.intervals import clustered
 from dialeval.core.result import Result, Run
 from dialeval.core.student import two_sided_t
 
@@ -92,6 +95,10 @@ def _with_intervals(result: Result, how: Resampling) -> tuple[Result, dict[str, 
         reasons |= dict.fromkeys(values.keys, "there is only one dialogue, or none")
         return result, reasons, []
     estimates = dict(result.estimates)
+    if how.method == "studentised":
+        by_formula = _with_formulas(estimates, values, how.level)
+        estimates |= by_formula
+        values = replace(values, items={key: each for key, each in values.items.items() if key not in by_formula})
     influences = influences_of(values, {key: estimates[key].mean for key in values.keys})
     drawn = values.repeatable.by_key(draws(values.clusters, how.resamples, how.seed))
     changes = {}
@@ -110,6 +117,24 @@ def _with_intervals(result: Result, how: Resampling) -> tuple[Result, dict[str, 
         elif not math.isnan(influence.value):
             reasons[key] = "too few dialogues could be scored"
     return replace(result, estimates=estimates), reasons, _doubts(influences)
+
+
+def _with_formulas(estimates: Mapping[str, Estimate], values: Values, level: float) -> dict[str, Estimate]:
+    """Return the yes/no values and values of repeated trials with Wilson's and Gaffke's intervals."""
+    made = {}
+    for key, items in values.items.items():
+        estimate, metric = estimates[key], metric_of(estimates[key])
+        if metric is None:
+            continue
+        rows = values.rows.offsets if estimate.level is Level.TURN else None
+        plain = replace(metric.estimate_of_items(key, items, rows), level=estimate.level)
+        if plain.error is not None and (plain.error.yes_no or plain.error.values):
+            found = clustered(plain, metric.bounds_of(key), level)
+            if found is not None:
+                (low, high), by = found
+                half = (high - low) / 2
+                made[key] = replace(estimate, interval=(low, high), confidence=half, analytic=by, resampling=None)
+    return made
 
 
 def within_range(bounds: tuple[float, float], key: str, estimate: Estimate) -> tuple[float, float]:
@@ -135,7 +160,7 @@ def _doubts(influences: Mapping[str, Influence]) -> list[str]:
 
 def influences_of(values: Values, of: Mapping[str, float]) -> dict[str, Influence]:
     """The influence of the clusters on the value of every key."""
-    without = values.by_key(leaving_out(values.clusters))
+    without = values.by_key(leaving_out(values.clusters), jackknife=True)
     return {key: Influence.of(of[key], without[key], values.counted_rows(key)) for key in without}
 
 

@@ -2,11 +2,16 @@
 
 An ordinary 95% interval covers in 95% of cases at one number of dialogues that was chosen before. Who looks after every
 dialogue and stops when 0 is outside will in the end be wrong almost surely. A confidence sequence covers at all numbers
-of dialogues at once, with 95%. The price is width, about half as much again.
+of dialogues at once, with 95%. The price is width: `docs/simulations.md` says how much wider than Student's interval it
+is.
 
 The values are differences of dialogues, in the order of the run: the mean over the rows of a dialogue of the system's
-values less the baseline's. The dialogues are taken for drawn one after the other from the same source, and the interval
-is for the mean difference per dialogue (in which long dialogues count no more than short ones).
+values less the baseline's. The interval is for the mean difference per dialogue. It assumes that
+
+- dialogues are independent and identically distributed: drawn one after the other from the same source, in an order
+  that has nothing to do with their values (a sorted file, or users who change over the weeks, violate that);
+- every dialogue has equal weight, so that long dialogues count no more than short ones;
+- the same systems and metrics are tested at every interim look, since alpha is divided by their number.
 
 - `betting`, where the metric has bounds: exact for any distribution, from the first dialogue on. Differences are
   brought to 0..1. For every possible mean m two gamblers bet on it being too low and too high,
@@ -20,7 +25,11 @@ is for the mean difference per dialogue (in which long dialogues count no more t
   it does not.
 - `asymptotic`, where it has none: mean -+ s_t sqrt(2 (t rho^2 + 1) / (t^2 rho^2) log(sqrt(t rho^2 + 1) / alpha)), a
   normal mixture, from `FIRST` dialogues on. rho is chosen so that it is narrowest at `BEST` dialogues. It is right for
-  many dialogues, as Student's interval is without normal values.
+  many dialogues, as Student's interval is without normal values. Skewed differences need more of them: there is no
+  interval before `SKEWED` times their squared skewness either. No rule can allow for rare large differences that have
+  not occurred yet: with a loss of 99 in one of 100 dialogues and a gain of 1 in all others, most sequences exclude the
+  true mean 0 before the first loss. Where that is possible, declare the range of the values (`Metric.bounds`), and the
+  sequence is exact.
 
 With several systems and metrics alpha is divided by their number. Intervals are intersected with those before, so that
 they never grow again. Values of all rows together have no value per dialogue and no sequence.
@@ -41,6 +50,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from dialeval.analysis.alignment import Alignment, Design, DesignName, align
 from dialeval.analysis.difference import DEFAULT_ALPHA
@@ -57,6 +67,8 @@ from dialeval.core.version import __version__
 
 FIRST = 50
 """Dialogues before the first asymptotic interval; with 30, skewed differences were outside in 8% and not in 5%."""
+SKEWED = 40.0
+"""Fewer dialogues than this times the squared skewness of their differences have no asymptotic interval."""
 BEST = 500
 """Dialogues at which the asymptotic interval is narrowest."""
 GRID = 2001
@@ -188,7 +200,8 @@ def _watched(
         low, high, by = sequence(values, bounds, alpha)
         difference, dialogues = (float(values.mean()) if len(values) else math.nan), len(values)
     if not len(low) or not math.isfinite(low[-1]):
-        return Watched(name, key, dialogues, difference, None, by, None, None, f"fewer than {FIRST} dialogues")
+        few = f"fewer than {FIRST} dialogues" if dialogues < FIRST else "too few dialogues for such skewed differences"
+        return Watched(name, key, dialogues, difference, None, by, None, None, few)
     outside = np.flatnonzero((low > 0) | (high < 0))
     decided = int(outside[0]) + 1 if len(outside) else None
     better = None
@@ -250,7 +263,7 @@ def _never_growing(low: Floats, high: Floats) -> tuple[Floats, Floats]:
 
 
 def asymptotic(values: Floats, alpha: float) -> tuple[Floats, Floats]:
-    """The ends after each value; infinite before there are `FIRST`."""
+    """Return the ends after each value; infinite where there are too few for how skewed they are (`has_enough`)."""
     times = np.arange(1, len(values) + 1, dtype=np.float64)
     # Sums from the first value, so that little is lost where values are far from 0.
     centre = values[0] if len(values) else 0.0
@@ -259,8 +272,21 @@ def asymptotic(values: Floats, alpha: float) -> tuple[Floats, Floats]:
     spread = np.sqrt(np.maximum(squares / times - means**2, 0.0) * times / np.maximum(times - 1, 1))
     mixed = times * _rho_squared(alpha) + 1
     half = spread * np.sqrt(2 * mixed / (times * (mixed - 1)) * np.log(np.sqrt(mixed) / alpha))
-    half[times < FIRST] = math.inf
+    half[~has_enough(values)] = math.inf
     return centre + means - half, centre + means + half
+
+
+def has_enough(values: Floats) -> npt.NDArray[np.bool_]:
+    """Return whether each value and those before it are enough for an asymptotic interval."""
+    times = np.arange(1, len(values) + 1, dtype=np.float64)
+    away = values - (values[0] if len(values) else 0.0)
+    away = away / max(float(np.abs(away).max(initial=0.0)), np.finfo(np.float64).tiny)
+    first, second, third = (np.cumsum(away**power) / times for power in (1, 2, 3))
+    variances = np.maximum(second - first**2, 0.0)
+    moments = third - 3 * first * second + 2 * first**3
+    # The squared skewness is moments^2 / variances^3; multiplied out, so that equal values divide by nothing.
+    enough: npt.NDArray[np.bool_] = (times >= FIRST) & (times * variances**3 >= SKEWED * moments**2)
+    return enough
 
 
 def _rho_squared(alpha: float) -> float:

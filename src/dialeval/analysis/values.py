@@ -94,9 +94,9 @@ class Values:
             return cluster_sums(self.items[key], self.rows.offsets)[:, 1]
         return np.diff(self.rows.offsets).astype(np.float64)
 
-    def by_key(self, draws: Iterable[Ints]) -> dict[str, Floats]:
+    def by_key(self, draws: Iterable[Ints], jackknife: bool = False) -> dict[str, Floats]:
         """The values for every row of cluster counts, by key."""
-        return dict(zip(self.keys, self.under(draws).T, strict=True)) if self.keys else {}
+        return dict(zip(self.keys, self.under(draws, jackknife).T, strict=True)) if self.keys else {}
 
     def joined(self, other: Values) -> Values:
         """The clusters of both systems in one, those of `other` behind; only the keys that both have are kept."""
@@ -109,8 +109,11 @@ class Values:
         offsets = np.concatenate([self.rows.offsets, self.rows.offsets[-1] + other.rows.offsets[1:]])
         return Values(ClusteredRows(contributions, offsets), items, metrics)
 
-    def under(self, draws: Iterable[Ints]) -> Floats:
-        """The value of every key (columns) for every row of cluster counts, which come in chunks."""
+    def under(self, draws: Iterable[Ints], jackknife: bool = False) -> Floats:
+        """The value of every key (columns) for every row of cluster counts, which come in chunks.
+
+        `jackknife`: the values that the influence of clusters is found from (`Metric.left_out`).
+        """
         sums = self._sums()
 
         def work(counts: Ints) -> Floats:
@@ -118,7 +121,9 @@ class Values:
             total, scored = np.hsplit(sample.added(sums), 2)
             with np.errstate(invalid="ignore"):  # 0 / 0: no row that is scored was taken
                 means = total / scored
-            return np.column_stack([means, *(metric.resampled(sample) for metric in self.metrics.values())])
+            metrics = self.metrics.values()
+            corpus = [metric.left_out(sample) if jackknife else metric.resampled(sample) for metric in metrics]
+            return np.column_stack([means, *corpus])
 
         threads = cpu_count() or 1
         parts = [np.zeros((0, len(self.keys)))]

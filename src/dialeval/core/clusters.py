@@ -114,6 +114,8 @@ class ClusterError:
     """The scored rows of all clusters."""
     yes_no: bool = False
     """Whether it is a mean of values that are all at one end of their range or at the other."""
+    values: tuple[tuple[float, int], ...] = ()
+    """The different values of the clusters and how many clusters have each; only where an interval needs them."""
 
     @property
     def over_dialogues(self) -> bool:

@@ -31,7 +31,7 @@ from typing import Any, ClassVar, Generic, Literal, TypeAlias, TypeVar, get_args
 
 import numpy as np
 
-from dialeval.core.arrays import Floats
+from dialeval.core.arrays import Floats, Ints
 from dialeval.core.batch import Batch
 from dialeval.core.clusters import ClusterError, mean_error
 from dialeval.core.contributions import BatchContributions, Resamples
@@ -93,13 +93,13 @@ class Resampling:
 class Analytic:
     """How an interval was found: by a formula (see `intervals`), over clusters that are dialogues or single rows."""
 
-    method: Literal["student", "wilson", "rows"]
+    method: Literal["student", "wilson", "gaffke", "rows"]
     level: float | None
     """None where the factor was given and not the level."""
     over: Literal["dialogues", "rows"]
     clusters: int
     t: float | None
-    """The factor of the standard error; None where a run that was saved before does not say it."""
+    """The factor of the standard error; None where the method has none, or a run that was saved before lacks it."""
     freedom: float | None = None
     error: float | None = None
 
@@ -287,6 +287,10 @@ class Metric(Fold[State]):
         """The bounds of one of its results, for a metric whose results have different ones."""
         return self.bounds
 
+    def estimate_of_items(self, key: str, items: Floats, dialogues: Ints | None) -> Estimate:
+        """Return the mean of some items of one of its results, with the error that its interval is made of."""
+        return Estimate.of_moments(Moments.of(items, dialogues), self.bounds_of(key))
+
     @property
     def facts(self) -> tuple[Fact[Any, Any], ...]:
         """What must be known of all rows before it looks at any."""
@@ -323,6 +327,13 @@ class Metric(Fold[State]):
     def resampled(self, sample: Resamples) -> Floats:
         """The value of all rows together for each resample, from the contributions that `partial` gave."""
         raise NeedError(f"{self.name} does not say what single rows add to its value, so it cannot be resampled")
+
+    def left_out(self, sample: Resamples) -> Floats:
+        """Return the values from which the jackknife finds the influence of clusters that resamples leave out.
+
+        They are those of `resampled`, unless leaving out a cluster moves the value for another reason than the cluster.
+        """
+        return self.resampled(sample)
 
 
 class Reduction(Generic[State]):

@@ -3,6 +3,7 @@
     student   value -+ t * error, not beyond the range
     wilson    for a value within a range of two ends, as a share p = (value - least) / (largest - least):
               (p + t^2 / 2m -+ t * sqrt(p (1 - p) / m + t^2 / 4m^2)) / (1 + t^2 / m),   m = p (1 - p) / error^2
+    gaffke    for a mean of bounded values whose distribution is unknown (see below)
     rows      mean -+ t * std / sqrt(rows), t = 1.97 unless given: that of dialog-eval, as if every row stood alone
 
 t is Student's factor for the level, with the degrees of freedom that the clusters are worth (`clusters`, which also has
@@ -12,9 +13,19 @@ there are. Of yes/no values that stand alone m is their number, and t that of th
 tells their spread. Where the value is at an end of its range, nothing is known of the spread within dialogues: every
 dialogue counts as one such value.
 
+`gaffke` is for the values of tasks that were tried repeatedly (pass^k): bounded, few, and often 0 but for a few tasks,
+which the standard error of some tasks does not show. With K values x_k as fractions of the range, and a sample
+D_1 ... D_{K+1} of weights from the flat Dirichlet distribution (the Bayesian bootstrap), the upper end is the quantile
+(1 + level) / 2 of D_1 x_1 + ... + D_K x_K + D_{K+1} * 1; the lower end is the same with the signs reversed. The
+additional value at the end of the range stands for what was not observed. For yes/no values that is Clopper and
+Pearson's exact interval. No distribution on a bounded range is known for which it covers less than `level`. The
+quantile is computed by numerical inversion of the moment generating function, without random numbers.
+
 Papers: Student 1908, "The Probable Error of a Mean", Biometrika; Wilson 1927, "Probable Inference, the Law of
 Succession, and Statistical Inference", JASA; Korn and Graubard 1998, "Confidence Intervals for Proportions with Small
-Expected Number of Positive Counts Estimated from Survey Data", Survey Methodology.
+Expected Number of Positive Counts Estimated from Survey Data", Survey Methodology; Gaffke 2005, "Three Test Statistics
+for a Nonparametric One-Sided Hypothesis on the Mean of a Nonnegative Variable", Mathematical Methods of Statistics;
+Learned-Miller and Thomas 2019, "A New Confidence Interval for the Mean of a Bounded Random Variable".
 
 Edge cases: of a single row or a single dialogue nothing can be said: there is no interval. A value that counts
 different things (distinct) has none either until dialogues are resampled (`analysis.intervals`).
@@ -23,15 +34,23 @@ different things (distinct) has none either until dialogues are resampled (`anal
 from __future__ import annotations
 
 import math
+import sys
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 from dialeval.core.clusters import ClusterError
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import DEFAULT_T, Analytic, Bounds, Estimate, Level
 
+if TYPE_CHECKING:
+    from dialeval.core.arrays import Floats
+
 Kind = Literal["clustered", "rows", "none"]
 DEFAULT_LEVEL = 0.95
+
+_STEP, _LAST_NODE, _HALVINGS, _CLOSE = 0.02, 10.0, 14, 1e-12
+"""Of Gaffke's interval: the nodes of the integral, the halvings that find its line, and the precision of an end."""
 
 
 @dataclass(frozen=True)
@@ -83,6 +102,9 @@ def clustered(estimate: Estimate, bounds: Bounds, level: float) -> tuple[tuple[f
         return None
     dialogues = estimate.level is Level.DIALOGUE or error.over_dialogues
     over: Literal["dialogues", "rows"] = "dialogues" if dialogues else "rows"
+    if error.values:
+        how = Analytic("gaffke", level, over, error.clusters, None, None, error.error)
+        return gaffke(error.values, bounds, level), how
     if all(map(math.isfinite, bounds)) and (error.yes_no or estimate.corpus):
         worth, freedom = _worth(value, error, bounds)
         t = t_factor(level, freedom)
@@ -113,6 +135,62 @@ def wilson(value: float, worth: float, bounds: Bounds, t: float) -> tuple[float,
     low, high = ((share + more / 2 + way * half) / (1 + more) for way in (-1, 1))
     # Rounding must neither leave the range nor lose the value.
     return min(least + width * max(low, 0.0), value), max(least + width * min(high, 1.0), value)
+
+
+def gaffke(values: Iterable[tuple[float, int]], bounds: Bounds, level: float) -> tuple[float, float]:
+    """Return Gaffke's interval for the mean of values within the bounds, given with how often each occurs."""
+    least, width = bounds[0], bounds[1] - bounds[0]
+    counted = [(_share(value, bounds), count) for value, count in values]
+    high = _gaffke_upper(counted, (1 - level) / 2)
+    low = 1 - _gaffke_upper([(1 - value, count) for value, count in counted], (1 - level) / 2)
+    return least + width * low, least + width * high
+
+
+def _gaffke_upper(counted: Sequence[tuple[float, int]], tail: float) -> float:
+    """Return the point that the mean, with Dirichlet weights and 1 as an additional value, exceeds with `tail`."""
+    import numpy as np  # here and not above: whoever asks for other intervals does not wait for it
+
+    values, counts = np.array([*counted, (1.0, 1)], np.float64).T
+    low, high = float((values[:-1] * counts[:-1]).sum() / counts[:-1].sum()), 1.0
+    at_low, at_high, moved = math.nan, math.nan, ""  # logarithms of what exceeds the ends, over the tail
+    while high - low > _CLOSE:
+        # False position, with the value of an end that stays halved (Illinois); the middle while one is not known.
+        point = low + (high - low) * at_low / (at_low - at_high)
+        point = point if low < point < high else (low + high) / 2
+        ratio = math.log(max(_exceeding(values - point, counts), sys.float_info.min) / tail)
+        if abs(ratio) < _CLOSE:
+            return point
+        if ratio > 0:
+            low, at_low, at_high = point, ratio, at_high / 2 if moved == "low" else at_high
+            moved = "low"
+        else:
+            high, at_high, at_low = point, ratio, at_low / 2 if moved == "high" else at_low
+            moved = "high"
+    return high
+
+
+def _exceeding(away: Floats, counts: Floats) -> float:
+    """Return P(sum of G_j a_j > 0), where G_j has the gamma distribution of shape n_j (`counts`).
+
+    It is the integral of M(s) / s, M(s) = product of (1 - a_j s)^-n_j, along the complex numbers with a real part
+    between 0 and 1 / max a. It hardly oscillates where that part makes the integrand smallest on the real axis.
+    """
+    import numpy as np
+
+    left, right = 0.0, 1 / float(away.max())
+    for _ in range(_HALVINGS):
+        real = (left + right) / 2
+        left, right = (real, right) if (counts * away / (1 - away * real)).sum() < 1 / real else (left, real)
+    flat = 1 - away * real
+    scale = 1 / math.sqrt(float((counts * (away / flat) ** 2).sum()) + 1 / real**2)
+    nodes = np.arange(0.0, _LAST_NODE, _STEP)
+    heights, weights = scale * np.sinh(nodes), np.cosh(nodes) * _STEP
+    weights[0] /= 2
+    slopes = np.outer(heights, away / flat)
+    logs = -(counts * np.log1p(slopes**2)).sum(axis=1) / 2 - np.log(np.hypot(real, heights))
+    angles = (counts * np.arctan(slopes)).sum(axis=1) - np.arctan2(heights, real)
+    sizes = np.exp(logs - float((counts * np.log(flat)).sum()))
+    return float((sizes * np.cos(angles) * weights).sum()) * scale / math.pi
 
 
 def _share(value: float, bounds: Bounds) -> float:

@@ -51,8 +51,11 @@ def notes(watch: Watch) -> list[str]:
     lines = [
         f"{what}, with {100 * (1 - watch.alpha):g}% confidence sequences.",
         "Look as often as you like, and stop when you like.",
-        "betting: exact for values with bounds; asymptotic: for many dialogues.",
+        "Dialogues are taken as independent draws from one source, each with equal weight.",
+        "betting: exact for values with bounds.",
     ]
+    if any(row.by == "asymptotic" for row in watch.rows):
+        lines.append("asymptotic: for many dialogues; wrong if rare large differences have not occurred yet.")
     if watch.tests > 1:
         lines.append(f"Divided by {watch.tests}, so that all of them hold together.")
     lines += dict.fromkeys(f"{plain(row.key)}: {row.reason}." for row in watch.rows if row.reason)

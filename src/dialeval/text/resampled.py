@@ -1,4 +1,4 @@
-"""n-grams of resampled rows: how often each occurs in every resample, and words in segments.
+"""n-grams of resampled rows: how often each occurs in every resample, and words in segments and in windows.
 
 The n-grams of a system are numbered once, and of each cluster only the different ones are kept with their counts; a
 resample then adds up the counts of its clusters.
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dialeval.core.arrays import Ids, Ints
+from dialeval.core.arrays import Floats, Ids, Ints
 from dialeval.core.columns import TokenColumn
 from dialeval.core.contributions import ClusteredRows, Resamples
 from dialeval.core.kernels import Kernels
@@ -83,6 +83,29 @@ def segment_kinds(sample: Resamples, name: str, order: str, size: int) -> tuple[
     )
     words, whole, rest = found.T
     return words, whole, rest
+
+
+def window_ratios(sample: Resamples, name: str, order: str, size: int) -> Floats:
+    """Return per resample the mean fraction of different words in all windows of `size` consecutive words.
+
+    With fewer words, it is the fraction of different words among them. `order` names the place of each row.
+    """
+    rows, kinds = sample.rows, len(sample.rows.words(name).words)
+    ids, offsets, clusters = rows.derived(("in order", name, order), lambda: _in_order(rows, name, order))
+
+    def make() -> Ints:
+        before = np.zeros(len(ids) + 1, np.int64)
+        _resampled_kernel.add_windows(ids, size, np.zeros(kinds, np.int64), before)
+        return before
+
+    before = rows.derived(("windows", name, order, size), make)
+    found, times, last = np.zeros((len(sample), 2), np.int64), np.zeros(kinds, np.int64), np.zeros(size, np.int32)
+    counts = np.ascontiguousarray(sample.counts[:, clusters])
+    _resampled_kernel.count_windows(counts, offsets, ids, size, before, times, last, found)
+    words, different = found.T
+    with np.errstate(invalid="ignore"):  # 0 / 0: no words
+        ratios: Floats = different / (np.maximum(words - size + 1, 1) * np.minimum(words, size))
+    return ratios
 
 
 def _in_order(rows: ClusteredRows, name: str, order: str) -> tuple[Ids, Ints, Ints]:

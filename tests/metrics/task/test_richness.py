@@ -10,10 +10,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dialeval.analysis.influence import Influence
 from dialeval.core.columns import TextColumn
-from dialeval.core.contributions import ClusteredRows, Resamples, gathered
+from dialeval.core.contributions import ClusteredRows, Resamples, RowSums, RowWords, gathered
 from dialeval.core.fold import Estimate
-from dialeval.metrics.task.richness import Of, Richness, conditional_entropy, entropy, segment_ratio, words_of
+from dialeval.core.ragged import offsets_of
+from dialeval.metrics.task.richness import (
+    PLACES,
+    WORDS,
+    Of,
+    Richness,
+    conditional_entropy,
+    entropy,
+    segment_ratio,
+    words_of,
+)
 from dialeval.text.ngrams import NgramColumn, NgramCounts
 from dialeval.text.tokenise import tokenise
 from dialeval.text.vocabulary import Vocabulary
@@ -112,6 +123,36 @@ def test_a_resample_is_an_evaluation_of_its_rows(of: Of) -> None:
     taken = [[row for row, times in zip(ROWS, each, strict=True) for _ in range(times)] for each in counts.tolist()]
     expected = [estimate(of, rows).mean for rows in taken]
     np.testing.assert_allclose(metric.resampled(Resamples(clusters, counts)), expected, rtol=1e-12, atol=1e-12)
+
+
+def clustered_words(random: np.random.Generator, dialogues: int) -> ClusteredRows:
+    """Dialogues of 30 to 160 words, which are drawn by Zipf's law."""
+    lengths = random.integers(30, 161, size=dialogues)
+    chances = 1 / np.arange(3, 1503)
+    ids = random.choice(1500, size=lengths.sum(), p=chances / chances.sum()).astype(np.int32)
+    words = RowWords(ids, offsets_of(lengths), [str(number) for number in range(1500)])
+    places = RowSums(np.arange(dialogues, dtype=np.float64).reshape(-1, 1))
+    return ClusteredRows({WORDS: words, PLACES: places}, np.arange(dialogues + 1))
+
+
+def test_the_jackknife_of_msttr_finds_how_much_it_varies() -> None:
+    """Leaving out a dialogue shifts all segments after it, which made the error three times too large."""
+    random, metric, values, squares = np.random.default_rng(1), Richness(of="msttr"), [], []
+    for _ in range(60):
+        rows = clustered_words(random, 100)
+        value = metric.resampled(Resamples(rows, np.ones((1, 100), np.int64)))[0]
+        without = metric.left_out(Resamples(rows, 1 - np.eye(100, dtype=np.int64)))
+        values.append(value)
+        squares.append(Influence.of(float(value), without, np.ones(100)).error ** 2)
+    assert np.sqrt(np.mean(squares)) == pytest.approx(np.std(values), rel=0.25)
+
+
+def test_without_a_dialogue_that_changes_nothing_msttr_is_the_same() -> None:
+    words = RowWords(np.arange(240, dtype=np.int32) % 60, np.arange(0, 241, 60), [str(number) for number in range(60)])
+    rows = ClusteredRows({WORDS: words, PLACES: RowSums(np.arange(4.0).reshape(-1, 1))}, np.arange(5))
+    metric = Richness(of="msttr")
+    assert metric.left_out(Resamples(rows, 1 - np.eye(4, dtype=np.int64))).tolist() == [1.0] * 4
+    assert metric.left_out(Resamples(rows, np.ones((1, 4), np.int64))).tolist() == [1.0]
 
 
 def test_only_msttr_has_a_direction() -> None:

@@ -18,6 +18,9 @@ placeholder such as NAME and the word "name" are one.
 Edge cases: msttr needs the responses in their order in the file; its state keeps each response with its place, and
 sorts in the end, so that rows may be cut and merged in any order. A last segment of fewer than 50 words is left out;
 with at most 50 words in all, msttr is the share of different words among them. Turns that are missing are not scored.
+The interval of msttr is from the influence of each dialogue on the mean over all windows of 50 words (MATTR, Covington
+and McFall 2010, "Cutting the Gordian Knot: The Moving-Average Type-Token Ratio", Journal of Quantitative Linguistics):
+leaving out a dialogue would otherwise shift all segments after it.
 """
 
 from __future__ import annotations
@@ -40,7 +43,7 @@ from dialeval.core.fold import Better, Bounds, Estimate, Metric, Partial
 from dialeval.core.needs import Need
 from dialeval.metrics.task.turns import normalised_responses
 from dialeval.text.ngrams import NgramColumn, NgramCounts
-from dialeval.text.resampled import cluster_grams, ngram_totals, segment_kinds
+from dialeval.text.resampled import cluster_grams, ngram_totals, segment_kinds, window_ratios
 from dialeval.text.vocabulary import Vocabulary
 
 Of = Literal["entropy", "cond-entropy", "avg-lengths", "msttr", "num-unigrams", "num-bigrams", "num-trigrams"]
@@ -135,6 +138,16 @@ class Richness(Metric[RichnessState]):
             return self._entropies(sample)
         kinds = np.count_nonzero(ngram_totals(sample, WORDS, self._orders[0]), axis=0)
         return np.where(ngram_totals(sample, WORDS, 1).any(axis=0), kinds, np.nan)
+
+    def left_out(self, sample: Resamples) -> Floats:
+        if self.of != "msttr":
+            return self.resampled(sample)
+        # Without a dialogue all segments after it begin elsewhere. That moves msttr at random by more than the dialogue
+        # does, so that its influence is that on the mean over all windows of 50 words, wherever they begin.
+        whole = Resamples(sample.rows, np.ones((1, len(sample.rows.offsets) - 1), np.int64))
+        moving, of_all = (window_ratios(each, WORDS, PLACES, SEGMENT) for each in (sample, whole))
+        changed: Floats = self.resampled(whole) + (moving - of_all)
+        return changed
 
     def _entropies(self, sample: Resamples) -> Floats:
         """The same sums as of a state, by counts: sum of c / N log2(c / N) = (sum of c log2 c) / N - log2 N."""
