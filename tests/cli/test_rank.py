@@ -14,8 +14,6 @@ from dialeval.analysis.sample_folder import read_sample
 from dialeval.reports.rating_form import read_form
 from dialeval.reports.rating_page import things_to_rate
 
-FEW = ["--resamples", "50"]
-
 
 @pytest.fixture(autouse=True)
 def pairs(tmp_path: Path) -> None:
@@ -23,10 +21,10 @@ def pairs(tmp_path: Path) -> None:
 
 
 def test_pairs_of_people(dialeval: Dialeval) -> None:
-    done = dialeval("rank", "pairs.jsonl", *FEW)
+    done = dialeval("rank", "pairs.jsonl")
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("system")
-    found = json.loads(dialeval("rank", "pairs.jsonl", "-f", "json", "--length", *FEW).stdout)
+    found = json.loads(dialeval("rank", "pairs.jsonl", "-f", "json", "--length").stdout)
     assert found["systems"][-1]["system"] == "z"
     assert found["length"] is not None
     assert found["pairs"] == 300
@@ -34,7 +32,7 @@ def test_pairs_of_people(dialeval: Dialeval) -> None:
 
 def test_a_judge_of_a_run(dialeval: Dialeval, tmp_path: Path) -> None:
     run_of()[0].save(tmp_path / "run")
-    done = dialeval("rank", "run", "--by", "judge", "--tie", "0.2", "-f", "json", *FEW)
+    done = dialeval("rank", "run", "--by", "judge", "--tie", "0.2", "-f", "json")
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert found["source"] == "judge"
@@ -46,7 +44,7 @@ def test_names_of_fields_and_files(dialeval: Dialeval, tmp_path: Path) -> None:
     text = "left,right,winner\n" + "".join(f"{row['a']},{row['b']},{row['better']}\n" for row in rows)
     (tmp_path / "pairs.csv").write_text(text)
     names = ["--field", "a=left", "--field", "b=right", "--field", "better=winner"]
-    done = dialeval("rank", "pairs.csv", "pairs.csv", *names, "-f", "csv", "-o", "table.csv", *FEW)
+    done = dialeval("rank", "pairs.csv", "pairs.csv", *names, "-f", "csv", "-o", "table.csv")
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "table.csv").read_text().startswith("rank,system")
 
@@ -77,7 +75,7 @@ def test_wins_survive_sample_merge_and_rank(dialeval: Dialeval, tmp_path: Path, 
     (tmp_path / "ann.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     done = dialeval("rate", "merge", "ann.jsonl", "--sample", "to-rate", "-o", "preferred.jsonl")
     assert done.returncode == 0, done.stderr
-    done = dialeval("rank", "preferred.jsonl", "-f", "json", *FEW)
+    done = dialeval("rank", "preferred.jsonl", "-f", "json")
     assert done.returncode == 0, done.stderr
     ranking = json.loads(done.stdout)
     counts = {each["system"]: (each["wins"], each["ties"], each["losses"]) for each in ranking["systems"]}

@@ -5,7 +5,7 @@ They say what the `to_dict` of each result gives. A number that could not be com
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from msgspec import UNSET, Struct, UnsetType
 
@@ -50,6 +50,9 @@ class Correlation(Struct):
     pearson_p: float | None
     spearman_p: float | None
     kendall_p: float | None
+    pearson_adjusted_p: float | None
+    spearman_adjusted_p: float | None
+    kendall_adjusted_p: float | None
     reason: str | UnsetType = UNSET
 
 
@@ -75,8 +78,14 @@ class Bootstrap(Struct):
 
     resamples: int
     seed: int
-    confidence: float | UnsetType = UNSET
-    level: float | UnsetType = UNSET
+    confidence: float
+
+
+class Jackknife(Struct):
+    """How intervals over dialogues were computed."""
+
+    method: Literal["jackknife"]
+    level: float
 
 
 class Agreement(Struct):
@@ -150,7 +159,7 @@ class Ranking(Struct):
     length_interval: Interval
     pairs: int
     left_out: int
-    bootstrap: Bootstrap
+    intervals: Jackknife
 
 
 class RatedRow(SampledRow, kw_only=True):
