@@ -12,6 +12,10 @@ noise and dialogues suit systems differently (`gamma`), or a quarter of the dial
 random (`clicks`). The truth is what the model gives for 40,000 dialogues. `agreement`: metrics and ratings from a
 Gaussian copula with other marginals. `stars`: tables of five metrics that have nothing to do with the ratings.
 
+`yes-no`: shares of yes up to 99.7%, dialogues of unequal propensity, with a judge that knows something. `raters`:
+ratings by some raters who are stricter or milder, who all rate every drawn row (`crossed`) or were dealt out, two a row
+(`dealt`); the truth is over all raters there could be.
+
 `ratings`: sets that people did rate. The mean of their ratings of all rows is the truth; a hundred are drawn, and the
 shipped judge does the rest. `looks`: how often a confidence sequence misses at one of a thousand looks.
 """
@@ -21,25 +25,42 @@ from __future__ import annotations
 import argparse
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from dialeval.analysis.agreement import Agreement, agree
 from dialeval.analysis.correlation import NAMES, Points
 from dialeval.analysis.matching import RatedRows
-from dialeval.analysis.prediction_powered import RatedSystem, Target, powered
+from dialeval.analysis.people import FEWEST_RATERS
+from dialeval.analysis.people import estimate as estimate_people
+from dialeval.analysis.prediction_powered import RatedSystem, RatingScale, Target, powered
 from dialeval.analysis.ranking import Ranking, ranked
-from dialeval.analysis.sampling import allocated, inclusion, systematic, unsureness
+from dialeval.analysis.sample_folder import Sample
+from dialeval.analysis.sampling import allocated, draw, inclusion, systematic, unsureness
 from dialeval.analysis.sequences import FIRST, sequence
 from dialeval.core.arrays import Floats, Ints
+from dialeval.core.columns import TextColumn
 from dialeval.core.errors import SettingError
+from dialeval.core.fold import Estimate, Level
+from dialeval.core.result import Result, Run
+from dialeval.core.rowtable import RowTable
 from dialeval.data.rows.pairs import Pairs
 from dialeval.data.rows.ratings import OVERALL, Ratings, read_ratings
 
-SETS = {"coverage": 500, "rank": 400, "agreement": 400, "stars": 400, "ratings": 500, "looks": 500}
+SETS = {
+    "coverage": 500,
+    "rank": 400,
+    "agreement": 400,
+    "stars": 400,
+    "yes-no": 400,
+    "raters": 400,
+    "ratings": 500,
+    "looks": 500,
+}
 """Data sets of every case, unless another number is given."""
 BETWEEN = 0.3
 """The share of the variance that lies between dialogues."""
@@ -309,6 +330,90 @@ def starred(seeds: Iterable[int], dialogues: int, turns: int) -> tuple[list[bool
     return corrected, plain
 
 
+SHARES = (0.5, 0.9, 0.97, 0.99, 0.997)
+ANSWERS = (20, 40, 100, 200)
+YES_NO = RatingScale((0.0, 1.0), yes_no=True)
+
+
+def answered(rng: np.random.Generator, yes: float, lengths: Ints) -> tuple[Floats, Floats]:
+    """Yes/no answers to every row, whose propensity depends on the dialogue, and what a judge says."""
+    shift = math.log(yes / (1 - yes))
+    drift = np.repeat(0.8 * (rng.exponential(size=len(lengths)) - 1), lengths)
+    propensity = np.exp(shift + drift) / (1 + np.exp(shift + drift))
+    people = (rng.random(len(drift)) < propensity).astype(np.float64)
+    return people, people + 0.6 * rng.standard_t(5, size=len(people))
+
+
+@lru_cache
+def true_share(yes: float) -> float:
+    """The share of yes over very many dialogues; all are of one length here, which does not matter for it."""
+    return float(answered(np.random.default_rng(0), yes, np.ones(2_000_000, np.int64))[0].mean())
+
+
+def share_coverage(seeds: Iterable[int], yes: float, n: int, of: Target) -> tuple[Found, list[bool]]:
+    """What estimates of a share do, and whether the interval of the difference of two equal systems covers 0."""
+    found, differences = [], []
+    for seed in seeds:
+        rng = np.random.default_rng([seed, n])
+        lengths = rng.integers(1, 13, size=DIALOGUES)
+        (people, judge), (others, other_judge) = answered(rng, yes, lengths), answered(rng, yes, lengths)
+        system = rated(rng, "plain", lengths, people, judge, n)
+        baseline = replace(
+            system, people=np.where(np.isnan(system.people), np.nan, others), judges=other_judge[:, None]
+        )
+        figure = powered(system, target=of, scale=YES_NO)
+        found.append(_hit(figure, true_share(yes) if of == "dialogues" else float(people.mean())))
+        low, high = powered(system, baseline, of, scale=YES_NO).interval
+        truth = 0.0 if of == "dialogues" else float(people.mean() - others.mean())
+        differences.append(low <= truth <= high)
+    return found, differences
+
+
+RATER_SPREAD = 0.5
+"""Standard deviation of how strict raters are, on a scale on which the ratings of a row have about 1."""
+RATERS = (3, 5, 8, 15)
+DEALT = ("crossed", "dealt")
+
+
+def rated_by(rng: np.random.Generator, design: str, raters: int) -> tuple[Run, list[dict[str, object]], Sample]:
+    """A run of two equal systems, and lines of raters who are strict or mild, about rows that were drawn."""
+    dialogues, turns = 60, 3
+    hard = np.repeat(rng.uniform(-1, 1, size=dialogues), turns)
+    results, people = {}, {}
+    for name in ("one", "two"):
+        people[name] = MEAN + hard + 0.7 * rng.laplace(size=len(hard))
+        offsets = np.arange(dialogues + 1) * turns
+        texts = {"response": TextColumn.from_strings([f"{name} {row}" for row in range(len(hard))])}
+        judge = people[name] + rng.normal(size=len(hard))
+        estimate = Estimate(0.0, 0.0, len(judge), len(judge), corpus=False, items=judge, level=Level.TURN)
+        results[name] = Result({"judge": estimate}, rows=RowTable(offsets, texts=texts))
+    run = Run(results, "0")
+    sample = draw(run, 120, seed=int(rng.integers(10**6)))
+    strict = RATER_SPREAD * rng.standard_t(6, size=raters) / math.sqrt(1.5)
+    lines: list[dict[str, object]] = []
+    for row in sample.rows:
+        own = range(raters) if design == "crossed" else rng.choice(raters, size=2, replace=False).tolist()
+        for rater in own:
+            score = float(people[row.system][row.row] + strict[rater] + 0.6 * rng.normal())
+            lines.append({"id": row.id, "rater": f"rater {rater}", "scores": {"overall": score}})
+    return run, lines, sample
+
+
+def rater_coverage(
+    seeds: Iterable[int], design: str, raters: int, how: Literal["fixed", "random"]
+) -> tuple[list[bool], list[bool]]:
+    """Whether intervals of a mean, and of the difference of two equal systems, cover the truth over all raters."""
+    means, differences = [], []
+    for seed in seeds:
+        run, lines, sample = rated_by(np.random.default_rng([seed, raters]), design, raters)
+        found = estimate_people(run, lines, by="judge", sample=sample, raters=how)
+        low, high = found.figures[0].figure.interval
+        means.append(low <= MEAN <= high)
+        low, high = found.differences[0].figure.interval
+        differences.append(low <= 0 <= high)
+    return means, differences
+
+
 def share(hits: Iterable[bool]) -> str:
     """Hits in percent."""
     return f"{100 * float(np.mean(list(hits))):.1f}"
@@ -360,6 +465,26 @@ def stars_lines(seeds: range) -> Iterator[Sequence[object]]:
         yield [f"{dialogues} x {turns}", share(corrected), share(plain)]
 
 
+def yes_no_lines(seeds: range) -> Iterator[Sequence[object]]:
+    """The lines of the table of yes/no answers."""
+    for of in TARGETS:
+        for yes in SHARES:
+            for n in ANSWERS:
+                found, differences = share_coverage(seeds, yes, n, of)
+                covered, alone = (share(bool(each[column]) for each in found) for column in (0, 1))
+                yield [of, yes, n, covered, alone, share(differences)]
+
+
+def raters_lines(seeds: range) -> Iterator[Sequence[object]]:
+    """The lines of the table of raters."""
+    for design in DEALT:
+        for raters in RATERS:
+            fixed = rater_coverage(seeds, design, raters, "fixed")
+            enough = raters >= FEWEST_RATERS
+            random = map(share, rater_coverage(seeds, design, raters, "random")) if enough else ("–", "–")
+            yield [design, raters, *map(share, fixed), *random]
+
+
 def ratings_lines(seeds: range, folder: Path) -> Iterator[Sequence[object]]:
     """The lines of the table of rated sets."""
     for name in RATED_SETS:
@@ -394,6 +519,12 @@ def table_named(name: str, sets: int, seed: int, folder: Path) -> str:
     elif name == "stars":
         head = ["dialogues x turns", "a star", "a p below 5%"]
         title, table = f"Tables of five unrelated metrics, {sets} data sets a case", markdown(head, stars_lines(seeds))
+    elif name == "yes-no":
+        head = ["of", "share of yes", "ratings", "covers", "alone covers", "difference covers"]
+        title, table = f"Yes/no answers, {sets} data sets a case", markdown(head, yes_no_lines(seeds))
+    elif name == "raters":
+        head = ["design", "raters", "fixed: mean", "difference", "random: mean", "difference"]
+        title, table = f"Raters, {sets} data sets a case", markdown(head, raters_lines(seeds))
     elif name == "ratings":
         head = ["set", "rows", "r", "covers", "alone covers", "width", "100 ratings are worth"]
         title = f"Sets that people rated, {RATED} ratings drawn {sets} times"

@@ -97,6 +97,11 @@ def notes(people: People) -> list[str]:
             f"estimate: ratings, and {judge} on all rows (prediction-powered). worth: as many ratings alone would give "
             "the same precision. r: correlation of judge and people."
         )
+    if people.raters == "random":
+        lines.append(f"Intervals are for other raters as well, by {people.named_raters} raters taken as random.")
+    elif people.named_raters:
+        count = f"these {people.named_raters} raters" if people.named_raters > 1 else "this one rater"
+        lines.append(f"Raters are fixed: intervals are for what {count} would say, and not for other raters.")
     if not people.at_random:
         lines.append("NOT DRAWN AT RANDOM: figures are as if the rated rows were a random sample, which nobody knows.")
     return lines

@@ -139,6 +139,8 @@ class People(Struct):
     unit: str
     seed: int
     at_random: bool
+    raters: Literal["fixed", "random"]
+    named_raters: int
     baseline: str
     systems: list[PeopleFigure]
     differences: list[PeopleFigure]
