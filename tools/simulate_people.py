@@ -394,7 +394,7 @@ def rated_by(rng: np.random.Generator, design: str, raters: int) -> tuple[Run, l
     for row in sample.rows:
         own = range(raters) if design == "crossed" else rng.choice(raters, size=2, replace=False).tolist()
         for rater in own:
-            score = float(people[row.system][row.row] + strict[rater] + 0.6 * rng.normal())
+            score = float(people[row.system][row.place] + strict[rater] + 0.6 * rng.normal())
             lines.append({"id": row.id, "rater": f"rater {rater}", "scores": {"overall": score}})
     return run, lines, sample
 

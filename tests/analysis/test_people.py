@@ -224,7 +224,7 @@ def by_raters(number: int, spread: float) -> tuple[Sample, list[dict[str, object
     drawn = dialeval.draw(RUN, 80)
     strict = np.linspace(-spread, spread, number)
     return drawn, [
-        {**line, "rater": f"r{rater}", "scores": {"overall": float(OPINIONS[row.system][row.row] + shift)}}
+        {**line, "rater": f"r{rater}", "scores": {"overall": float(OPINIONS[row.system][row.place] + shift)}}
         for row, line in zip(drawn.rows, ratings_of(drawn, OPINIONS), strict=True)
         for rater, shift in enumerate(strict.tolist())
     ]

@@ -38,7 +38,7 @@ from dialeval.analysis.influence import leaving_out
 from dialeval.analysis.intervals import interval
 from dialeval.analysis.jackknife import FISHER, jackknife
 from dialeval.analysis.levels import LEVELS, NoPointsError, on_common_rows, points_of
-from dialeval.analysis.matching import RatedRows, match_ratings, score_ratings
+from dialeval.analysis.matching import RatedRows, match_ratings, on_one_scale, score_ratings
 from dialeval.analysis.metric_differences import CONTROL, MetricDifference, metric_differences
 from dialeval.analysis.metric_ranking import RANKED_BY, Ranking, not_above, rank
 from dialeval.analysis.pairing import keys_meant
@@ -231,6 +231,7 @@ def agreement(
     rated = _ratings_of(subject if run is None else ratings, fields, sample)
     if quality not in rated.values:
         raise SettingError(f"nobody rated {quality!r}; there is {', '.join(rated.values)}")
+    rated, rescaled = on_one_scale(rated, quality)
     names = split_names(metrics) if isinstance(metrics, str) else None if metrics is None else list(metrics)
     if run is None:
         resources = Resources(train, vocabulary, embeddings)
@@ -246,7 +247,7 @@ def agreement(
         if rows.unmatched and rows.metrics:  # the run does not have these rows
             words[np.all([np.isnan(values) for values in rows.metrics.values()], axis=0)] = np.nan
         rows = replace(rows, metrics={**rows.metrics, CONTROL: words})
-    return agree(
+    found = agree(
         rows,
         rated.annotations[quality],
         quality,
@@ -256,6 +257,7 @@ def agreement(
         confidence=confidence,
         threads=threads,
     )
+    return found if rescaled is None else replace(found, warnings=[rescaled, *found.warnings])
 
 
 def _run_of(subject: Any) -> Run | None:

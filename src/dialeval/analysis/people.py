@@ -30,7 +30,7 @@ import numpy as np
 
 from dialeval.analysis import significance
 from dialeval.analysis.draws import DEFAULT_LEVEL, DEFAULT_SEED, check_resampling
-from dialeval.analysis.matching import rows_of_ratings
+from dialeval.analysis.matching import on_one_scale, rows_of_ratings
 from dialeval.analysis.pairing import chosen
 from dialeval.analysis.prediction_powered import (
     RARE,
@@ -190,6 +190,8 @@ def estimate(
     )
     if quality not in ratings.values:
         raise SettingError(f"nobody rated {quality!r}; there is {', '.join(ratings.values)}")
+    if on_one_scale(ratings, quality)[1] is not None:
+        raise SettingError("ratings on different scales have no mean; estimate those of each scale for themselves")
     overlap = _check_unseen(known, keys, ratings, quality)
     if drawn is not None:
         check_same_run(drawn, known)
@@ -394,7 +396,7 @@ def _as_drawn(run: Run, sample: Sample, ratings: Ratings, quality: str) -> tuple
     before = 0
     for name, table in tables.items():
         own = [row for row in sample.rows if row.system == name]
-        places = np.array([row.row for row in own], np.int64)
+        places = np.array([row.place for row in own], np.int64)
         people, probability = np.full(len(table), np.nan), np.ones(len(table))
         people[places] = [said.get(row.id, math.nan) for row in own]
         probability[places] = [row.probability for row in own]
@@ -418,7 +420,7 @@ def _as_drawn(run: Run, sample: Sample, ratings: Ratings, quality: str) -> tuple
 def _strata_of_all(run: Run, sample: Sample, strata: Mapping[str, int]) -> dict[str, Ints]:
     """The number of the stratum of every row of the run."""
     names = strata_of_rows(run, sample)
-    other = next((row for row in sample.rows if names[row.system][row.row] != row.stratum), None)
+    other = next((row for row in sample.rows if names[row.system][row.place] != row.stratum), None)
     if other is not None or any(name not in strata for own in names.values() for name in own):
         raise SettingError(
             "the strata of the run are not those that the rows were drawn by; give the run that they were drawn from, "

@@ -194,7 +194,8 @@ def notes(agreement: Agreement) -> list[str]:
         lines += [f"one annotator against the others ({people.n} rows): {one}", f"Krippendorff's alpha: {alpha}"]
     tests = ", ".join(f"{_tests(agreement, at)} at {at} level" for at, _ in _shown(agreement))
     alpha = f"{100 * (1 - agreement.confidence):g}% level"
-    lines.append(f"{DIFFERS} differs from 0 ({alpha}, corrected by Holm for all coefficients of a table: {tests})")
+    if tests:
+        lines.append(f"{DIFFERS} differs from 0 ({alpha}, corrected by Holm for all coefficients of a table: {tests})")
     if len(agreement.ranking.places) > 1:
         lines.append("group: metrics that share a letter cannot be told apart")
     lines += agreement.excluded
