@@ -1,11 +1,20 @@
 """Print the tables of docs/people.md: how often estimates of people's opinion cover it, and what a judge is worth.
 
-    python tools/simulate_people.py [--sets NUMBER] [--seed 1] [--only coverage,ratings,looks] [--ratings FOLDER]
+    python tools/simulate_people.py [--sets NUMBER] [--seed 1] [--only coverage,rank,agreement] [--ratings FOLDER]
 
 `coverage`: data sets are drawn from a distribution whose truth is known. Dialogues have one to thirty turns, which
 resemble each other (three tenths of the variance lie between dialogues); a judge has a correlation with people. Rows
 are drawn as `dialeval.draw` draws them in each design, and estimated as by `dialeval.estimate`, without the files in
 between. `alone` are rows that stand alone, for which the formula of the width holds: sqrt(1 - r^2 (1 - n / N)).
+
+`rank`: pairs of three systems that raters compare. Their choices follow no Bradley-Terry model: qualities have gamma
+noise and dialogues suit systems differently (`gamma`), or a quarter of the dialogues belongs to raters who click at
+random (`clicks`). The truth is what the model gives for 40,000 dialogues. `agreement`: metrics and ratings from a
+Gaussian copula with other marginals. `stars`: tables of five metrics that have nothing to do with the ratings.
+
+`yes-no`: shares of yes up to 99.7%, dialogues of unequal propensity, with a judge that knows something. `raters`:
+ratings by some raters who are stricter or milder, who all rate every drawn row (`crossed`) or were dealt out, two a row
+(`dealt`); the truth is over all raters there could be.
 
 `ratings`: sets that people did rate. The mean of their ratings of all rows is the truth; a hundred are drawn, and the
 shipped judge does the rest. `looks`: how often a confidence sequence misses at one of a thousand looks.
@@ -16,18 +25,42 @@ from __future__ import annotations
 import argparse
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
-from dialeval.analysis.prediction_powered import RatedSystem, Target, powered
-from dialeval.analysis.sampling import allocated, inclusion, systematic, unsureness
+from dialeval.analysis.agreement import Agreement, agree
+from dialeval.analysis.correlation import NAMES, Points
+from dialeval.analysis.matching import RatedRows
+from dialeval.analysis.people import FEWEST_RATERS
+from dialeval.analysis.people import estimate as estimate_people
+from dialeval.analysis.prediction_powered import RatedSystem, RatingScale, Target, powered
+from dialeval.analysis.ranking import Ranking, ranked
+from dialeval.analysis.sample_folder import Sample
+from dialeval.analysis.sampling import allocated, draw, inclusion, systematic, unsureness
 from dialeval.analysis.sequences import FIRST, sequence
 from dialeval.core.arrays import Floats, Ints
+from dialeval.core.columns import TextColumn
+from dialeval.core.errors import SettingError
+from dialeval.core.fold import Estimate, Level
+from dialeval.core.result import Result, Run
+from dialeval.core.rowtable import RowTable
+from dialeval.data.rows.pairs import Pairs
 from dialeval.data.rows.ratings import OVERALL, Ratings, read_ratings
 
-SETS = {"coverage": 500, "ratings": 500, "looks": 500}
+SETS = {
+    "coverage": 500,
+    "rank": 400,
+    "agreement": 400,
+    "stars": 400,
+    "yes-no": 400,
+    "raters": 400,
+    "ratings": 500,
+    "looks": 500,
+}
 """Data sets of every case, unless another number is given."""
 BETWEEN = 0.3
 """The share of the variance that lies between dialogues."""
@@ -164,6 +197,223 @@ def _differences(rng: np.random.Generator, kind: str, number: int) -> tuple[Floa
 KINDS = ("yes/no", "normal", "skewed")
 
 
+QUALITY = (0.7, 0.2, -0.9)
+"""Of three systems; those of null cases are equal."""
+RANKED = (("gamma", QUALITY), ("clicks", QUALITY), ("gamma", (0.0, 0.0, 0.0)), ("clicks", (0.0, 0.0, 0.0)))
+COMPARED_DIALOGUES = (6, 10, 20, 50)
+TRUE_DIALOGUES = 40_000
+
+
+def compared(rng: np.random.Generator, kind: str, quality: Sequence[float], dialogues: int) -> Pairs:
+    """Pairs of systems that raters compare in dialogues of one to many pairs."""
+    sizes = 1 + rng.geometric(0.2, size=dialogues)
+    dialogue = np.repeat(np.arange(dialogues), sizes)
+    number = len(dialogue)
+    left = rng.integers(len(quality), size=number)
+    right = (left + rng.integers(1, len(quality), size=number)) % len(quality)
+    suits = rng.uniform(-1, 1, size=(dialogues, len(quality)))  # what a dialogue is about suits some systems
+    own = np.array(quality) + suits
+    noise = rng.gamma(2.0, 0.6, size=(2, number))
+    ahead = own[dialogue, left] + noise[0] - own[dialogue, right] - noise[1]
+    outcome = np.where(np.abs(ahead) < 0.2, 0, np.sign(ahead)).astype(np.int64)
+    if kind == "clicks":
+        careless = (rng.random(dialogues) < 0.25)[dialogue]
+        outcome = np.where(careless, rng.choice([-1, 1], size=number), outcome)
+    names = [f"system {place}" for place in range(len(quality))]
+    return Pairs(names, left, right, outcome, dialogue, np.full(number, np.nan))
+
+
+@lru_cache
+def true_ranking(kind: str, quality: tuple[float, ...]) -> Ranking:
+    """What the model gives for very many dialogues."""
+    return ranked(compared(np.random.default_rng(0), kind, quality, TRUE_DIALOGUES))
+
+
+def rank_coverage(
+    seeds: Iterable[int], kind: str, quality: tuple[float, ...], dialogues: int
+) -> tuple[list[bool], list[bool], list[bool]]:
+    """Whether intervals of strengths and scores cover, and whether equal systems are told apart."""
+    truth = {each.system: each for each in true_ranking(kind, quality).systems}
+    strengths, scores, apart = [], [], []
+    for seed in seeds:
+        try:
+            found = ranked(compared(np.random.default_rng([seed, dialogues]), kind, quality, dialogues))
+        except SettingError:  # a system that never lost, which `rank` refuses
+            continue
+        for each in found.systems:
+            wanted = truth[each.system]
+            strengths.append(each.interval[0] <= wanted.strength <= each.interval[1])
+            scores.append(each.score_interval[0] <= wanted.score <= each.score_interval[1])
+        apart.append(len(found.groups) > 1)
+    return strengths, scores, apart
+
+
+MARGINALS = ("uniform", "stars", "gamma", "rare", "cubed", "pareto")
+"""Of a metric: bounded; five values; skewed; mostly 0; cubes of normal values; a tail that has hardly a variance."""
+HEAVY = ("rare", "cubed", "pareto")
+COPULA_CORRELATIONS = (0.0, 0.8)
+RATED_DIALOGUES = ((10, 3), (30, 1), (100, 1), (30, 8))
+"""Dialogues, and rated turns of each."""
+TRUE_POINTS = 200_000
+
+
+def correlated(
+    rng: np.random.Generator, marginal: str, r: float, dialogues: int, turns: int
+) -> tuple[Floats, Floats, Ints]:
+    """A metric, ratings from 1 to 5 and the dialogue of each; r is the correlation of the copula."""
+    dialogue = np.repeat(np.arange(dialogues), turns)
+    between = math.sqrt(BETWEEN) if turns > 1 else 0.0
+    shared, own = rng.normal(size=(2, dialogues))[:, dialogue], rng.normal(size=(2, len(dialogue)))
+    first, other = between * shared + math.sqrt(1 - between**2) * own
+    second = r * first + math.sqrt(1 - r * r) * other
+    ratings = 1.0 + np.digitize(second, [-1.4, -0.5, 0.3, 1.1])
+    return _metric(first, marginal), ratings, dialogue
+
+
+def _metric(normal: Floats, marginal: str) -> Floats:
+    """Normal values as those of a metric with other marginals."""
+    if marginal == "uniform":
+        return np.arctan(normal)
+    if marginal == "stars":
+        return np.digitize(normal, [-1.0, -0.2, 0.6, 1.2]).astype(np.float64)
+    if marginal == "gamma":
+        return np.log1p(np.exp(1.7 * normal))
+    if marginal == "rare":
+        return np.where(normal > 1.2, np.exp(0.5 * normal), 0.0)
+    if marginal == "cubed":
+        return normal**3
+    above = np.array([math.erfc(each / math.sqrt(2)) for each in normal.tolist()])
+    tail: Floats = above ** (-1 / 2.5)
+    return tail
+
+
+@lru_cache
+def true_correlations(marginal: str, r: float, turns: int) -> Floats:
+    """The coefficients of very many points."""
+    metric, ratings, dialogue = correlated(np.random.default_rng(0), marginal, r, TRUE_POINTS // turns, turns)
+    return Points(metric, ratings, dialogue).values()
+
+
+def agreed(metrics: dict[str, Floats], ratings: Floats, dialogue: Ints) -> Agreement:
+    """The agreement of some metrics with ratings of turns."""
+    none = np.zeros(len(ratings), np.int64)
+    rows = RatedRows(["a"], none, dialogue, ratings, none.astype(np.bool_), metrics)
+    return agree(rows, [np.empty(0)] * len(ratings), OVERALL, levels=["turn"], resamples=2, threads=1)
+
+
+def agreement_coverage(
+    seeds: Iterable[int], marginal: str, r: float, dialogues: int, turns: int
+) -> tuple[list[list[bool]], list[bool]]:
+    """Whether the intervals of each coefficient cover, and whether a warning says that tails are heavy."""
+    truth = dict(zip(NAMES, true_correlations(marginal, r, turns).tolist(), strict=True))
+    covered, warned = [], []
+    for seed in seeds:
+        metric, ratings, dialogue = correlated(np.random.default_rng([seed, dialogues]), marginal, r, dialogues, turns)
+        found = agreed({"metric": metric}, ratings, dialogue)
+        ends = found["metric"]["turn"].intervals
+        if ends and not math.isnan(ends["pearson"][0]):  # a metric that is 0 nearly everywhere has no interval
+            covered.append([ends[name][0] <= truth[name] <= ends[name][1] for name in NAMES])
+            warned.append(any("heavy tails" in warning for warning in found.warnings))
+    return covered, warned
+
+
+def starred(seeds: Iterable[int], dialogues: int, turns: int) -> tuple[list[bool], list[bool]]:
+    """Whether one of five unrelated metrics has a star, and whether one has a p below 5% without the correction."""
+    corrected, plain = [], []
+    for seed in seeds:
+        rng = np.random.default_rng([seed, dialogues])
+        _, ratings, dialogue = correlated(rng, "uniform", 0.0, dialogues, turns)
+        metrics = {name: correlated(rng, name, 0.0, dialogues, turns)[0] for name in MARGINALS[:5]}
+        found = [each["turn"] for each in agreed(metrics, ratings, dialogue).metrics.values()]
+        corrected.append(any(p < 0.05 for each in found for p in each.adjusted_p.values()))
+        plain.append(any(p < 0.05 for each in found for p in each.p.values()))
+    return corrected, plain
+
+
+SHARES = (0.5, 0.9, 0.97, 0.99, 0.997)
+ANSWERS = (20, 40, 100, 200)
+YES_NO = RatingScale((0.0, 1.0), yes_no=True)
+
+
+def answered(rng: np.random.Generator, yes: float, lengths: Ints) -> tuple[Floats, Floats]:
+    """Yes/no answers to every row, whose propensity depends on the dialogue, and what a judge says."""
+    shift = math.log(yes / (1 - yes))
+    drift = np.repeat(0.8 * (rng.exponential(size=len(lengths)) - 1), lengths)
+    propensity = np.exp(shift + drift) / (1 + np.exp(shift + drift))
+    people = (rng.random(len(drift)) < propensity).astype(np.float64)
+    return people, people + 0.6 * rng.standard_t(5, size=len(people))
+
+
+@lru_cache
+def true_share(yes: float) -> float:
+    """The share of yes over very many dialogues; all are of one length here, which does not matter for it."""
+    return float(answered(np.random.default_rng(0), yes, np.ones(2_000_000, np.int64))[0].mean())
+
+
+def share_coverage(seeds: Iterable[int], yes: float, n: int, of: Target) -> tuple[Found, list[bool]]:
+    """What estimates of a share do, and whether the interval of the difference of two equal systems covers 0."""
+    found, differences = [], []
+    for seed in seeds:
+        rng = np.random.default_rng([seed, n])
+        lengths = rng.integers(1, 13, size=DIALOGUES)
+        (people, judge), (others, other_judge) = answered(rng, yes, lengths), answered(rng, yes, lengths)
+        system = rated(rng, "plain", lengths, people, judge, n)
+        baseline = replace(
+            system, people=np.where(np.isnan(system.people), np.nan, others), judges=other_judge[:, None]
+        )
+        figure = powered(system, target=of, scale=YES_NO)
+        found.append(_hit(figure, true_share(yes) if of == "dialogues" else float(people.mean())))
+        low, high = powered(system, baseline, of, scale=YES_NO).interval
+        truth = 0.0 if of == "dialogues" else float(people.mean() - others.mean())
+        differences.append(low <= truth <= high)
+    return found, differences
+
+
+RATER_SPREAD = 0.5
+"""Standard deviation of how strict raters are, on a scale on which the ratings of a row have about 1."""
+RATERS = (3, 5, 8, 15)
+DEALT = ("crossed", "dealt")
+
+
+def rated_by(rng: np.random.Generator, design: str, raters: int) -> tuple[Run, list[dict[str, object]], Sample]:
+    """A run of two equal systems, and lines of raters who are strict or mild, about rows that were drawn."""
+    dialogues, turns = 60, 3
+    hard = np.repeat(rng.uniform(-1, 1, size=dialogues), turns)
+    results, people = {}, {}
+    for name in ("one", "two"):
+        people[name] = MEAN + hard + 0.7 * rng.laplace(size=len(hard))
+        offsets = np.arange(dialogues + 1) * turns
+        texts = {"response": TextColumn.from_strings([f"{name} {row}" for row in range(len(hard))])}
+        judge = people[name] + rng.normal(size=len(hard))
+        estimate = Estimate(0.0, 0.0, len(judge), len(judge), corpus=False, items=judge, level=Level.TURN)
+        results[name] = Result({"judge": estimate}, rows=RowTable(offsets, texts=texts))
+    run = Run(results, "0")
+    sample = draw(run, 120, seed=int(rng.integers(10**6)))
+    strict = RATER_SPREAD * rng.standard_t(6, size=raters) / math.sqrt(1.5)
+    lines: list[dict[str, object]] = []
+    for row in sample.rows:
+        own = range(raters) if design == "crossed" else rng.choice(raters, size=2, replace=False).tolist()
+        for rater in own:
+            score = float(people[row.system][row.place] + strict[rater] + 0.6 * rng.normal())
+            lines.append({"id": row.id, "rater": f"rater {rater}", "scores": {"overall": score}})
+    return run, lines, sample
+
+
+def rater_coverage(
+    seeds: Iterable[int], design: str, raters: int, how: Literal["fixed", "random"]
+) -> tuple[list[bool], list[bool]]:
+    """Whether intervals of a mean, and of the difference of two equal systems, cover the truth over all raters."""
+    means, differences = [], []
+    for seed in seeds:
+        run, lines, sample = rated_by(np.random.default_rng([seed, raters]), design, raters)
+        found = estimate_people(run, lines, by="judge", sample=sample, raters=how)
+        low, high = found.figures[0].figure.interval
+        means.append(low <= MEAN <= high)
+        low, high = found.differences[0].figure.interval
+        differences.append(low <= 0 <= high)
+    return means, differences
+
+
 def share(hits: Iterable[bool]) -> str:
     """Hits in percent."""
     return f"{100 * float(np.mean(list(hits))):.1f}"
@@ -184,6 +434,55 @@ def coverage_lines(seeds: range) -> Iterator[Sequence[object]]:
                 covered, alone = (share(bool(each[column]) for each in found) for column in (0, 1))
                 theory = f"{formula(r, of=of):.3f}" if design == "alone" else "–"
                 yield [of, design, r, covered, alone, f"{ratio(found):.3f}", theory]
+
+
+def rank_lines(seeds: range) -> Iterator[Sequence[object]]:
+    """The lines of the table of rankings."""
+    for kind, quality in RANKED:
+        for dialogues in COMPARED_DIALOGUES:
+            strengths, scores, apart = rank_coverage(seeds, kind, quality, dialogues)
+            equal = not any(quality)
+            sets = f"{100 * len(apart) / len(seeds):.0f}"
+            yield [
+                *(kind, "equal" if equal else "different", dialogues, sets, share(strengths), share(scores)),
+                share(apart) if equal else "–",
+            ]
+
+
+def agreement_lines(seeds: range) -> Iterator[Sequence[object]]:
+    """The lines of the table of agreement."""
+    for marginal in MARGINALS:
+        for r in COPULA_CORRELATIONS:
+            for dialogues, turns in RATED_DIALOGUES:
+                covered, warned = agreement_coverage(seeds, marginal, r, dialogues, turns)
+                yield [marginal, r, f"{dialogues} x {turns}", *map(share, zip(*covered, strict=True)), share(warned)]
+
+
+def stars_lines(seeds: range) -> Iterator[Sequence[object]]:
+    """The lines of the table of stars."""
+    for dialogues, turns in RATED_DIALOGUES:
+        corrected, plain = starred(seeds, dialogues, turns)
+        yield [f"{dialogues} x {turns}", share(corrected), share(plain)]
+
+
+def yes_no_lines(seeds: range) -> Iterator[Sequence[object]]:
+    """The lines of the table of yes/no answers."""
+    for of in TARGETS:
+        for yes in SHARES:
+            for n in ANSWERS:
+                found, differences = share_coverage(seeds, yes, n, of)
+                covered, alone = (share(bool(each[column]) for each in found) for column in (0, 1))
+                yield [of, yes, n, covered, alone, share(differences)]
+
+
+def raters_lines(seeds: range) -> Iterator[Sequence[object]]:
+    """The lines of the table of raters."""
+    for design in DEALT:
+        for raters in RATERS:
+            fixed = rater_coverage(seeds, design, raters, "fixed")
+            enough = raters >= FEWEST_RATERS
+            random = map(share, rater_coverage(seeds, design, raters, "random")) if enough else ("–", "–")
+            yield [design, raters, *map(share, fixed), *random]
 
 
 def ratings_lines(seeds: range, folder: Path) -> Iterator[Sequence[object]]:
@@ -211,6 +510,21 @@ def table_named(name: str, sets: int, seed: int, folder: Path) -> str:
     if name == "coverage":
         head = ["of", "design", "r", "covers", "alone covers", "width", "formula"]
         title, table = f"Coverage of 95% intervals, {sets} data sets a case", markdown(head, coverage_lines(seeds))
+    elif name == "rank":
+        head = ["choices", "systems", "dialogues", "ranked", "strength covers", "score covers", "told apart"]
+        title, table = f"Rankings, {sets} data sets a case", markdown(head, rank_lines(seeds))
+    elif name == "agreement":
+        head = ["metric", "r", "dialogues x turns", "Pearson covers", "Spearman covers", "Kendall covers", "warned"]
+        title, table = f"Agreement, {sets} data sets a case", markdown(head, agreement_lines(seeds))
+    elif name == "stars":
+        head = ["dialogues x turns", "a star", "a p below 5%"]
+        title, table = f"Tables of five unrelated metrics, {sets} data sets a case", markdown(head, stars_lines(seeds))
+    elif name == "yes-no":
+        head = ["of", "share of yes", "ratings", "covers", "alone covers", "difference covers"]
+        title, table = f"Yes/no answers, {sets} data sets a case", markdown(head, yes_no_lines(seeds))
+    elif name == "raters":
+        head = ["design", "raters", "fixed: mean", "difference", "random: mean", "difference"]
+        title, table = f"Raters, {sets} data sets a case", markdown(head, raters_lines(seeds))
     elif name == "ratings":
         head = ["set", "rows", "r", "covers", "alone covers", "width", "100 ratings are worth"]
         title = f"Sets that people rated, {RATED} ratings drawn {sets} times"

@@ -53,6 +53,6 @@ def with_judge(result: Result, values: Floats, key: str = "judge") -> Result:
 def ratings_of(sample: Sample, opinions: Mapping[str, Floats], **more: Any) -> list[dict[str, object]]:
     """What a rater would send back."""
     return [
-        {"id": row.id, "rater": "ann", "scores": {"overall": float(opinions[row.system][row.row])}, **more}
+        {"id": row.id, "rater": "ann", "scores": {"overall": float(opinions[row.system][row.place])}, **more}
         for row in sample.rows
     ]

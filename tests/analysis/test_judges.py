@@ -11,6 +11,7 @@ import pytest
 from cli.test_adem import written
 from dialeval.analysis import judges
 from dialeval.analysis.judges import attack_files, make_judge, plain, some_rows
+from dialeval.data.rows.ratings import read_ratings, row_digests
 from dialeval.metrics.learned.weights import load
 from dialeval.resources.encoder_files import find_encoder
 from metrics.learned.judges import invented_ratings
@@ -43,7 +44,8 @@ def test_a_judge_knows_its_data_settings_and_encoder(tmp_path: Path) -> None:
     assert made.weights.encoder_digest == find_encoder(encoder).digest
     again = load(made.save(tmp_path / "judge"))
     assert again.digest == made.weights.digest
-    assert list(again.facts) == ["data", "settings", "validation", "attacks"]
+    assert list(again.facts) == ["data", "settings", "validation", "attacks", "trained_on"]
+    assert again.facts["trained_on"] == sorted(set(row_digests(read_ratings(rated))))
     assert make_judge([rated], encoder=encoder, tokens=32, rank=2, validate=False).validation is None
     attacks = attack_files([rated], judge=tmp_path / "judge", encoder=encoder)
     assert {each.name: each.rows for each in attacks} == dict.fromkeys((each.name for each in made.attacks), 60)

@@ -11,7 +11,7 @@ import dialeval
 from analysis.test_agreement import rated
 from dialeval.analysis.matching import RatedRows, match_ratings, score_ratings
 from dialeval.core.columns import TextColumn
-from dialeval.core.errors import DataError
+from dialeval.core.errors import DataError, SettingError
 from dialeval.core.fold import Estimate, Level
 from dialeval.core.result import Result, Run
 from dialeval.core.rowtable import RowTable
@@ -156,3 +156,39 @@ def test_values_without_items_are_skipped() -> None:
     assert list(found.metrics) == ["k"]
     assert list(found.skipped) == ["corpus", "chrf"]
     assert "none of single ones" in found.skipped["corpus"]
+
+
+def scaled_sets(thumbs: object, stars: object) -> list[dict[str, object]]:
+    """Rows of a set with thumbs and of one with stars; their quality has nothing to do with the set."""
+    rows: list[dict[str, object]] = []
+    for number in range(40):
+        words = " ".join(["word"] * (1 + number % 4))
+        better = number % 4 / 3
+        rows.append({"dataset": "thumbs", "response": words, "scores": float(better > 0.5), "scale": thumbs})
+        rows.append({"dataset": "stars", "response": f"{words} more", "scores": 1 + 4 * better, "scale": stars})
+    return rows
+
+
+def test_sets_on_different_scales_are_brought_to_one() -> None:
+    rows = scaled_sets([0, 1], [1, 5])
+    found = dialeval.agreement(rows, metrics="length", levels=["turn"], resamples=5)
+    assert found.warnings[0] == "ratings on the scales 0 to 1 and 1 to 5 were brought to 0 to 1"
+    by_hand = scaled_sets([0, 1], [0, 1])
+    for row in by_hand[1::2]:
+        row["scores"] = (float(str(row["scores"])) - 1) / 4
+    same = dialeval.agreement(by_hand, metrics="length", levels=["turn"], resamples=5)
+    assert found["length"]["turn"] == same["length"]["turn"]
+    assert not [warning for warning in same.warnings if "scale" in warning]
+
+
+@pytest.mark.parametrize(
+    ("thumbs", "stars", "words"),
+    [
+        (None, None, "'thumbs' lie between 0 and 1 and those in 'stars' do not"),
+        ([0, 1], None, "such as those of 'stars', state none"),
+        ([0, 1], [1, 4], "is not on the scale"),
+    ],
+)
+def test_sets_that_cannot_be_brought_to_one_scale_are_refused(thumbs: object, stars: object, words: str) -> None:
+    with pytest.raises(SettingError, match=words):
+        dialeval.agreement(scaled_sets(thumbs, stars), metrics="length", resamples=5)

@@ -98,13 +98,36 @@ def test_pairs_are_written_as_rank_reads_them(tmp_path: Path) -> None:
     merged = merge_ratings([written(tmp_path, "all.jsonl", rows)], sample)
     made = rated_rows(merged, sample, "overall")
     assert [(row["a"], row["b"], row["better"]) for row in made] == [
-        ("secret-one", "secret-two", better) for better in ("a", "tie", "b")
+        ("secret-one", "secret-two", better) for better in ("secret-one", "tie", "secret-two")
     ]
     assert made[2]["response_b"] == "response 2 of y"
     pairs = read_pairs(written(tmp_path, "pairs.jsonl", made))
     assert pairs.outcome.tolist() == [1, 0, -1]
     with pytest.raises(SettingError, match="by 'fluent'"):
         rated_rows(merged, sample, "fluent")
+
+
+@pytest.mark.parametrize("systems", [("a", "b"), ("b", "a"), ("x", "a"), ("b", "x"), ("B", "A")], ids="-".join)
+def test_systems_called_like_sides_keep_their_wins(tmp_path: Path, systems: tuple[str, str]) -> None:
+    sample = sample_of(4, systems)
+    rows = [line(f"k00{n}abcd-q00{n}abcd", "ann", value) for n, value in enumerate((1, 1, 0, -1))]
+    merged = merge_ratings([written(tmp_path, "all.jsonl", rows)], sample)
+    made = rated_rows(merged, sample, "overall")
+    assert [row["better"] for row in made] == [systems[0], systems[0], "tie", systems[1]]
+    responses = {(row["a"], row["response_a"]) for row in made} | {(row["b"], row["response_b"]) for row in made}
+    assert responses == {(row.system, row.response) for row in sample.rows}
+    pairs = read_pairs(written(tmp_path, "pairs.jsonl", made))
+    first = pairs.systems.index(systems[0])
+    assert (pairs.outcome * np.where(pairs.left == first, 1, -1)).tolist() == [1, 1, 0, -1]
+
+
+@pytest.mark.parametrize("systems", [("tie", "x"), ("a", "A")], ids="-".join)
+def test_systems_that_cannot_be_told_from_sides_are_refused(tmp_path: Path, systems: tuple[str, str]) -> None:
+    rows = [line(f"k00{n}abcd-q00{n}abcd", "ann", value) for n, value in enumerate((1, -1, 0))]
+    sample = sample_of(3, systems)
+    merged = merge_ratings([written(tmp_path, "all.jsonl", rows)], sample)
+    with pytest.raises(SettingError, match="rename"):
+        rated_rows(merged, sample, "overall")
 
 
 def test_ratings_of_other_rows_are_refused(tmp_path: Path) -> None:

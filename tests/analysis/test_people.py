@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import dialeval
 from analysis.rated_runs import ratings_of, run_of
+from dialeval.analysis.people import People
+from dialeval.analysis.sample_folder import Sample
 from dialeval.core.errors import DataError, SettingError
+from dialeval.core.result import Run
+from dialeval.core.signature import Signature
+from dialeval.data.rows.ratings import read_ratings, row_digests
 
 RUN, OPINIONS = run_of()
 
@@ -142,3 +149,134 @@ def test_few_dialogues_are_warned_of() -> None:
     drawn = dialeval.draw(RUN, 60, dialogues=True)
     found = dialeval.estimate(RUN, ratings_of(drawn, OPINIONS), by="judge", sample=drawn)
     assert "only 10 dialogues" in found.warnings[0]
+
+
+def yes_no(share: float, n: int, **settings: object) -> People:
+    """The estimate of n yes/no answers of one system, of which a share is yes."""
+    run = Run({"a": RUN["a"]}, "0")
+    drawn = dialeval.draw(run, n)
+    lines = [
+        {"id": row.id, "rater": "ann", "scores": {"overall": float(number < share * n)}}
+        for number, row in enumerate(drawn.rows)
+    ]
+    return dialeval.estimate(run, lines, sample=drawn, **settings)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("share", [0.0, 1.0])
+@pytest.mark.parametrize("of", ["dialogues", "run"])
+def test_answers_that_are_all_yes_or_all_no_have_a_width(share: float, of: str) -> None:
+    figure = yes_no(share, 40, of=of)["a"].figure
+    low, high = figure.interval
+    assert share in (low, high)
+    # The interval of Clopper and Pearson of as many answers as there are clusters.
+    least = 0.025 ** (1 / figure.clusters)
+    assert (low, high) == pytest.approx((least, 1.0) if share else (0.0, 1 - least))
+    assert 0.08 < high - low < 0.14
+
+
+def test_a_share_has_the_interval_of_clopper_and_pearson() -> None:
+    figure = yes_no(0.95, 40)["a"].figure
+    size = min(0.95 * 0.05 / figure.error**2, 40) * (stats.norm.ppf(0.975) / stats.t.ppf(0.975, figure.freedom)) ** 2
+    ends = stats.beta.ppf([0.025, 0.975], [0.95 * size, 0.95 * size + 1], [0.05 * size + 1, 0.05 * size])
+    assert figure.interval == pytest.approx(tuple(ends))
+    assert figure.interval[1] < 1
+
+
+def test_a_judge_is_not_fitted_to_a_few_answers_of_one_kind() -> None:
+    found = yes_no(0.9, 60, by="judge")
+    assert found["a"].figure.factors == (0.0,)
+    assert found["a"].figure.value == found["a"].figure.alone
+    assert any("fewer than 10 answers of the rarer kind for a" in warning for warning in found.warnings)
+    assert yes_no(0.5, 60, by="judge")["a"].figure.factors != (0.0,)
+
+
+def test_equal_ratings_are_not_certain() -> None:
+    drawn = dialeval.draw(RUN, 6)
+    scores = {"a": 4.0, "b": 5.0}
+    lines = [{"id": row.id, "rater": "ann", "scores": {"overall": scores[row.system]}} for row in drawn.rows]
+    found = dialeval.estimate(RUN, lines, sample=drawn)
+    assert found.differences[0].figure.p == 2.0 ** (1 - found.differences[0].figure.clusters) >= 0.25
+    for each in (*found.figures, *found.differences):
+        assert np.isnan(each.figure.interval).all()
+    known = dialeval.estimate(RUN, [{**line, "scale": [1, 5]} for line in lines], sample=drawn)
+    low, high = known["b"].figure.interval
+    assert 1 < low < 5 == high
+    low, high = known.differences[0].figure.interval
+    assert low < 0 < 1 < high
+    assert known.differences[0].adjusted_p >= 0.25
+
+
+def test_intervals_stay_on_the_scale() -> None:
+    drawn = dialeval.draw(RUN, 12)
+    rng = np.random.default_rng(1)
+    lines = [
+        {"id": row.id, "rater": "ann", "scores": {"overall": float(rng.choice([3, 4, 5], p=[0.1, 0.2, 0.7]))}}
+        for row in drawn.rows
+    ]
+    free = dialeval.estimate(RUN, lines, sample=drawn)["a"].figure.interval
+    kept = dialeval.estimate(RUN, [{**line, "scale": [1, 5]} for line in lines], sample=drawn)["a"].figure.interval
+    assert free[1] > 5 == kept[1]
+    assert free[0] == kept[0]
+
+
+def by_raters(number: int, spread: float) -> tuple[Sample, list[dict[str, object]]]:
+    """Lines of raters who all rate the drawn rows, some strictly and some mildly."""
+    drawn = dialeval.draw(RUN, 80)
+    strict = np.linspace(-spread, spread, number)
+    return drawn, [
+        {**line, "rater": f"r{rater}", "scores": {"overall": float(OPINIONS[row.system][row.place] + shift)}}
+        for row, line in zip(drawn.rows, ratings_of(drawn, OPINIONS), strict=True)
+        for rater, shift in enumerate(strict.tolist())
+    ]
+
+
+def test_intervals_for_other_raters() -> None:
+    drawn, lines = by_raters(5, 0.8)
+    fixed, random = (
+        dialeval.estimate(RUN, lines, by="judge", sample=drawn, raters=raters) for raters in ("fixed", "random")
+    )
+    assert (fixed.raters, random.raters, random.named_raters) == ("fixed", "random", 5)
+    one, other = fixed["a"].figure, random["a"].figure
+    assert other.value == one.value
+    # The strictness of 5 raters has a variance of its own, that of their mean.
+    assert other.error**2 == pytest.approx(one.error**2 + np.var(np.linspace(-0.8, 0.8, 5), ddof=1) / 5, rel=0.05)
+    assert other.freedom == 4
+    # A strict rater is strict to both systems.
+    (one_difference,), (other_difference,) = fixed.differences, random.differences
+    assert other_difference.figure.error == pytest.approx(one_difference.figure.error, rel=1e-6)
+    assert other_difference.figure.p >= one_difference.figure.p
+
+
+def test_few_or_nameless_raters_say_nothing_of_others() -> None:
+    drawn, lines = by_raters(4, 0.5)
+    with pytest.raises(SettingError, match="at least 5 raters"):
+        dialeval.estimate(RUN, lines, sample=drawn, raters="random")
+    nameless = [{"id": row.id, "scores": {"overall": [1.0, 2, 3, 4, 5]}} for row in drawn.rows]
+    with pytest.raises(SettingError, match="each with a name; there are 0"):
+        dialeval.estimate(RUN, nameless, sample=drawn, raters="random")
+    with pytest.raises(SettingError, match="fixed or random"):
+        dialeval.estimate(RUN, lines, sample=drawn, raters="many")  # type: ignore[arg-type]
+
+
+def run_of_judge(rows: list[str]) -> Run:
+    """The run as if its judge had learned from some rated rows."""
+    digest = "adem@0123456789ab+encoder@ba9876543210"
+    systems = {}
+    for name in RUN:
+        judge = replace(RUN[name]["judge"], signature=Signature.of("judge", judge=digest))
+        systems[name] = replace(RUN[name], estimates={**RUN[name].estimates, "judge": judge})
+    return Run(systems, "0", details={"trained_on": {digest: rows}})
+
+
+def test_a_judge_that_learned_from_the_ratings_is_refused() -> None:
+    drawn = dialeval.draw(RUN, 80)
+    lines = ratings_of(drawn, OPINIONS)
+    rows = row_digests(read_ratings(lines, sampled=drawn.by_id()))
+    with pytest.raises(SettingError, match="judge learned from 80 of the 80 rated rows"):
+        dialeval.estimate(run_of_judge(rows), lines, by="judge", sample=drawn)
+    with pytest.raises(SettingError, match="judge learned from 20 of the 80 rated rows"):
+        dialeval.estimate(run_of_judge(rows[:20]), lines, by="judge,length", sample=drawn)
+    few = dialeval.estimate(run_of_judge(rows[:2]), lines, by="judge", sample=drawn)
+    assert few.warnings == ["judge learned from 2 of the 80 rated rows"]
+    assert not dialeval.estimate(run_of_judge(rows), lines, by="length", sample=drawn).warnings
+    assert not dialeval.estimate(run_of_judge(["0" * 12]), lines, by="judge", sample=drawn).warnings

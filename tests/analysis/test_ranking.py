@@ -42,7 +42,7 @@ def compared(number: int = 600, seed: int = 1, length: float = 0.0) -> list[dict
 
 
 def test_a_ranking_of_peoples_pairs() -> None:
-    found = dialeval.rank(compared(), resamples=200)
+    found = dialeval.rank(compared())
     assert found.systems[-1].system == "z"
     assert found.source == "people"
     assert (found.pairs, found.dialogues, found.unit) == (600, 150, "dialogues")
@@ -61,12 +61,12 @@ def test_a_ranking_of_peoples_pairs() -> None:
 
 def test_equal_seeds_give_equal_rankings() -> None:
     rows = compared(100)
-    assert dialeval.rank(rows, resamples=50).to_dict() == dialeval.rank(rows, resamples=50).to_dict()
+    assert dialeval.rank(rows).to_dict() == dialeval.rank(rows).to_dict()
 
 
 def test_what_is_left_at_equal_length() -> None:
     rows = compared(1500, length=1.5)
-    plain, held = dialeval.rank(rows, resamples=100), dialeval.rank(rows, length=True, resamples=100)
+    plain, held = dialeval.rank(rows), dialeval.rank(rows, length=True)
     by_name = {each.system: each.strength for each in held.systems}
     assert by_name["z"] == pytest.approx(-1.2, abs=0.35)
     assert {each.system: each.strength for each in plain.systems}["z"] > by_name["z"] + 0.5
@@ -78,7 +78,7 @@ def test_pairs_without_texts_are_left_out_at_equal_length() -> None:
     rows = compared(300)
     for row in rows[:30]:
         del row["response_a"]
-    found = dialeval.rank(rows, length=True, resamples=20)
+    found = dialeval.rank(rows, length=True)
     assert (found.pairs, found.left_out) == (270, 30)
     with pytest.raises(SettingError, match="no pair has the texts"):
         dialeval.rank([{key: row[key] for key in ("a", "b", "better")} for row in rows], length=True)
@@ -92,11 +92,11 @@ def test_a_judges_pairs_of_a_run() -> None:
     first = pairs.outcome[:180]
     difference = values["a"] - values["b"]  # type: ignore[operator]
     assert (first == np.where(np.abs(difference) <= 0.1, 0, np.sign(difference))).all()
-    found = dialeval.rank(run, by="judge", tie=0.1, resamples=100)
+    found = dialeval.rank(run, by="judge", tie=0.1)
     assert found.source == "judge"
     assert found.dialogues == 60
     assert len(found.groups) == 1
-    assert dialeval.rank(run, by="judge", systems=["a", "c"], resamples=20).pairs == 180
+    assert dialeval.rank(run, by="judge", systems=["a", "c"]).pairs == 180
 
 
 def test_a_difference_between_systems_that_are_alike_is_rarely_found() -> None:
@@ -106,7 +106,7 @@ def test_a_difference_between_systems_that_are_alike_is_rarely_found() -> None:
         rows = [
             {"dialog_id": str(n // 3), "a": "x", "b": "y", "better": "ab"[int(rng.random() < 0.5)]} for n in range(120)
         ]
-        wrong += len(dialeval.rank(rows, resamples=200, seed=seed).groups) > 1
+        wrong += len(dialeval.rank(rows).groups) > 1
     assert wrong <= 6
 
 
@@ -116,7 +116,7 @@ def test_a_difference_between_systems_that_are_alike_is_rarely_found() -> None:
         ([{"a": "x", "b": "y", "better": "a"}], {}, "won against all others"),
         (compared(60), {"systems": ["x", "w"]}, "no system is called 'w'"),
         (compared(60), {"by": "judge"}, "for runs"),
-        (compared(60), {"resamples": 0}, "at least one resample"),
+        (compared(60), {"level": 1.0}, "between 0 and 1"),
         (run_of()[0], {}, "ranked by one of its metrics"),
         (run_of()[0], {"by": "mood"}, "no 'mood'"),
         (run_of()[0], {"by": "judge", "tie": -1.0}, "from 0 on"),

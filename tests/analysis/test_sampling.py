@@ -46,7 +46,7 @@ def test_nothing_but_certain_units() -> None:
 def test_all_systems_are_rated_on_the_same_contexts() -> None:
     drawn = dialeval.draw(RUN, 40)
     assert len(drawn.rows) == 40
-    by_system = {name: sorted(row.row for row in drawn.rows if row.system == name) for name in "ab"}
+    by_system = {name: sorted(row.place for row in drawn.rows if row.system == name) for name in "ab"}
     assert by_system["a"] == by_system["b"]
     assert {row.probability for row in drawn.rows} == {20 / 180}
     assert drawn.design.unit == "contexts"
@@ -55,9 +55,10 @@ def test_all_systems_are_rated_on_the_same_contexts() -> None:
 def test_a_row_says_what_it_is_and_its_id_does_not() -> None:
     drawn = dialeval.draw(RUN, 10)
     row = drawn.rows[0]
-    assert row.response == f"{row.system} says {row.row}"
-    assert row.context == [f"what {row.row}"]
-    assert (row.dialog_id, row.turn) == (f"d{row.row // 3}", row.row % 3)
+    assert row.response == f"{row.system} says {row.place}"
+    assert row.row == row.place + 1, "rows are counted from 1 in all output"
+    assert row.context == [f"what {row.place}"]
+    assert (row.dialog_id, row.turn) == (f"d{row.place // 3}", row.place % 3)
     assert len({each.id for each in drawn.rows}) == 10
     assert all(len(each.id) == 8 for each in drawn.rows)
     assert [each.id for each in dialeval.draw(RUN, 10).rows] == [each.id for each in drawn.rows]
@@ -73,7 +74,7 @@ def test_samples_of_a_run_have_no_id_in_common() -> None:
 
 def test_apart_draws_from_each_system_by_itself() -> None:
     drawn = dialeval.draw(RUN, 40, apart=True)
-    rows = {name: {row.row for row in drawn.rows if row.system == name} for name in "ab"}
+    rows = {name: {row.place for row in drawn.rows if row.system == name} for name in "ab"}
     assert len(drawn.rows) == 40
     assert rows["a"] != rows["b"]
 
@@ -91,7 +92,7 @@ def test_strata_of_systems_turns_and_quantiles() -> None:
         stratum = drawn.design.strata[row.stratum]
         assert row.probability == pytest.approx(stratum.drawn_units / stratum.units)
     again = strata_of_rows(RUN, drawn)
-    assert all(again[row.system][row.row] == row.stratum for row in drawn.rows)
+    assert all(again[row.system][row.place] == row.stratum for row in drawn.rows)
 
 
 def test_a_stratum_is_drawn_from_in_proportion_and_at_least_twice() -> None:
@@ -113,12 +114,12 @@ def test_what_the_judge_is_unsure_about_is_drawn_more_often() -> None:
     values = np.tile([0.0, 5.0, 10.0], 60)
     run = Run({"a": with_judge(RUN["a"], values)}, "0")
     drawn = dialeval.draw(run, 60, unsure="judge")
-    unsure = [row for row in drawn.rows if values[row.row] == 5]
+    unsure = [row for row in drawn.rows if values[row.place] == 5]
     # The sure ones have a quarter of the mean, which is a third of 5.
     share = 5 / (5 + 2 * 0.25 * 5 / 3)
     assert unsure[0].probability == pytest.approx(share)
     draws = [dialeval.draw(run, 60, unsure="judge", seed=seed).rows for seed in range(150)]
-    assert np.mean([values[row.row] == 5 for rows in draws for row in rows]) == pytest.approx(share, abs=0.02)
+    assert np.mean([values[row.place] == 5 for rows in draws for row in rows]) == pytest.approx(share, abs=0.02)
 
 
 @pytest.mark.parametrize(
@@ -168,3 +169,21 @@ def test_roles_come_along(tmp_path: Path) -> None:
     (drawn / "sample.json").write_text(json.dumps(design))
     with pytest.raises(DataError, match="does not have a role for each turn"):
         read_sample(drawn)
+
+
+def test_strata_by_a_field_that_the_run_kept() -> None:
+    topics, tags = ("food", "taxi"), ("x", "y")
+    rows = [
+        {"dialog_id": f"d{n // 2}", "response": f"reply {n}", "topic": topics[n % 2], "tags": list(tags[: n % 3])}
+        for n in range(60)
+    ]
+    run = dialeval.evaluate(rows, metrics="length", keep=["topic", "tags"])
+    drawn = dialeval.draw(run, 20, by=["topic"])
+    assert {name: each.drawn_responses for name, each in drawn.design.strata.items()} == {
+        "topic=food": 10,
+        "topic=taxi": 10,
+    }
+    assert all(row.stratum == f"topic={topics[row.place % 2]}" for row in drawn.rows)
+    assert set(dialeval.draw(run, 20, by=["tags"]).design.strata) == {"tags=none", "tags=x", "tags=x + y"}
+    with pytest.raises(SettingError, match="there are system, turn, topic, tags, length"):
+        dialeval.draw(run, 20, by=["mood"])

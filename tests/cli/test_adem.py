@@ -85,6 +85,18 @@ def test_training_writes_a_judge_with_its_card_the_same_every_time(place: Path) 
         assert words in card
 
 
+def test_a_judge_is_not_corrected_by_the_ratings_that_it_learned_from(place: Path, tmp_path: Path) -> None:
+    judge = ["--judge", place / "judge", "--encoder", place / "encoder"]
+    for name, refused in (("rated.jsonl", True), ("other.jsonl", False)):
+        run("adem", "score", place / name, *judge, "-o", tmp_path / "run", "--force")
+        given = ["estimate", tmp_path / "run", "--human", place / name, "--by", "adem", "--as-if-random"]
+        if refused:
+            with pytest.raises(SettingError, match="rated rows, so that it says of them"):
+                run(*given)
+        else:
+            run(*given)
+
+
 def test_scoring_with_a_judge(place: Path) -> None:
     rows = place / "other.jsonl"
     judge = ["--judge", place / "judge", "--encoder", place / "encoder"]

@@ -18,3 +18,10 @@ def test_metrics_lists_and_explains(dialeval: Dialeval) -> None:
 def test_a_name_may_be_asked_for_by_the_command(dialeval: Dialeval) -> None:
     assert dialeval("metrics", "explain", "length").stdout == dialeval("metrics", "length").stdout
     assert "new NAME" in dialeval("metrics", "--help").stdout
+
+
+def test_an_argument_that_gives_several_things_is_named_once(dialeval: Dialeval) -> None:
+    (line,) = (line for line in dialeval("metrics").stdout.splitlines() if line.startswith("inform "))
+    assert line.split("  ")[0] == "inform"
+    assert " data, predictions " in line
+    assert dialeval("metrics", "inform").stdout.count("data (--data)") == 1

@@ -36,10 +36,12 @@ def test_a_line_per_system_and_key(run: dialeval.Run) -> None:
     assert [(line["system"], line["metric"]) for line in lines] == [(name, key) for name in run for key in run[name]]
     for line in lines:
         estimate = run[line["system"]][line["metric"]]
-        assert (line["mean"], line["std"], line["rows"], line["scored"]) == (
-            *(estimate.mean, estimate.std, estimate.rows, estimate.scored),
-        )
-        assert (line["low"], line["high"]) == (estimate.interval or (None, None))
+        assert (line["mean"], line["rows"], line["scored"]) == (estimate.mean, estimate.rows, estimate.scored)
+        assert math.isnan(line["std"]) if estimate.corpus else line["std"] == estimate.std
+        low, high = line["low"], line["high"]
+        assert (low, high) == (estimate.interval or (None, None))
+        assert math.isnan(line["half_width"]) if low is None else line["half_width"] == (high - low) / 2
+        assert "confidence" not in line
         assert line["signature"] == str(estimate.signature)
         assert line["of"] == ("corpus" if estimate.corpus else "rows")
     own = run["a"].to_arrow()
@@ -61,6 +63,7 @@ def test_a_line_per_row_with_its_place_and_text(run: dialeval.Run) -> None:
         *("system", "level", "row", "dialog_id", "turn", "response", "length", "distinct-1", "distinct-2"),
     ]
     own = frame[frame["system"] == "a"]
+    assert own["row"].tolist() == list(range(1, len(ROWS) + 1))
     assert own["length"].tolist() == run["a"]["length"].items.tolist()  # type: ignore[union-attr]
     assert own["response"].tolist() == [row["response"] for row in ROWS]
     assert own["dialog_id"].tolist() == [row["dialog_id"] for row in ROWS]

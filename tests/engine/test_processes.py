@@ -339,3 +339,13 @@ def test_an_error_of_any_kind_comes_through() -> None:
         with pytest.raises(Exception, match="by zero") as caught:
             processes._result_of(answer)
         assert "test_an_error_of_any_kind" in str(caught.value.__cause__)
+
+
+def test_the_cause_of_a_death_is_named_where_it_has_no_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def die(_: object, __: object) -> None:
+        raise EOFError
+
+    monkeypatch.setattr(processes._WorkerProcess, "begin", die)
+    (tmp_path / "a.txt").write_text("hello\n")
+    with pytest.raises(DialevalError, match=r"before they are ready \(EOFError\)"):
+        in_chunks(str(tmp_path / "a.txt"), metrics="length", engine=Processes(2))

@@ -204,7 +204,7 @@ def pairs(folder: Path) -> None:
     """Pairs of responses, and a ranking by them."""
     from dialeval.data.rows.pairs import read_pairs
 
-    dialeval.rank(read_pairs(only(folder)), resamples=5)
+    dialeval.rank(read_pairs(only(folder)))
 
 
 @target("agreement", seeds=lambda: checked_in("ratings"))

@@ -100,12 +100,12 @@ CALLS: dict[str, Callable[[Any], object]] = {
         )
         for name in ("by", "sample", "quality", "of", "level", "baseline", "fields", "seed")
     },
-    "rank": lambda value: dialeval.rank(value, resamples=9),
+    "rank": dialeval.rank,
     **{
         f"rank: {name}": lambda value, name=name: dialeval.rank(  # type: ignore[misc]
-            run(), **{"by": "length", "resamples": 9, name: value}
+            run(), **{"by": "length", name: value}
         )
-        for name in ("by", "tie", "length", "systems", "level", "resamples", "seed", "fields")
+        for name in ("by", "tie", "length", "systems", "level", "fields")
     },
     "watch": dialeval.watch,
     "watch: alpha": lambda value: dialeval.watch(run(), alpha=value),

@@ -21,7 +21,7 @@ def sample_of(
         SampledRow(
             id=f"{'kq'[number]}{at:03}abcd",
             system=system,
-            row=at + 1000 * number * apart,
+            row=1 + at + 1000 * number * apart,
             probability=0.5,
             stratum="all",
             response=text or f"response {at} of {'xy'[number]}",

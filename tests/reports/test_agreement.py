@@ -41,19 +41,24 @@ def test_the_terminal_shows_levels_ceiling_and_control(found: dialeval.Agreement
         "dialogue level, n = 30",
         "system level, n = 3",
     ]
-    assert "* differs from 0: the interval excludes it" in text
+    family = "corrected by Holm for all coefficients of a table: " + ", ".join(
+        f"9 at {level} level" for level in ("turn", "dialogue", "system")
+    )
+    assert f"* differs from 0 (5% level, {family})" in " ".join(text.split())
     assert "group: metrics that share a letter cannot be told apart" in text
     assert "Krippendorff's alpha: nominal" in text
     assert re.search(rf"{found['rouge-l']['turn'].pearson:.3f}\*? \[", text)
 
 
-def test_a_star_stands_where_an_interval_excludes_zero(found: dialeval.Agreement) -> None:
+def test_a_star_stands_where_the_corrected_p_is_small(found: dialeval.Agreement) -> None:
     table = [line.split("|") for line in FORMATS["md"](found).split("dialogue level")[0].splitlines() if "|" in line]
     lines = {cells[1].strip(): cells[3:6] for cells in table}
     for key in found.metrics:
         for name, cell in zip(("pearson", "spearman", "kendall"), lines[key.replace("_", r"\_")], strict=True):
-            low, high = found[key]["turn"].intervals[name]
-            assert ("*" in cell) == (low > 0 or high < 0), (key, name)
+            each = found[key]["turn"]
+            assert ("*" in cell) == (each.adjusted_p[name] < 0.05), (key, name)
+            low, high = each.intervals[name]
+            assert "*" not in cell or low > 0 or high < 0, (key, name)
 
 
 def test_the_best_metric_stands_first_at_the_level_of_the_ranking(found: dialeval.Agreement) -> None:
@@ -95,8 +100,8 @@ def test_the_verdict_names_the_best_and_what_it_can_be_told_from(found: dialeval
     assert f"rho 0.50 [-{best.intervals['spearman'][1]:.2f}".replace("-0.", "-.") in said(found, swapped)
 
 
-def test_no_metric_is_said_to_agree_without_an_interval_that_excludes_zero(found: dialeval.Agreement) -> None:
-    flat = replace(found["length"]["turn"], intervals={"spearman": (-0.1, 0.9)})
+def test_no_metric_is_said_to_agree_without_a_small_corrected_p(found: dialeval.Agreement) -> None:
+    flat = replace(found["length"]["turn"], adjusted_p={"spearman": 0.06})
     unsure = replace(found, metrics={**found.metrics, "length": {"turn": flat}})
     ranking = Ranking("turn", [place("length", 0.4), place("rouge-l", 0.3)], {("length", "rouge-l"): 0.01})
     assert said(unsure, ranking).startswith("No metric can be said to agree with people: the highest, length, has ")

@@ -16,6 +16,7 @@ from dialeval.reports.figures import (
     show,
     show_fixed,
     show_interval,
+    show_p,
     show_rounded,
     show_scored,
     show_signed,
@@ -106,3 +107,9 @@ def test_an_interval_is_drawn_on_its_scale() -> None:
     assert draw_interval((0.5, 0.0, 1.0), 0.0, 3.0) == "├─●─┤        "
     assert draw_interval((0.0, -9.0, 9.0), -1.0, 1.0) == "├─────●─────┤", "at the edges"
     assert draw_interval((0.5, 0.4, 0.6), -1.0, 1.0, zero=True) == "      │ ├●┤  "
+
+
+def test_no_p_is_shown_as_zero() -> None:
+    assert [show_p(p) for p in (0.0, 0.00009, 0.0001, 0.04, 1.0, math.nan)] == [
+        *("< 0.0001", "< 0.0001", "0.0001", "0.0400", "1.0000", "–")
+    ]

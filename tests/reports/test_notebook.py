@@ -144,7 +144,7 @@ def test_what_people_said_shows_itself_too() -> None:
     found = dialeval.estimate(rated_run, ratings_of(drawn, opinions), by="judge", sample=drawn)
     watch = dialeval.watch(rated_run)
     pairs = [{"a": HOSTILE, "b": "b", "better": "b" if row % 3 else "a", "dialog_id": str(row)} for row in range(20)]
-    ranking = dialeval.rank(pairs, resamples=20)
+    ranking = dialeval.rank(pairs)
     for each, words in ((found, "ratings alone"), (watch, "confidence sequences"), (ranking, "Bradley-Terry")):
         shown = each._repr_html_()
         harmless(shown)

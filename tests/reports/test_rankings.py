@@ -11,7 +11,7 @@ from analysis.test_ranking import compared
 from dialeval.reports import rankings
 from reports.test_people import printed
 
-FOUND = dialeval.rank(compared(), resamples=50)
+FOUND = dialeval.rank(compared())
 
 
 def test_the_terminal() -> None:
@@ -28,7 +28,7 @@ def test_the_terminal() -> None:
 def test_at_equal_length_its_effect_is_told() -> None:
     rows = compared(400, length=1.0)
     del rows[0]["response_a"]
-    text = printed(rankings.table(dialeval.rank(rows, length=True, resamples=50)))
+    text = printed(rankings.table(dialeval.rank(rows, length=True)))
     assert "At equal length: twice as long changes the odds by a factor of" in text
     assert "1 pairs without texts are left out." in text
 

@@ -7,10 +7,15 @@ At three levels, each with Pearson's r, Spearman's rho and Kendall's tau-b:
 - `system`: one point per system, the means over its rated responses.
 
 Only rows that people rated and that every metric scores count, so that n is the same for all (`levels.on_common_rows`);
-what that leaves out is told. Intervals are percentiles of a bootstrap that draws whole dialogues,
-with the replies of all systems to it; equal seeds mean equal resamples, so metrics are compared on the same ones. What
-the figures are to be read against: the agreement of the annotators (`annotators`), and the length of the response,
-which needs no reference and no model (`metric_differences`). `metric_ranking` says which metrics can be told apart.
+what that leaves out is told. Intervals and p-values are over dialogues, with the replies of all systems to them: of
+turns and dialogues Student's on Fisher's z scale (`jackknife`); of systems, of which there are few and whose order a
+single dialogue hardly changes, percentiles of a bootstrap that draws whole dialogues, with Student's factor
+(`intervals.interval`), and p = the value over its standard deviation in the resamples. The p of all coefficients of all
+metrics at one level are one family (Holm), since they stand in one table. Pearson's r has heavy tails where the
+kurtosis of the metric or of the ratings is above 6, twice that of normal values: it then rests on few points, intervals
+may be too narrow, and a warning says so. What the figures are to be read against: the agreement of the annotators
+(`annotators`), and the length of the response, which needs no reference and no model (`metric_differences`).
+`metric_ranking` says which metrics can be told apart.
 """
 
 from __future__ import annotations
@@ -27,14 +32,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dialeval.analysis.annotators import Ceiling, ceiling
-from dialeval.analysis.correlation import NAMES, MeanPoints, Points, p_values
-from dialeval.analysis.draws import DEFAULT_LEVEL, DEFAULT_RESAMPLES, DEFAULT_SEED, check_resampling, draws, percentiles
+from dialeval.analysis.correlation import NAMES, MeanPoints, Points, kurtosis
+from dialeval.analysis.draws import DEFAULT_LEVEL, DEFAULT_RESAMPLES, DEFAULT_SEED, check_resampling, draws
+from dialeval.analysis.influence import leaving_out
+from dialeval.analysis.intervals import interval
+from dialeval.analysis.jackknife import FISHER, jackknife
 from dialeval.analysis.levels import LEVELS, NoPointsError, on_common_rows, points_of
-from dialeval.analysis.matching import RatedRows, match_ratings, score_ratings
+from dialeval.analysis.matching import RatedRows, match_ratings, on_one_scale, score_ratings
 from dialeval.analysis.metric_differences import CONTROL, MetricDifference, metric_differences
 from dialeval.analysis.metric_ranking import RANKED_BY, Ranking, not_above, rank
 from dialeval.analysis.pairing import keys_meant
 from dialeval.analysis.sample_folder import read_sample
+from dialeval.analysis.significance import holm, least_p
 from dialeval.core.arguments import checked
 from dialeval.core.arrays import Floats
 from dialeval.core.display import Shown, listed
@@ -42,6 +51,7 @@ from dialeval.core.errors import SettingError
 from dialeval.core.jsondata import null_for_nan
 from dialeval.core.plain_text import plain
 from dialeval.core.result import RUN_FILE, Run, load
+from dialeval.core.student import two_sided_p
 from dialeval.core.tabular import Tabular
 from dialeval.core.version import __version__
 from dialeval.data.rows.ratings import OVERALL, Ratings, read_ratings
@@ -54,6 +64,8 @@ if TYPE_CHECKING:
 
 LEAST_SPREAD = 1e-9
 """Of ratings, relative to their size."""
+HEAVY_TAILS = 6.0
+"""The kurtosis of metric or ratings above which Pearson's r rests on few points; that of normal values is 3."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +76,8 @@ class Correlation:
     values: Mapping[str, float] = field(default_factory=dict)
     intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     p: Mapping[str, float] = field(default_factory=dict)
+    adjusted_p: Mapping[str, float] = field(default_factory=dict)
+    """Corrected (Holm) for all coefficients of all metrics at the same level."""
     reason: str | None = None
 
     @property
@@ -82,12 +96,12 @@ class Correlation:
         return self.values.get("kendall", math.nan)
 
     def flat(self) -> dict[str, float | None]:
-        """Each coefficient, the ends of its interval and its p, under names of their own; None where there is none."""
+        """Return each coefficient, its interval, its p and its adjusted p, under names of their own; None for none."""
         figures: dict[str, float | None] = {}
         for name in NAMES:
             low, high = self.intervals.get(name, (None, None))
             figures |= {name: self.values.get(name), f"{name}_low": low, f"{name}_high": high}
-            figures[f"{name}_p"] = self.p.get(name)
+            figures |= {f"{name}_p": self.p.get(name), f"{name}_adjusted_p": self.adjusted_p.get(name)}
         return figures
 
     def to_dict(self) -> dict[str, Any]:
@@ -97,6 +111,7 @@ class Correlation:
             **{name: self.values.get(name) for name in NAMES},
             **{f"{name}_interval": self.intervals.get(name) for name in NAMES},
             **{f"{name}_p": self.p.get(name) for name in NAMES},
+            **{f"{name}_adjusted_p": self.adjusted_p.get(name) for name in NAMES},
         }
         plain: dict[str, Any] = null_for_nan(figures if self.reason is None else {**figures, "reason": self.reason})
         return plain
@@ -146,7 +161,7 @@ class Agreement(Tabular, Shown):
         ]
 
     def to_arrow(self) -> pa.Table:
-        """One line per metric and level: n, and each coefficient with the ends of its interval and p."""
+        """One line per metric and level: n, and each coefficient with the ends of its interval, p and adjusted p."""
         import pyarrow as pa
 
         texts, numbers = ("metric", "level", "reason"), ("n",)
@@ -216,6 +231,7 @@ def agreement(
     rated = _ratings_of(subject if run is None else ratings, fields, sample)
     if quality not in rated.values:
         raise SettingError(f"nobody rated {quality!r}; there is {', '.join(rated.values)}")
+    rated, rescaled = on_one_scale(rated, quality)
     names = split_names(metrics) if isinstance(metrics, str) else None if metrics is None else list(metrics)
     if run is None:
         resources = Resources(train, vocabulary, embeddings)
@@ -231,7 +247,7 @@ def agreement(
         if rows.unmatched and rows.metrics:  # the run does not have these rows
             words[np.all([np.isnan(values) for values in rows.metrics.values()], axis=0)] = np.nan
         rows = replace(rows, metrics={**rows.metrics, CONTROL: words})
-    return agree(
+    found = agree(
         rows,
         rated.annotations[quality],
         quality,
@@ -241,6 +257,7 @@ def agreement(
         confidence=confidence,
         threads=threads,
     )
+    return found if rescaled is None else replace(found, warnings=[rescaled, *found.warnings])
 
 
 def _run_of(subject: Any) -> Run | None:
@@ -281,10 +298,16 @@ def agree(
             points[key, level] = points_of(rows, key, level)
         except NoPointsError as error:
             correlations[key, level] = Correlation(error.n, reason=left_out.get(key, str(error)))
-    samples = _resampled(points, int(rows.dialogue.max(initial=-1)) + 1, resamples, seed, threads)
-    correlations |= {place: _correlation(points[place], samples[place], confidence) for place in points}
+    level = next((at for at in asked if any(at == own for _, own in points)), asked[0])
+    drawn_for = {place: each for place, each in points.items() if place[1] == level or isinstance(each, MeanPoints)}
+    samples = _resampled(drawn_for, int(rows.dialogue.max(initial=-1)) + 1, resamples, seed, threads)
+    nothing = np.empty((0, len(NAMES)))
+    with ThreadPoolExecutor(threads or cpu_count() or 1) as pool:
+        made = pool.map(lambda at: _correlation(points[at], samples.get(at, nothing), confidence), points)
+        correlations |= dict(zip(points, made, strict=True))
+    for at in asked:
+        correlations |= _adjusted({place: each for place, each in correlations.items() if place[1] == at})
     found = {key: {level: correlations[key, level] for level in asked} for key in rows.metrics}
-    level = next((at for at in asked if any(not math.isnan(found[key][at].pearson) for key in found)), asked[0])
     signed = [key for (key, at), each in points.items() if at == level and isinstance(each, Points)]
     differences = metric_differences(rows, signed, level, resamples, seed)
     here = {key: each for (key, at), each in points.items() if at == level}
@@ -308,7 +331,7 @@ def agree(
         excluded,
         rows.signatures,
         rows.skipped,
-        _warnings(rows, found, asked),
+        [*_warnings(rows, found, asked), *_heavy_tails(points)],
     )
 
 
@@ -343,13 +366,62 @@ def _resampled(
 
 
 def _correlation(points: Points | MeanPoints, samples: Floats, confidence: float) -> Correlation:
-    values = points.values()
-    return Correlation(
-        len(points),
-        dict(zip(NAMES, values.tolist(), strict=True)),
-        {name: percentiles(samples[:, column], confidence) for column, name in enumerate(NAMES)},
-        dict(zip(NAMES, p_values(points, values).tolist(), strict=True)),
-    )
+    """Return the coefficients of some points with their intervals; `samples` are those of resamples, for systems."""
+    values = dict(zip(NAMES, points.values().tolist(), strict=True))
+    if isinstance(points, Points):
+        clusters, codes = np.unique(points.clusters, return_inverse=True)
+        own = Points(points.first, points.second, codes.ravel())
+        without = np.concatenate([own.resampled(counts) for counts in leaving_out(len(clusters))])
+        sizes = np.bincount(own.clusters).astype(np.float64)
+        made = {name: jackknife(values[name], without[:, at], sizes, FISHER) for at, name in enumerate(NAMES)}
+        intervals = {name: each.interval(confidence) for name, each in made.items()}
+        return Correlation(len(points), values, intervals, {name: each.p for name, each in made.items()})
+    found = {
+        name: _over_resamples(values[name], column, points.dialogues, confidence)
+        for name, column in zip(NAMES, samples.T, strict=True)
+    }
+    intervals, ps = {name: ends for name, (ends, _) in found.items()}, {name: p for name, (_, p) in found.items()}
+    return Correlation(len(points), values, intervals, ps)
+
+
+def _over_resamples(value: float, drawn: Floats, clusters: int, confidence: float) -> tuple[tuple[float, float], float]:
+    """Return the interval of a correlation of systems and its p, which is not below 1 - confidence if 0 is within."""
+    known = drawn[~np.isnan(drawn)]
+    if clusters < 2 or len(known) < 2:
+        return (math.nan, math.nan), math.nan
+    low, high = interval(known, confidence, clusters)
+    error = float(known.std(ddof=1)) * math.sqrt(clusters / (clusters - 1))
+    p = two_sided_p(value / error, clusters - 1) if error else least_p(clusters) if value else 1.0
+    return (low, high), max(p, 1 - confidence) if low <= 0 <= high else p
+
+
+_AtLevel = dict[tuple[str, str], Correlation]
+
+
+def _adjusted(correlations: _AtLevel) -> _AtLevel:
+    """Return the correlations of one level with their p corrected as one family."""
+    tests = [(place, name, p) for place, each in correlations.items() for name, p in each.p.items()]
+    adjusted: dict[tuple[str, str], dict[str, float]] = {}
+    for (place, name, _), p in zip(tests, holm([p for *_, p in tests]), strict=True):
+        adjusted.setdefault(place, {})[name] = p
+    return {place: replace(each, adjusted_p=adjusted.get(place, {})) for place, each in correlations.items()}
+
+
+def _heavy_tails(points: Mapping[tuple[str, str], Points | MeanPoints]) -> list[str]:
+    """Return warnings about values of Pearson's r that rest on few points."""
+    heavy: dict[str, list[str]] = {}
+    for (key, level), each in points.items():
+        if isinstance(each, Points):
+            columns = {key: each.first, "the ratings": each.second}
+            heavy.setdefault(level, []).extend(
+                name for name, column in columns.items() if kurtosis(column) > HEAVY_TAILS
+            )
+    return [
+        f"{', '.join(dict.fromkeys(names))} at {level} level: heavy tails (kurtosis above {HEAVY_TAILS:g}), so that "
+        "Pearson's r rests on few points and its interval may be too narrow; Spearman's rho does not"
+        for level, names in heavy.items()
+        if names
+    ]
 
 
 def _warnings(rows: RatedRows, found: Mapping[str, Mapping[str, Correlation]], asked: Sequence[str]) -> list[str]:

@@ -6,10 +6,6 @@ of what is drawn (systems), `MeanPoints` forms the means of each resample first.
 
     tau-b = (concordant - discordant) / sqrt((pairs - ties of the first) * (pairs - ties of the second))
 
-P-values are of the hypothesis that there is no correlation, for independent points: Student's t with n - 2 degrees of
-freedom for r and rho, the normal approximation with ties for tau. Points of one dialogue are not independent, so the
-bootstrap interval is the better guide.
-
 A constant column has no correlation: NaN. It counts as constant where its spread is below 1e-12 of its size, so that no
 correlation is made of rounding errors.
 
@@ -28,7 +24,6 @@ import numpy as np
 
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.kernels import Kernels
-from dialeval.core.student import two_sided_p
 
 _kernel = Kernels("dialeval.analysis.correlation_kernel")
 
@@ -175,38 +170,11 @@ def _rank_correlations(points: Points, counts: Ints) -> tuple[Floats, Floats]:
     return rho, tau
 
 
-def p_values(points: Points | MeanPoints, values: Floats) -> Floats:
-    """Two-sided p-values of the three coefficients, for independent points."""
-    n = len(points)
-    of_r_and_rho = [_p_of_r(float(value), n) for value in values[:2]]
-    if isinstance(points, MeanPoints):
-        first, second = points.means(_once(points.rows.clusters))
-        points = Points(first[0], second[0], np.arange(n))
-    return np.array([*of_r_and_rho, _p_of_tau(points, float(values[2]))])
-
-
-def _p_of_r(r: float, n: int) -> float:
-    if math.isnan(r) or n < FEWEST_POINTS:
+def kurtosis(column: Floats) -> float:
+    """Return the fourth moment over the squared variance: 3 for normal values, more with heavy tails; NaN for none."""
+    if _constant(column):
         return math.nan
-    if abs(r) == 1:
-        return 0.0
-    return two_sided_p(r * math.sqrt((n - 2) / (1 - r * r)), n - 2)
-
-
-def _p_of_tau(points: Points, tau: float) -> float:
-    """By the variance of concordant less discordant pairs under ties (Kendall 1970)."""
-    n = len(points)
-    if math.isnan(tau) or n < FEWEST_POINTS:
-        return math.nan
-    x, y = (np.unique(column, return_counts=True)[1].astype(np.float64) for column in (points.first, points.second))
-    pairs = n * (n - 1) / 2
-    tied_x, tied_y = (float((t * (t - 1) / 2).sum()) for t in (x, y))
-    score = tau * math.sqrt((pairs - tied_x) * (pairs - tied_y))
-    fives = [float((t * (t - 1) * (2 * t + 5)).sum()) for t in (x, y)]
-    threes = [float((t * (t - 1) * (t - 2)).sum()) for t in (x, y)]
-    variance = (2 * pairs * (2 * n + 5) - sum(fives)) / 18 + tied_x * tied_y / pairs
-    variance += threes[0] * threes[1] / (9 * 2 * pairs * (n - 2))
-    return math.erfc(abs(score) / math.sqrt(2 * variance))
+    return float((standardised(column) ** 4).mean())
 
 
 def spearman_matrix(columns: Mapping[str, Floats]) -> Floats:

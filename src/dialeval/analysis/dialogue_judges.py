@@ -23,7 +23,7 @@ from dialeval.core.arrays import Floats, Ints
 from dialeval.core.errors import SettingError
 from dialeval.data.formats.opening import PathSource
 from dialeval.data.rows.dialogues import read_dialogues
-from dialeval.data.rows.ratings import Ratings, read_ratings
+from dialeval.data.rows.ratings import Ratings, read_ratings, row_digests
 from dialeval.metrics.learned.attack import attack
 from dialeval.metrics.learned.dialogue_judge import DialogueJudge, JudgeWeights, scores, softmax, split_heads
 from dialeval.metrics.learned.judge import closest_cosines, open_vectors
@@ -81,6 +81,7 @@ def make_dialogue_judge(
         ],
         "settings": asdict(recipe),
         "command": command,
+        "trained_on": sorted(set(row_digests(rated))),
     }
     for each in facts["data"]:
         each["licence"] = (licences or {}).get(each["name"], "not stated")

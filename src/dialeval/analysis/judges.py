@@ -16,7 +16,7 @@ from dialeval import sample
 from dialeval.analysis.judge_validation import Validation, validation
 from dialeval.core.needs import Need
 from dialeval.data.formats.opening import PathSource
-from dialeval.data.rows.ratings import Ratings, read_ratings
+from dialeval.data.rows.ratings import Ratings, read_ratings, row_digests
 from dialeval.data.rows.reading import attach, read_files, read_texts
 from dialeval.data.rows.system import Rows
 from dialeval.metrics.learned.attack import Attack, Scores, attack
@@ -43,6 +43,8 @@ class MadeJudge:
     settings: Mapping[str, Any]
     command: str
     title: str
+    trained_on: Sequence[str] = ()
+    """Digests of the rated rows that it learned from (`ratings.row_digests`)."""
 
     def save(self, folder: str | os.PathLike[str], card: str | None = None) -> Path:
         """Write `judge.safetensors`, `judge.json` (with data, settings and results), and a model card if given."""
@@ -51,6 +53,7 @@ class MadeJudge:
             agreement = asdict(self.validation)
             facts["validation"] = plain({name: agreement[name] for name in ("sets", "mean", "resamples")})
         facts["attacks"] = plain([asdict(each) for each in self.attacks])
+        facts["trained_on"] = list(self.trained_on)
         return replace(self.weights, facts=facts).save(folder, card)
 
 
@@ -101,7 +104,8 @@ def make_judge(
     tried = some_rows(others)
     attacks = attack(Judge(weights, vectors), tried.contexts, tried.responses, tried.references)
     data = _data(rated, licences or {})
-    return MadeJudge(weights, agreement, attacks, data, _settings(recipe, weights), command, title)
+    learned_from = sorted(set(row_digests(rated)))
+    return MadeJudge(weights, agreement, attacks, data, _settings(recipe, weights), command, title, learned_from)
 
 
 def attack_files(

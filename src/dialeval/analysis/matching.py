@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 import numpy as np
@@ -20,12 +20,12 @@ import numpy.typing as npt
 
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.columns import RaggedColumn, SharedColumn, TextColumn
-from dialeval.core.errors import DataError, Fault
+from dialeval.core.errors import DataError, Fault, SettingError
 from dialeval.core.fold import Estimate, Level
 from dialeval.core.needs import Need
 from dialeval.core.result import Result, Run
 from dialeval.core.rowtable import RowTable
-from dialeval.data.rows.ratings import DIALOGUE, Ratings
+from dialeval.data.rows.ratings import DIALOGUE, OVERALL, Ratings
 from dialeval.data.rows.reading import UNNAMED
 from dialeval.data.rows.system import Rows, by_system
 from dialeval.data.shards.sources import memory_sources
@@ -59,6 +59,66 @@ class RatedRows:
 
     def __len__(self) -> int:
         return len(self.human)
+
+
+def on_one_scale(ratings: Ratings, quality: str) -> tuple[Ratings, str | None]:
+    """Bring ratings on different scales to 0..1, so that rows of one set are not above those of another by their scale.
+
+    Args:
+        ratings: Rated rows; `scales` are those of `overall`.
+        quality: The quality whose ratings are pooled.
+
+    Returns:
+        The ratings, and a sentence if they were changed.
+
+    Raises:
+        SettingError: Some rows state a scale and others none, a rating is not on its scale, or no scale is stated and
+            one set has only values from 0 to 1 while another has larger ones.
+    """
+    rated = np.flatnonzero(~np.isnan(ratings.values[quality]))
+    stated = ratings.scales[rated] if quality == OVERALL else np.full((len(rated), 2), np.nan)
+    known = ~np.isnan(stated[:, 0])
+    if not known.any():
+        _check_ranges(ratings, quality, rated)
+        return ratings, None
+    scales = np.unique(stated[known], axis=0)
+    names = " and ".join(f"{low:g} to {high:g}" for low, high in scales.tolist())
+    if not known.all():
+        without = ratings.datasets[int(rated[np.argmin(known)])]
+        raise SettingError(
+            f"some ratings state a scale ({names}) and others, such as those of {without!r}, state none, so that they "
+            "cannot be pooled; give every row its scale"
+        )
+    if len(scales) == 1:
+        return ratings, None
+    low, high = ratings.scales.T
+    annotations = [
+        (values - low[row]) / (high[row] - low[row]) for row, values in enumerate(ratings.annotations[quality])
+    ]
+    values = (ratings.values[quality] - low) / (high - low)
+    if ((values[rated] < 0) | (values[rated] > 1)).any():
+        raise SettingError(f"a rating of {quality} is not on the scale that its row states; scales are {names}")
+    changed = replace(
+        ratings,
+        annotations={**ratings.annotations, quality: annotations},
+        values={**ratings.values, quality: values},
+    )
+    return changed, f"ratings on the scales {names} were brought to 0 to 1"
+
+
+def _check_ranges(ratings: Ratings, quality: str, rated: Ints) -> None:
+    """Refuse to pool sets without a scale of which one has values from 0 to 1 and another one larger values."""
+    largest: dict[str, float] = {}
+    for row in rated.tolist():
+        name = ratings.datasets[row]
+        largest[name] = max(largest.get(name, -np.inf), float(ratings.values[quality][row]))
+    small = [name for name, value in largest.items() if value <= 1]
+    large = [name for name, value in largest.items() if value > 1]
+    if small and large:
+        raise SettingError(
+            f"ratings of {quality} in {small[0]!r} lie between 0 and 1 and those in {large[0]!r} do not, so that they "
+            'cannot be pooled; give every row its scale, such as "scale": [0, 1] and "scale": [1, 5]'
+        )
 
 
 def _rated_rows(

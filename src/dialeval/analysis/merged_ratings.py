@@ -28,6 +28,7 @@ from dialeval.core.errors import SettingError
 from dialeval.core.jsondata import null_for_nan
 from dialeval.core.version import __version__
 from dialeval.data.formats.records import Records
+from dialeval.data.rows.pairs import TIE, possible_outcomes
 from dialeval.data.rows.rating_lines import RatingLine, read_rating_lines
 
 if TYPE_CHECKING:
@@ -234,17 +235,31 @@ def rated_rows(merged: MergedRatings, sample: Sample | None, quality: str) -> li
             continue
         if quality not in line.scores:
             raise SettingError(f"{line.rater} did not compare {line.id} by {quality!r}; there is {list(line.scores)}")
-        left, right = (known[part] for part in line.id.split(PAIR, 1))
-        made.append(
-            {
-                "id": line.id,
-                "dialog_id": left.get("dialog_id"),
-                "a": left["system"],
-                "b": right["system"],
-                "better": {1: "a", 0: "tie", -1: "b"}[int(np.sign(line.scores[quality]))],
-                "response_a": left["response"],
-                "response_b": right["response"],
-                "rater": line.rater,
-            }
-        )
+        made.append(_pair_row(line, known, int(np.sign(line.scores[quality]))))
     return made
+
+
+def _pair_row(line: RatingLine, known: Mapping[str, Mapping[str, Any]], outcome: int) -> dict[str, Any]:
+    """Return a compared pair as a row for `rank`, with the name of the better system.
+
+    A system that is called `a` or `b` is put on the side of its name, so that name and side mean the same.
+    """
+    left, right = (known[part] for part in line.id.split(PAIR, 1))
+    if left["system"] in ("b", "B") or right["system"] in ("a", "A"):
+        left, right, outcome = right, left, -outcome
+    better = {1: left["system"], 0: TIE, -1: right["system"]}[outcome]
+    if possible_outcomes(better, left["system"], right["system"]) != {outcome}:
+        raise SettingError(
+            f"the systems {left['system']!r} and {right['system']!r} cannot be told from sides and ties in a file of "
+            "pairs; rename them and sample again"
+        )
+    return {
+        "id": line.id,
+        "dialog_id": left.get("dialog_id"),
+        "a": left["system"],
+        "b": right["system"],
+        "better": better,
+        "response_a": left["response"],
+        "response_b": right["response"],
+        "rater": line.rater,
+    }

@@ -4,6 +4,15 @@ The formulas are in `prediction_powered`; here ratings are joined with the rows 
 with the run, and figures are made for each system and for each difference to the baseline. The p of the differences are
 adjusted as one family (Holm).
 
+Raters are taken as fixed: intervals are for what these raters would say of other dialogues. With few raters that is
+narrower than what any raters would say (a mean covered 66% of the truth over raters in a simulation; differences hold,
+since a strict rater is strict to both systems). `raters="random"` gives intervals for other raters as well, from
+`FEWEST_RATERS` raters on.
+
+A judge that learned from the ratings it is corrected by says of them what it learned, and intervals cover nothing. A
+run knows which rated rows its judges learned from (`core.result.TRAINED_ON`); ratings of which more than `MOST_KNOWN`
+are among them are refused.
+
 Ratings that were not drawn at random with known probabilities are refused: who chooses which rows to rate chooses the
 answer. `as_if_random` takes them for a simple random sample of each system's rows, and the result says so.
 """
@@ -12,18 +21,27 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from os import PathLike
-from typing import Any
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
 from dialeval.analysis import significance
 from dialeval.analysis.draws import DEFAULT_LEVEL, DEFAULT_SEED, check_resampling
-from dialeval.analysis.matching import rows_of_ratings
+from dialeval.analysis.matching import on_one_scale, rows_of_ratings
 from dialeval.analysis.pairing import chosen
-from dialeval.analysis.prediction_powered import Powered, RatedSystem, Target, combined, powered
+from dialeval.analysis.prediction_powered import (
+    RARE,
+    Powered,
+    RatedSystem,
+    RatingScale,
+    Target,
+    combined,
+    over_raters,
+    powered,
+)
 from dialeval.analysis.sample_folder import Sample, check_same_run, read_sample, sample_beside
 from dialeval.analysis.sampling import row_values, strata_of_rows
 from dialeval.core.arguments import checked
@@ -32,15 +50,21 @@ from dialeval.core.display import Shown, listed
 from dialeval.core.errors import SettingError
 from dialeval.core.jsondata import null_for_nan
 from dialeval.core.plain_text import plain as shown
-from dialeval.core.result import Result, Run, load
+from dialeval.core.result import TRAINED_ON, Result, Run, load
 from dialeval.core.rowtable import RowTable
 from dialeval.core.version import __version__
-from dialeval.data.rows.ratings import DIALOGUE, OVERALL, Ratings, read_ratings
+from dialeval.data.rows.ratings import DIALOGUE, OVERALL, Ratings, read_ratings, row_digests
 from dialeval.metrics.registry import split_names
 
 ALPHA = 0.05
 FEW = 20
 """Rated clusters below which a warning says that intervals rest on little."""
+FEWEST_RATERS = 5
+"""Raters without which nothing is said of other raters."""
+MOST_KNOWN = 0.05
+"""The share of rated rows that a judge may have learned from: some rows, such as greetings, are in every set."""
+
+Raters = Literal["fixed", "random"]
 
 
 @dataclass(frozen=True)
@@ -87,6 +111,10 @@ class People(Shown):
     seed: int
     at_random: bool
     """Whether the rated rows were drawn with known probabilities; if not, they were taken for a random sample."""
+    raters: Raters = "fixed"
+    """Whether intervals are for these raters (`fixed`) or for others as well (`random`)."""
+    named_raters: int = 0
+    """How many raters the ratings name."""
     warnings: Sequence[str] = ()
     version: str = __version__
 
@@ -109,6 +137,8 @@ class People(Shown):
             "unit": self.unit,
             "seed": self.seed,
             "at_random": self.at_random,
+            "raters": self.raters,
+            "named_raters": self.named_raters,
             "baseline": self.baseline,
             "systems": [each.to_dict() for each in self.figures],
             "differences": [each.to_dict() for each in self.differences],
@@ -130,6 +160,7 @@ def estimate(
     as_if_random: bool = False,
     fields: Mapping[str, str] | None = None,
     seed: int = DEFAULT_SEED,
+    raters: Raters = "fixed",
 ) -> People:
     """What people would say on average of the systems of a run, from ratings of some rows and a judge's of all.
 
@@ -137,8 +168,10 @@ def estimate(
     gives the ratings alone. `sample`: the folder that the rated rows were drawn into (`dialeval.draw`); it is found by
     itself beside the file of ratings. Without it ratings are refused, unless `as_if_random`. `of`: `dialogues`, for
     other dialogues of the same kind, or `run`, for just the rows of the run. `seed`: of the folds that several judges
-    are combined by.
+    are combined by. `raters`: `fixed`, for what these raters would say, or `random`, for other raters as well.
     """
+    if raters not in get_args(Raters):
+        raise SettingError(f"raters are {' or '.join(get_args(Raters))}, not {raters!r}")
     if of not in ("dialogues", "run"):
         raise SettingError(f"people's opinion is estimated of dialogues or of run, not of {of!r}")
     check_resampling(level, 1)
@@ -157,19 +190,26 @@ def estimate(
     )
     if quality not in ratings.values:
         raise SettingError(f"nobody rated {quality!r}; there is {', '.join(ratings.values)}")
-    if drawn is None:
-        found, warnings = _as_if_random(known, ratings, quality)
-    else:
+    if on_one_scale(ratings, quality)[1] is not None:
+        raise SettingError("ratings on different scales have no mean; estimate those of each scale for themselves")
+    overlap = _check_unseen(known, keys, ratings, quality)
+    if drawn is not None:
         check_same_run(drawn, known)
-        found, warnings = _as_drawn(known, drawn, ratings, quality)
-    systems = _with_judges(known, found, keys, seed)
+    systems, warnings = _systems(known, drawn, ratings, quality, keys, seed)
     first, others = _order(known, systems, baseline)
+    how = _How(of, level, _scale(ratings, quality))
+    names = list(dict.fromkeys(name for row in ratings.raters.get(quality, ()) for name in row))
+    without = []
+    if raters == "random":
+        without = list(_without_each_rater(known, drawn, ratings, quality, keys, seed, names))
     figures = [
-        PeopleFigure(name, None, powered(systems[name], target=of, level=level), _agreement(systems[name]))
+        PeopleFigure(
+            name, None, _figure(systems, without, name, None, how, ratings, quality), _agreement(systems[name])
+        )
         for name in (first, *others)
     ]
     differences = [
-        PeopleFigure(name, first, powered(systems[name], systems[first], target=of, level=level), math.nan)
+        PeopleFigure(name, first, _figure(systems, without, name, first, how, ratings, quality), math.nan)
         for name in others
     ]
     adjusted = significance.holm([each.figure.p for each in differences])
@@ -185,8 +225,123 @@ def estimate(
         "rows" if alone else "dialogues",
         seed,
         drawn is not None,
-        [*warnings, *_doubts(figures)],
+        raters,
+        len(names),
+        [*warnings, *overlap, *_doubts(figures), *_unused_judges(figures, keys, how.scale)],
     )
+
+
+class _How(NamedTuple):
+    """What is estimated, and on which scale."""
+
+    target: Target
+    level: float
+    scale: RatingScale | None
+
+
+def _systems(
+    run: Run, drawn: Sample | None, ratings: Ratings, quality: str, keys: Sequence[str], seed: int
+) -> tuple[dict[str, RatedSystem], list[str]]:
+    """Return the rows of every system with ratings and judges, and warnings."""
+    found, warnings = _as_if_random(run, ratings, quality) if drawn is None else _as_drawn(run, drawn, ratings, quality)
+    return _with_judges(run, found, keys, seed), warnings
+
+
+def _figure(
+    systems: Mapping[str, RatedSystem],
+    without: Sequence[Mapping[str, RatedSystem]],
+    name: str,
+    baseline: str | None,
+    how: _How,
+    ratings: Ratings,
+    quality: str,
+) -> Powered:
+    """Return the estimate of a system or a difference; `without`: the systems without one rater each."""
+
+    def estimated(here: Mapping[str, RatedSystem]) -> Powered:
+        other = None if baseline is None else here[baseline]
+        return powered(here[name], other, how.target, how.level, how.scale)
+
+    found = estimated(systems)
+    if not without:
+        return found
+    alone = {}
+    for number, (system, each) in enumerate(systems.items()):
+        places = np.arange(len(each.people)) + number * 10**9
+        alone[system] = replace(each, dialogue=places, unit=places)
+    sizes = [len(values) for values in ratings.annotations[quality] if len(values)]
+    bounds = None if how.scale is None or baseline is not None else how.scale.bounds
+    parts = [estimated(each) for each in without]
+    return over_raters(found, parts, estimated(alone), float(np.mean(sizes)), how.level, bounds)
+
+
+def _without_each_rater(
+    run: Run,
+    drawn: Sample | None,
+    ratings: Ratings,
+    quality: str,
+    keys: Sequence[str],
+    seed: int,
+    names: Sequence[str],
+) -> Iterator[dict[str, RatedSystem]]:
+    """Yield the systems without the ratings of each rater in turn."""
+    annotations, raters = ratings.annotations[quality], ratings.raters.get(quality, ())
+    if len(names) < FEWEST_RATERS or any(len(row) != len(who) for row, who in zip(annotations, raters, strict=True)):
+        raise SettingError(
+            f"intervals for other raters need ratings of at least {FEWEST_RATERS} raters, each with a name; there are "
+            f"{len(names)}: take raters as fixed"
+        )
+    for name in names:
+        kept = [values[[other != name for other in who]] for values, who in zip(annotations, raters, strict=True)]
+        means = np.array([float(values.mean()) if len(values) else math.nan for values in kept])
+        fewer = replace(ratings, values={**ratings.values, quality: means})
+        try:
+            yield _systems(run, drawn, fewer, quality, keys, seed)[0]
+        except SettingError as error:
+            raise SettingError(f"without {name!r} nothing can be estimated ({error}); take raters as fixed") from None
+
+
+def _scale(ratings: Ratings, quality: str) -> RatingScale | None:
+    """Return the scale of the ratings: that of yes/no answers, or the one that all rows state."""
+    values = np.unique(np.concatenate([np.empty(0), *ratings.annotations[quality]]))
+    if np.isin(values, (0.0, 1.0)).all():
+        return RatingScale((0.0, 1.0), yes_no=True)
+    scales = np.unique(ratings.scales, axis=0)
+    if quality != OVERALL or len(scales) != 1 or np.isnan(scales).any():
+        return None
+    low, high = scales[0].tolist()
+    if values[0] < low or values[-1] > high:
+        return None
+    return RatingScale((low, high), yes_no=bool(np.isin(values, (low, high)).all()))
+
+
+def _check_unseen(run: Run, keys: Sequence[str], ratings: Ratings, quality: str) -> list[str]:
+    """Refuse ratings that a judge of the run learned from; return warnings about a few."""
+    known = run.details.get(TRAINED_ON)
+    if not isinstance(known, Mapping):
+        return []
+    rated = set(row_digests(ratings.take(~np.isnan(ratings.values[quality]))))
+    warnings = []
+    for key in keys:
+        signatures = [run[name][key].signature for name in run if key in run[name]]
+        judges = {value for signature in signatures if signature is not None for value in signature.values()}
+        seen = {row for judge in judges for row in known.get(judge, ())} & rated
+        if len(seen) > MOST_KNOWN * len(rated):
+            raise SettingError(
+                f"{key} learned from {len(seen)} of the {len(rated)} rated rows, so that it says of them what people "
+                "said and no interval would hold; estimate by a judge that was trained on other ratings, or rate others"
+            )
+        if seen:
+            warnings.append(f"{key} learned from {len(seen)} of the {len(rated)} rated rows")
+    return warnings
+
+
+def _unused_judges(figures: Sequence[PeopleFigure], keys: Sequence[str], scale: RatingScale | None) -> list[str]:
+    """Return a warning where too few yes/no answers of one kind let no judge be fitted."""
+    names = [shown(each.system) for each in figures if not any(each.figure.factors)]
+    if not keys or scale is None or not scale.yes_no or not names:
+        return []
+    return [f"fewer than {RARE} answers of the rarer kind for {', '.join(names)}: estimates are those of ratings alone"]
 
 
 def _files(human: Any) -> list[str | PathLike[str]]:
@@ -241,7 +396,7 @@ def _as_drawn(run: Run, sample: Sample, ratings: Ratings, quality: str) -> tuple
     before = 0
     for name, table in tables.items():
         own = [row for row in sample.rows if row.system == name]
-        places = np.array([row.row for row in own], np.int64)
+        places = np.array([row.place for row in own], np.int64)
         people, probability = np.full(len(table), np.nan), np.ones(len(table))
         people[places] = [said.get(row.id, math.nan) for row in own]
         probability[places] = [row.probability for row in own]
@@ -265,7 +420,7 @@ def _as_drawn(run: Run, sample: Sample, ratings: Ratings, quality: str) -> tuple
 def _strata_of_all(run: Run, sample: Sample, strata: Mapping[str, int]) -> dict[str, Ints]:
     """The number of the stratum of every row of the run."""
     names = strata_of_rows(run, sample)
-    other = next((row for row in sample.rows if names[row.system][row.row] != row.stratum), None)
+    other = next((row for row in sample.rows if names[row.system][row.place] != row.stratum), None)
     if other is not None or any(name not in strata for own in names.values() for name in own):
         raise SettingError(
             "the strata of the run are not those that the rows were drawn by; give the run that they were drawn from, "

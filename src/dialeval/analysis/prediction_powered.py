@@ -41,37 +41,65 @@ back. So a difference need not be the difference of the two estimates.
 Several judges are first made into one: a linear fit of the ratings, made for each fifth of the dialogues from the other
 four (cross-fitting), so that no rating is predicted by itself.
 
+Shares of yes/no answers, and ratings that are all equal, have no Student's interval near the ends of their range: 40 of
+40 would have no width. They have that of Clopper and Pearson with an effective sample size (Korn and Graubard):
+
+    m = p (1 - p) / error^2 (z / t)^2, at most the ratings over dialogues; at an end of the range the rated clusters
+    interval from the quantiles of Beta(p m, m - p m + 1) and of Beta(p m + 1, m - p m)
+
+and a difference of two shares is put together from the intervals of both (MOVER), with the correlation that the three
+errors imply. With fewer than 10 answers of the rarer kind no factor can be fitted to them: the judge is left out. Where
+an interval contains 0, p is at least 1 - level. Other intervals do not go beyond a scale that is known.
+
+Raters are fixed: intervals are for what these raters would say. For other raters as well (`over_raters`, from five
+raters on) the variance is that of two-way clusters,
+
+    V = V(dialogues) + V(raters) - V(rows) / (ratings a row), at least the larger of the first two
+
+with V(raters) of the jackknife that leaves out one rater with all their ratings, and V(rows) that of rows which stand
+alone; the degrees of freedom are one less than there are raters.
+
 What the judge was worth: as many ratings alone would give the same variance, n V_alone / V for `dialogues`.
 
 Papers: Angelopoulos, Bates, Fannjiang, Jordan and Zrnic 2023, "Prediction-powered inference", Science; Angelopoulos,
 Duchi and Zrnic 2023, "PPI++: Efficient Prediction-Powered Inference"; Zrnic and Candès 2024, "Cross-prediction-powered
 inference", PNAS; Fisch et al. 2024, "Stratified Prediction-Powered Inference"; Särndal, Swensson and Wretman 1992,
-"Model Assisted Survey Sampling" (the difference estimator); Hájek 1981, "Sampling from a Finite Population".
+"Model Assisted Survey Sampling" (the difference estimator); Hájek 1981, "Sampling from a Finite Population"; Korn and
+Graubard 1998, "Confidence Intervals for Proportions with Small Expected Number of Positive Counts Estimated from Survey
+Data", Survey Methodology; Zou and Donner 2008, "Construction of confidence limits about effect measures", Statistics in
+Medicine (MOVER); Cameron, Gelbach and Miller 2011, "Robust Inference with Multiway Clustering", Journal of Business and
+Economic Statistics (raters).
 
 Edge cases: a row that the judge cannot score has the judge's mean. A row that was drawn and not rated is taken for
 missing by chance within its stratum, and a warning counts them. A stratum without any rating is an error. Ratings of
-one dialogue have no interval over dialogues.
+one dialogue have no interval over dialogues. Ratings that are all equal have no interval unless their scale is known,
+and their p is 2 / 2^K, the least that K clusters allow without an assumption about how they vary.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
 
+from dialeval.analysis.significance import least_p
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.errors import SettingError
-from dialeval.core.student import t_factor, two_sided_p
+from dialeval.core.fold import Bounds
+from dialeval.core.student import incomplete_beta, t_factor, two_sided_p
 
 Target = Literal["dialogues", "run"]
 FOLDS = 5
 _MOST_LEVERAGE = 0.9
 """A cluster that decides the factors all alone counts ten times, and not without end."""
 _FLAT = 1e-9
-"""A judge that varies less than this share of its size says nothing."""
+"""A judge that varies less than this share of its size says nothing, nor do ratings."""
+RARE = 10
+"""Yes/no answers of the rarer kind without which no factor is fitted."""
+_HALVINGS = 60
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,10 +162,33 @@ class _Linear:
     """Of each row in the value; 0 where it is not rated."""
 
 
+@dataclass(frozen=True)
+class RatingScale:
+    """The ends of the scale of ratings, and whether all answers are at one of them (yes or no)."""
+
+    bounds: Bounds
+    yes_no: bool = False
+
+
 def powered(
-    system: RatedSystem, other: RatedSystem | None = None, target: Target = "dialogues", level: float = 0.95
+    system: RatedSystem,
+    other: RatedSystem | None = None,
+    target: Target = "dialogues",
+    level: float = 0.95,
+    scale: RatingScale | None = None,
 ) -> Powered:
-    """What people would say of a system on average, or by how much more than of another one."""
+    """Estimate what people would say of a system on average, or by how much more than of another one.
+
+    Args:
+        system: The rows of the system.
+        other: The rows of the system that it is compared with.
+        target: Other dialogues of the same kind, or just the rows of the run.
+        level: The level of the intervals.
+        scale: The scale of the ratings, where it is known.
+
+    Returns:
+        The estimate with its interval, and the one from ratings alone.
+    """
     parts = [(1.0, system)] if other is None else [(1.0, system), (-1.0, other)]
     linear = [_linear(each, target) for _, each in parts]
     judges = sum(len(each.shifts) for each in linear)
@@ -153,7 +204,114 @@ def powered(
     made, clusters, freedom = group([each for _, each in parts], columns, weights)
     alone = sum(sign * each.value for (sign, _), each in zip(parts, linear, strict=True))
     shifts = np.concatenate([sign * each.shifts for (sign, _), each in zip(parts, linear, strict=True)])
-    return _tuned(made, alone, shifts, weights, clusters, freedom, level, target, len(weights))
+    judged = scale is None or not scale.yes_no or all(_has_both(each, scale.bounds) for _, each in parts)
+    found = _tuned(made, alone, shifts, weights, clusters, freedom, level, target, judged)
+    if target == "run" and found.ratings == len(weights):
+        return found  # nothing is left open
+    if other is None:
+        return _within(found, target, level, scale)
+    flat = found.alone_error <= _FLAT * max(abs(each.value) for each in linear)
+    if scale is not None and (scale.yes_no or flat):
+        singles = [powered(each, None, target, level, scale) for _, each in parts]
+        return _difference_of_shares(found, singles[0], singles[1], level)
+    return _unknown(found) if flat else found
+
+
+def _has_both(system: RatedSystem, bounds: Bounds) -> bool:
+    """Tell whether there are enough answers of both kinds for a judge to be fitted to."""
+    shares = (system.people[system.rated] - bounds[0]) / (bounds[1] - bounds[0])
+    return min(float(shares.sum()), float((1 - shares).sum())) >= RARE
+
+
+def _within(found: Powered, target: Target, level: float, scale: RatingScale | None) -> Powered:
+    """Return the estimate of a system with intervals that hold at the ends of its scale."""
+    flat = found.alone_error <= _FLAT * max(abs(found.alone), 1.0)
+    if scale is None:
+        return _unknown(found) if flat else found
+    low, high = scale.bounds
+    if not (scale.yes_no or flat):
+        ends = [(max(start, low), min(end, high)) for start, end in (found.interval, found.alone_interval)]
+        return replace(found, interval=ends[0], alone_interval=ends[1])
+    most = float(found.ratings) if target == "dialogues" else math.inf
+    # The judge's factor makes ratings worth more than they are.
+    worth = most * (found.alone_error / found.error) ** 2 if found.error > 0 else most
+    intervals = [
+        _share_interval(value, error, (found.clusters, found.freedom, limit), scale.bounds, level)
+        for value, error, limit in ((found.value, found.error, worth), (found.alone, found.alone_error, most))
+    ]
+    return replace(found, interval=intervals[0], alone_interval=intervals[1])
+
+
+def _unknown(found: Powered) -> Powered:
+    """Return an estimate of ratings that are all equal, of whose spread nothing is known."""
+    none = (math.nan, math.nan)
+    return replace(found, interval=none, alone_interval=none)
+
+
+def _share_interval(
+    value: float, error: float, data: tuple[int, float, float], bounds: Bounds, level: float
+) -> tuple[float, float]:
+    """Return the interval of Clopper and Pearson with an effective sample size.
+
+    `data`: the rated clusters, the degrees of freedom of the error, and the largest effective sample size.
+    """
+    clusters, freedom, most = data
+    low, width = bounds[0], bounds[1] - bounds[0]
+    share = (value - low) / width
+    if math.isnan(error):
+        return math.nan, math.nan
+    if share < _FLAT or share > 1 - _FLAT or error <= _FLAT * width:
+        share, size = min(max(share, 0.0), 1.0), float(clusters)
+        share = round(share) if abs(share - round(share)) < _FLAT else share
+    else:
+        size = min(share * (1 - share) / (error / width) ** 2, most)
+        size *= (t_factor(level, math.inf) / t_factor(level, freedom)) ** 2
+    yes, no, tail = share * size, (1 - share) * size, (1 - level) / 2
+    start = _beta_quantile(tail, yes, no + 1) if yes > 0 else 0.0
+    end = _beta_quantile(1 - tail, yes + 1, no) if no > 0 else 1.0
+    return low + width * start, low + width * end
+
+
+def _beta_quantile(probability: float, a: float, b: float) -> float:
+    """Return the quantile of a beta distribution, by halving."""
+    low, high = 0.0, 1.0
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if incomplete_beta(middle, a, b) < probability else (low, middle)
+    return (low + high) / 2
+
+
+def _difference_of_shares(found: Powered, first: Powered, second: Powered, level: float) -> Powered:
+    """Return a difference with the interval that those of the two systems imply (MOVER)."""
+    interval = _joined(
+        found.value,
+        found.error,
+        (first.value, first.error, first.interval),
+        (second.value, second.error, second.interval),
+    )
+    alone = _joined(
+        found.alone,
+        found.alone_error,
+        (first.alone, first.alone_error, first.alone_interval),
+        (second.alone, second.alone_error, second.alone_interval),
+    )
+    p = max(found.p, 1 - level) if interval[0] <= 0 <= interval[1] else found.p
+    return replace(found, interval=interval, alone_interval=alone, p=p)
+
+
+_Figure = tuple[float, float, tuple[float, float]]
+"""A value, its error and its interval."""
+
+
+def _joined(value: float, error: float, first: _Figure, second: _Figure) -> tuple[float, float]:
+    (one, one_error, (one_low, one_high)), (two, two_error, (two_low, two_high)) = first, second
+    r = (one_error**2 + two_error**2 - error**2) / (2 * one_error * two_error) if one_error * two_error > 0 else 0.0
+    r = min(max(r, 0.0), 1.0)
+    below, above = max(one - one_low, 0.0), max(one_high - one, 0.0)
+    other_below, other_above = max(two - two_low, 0.0), max(two_high - two, 0.0)
+    down = math.sqrt(max(below**2 + other_above**2 - 2 * r * below * other_above, 0.0))
+    up = math.sqrt(max(above**2 + other_below**2 - 2 * r * above * other_below, 0.0))
+    return value - down, value + up
 
 
 def _linear(system: RatedSystem, target: Target) -> _Linear:
@@ -249,6 +407,51 @@ def _worth(held: Floats) -> float:
     return float(held.sum() ** 2 / (held**2).sum()) if held.any() else 0.0
 
 
+def over_raters(
+    found: Powered,
+    without: Sequence[Powered],
+    rows: Powered,
+    ratings_per_row: float,
+    level: float = 0.95,
+    bounds: Bounds | None = None,
+) -> Powered:
+    """Return an estimate with intervals for other raters as well, and not only for those who rated.
+
+    Args:
+        found: The estimate with the raters as they are.
+        without: The estimates without one rater each.
+        rows: The estimate as if every row stood alone, for what both kinds of clusters have in common.
+        ratings_per_row: How many ratings a rated row has on average.
+        level: The level of the intervals.
+        bounds: What the intervals do not go beyond.
+
+    Returns:
+        The estimate with the error of two-way clusters, dialogues and raters.
+    """
+    raters = len(without)
+    freedom = max(min(found.freedom, raters - 1.0), 1.0)
+    ends = []
+    errors = []
+    for name, error in (("value", "error"), ("alone", "alone_error")):
+        values = np.array([getattr(each, name) for each in without])
+        own, common = getattr(found, error) ** 2, getattr(rows, error) ** 2 / ratings_per_row
+        of_raters = (raters - 1) / raters * float(((values - values.mean()) ** 2).sum())
+        errors.append(math.sqrt(max(own + of_raters - common, own, of_raters)))
+        value, half = getattr(found, name), t_factor(level, freedom) * errors[-1]
+        low, high = (-math.inf, math.inf) if bounds is None else bounds
+        ends.append((max(value - half, low), min(value + half, high)))
+    p = two_sided_p(abs(found.value) / errors[0], freedom) if errors[0] > 0 else found.p
+    return replace(
+        found,
+        error=errors[0],
+        interval=ends[0],
+        alone_error=errors[1],
+        alone_interval=ends[1],
+        freedom=freedom,
+        p=max(p, found.p),
+    )
+
+
 def _tuned(
     made: Floats,
     alone: float,
@@ -258,10 +461,10 @@ def _tuned(
     freedom: float,
     level: float,
     target: Target,
-    rows: int,
+    judged: bool,
 ) -> Powered:
     own, judges = made[:, 0], made[:, 1:]
-    used = np.flatnonzero((judges**2).sum(axis=0) > 0)
+    used = np.flatnonzero((judges**2).sum(axis=0) > 0) if judged else np.zeros(0, np.int64)
     factors = np.zeros(len(shifts))
     enough = freedom - len(used) >= 1 and not np.isnan(made).any()
     if len(used) and enough:
@@ -278,7 +481,8 @@ def _tuned(
     left = max(freedom - spent, 1.0)
     half = t_factor(level, left) * error if not math.isnan(error) else math.nan
     alone_half = t_factor(level, max(freedom, 1.0)) * alone_error if not math.isnan(alone_error) else math.nan
-    p = two_sided_p(abs(value) / error, left) if error > 0 else math.nan if math.isnan(error) or not value else 0.0
+    p = two_sided_p(abs(value) / error, left) if error > 0 else least_p(clusters) if abs(value) > _FLAT else 1.0
+    p = math.nan if math.isnan(error) else p
     return Powered(
         value,
         error,
@@ -290,7 +494,7 @@ def _tuned(
         ratings,
         clusters,
         left,
-        _worth_in_ratings(ratings, rows, variance, alone_variance, target),
+        _worth_in_ratings(ratings, len(weights), variance, alone_variance, target),
         p,
     )
 

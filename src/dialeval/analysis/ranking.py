@@ -1,11 +1,10 @@
 """Ranking systems by which of two responses was preferred, by people or by a judge.
 
-Strengths are those of the model of Bradley and Terry with ties (`paired_comparison`). Their intervals, and those of all
-differences, are percentiles of a bootstrap that draws whole dialogues. Two systems are told apart if the p of their
-difference, adjusted by Holm for all pairs of systems, is below alpha. A p is that of Student's t: the difference over
-its standard deviation in the resamples, with one degree of freedom less than there are dialogues. (The share of
-resamples with the other sign cannot be small enough for the many pairs of many systems.) `groups` are systems that
-stand next to each other and of which none can be told from another; a system may be in several.
+Strengths are those of the model of Bradley and Terry with ties (`paired_comparison`). Their intervals, and those of
+scores and of the effect of length, are Student's over dialogues (`jackknife`). Two systems are told apart if the p of
+the difference of their strengths, of the same jackknife and adjusted by Holm for all pairs of systems, is below alpha.
+`groups` are systems that stand next to each other and of which none can be told from another; a system may be in
+several.
 
 `length`: longer responses are often preferred for their length. With the logarithm of the ratio of words as a control,
 strengths are what is left of the preference between responses of equal length; its effect has an interval of its own.
@@ -14,8 +13,9 @@ Pairs of a judge: every row of a run, every two systems; the one with the better
 no more than `tie` are a tie.
 
 Edge cases: where a group of systems never loses to the others its strength is infinite (`paired_comparison`); there is
-no ranking then, and the error names the way out. Resamples in which that happens count with the largest difference that
-is followed. Systems that nobody compared, directly or over others, cannot be ranked together.
+no ranking then, and the error names the way out. Where that happens without one of the dialogues, the largest
+difference that is followed counts, and intervals are wide. Of one dialogue there are no intervals. Systems that nobody
+compared, directly or over others, cannot be ranked together.
 """
 
 from __future__ import annotations
@@ -30,7 +30,9 @@ import numpy as np
 
 from dialeval.analysis import significance
 from dialeval.analysis.alignment import align
-from dialeval.analysis.draws import DEFAULT_LEVEL, DEFAULT_RESAMPLES, DEFAULT_SEED, check_resampling, draws, percentiles
+from dialeval.analysis.draws import DEFAULT_LEVEL, check_resampling
+from dialeval.analysis.influence import leaving_out
+from dialeval.analysis.jackknife import LOG_ODDS, Jackknifed, jackknife
 from dialeval.analysis.paired_comparison import Cells, Fits, connected, fitted
 from dialeval.analysis.pairing import describe_inputs
 from dialeval.analysis.sampling import row_values, tables_of
@@ -42,13 +44,12 @@ from dialeval.core.errors import SettingError
 from dialeval.core.jsondata import null_for_nan
 from dialeval.core.plain_text import plain as shown
 from dialeval.core.result import Run
-from dialeval.core.student import two_sided_p
 from dialeval.core.version import __version__
 from dialeval.data.rows.pairs import Pairs, length_ratio, read_pairs
 
 ALPHA = 0.05
 _PART_CELLS = 1 << 20
-"""Cells of as many resamples are fitted at once, which keeps memory small."""
+"""Cells that are fitted at once, which keeps memory small."""
 
 
 @dataclass(frozen=True)
@@ -86,8 +87,6 @@ class Ranking(Shown):
     pairs: int
     dialogues: int
     unit: str
-    resamples: int
-    seed: int
     level: float
     source: str
     """Whose preferences these are: `people`, or a judge."""
@@ -114,7 +113,7 @@ class Ranking(Shown):
             "pairs": self.pairs,
             "left_out": self.left_out,
             self.unit: self.dialogues,
-            "bootstrap": {"resamples": self.resamples, "seed": self.seed, "level": self.level},
+            "intervals": {"method": "jackknife", "level": self.level},
         }
         plain: dict[str, Any] = null_for_nan(document)
         return plain
@@ -129,8 +128,6 @@ def rank(
     length: bool = False,
     systems: Sequence[str] | None = None,
     level: float = DEFAULT_LEVEL,
-    resamples: int = DEFAULT_RESAMPLES,
-    seed: int = DEFAULT_SEED,
     fields: Mapping[str, str] | None = None,
 ) -> Ranking:
     """Rank systems by pairs of responses of which one was preferred.
@@ -139,7 +136,7 @@ def rank(
     `response_a`, `response_b`; `fields` maps their names. Or a run, with `by` a metric of it whose values are compared
     row by row; differences up to `tie` are ties. `length`: hold the length of responses equal. `systems`: only these.
     """
-    check_resampling(level, resamples)
+    check_resampling(level, 1)
     if isinstance(pairs, Run):
         if by is None:
             raise SettingError("a run is ranked by one of its metrics; name it (by=, --by)")
@@ -149,7 +146,7 @@ def rank(
             raise SettingError("pairs say themselves who was better; by and tie are for runs")
         known, source = (pairs if isinstance(pairs, Pairs) else read_pairs(pairs, fields)), "people"
         known = known if systems is None else _only(known, systems)
-    return ranked(known, source, length=length, level=level, resamples=resamples, seed=seed)
+    return ranked(known, source, length=length, level=level)
 
 
 def _only(pairs: Pairs, systems: Sequence[str]) -> Pairs:
@@ -211,15 +208,7 @@ def pairs_of_run(run: Run, key: str, tie: float = 0.0, systems: Sequence[str] | 
     return Pairs(names, first, second, outcomes, dialogue, np.array(ratios, np.float64), not alone)
 
 
-def ranked(
-    pairs: Pairs,
-    source: str = "people",
-    *,
-    length: bool = False,
-    level: float = DEFAULT_LEVEL,
-    resamples: int = DEFAULT_RESAMPLES,
-    seed: int = DEFAULT_SEED,
-) -> Ranking:
+def ranked(pairs: Pairs, source: str = "people", *, length: bool = False, level: float = DEFAULT_LEVEL) -> Ranking:
     """The ranking of the systems of some pairs."""
     known = ~np.isnan(pairs.length_ratio)
     left_out = int((~known).sum()) if length else 0
@@ -231,24 +220,23 @@ def ranked(
     cells, codes = _cells(pairs, length)
     which, dialogue = np.unique(pairs.dialogue, return_inverse=True)
     whole = fitted(cells, _counted(codes, pairs.outcome, np.ones((1, len(pairs))), len(cells.left)))
-    samples = _resampled(cells, codes, pairs, dialogue.ravel(), len(which), resamples, seed)
+    without = _without_each(cells, codes, pairs, dialogue.ravel(), len(which))
+    sizes = np.bincount(dialogue.ravel()).astype(np.float64)
     order = np.argsort(-whole.strengths[0], kind="stable").tolist()
     names = pairs.systems
     between = _between(pairs)
-    p = _p_values(whole, samples, order, len(which))
+    p = _p_values(whole, without, order, sizes)
     return Ranking(
-        [_ranked(place, whole, samples, names, between, level) for place in order],
+        [_ranked(place, whole, without, sizes, names, between, level) for place in order],
         _groups([names[place] for place in order], p, names),
         {names[left]: {names[right]: between[left, right] for right in order if left != right} for left in order},
         {names[left]: {names[right]: p[left, right] for right in order if (left, right) in p} for left in order[:-1]},
         float(whole.tie[0]),
         float(whole.control[0]),
-        percentiles(samples.control, level) if length else (math.nan, math.nan),
+        jackknife(float(whole.control[0]), without.control, sizes).interval(level),
         len(pairs),
         len(which),
         "dialogues" if pairs.named else "rows",
-        resamples,
-        seed,
         level,
         source,
         left_out,
@@ -281,22 +269,22 @@ def _counted(codes: Ints, outcome: Ints, weights: Floats, cells: int) -> Floats:
     return np.stack([np.bincount(places, row, cells * 3).reshape(cells, 3) for row in weights])
 
 
-def _resampled(
-    cells: Cells, codes: Ints, pairs: Pairs, dialogue: Ints, dialogues: int, resamples: int, seed: int
-) -> Fits:
+def _without_each(cells: Cells, codes: Ints, pairs: Pairs, dialogue: Ints, dialogues: int) -> Fits:
+    """Return the fits without one dialogue each, or one group of them each where there are many."""
     step = max(1, _PART_CELLS // max(len(cells.left) * 3, len(pairs), 1))
-    found = []
-    for counts in draws(dialogues, resamples, seed):
+    fits = []
+    for counts in leaving_out(dialogues):
         for start in range(0, len(counts), step):
             weights = counts[start : start + step][:, dialogue].astype(np.float64)
-            found.append(fitted(cells, _counted(codes, pairs.outcome, weights, len(cells.left))))
-    return Fits(*(np.concatenate([getattr(each, name) for each in found]) for name in Fits.__dataclass_fields__))
+            fits.append(fitted(cells, _counted(codes, pairs.outcome, weights, len(cells.left))))
+    return Fits(*(np.concatenate([getattr(each, name) for each in fits]) for name in Fits.__dataclass_fields__))
 
 
 def _ranked(
     place: int,
     whole: Fits,
-    samples: Fits,
+    without: Fits,
+    sizes: Floats,
     names: Sequence[str],
     between: Mapping[tuple[int, int], tuple[int, int, int]],
     level: float,
@@ -306,9 +294,9 @@ def _ranked(
     return Ranked(
         names[place],
         float(whole.strengths[0, place]),
-        percentiles(samples.strengths[:, place], level),
+        jackknife(float(whole.strengths[0, place]), without.strengths[:, place], sizes).interval(level),
         float(whole.scores[0, place]),
-        percentiles(samples.scores[:, place], level),
+        jackknife(float(whole.scores[0, place]), without.scores[:, place], sizes, LOG_ODDS).interval(level),
         wins,
         ties,
         losses,
@@ -329,15 +317,16 @@ def _between(pairs: Pairs) -> dict[tuple[int, int], tuple[int, int, int]]:
     }
 
 
-def _p_values(whole: Fits, samples: Fits, order: Sequence[int], dialogues: int) -> dict[tuple[int, int], float]:
-    """The adjusted p of each two systems, the higher one first."""
-    raw = {}
-    for left, right in combinations(order, 2):
-        difference = float(whole.strengths[0, left] - whole.strengths[0, right])
-        error = float((samples.strengths[:, left] - samples.strengths[:, right]).std())
-        known = error > 0 and dialogues > 1
-        raw[left, right] = two_sided_p(difference / error, dialogues - 1) if known else 1.0
-    return dict(zip(raw, significance.holm(list(raw.values())), strict=True))
+def _p_values(whole: Fits, without: Fits, order: Sequence[int], sizes: Floats) -> dict[tuple[int, int], float]:
+    """Return the adjusted p of each two systems, the higher one first; 1 where nothing is known of the difference."""
+    raw = {(left, right): _difference(whole, without, left, right, sizes).p for left, right in combinations(order, 2)}
+    known = [1.0 if math.isnan(p) else p for p in raw.values()]
+    return dict(zip(raw, significance.holm(known), strict=True))
+
+
+def _difference(whole: Fits, without: Fits, left: int, right: int, sizes: Floats) -> Jackknifed:
+    difference = whole.strengths[0, left] - whole.strengths[0, right]
+    return jackknife(float(difference), without.strengths[:, left] - without.strengths[:, right], sizes)
 
 
 def _groups(order: Sequence[str], p: Mapping[tuple[int, int], float], names: Sequence[str]) -> list[list[str]]:

@@ -121,7 +121,7 @@ def _check(design: SavedSample, rows: Sequence[SampledRow]) -> None:
             raise gate.UnfitError(f"{row.id} does not have a role for each turn of its context")
         if row.stratum not in design.strata or row.system not in design.systems:
             raise gate.UnfitError(f"{row.id} is of a stratum or system that {SAMPLE_FILE} does not name")
-        if row.row >= design.systems[row.system].rows:
+        if row.row > design.systems[row.system].rows:
             raise gate.UnfitError(f"{row.id} is row {row.row} of {row.system}, which has fewer")
     drawn = sum(stratum.drawn_responses for stratum in design.strata.values())
     if drawn != len(rows):

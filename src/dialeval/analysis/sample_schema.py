@@ -66,8 +66,8 @@ class SampledRow(Struct, omit_defaults=True):
 
     id: Identifier
     system: str
-    row: Count
-    """The number of the row among those of its system, from 0 on."""
+    row: Annotated[int, Meta(ge=1, le=1 << 53)]
+    """The number of the row among those of its system, from 1 on."""
     probability: Probability
     """Of being drawn."""
     stratum: str
@@ -78,3 +78,8 @@ class SampledRow(Struct, omit_defaults=True):
     reference: list[str] = []
     dialog_id: str | None = None
     turn: Count | None = None
+
+    @property
+    def place(self) -> int:
+        """Where the row is in the items of its system."""
+        return self.row - 1

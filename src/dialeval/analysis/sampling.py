@@ -42,7 +42,7 @@ from dialeval.analysis.sample_folder import Sample, design_of, digest_of
 from dialeval.analysis.values import metric_of
 from dialeval.core.arguments import checked
 from dialeval.core.arrays import Floats, Ints
-from dialeval.core.columns import RaggedColumn, SharedColumn, TextColumn
+from dialeval.core.columns import RaggedColumn, SharedColumn
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Level
 from dialeval.core.plain_text import whole_characters
@@ -53,7 +53,6 @@ LEAST_PER_STRATUM = 2
 LEAST_UNSURE = 0.25
 """Of the mean: nothing is drawn less often than if it were that unsure."""
 QUANTILES = 4
-_OWN_TEXTS = ("response", "context", "reference")
 _LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"
 """Of ids: those that nobody confuses."""
 _ID_LENGTH = 8
@@ -203,13 +202,13 @@ def _labels(frame: _Frame, results: Mapping[str, Result], name: str) -> list[str
             raise SettingError("the rows of the run do not say which turn they are, so that they are not drawn by turn")
         numbers = [int(turns[system][row]) for system, row in places]
         return [f"turn={'none' if number == NO_TURN else number}" for number in numbers]
-    columns = [table.texts.get(name) for table in tables]
-    if name not in _OWN_TEXTS and all(isinstance(column, TextColumn) for column in columns):
-        return [f"{name}={columns[system][row]}" for system, row in places]
+    columns = [table.fields.get(name) for table in tables]
+    if all(column is not None for column in columns):
+        return [f"{name}={' + '.join(columns[system][row]) or 'none'}" for system, row in places]
     key, _, number = name.partition(":")
     parts = int(number) if number.isdigit() and 2 <= int(number) <= 100 else 0 if number else QUANTILES
     if not parts or any(key not in result for result in results.values()):
-        kept = sorted({text for table in tables for text in table.texts if text not in _OWN_TEXTS})
+        kept = [field for field in tables[0].fields if all(field in table.fields for table in tables)]
         there = ["system", "turn", *kept, *next(iter(results.values()))]
         raise SettingError(f"rows cannot be drawn by {name!r}; there are {', '.join(there)} (a metric also as KEY:3)")
     values = frame.mean_by_unit(items_of(frame, results, key))
@@ -345,7 +344,7 @@ def _sample(
             SampledRow(
                 id=identifier,
                 system=names[system],
-                row=row,
+                row=row + 1,
                 probability=float(probabilities[unit]),
                 stratum=strata[unit],
                 response=table.texts["response"][row],  # type: ignore[arg-type]

@@ -29,6 +29,7 @@ _FILE_WIDTH = 120
 )
 @click.option("--by", metavar="KEYS", default="", help="The judge: a metric of the run, or several by commas.")
 @click.option("--quality", default="overall", help="Which of the scores counts.")
+@options.choice("--raters", ["fixed", "random"], "Intervals for these raters, or for others as well (from 5 on).")
 @options.choice("--of", ["dialogues", "run"], "Of other dialogues of the same kind, or of just the rows of the run.")
 @click.option("--baseline", metavar="NAME", help="The system that others are compared with.  [default: the first]")
 @click.option("--confidence", "level", type=float, default=0.95, metavar="LEVEL", help="Level of the intervals.")

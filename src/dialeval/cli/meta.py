@@ -52,7 +52,7 @@ def meta(
 
     Takes a saved run with a file of rated rows, or the rated rows alone, which are then scored. A rated row is an
     object with a response, scores and, where known, references, context, system and dialog_id (.jsonl, .json, .csv,
-    .tsv, .parquet). Intervals are of a bootstrap over dialogues. The length of the response is always there as the
+    .tsv, .parquet). Intervals are over dialogues. The length of the response is always there as the
     control, and the agreement of the annotators as the ceiling.
     """
     from dialeval.analysis.agreement import agreement

@@ -86,7 +86,7 @@ def _list() -> str:
         metric = registry().parse(name)
         missing = [reason for need in sorted(metric.needs) if (reason := lacking(need))]
         summary = "; ".join([_summary(metric), *(f"unavailable: {reason}" for reason in missing)])
-        rows.append((name, ", ".join(sorted(need.argument for need in metric.needs)), summary))
+        rows.append((name, ", ".join(sorted({need.argument for need in metric.needs})), summary))
     widths = [max(len(row[column]) for row in rows) for column in range(2)]
     lines = [f"{name:<{widths[0]}}  {needs:<{widths[1]}}  {summary}" for name, needs, summary in rows]
     return "\n".join([*lines, *(f"{name}: cannot be loaded ({why})" for name, why in registry().broken.items())])
@@ -102,7 +102,7 @@ def _explanation(metric: Metric[Any]) -> str:
             f"{metric}: {_summary(metric)}",
             (sys.modules[family.__module__].__doc__ or "").strip(),
             f"Settings (change them as in {example}):{shown}" if settings else "Settings: none",
-            "Needs: " + ", ".join(f"{need.argument} ({need.flag})" for need in sorted(metric.needs)),
+            "Needs: " + ", ".join(dict.fromkeys(f"{need.argument} ({need.flag})" for need in sorted(metric.needs))),
             f"Presets: {', '.join(family.presets)}",
             f"Signature: {metric.signature()}",
         ]

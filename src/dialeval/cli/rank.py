@@ -26,8 +26,6 @@ _FILE_WIDTH = 120
 @click.option("--length", is_flag=True, help="Hold the length of the responses equal.")
 @click.option("--systems", metavar="NAMES", help="Only these systems, by commas.  [default: all]")
 @click.option("--confidence", "level", type=float, default=0.95, metavar="LEVEL", help="Level of the intervals.")
-@options.bootstrap_resamples
-@click.option("--seed", type=click.IntRange(min=0), default=12345, help="Of the bootstrap.")
 @options.fields_in("pairs")
 @options.output_file
 @options.format_()
@@ -36,7 +34,7 @@ def rank(pairs: tuple[str, ...], output: Path | None, format_: str, systems: str
 
     A pair is a row with a, b (the systems) and better (a, b or tie), and where known dialog_id, response_a and
     response_b (.jsonl, .json, .csv, .tsv, .parquet). Strengths are those of Bradley and Terry with ties; intervals are
-    of a bootstrap over dialogues.
+    Student's over dialogues (jackknife).
     """
     from dialeval.analysis.ranking import rank as ranked
     from dialeval.core.result import RUN_FILE, files_of, load

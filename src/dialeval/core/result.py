@@ -53,6 +53,8 @@ ROWS_FILE = "rows.parquet"
 CONTRIBUTIONS_FILE = "contributions.parquet"
 _FILES = (RUN_FILE, ITEMS_FILE, ROWS_FILE, CONTRIBUTIONS_FILE)
 _PART = re.compile(r"(items|rows)-[0-9]{5,9}\.parquet")
+TRAINED_ON = "trained_on"
+"""The detail of a run that says, by the digest of a judge, which rated rows it learned from (`ratings.row_digests`)."""
 OWN_FIELDS = frozenset({"dialeval", "systems", "warnings", "format", "items", "rows", "contributions", "statistics"})
 _FILE_FIELDS = ("items", "rows", "contributions", "statistics")
 REMEDY = "pass the folder of a run that Run.save or `dialeval score -o` wrote, or save it again"

@@ -27,7 +27,11 @@ if TYPE_CHECKING:
 
 
 def estimate_table(systems: Mapping[str, Result]) -> pa.Table:
-    """One line per system and key; `low` and `high` are the ends of the interval, `of` is `rows` or `corpus`."""
+    """Return one line per system and key.
+
+    `low` and `high` are the ends of the interval and `half_width` is half of its width, NaN where there is none. `std`
+    is that of the per-row scores, NaN for a corpus value, which has none. `of` is `rows` or `corpus`.
+    """
     import pyarrow as pa
 
     lines = [_line(system, result, key) for system, result in systems.items() for key in result]
@@ -40,7 +44,7 @@ def estimate_table(systems: Mapping[str, Result]) -> pa.Table:
 
 
 _FIELDS = (
-    *("system", "role", "metric", "mean", "std", "confidence", "low", "high", "interval_by"),
+    *("system", "role", "metric", "mean", "std", "low", "high", "half_width", "interval_by"),
     *("rows", "scored", "of", "level", "signature"),
 )
 
@@ -54,10 +58,10 @@ def _line(system: str, result: Result, key: str) -> dict[str, Any]:
         "role": result.role,
         "metric": key,
         "mean": estimate.mean,
-        "std": estimate.std,
-        "confidence": estimate.confidence,
+        "std": nan if estimate.corpus else estimate.std,
         "low": low,
         "high": high,
+        "half_width": nan if low is None or high is None else (high - low) / 2,
         "interval_by": None if how is None or low is None else how.method,
         "rows": estimate.rows,
         "scored": estimate.scored,
@@ -108,8 +112,8 @@ def _flat_name(given: str, met: set[str]) -> str:
 class ItemTable(Tabular):
     """The items of a run: a line per turn or dialogue of each system, a column per key.
 
-    Before the keys stand `system`, `level`, `row` and, where the run knows them, `dialog_id`, `turn` and the texts of
-    the row that are single ones, such as `response`.
+    Before the keys are `system`, `level`, `row` (counted from 1, as in all output) and, where the run knows them,
+    `dialog_id`, `turn` and the texts of the row that are single ones, such as `response`.
     """
 
     run: Run
@@ -128,7 +132,7 @@ class ItemTable(Tabular):
                     size = len(next(iter(items.values())))
                     places = {"system": pa.repeat(system, size), "level": pa.repeat(level.value, size)}
                     known = {} if result.rows is None else _places(result.rows, level)
-                    tables.append(pa.table({**places, "row": np.arange(size), **known, **items}))
+                    tables.append(pa.table({**places, "row": np.arange(1, size + 1), **known, **items}))
         if not tables:
             return pa.table({"system": pa.array([], pa.string()), "level": pa.array([], pa.string()), "row": []})
         whole = pa.concat_tables(tables, promote_options="default")

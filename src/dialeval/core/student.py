@@ -45,15 +45,15 @@ def two_sided_p(t: float, freedom: float) -> float:
     """The probability of a value at least as far from 0 as t; NaN without a degree of freedom."""
     if freedom < 1 or math.isnan(t):
         return math.nan
-    return _incomplete_beta(freedom / (freedom + t * t), freedom / 2, 0.5)
+    return incomplete_beta(freedom / (freedom + t * t), freedom / 2, 0.5)
 
 
-def _incomplete_beta(x: float, a: float, b: float) -> float:
-    """The regularised incomplete beta function, by its continued fraction."""
+def incomplete_beta(x: float, a: float, b: float) -> float:
+    """Return the regularized incomplete beta function, by its continued fraction."""
     if x <= 0:  # the share of a t so near to 0, or so far from it, that its square is lost in rounding
         return 0.0
     if x > (a + 1) / (a + b + 2):  # the fraction converges fast on the other side
-        return 1 - _incomplete_beta(1 - x, b, a)
+        return 1 - incomplete_beta(1 - x, b, a)
     front = math.exp(math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + a * math.log(x) + b * math.log1p(-x)) / a
     numerator, denominator, value = 1.0, 1 / (1 - (a + b) * x / (a + 1)), 1 / (1 - (a + b) * x / (a + 1))
     for m in range(1, 10_000):

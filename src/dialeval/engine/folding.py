@@ -23,7 +23,7 @@ from dialeval.core.files import workplace
 from dialeval.core.intervals import IntervalChoice, Kind
 from dialeval.core.needs import Need
 from dialeval.core.notes import noted
-from dialeval.core.result import Run
+from dialeval.core.result import TRAINED_ON, Run
 from dialeval.core.version import __version__
 from dialeval.data.rows.fields import FieldNames
 from dialeval.data.shards.blocks import row_blocks
@@ -154,7 +154,8 @@ def run_sources(
         results = {name: system.result(intervals) for name, system in systems.items()}
         notes |= {line: None for total in totals.values() for line in total.notes}
         told = (*notes, *unsplit_texts(job, totals, sources), *torn_dialogues(job, systems, chunks, store))
-        run = Run(results, __version__, (*warnings, *resource_warnings(opened[1]), *told), dict(details or {}))
+        known = {**(details or {}), **_trained_on(job, opened[1])}
+        run = Run(results, __version__, (*warnings, *resource_warnings(opened[1]), *told), known)
         if options.output is not None and not in_memory:
             parts = item_parts(systems, chunks, store) if options.items else None
             run.save(options.output, parts, force=options.force)
@@ -188,6 +189,13 @@ def _digests(plans: Sequence[Plan], opened: Mapping[Need, Any]) -> dict[Need, st
     """The digests of the resources that metrics use."""
     used = dict.fromkeys(need for plan in plans for metric in plan.folded for need in signed(metric))
     return {need: opened[need].digest for need in used if need in opened}
+
+
+def _trained_on(job: Job, opened: Mapping[Need, Any]) -> dict[str, dict[str, list[str]]]:
+    """Return which rated rows the judges of a job learned from, as a detail of the run: by the digest of the judge."""
+    judges = {digest: getattr(opened[need], "trained_on", ()) for need, digest in job.resources.digests.items()}
+    known = {digest: list(rows) for digest, rows in judges.items() if rows}
+    return {TRAINED_ON: known} if known else {}
 
 
 def _refuse_missing_columns(

@@ -190,7 +190,7 @@ class _Workers:
             else:
                 return worker
         raise DialevalError(
-            f"worker processes die before they are ready ({cause or type(cause).__name__}); use fewer --jobs. "
+            f"worker processes die before they are ready ({str(cause) or type(cause).__name__}); use fewer --jobs. "
             "A program that uses several has to begin under: if __name__ == '__main__'"
         ) from cause
 

@@ -4,7 +4,8 @@
     console.print(table(agreement))  the terminal
 
 The verdict comes first: which metric agrees best with people, and which cannot be told from it. Then a table per level,
-a row per metric: the three coefficients with their intervals, `*` where an interval excludes 0. At the level of the
+a row per metric: the three coefficients with their intervals, `*` where one differs from 0 (its p, corrected for all
+coefficients of the table, is below 1 - confidence). At the level of the
 ranking the best metric stands first, and metrics that share a letter (`group`) cannot be told apart. Where every
 dialogue has one rated turn, the level of dialogues would repeat that of turns and is left out of tables. JSON and CSV
 hold every digit.
@@ -136,9 +137,10 @@ def verdict(agreement: Agreement) -> list[str]:
     ends = f"[{_bound(-high)}, {_bound(-low)}]" if first.turned else f"[{_bound(low)}, {_bound(high)}]"
     figure = f"{HEADS[RANKED_BY]} {show_fixed(first.value, 2)} {ends}{turned}"
     over = f"{found.n:,} {level}s"
-    if not differs(found, RANKED_BY):
-        highest = f"the highest, {best}, has {figure} over {over}, and that interval includes 0"
-        return [f"No metric can be said to agree with people: {highest}."]
+    if not differs(found, RANKED_BY, agreement.confidence):
+        highest = f"the highest, {best}, has {figure} over {over}"
+        family = f"corrected for {_tests(agreement, level)} coefficients, it does not differ from 0"
+        return [f"No metric can be said to agree with people: {highest}; {family}."]
     said = [f"{best} agrees best with people: {figure} over {over}."]
     worse = [place.metric for place in others if ranking.differ(first.metric, place.metric)]
     alike = [place.metric for place in others if place.metric not in worse]
@@ -155,10 +157,15 @@ def verdict(agreement: Agreement) -> list[str]:
     return [" ".join(said)]
 
 
-def differs(each: Correlation, name: str) -> bool:
-    """Whether the interval of a coefficient excludes 0."""
-    low, high = each.intervals.get(name, (0.0, 0.0))
-    return low > 0 or high < 0
+def differs(each: Correlation, name: str, confidence: float) -> bool:
+    """Tell whether a coefficient differs from 0, corrected for all coefficients of the table."""
+    return each.adjusted_p.get(name, math.nan) < 1 - confidence
+
+
+def _tests(agreement: Agreement, level: str) -> int:
+    """Return how many coefficients the p-values of a level are corrected for."""
+    here = [levels[level] for levels in agreement.metrics.values() if level in levels]
+    return sum(not math.isnan(p) for each in here for p in each.adjusted_p.values())
 
 
 def _name(metric: str) -> str:
@@ -173,9 +180,11 @@ def _names(metrics: Sequence[str]) -> str:
 
 def notes(agreement: Agreement) -> list[str]:
     """What the figures are to be read against, a line each."""
-    bootstrap = f"{agreement.resamples} resamples of dialogues, seed {agreement.seed}"
-    intervals = f"{100 * agreement.confidence:g}% intervals of {bootstrap}"
-    lines = [f"{agreement.rated} rated rows, quality {agreement.quality}; {intervals}"]
+    level = f"{100 * agreement.confidence:g}%"
+    lines = [f"{agreement.rated} rated rows, quality {agreement.quality}; {level} intervals over dialogues"]
+    if any(levels["system"].values for levels in agreement.metrics.values() if "system" in levels):
+        bootstrap = f"{agreement.resamples} resamples of dialogues, seed {agreement.seed}"
+        lines[0] += f" (of systems: {bootstrap})"
     people = agreement.ceiling
     if people.reason is not None:
         lines.append(f"no ceiling: {people.reason}")
@@ -183,26 +192,36 @@ def notes(agreement: Agreement) -> list[str]:
         one = ", ".join(f"{HEADS[name]} {show_fixed(value, 3)}" for name, value in people.one_against_others.items())
         alpha = ", ".join(f"{name} {show_fixed(value, 3)}" for name, value in people.alpha.items())
         lines += [f"one annotator against the others ({people.n} rows): {one}", f"Krippendorff's alpha: {alpha}"]
-    lines.append(f"{DIFFERS} differs from 0: the interval excludes it")
+    tests = ", ".join(f"{_tests(agreement, at)} at {at} level" for at, _ in _shown(agreement))
+    alpha = f"{100 * (1 - agreement.confidence):g}% level"
+    if tests:
+        lines.append(f"{DIFFERS} differs from 0 ({alpha}, corrected by Holm for all coefficients of a table: {tests})")
     if len(agreement.ranking.places) > 1:
         lines.append("group: metrics that share a letter cannot be told apart")
     lines += agreement.excluded
     return [plain(line) for line in lines]
 
 
-def _tables(agreement: Agreement) -> Iterator[tuple[str, Table]]:
-    """The table of each level that some metric has figures for, with its title."""
+def _shown(agreement: Agreement) -> Iterator[tuple[str, dict[str, Correlation]]]:
+    """Yield the levels that some metric has figures for, and that do not repeat another one, with their figures."""
     for level in LEVELS:
         here = {key: levels[level] for key, levels in agreement.metrics.items() if level in levels}
         turns = {key: levels["turn"].n for key, levels in agreement.metrics.items() if "turn" in levels}
         repeated = level == "dialogue" and all(each.n == turns.get(key) for key, each in here.items())
         if any(each.values for each in here.values()) and not repeated:
-            n = max(each.n for each in here.values() if each.values)
-            places = {p.metric: p.groups for p in agreement.ranking.places} if level == agreement.level else {}
-            order = sorted(here, key=lambda key: list(places).index(key) if key in places else len(places))
-            group = [[places.get(key, MISSING)] if places else [] for key in order]
-            rows = [[_name(key), *own, *_cells(here[key])] for key, own in zip(order, group, strict=True)]
-            yield f"{level} level, n = {n:,}", Table(["metric", *(["group"] if places else []), *HEADS.values()], rows)
+            yield level, here
+
+
+def _tables(agreement: Agreement) -> Iterator[tuple[str, Table]]:
+    """Yield the table of each level, with its title."""
+    for level, here in _shown(agreement):
+        n = max(each.n for each in here.values() if each.values)
+        places = {p.metric: p.groups for p in agreement.ranking.places} if level == agreement.level else {}
+        order = sorted(here, key=lambda key: list(places).index(key) if key in places else len(places))
+        group = [[places.get(key, MISSING)] if places else [] for key in order]
+        cells = {key: _cells(each, agreement.confidence) for key, each in here.items()}
+        rows = [[_name(key), *own, *cells[key]] for key, own in zip(order, group, strict=True)]
+        yield f"{level} level, n = {n:,}", Table(["metric", *(["group"] if places else []), *HEADS.values()], rows)
 
 
 def titled(agreement: Agreement) -> Iterator[Table]:
@@ -211,11 +230,11 @@ def titled(agreement: Agreement) -> Iterator[Table]:
         yield Table([f"{title}: {head[0]}", *head[1:]], rows)
 
 
-def _cells(each: Correlation) -> list[str]:
+def _cells(each: Correlation, confidence: float) -> list[str]:
     if not each.values:
         return [MISSING for _ in NAMES]
     bounds = {name: ", ".join(map(_bound, each.intervals[name])) for name in NAMES}
-    marks = {name: DIFFERS if differs(each, name) else "" for name in NAMES}
+    marks = {name: DIFFERS if differs(each, name, confidence) else "" for name in NAMES}
     return [f"{show_fixed(each.values[name], 3)}{marks[name]} [{bounds[name]}]" for name in NAMES]
 
 

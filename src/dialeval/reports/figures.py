@@ -127,6 +127,15 @@ def show_fixed(number: float, decimals: int) -> str:
     return MISSING if math.isnan(number) else f"{number:.{decimals}f}"
 
 
+LEAST_P = 1e-4
+"""A smaller p is shown as below it: four decimals would make it 0, which no p is."""
+
+
+def show_p(p: float) -> str:
+    """Return a p-value with four decimals, `< 0.0001` for a smaller one."""
+    return f"< {LEAST_P:.4f}" if p < LEAST_P else show_fixed(p, DECIMALS)
+
+
 def show_scored(estimate: Estimate) -> str:
     """`490/501` where some rows could not be scored; empty where all were."""
     return "" if estimate.scored == estimate.rows else f"{estimate.scored}/{estimate.rows}"

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from dialeval.analysis.people import ALPHA, People, PeopleFigure
 from dialeval.reports import formats
 from dialeval.reports.documents import Document, laid_out, text_formats
-from dialeval.reports.figures import MISSING, plain, shorten, show_fixed, show_rounded
+from dialeval.reports.figures import MISSING, plain, shorten, show_fixed, show_p, show_rounded
 from dialeval.reports.formats import LaidOut, Table
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def verdict(people: People) -> list[str]:
     baseline = plain(people.baseline)
     parts = [f"{said[way][0]}{', '.join(names)}{said[way][1]}{baseline}" for way, names in ways.items() if names]
     tests = len(people.differences)
-    how = f"{plain(people.quality)}, 5% level, corrected for {tests} test{'s'[: tests != 1]}"
+    how = f"{plain(people.quality)}, 5% level" + (f", corrected for {tests} tests" if tests > 1 else "")
     return [f"P{'; '.join(parts)[1:]} ({how})."]
 
 
@@ -97,6 +97,11 @@ def notes(people: People) -> list[str]:
             f"estimate: ratings, and {judge} on all rows (prediction-powered). worth: as many ratings alone would give "
             "the same precision. r: correlation of judge and people."
         )
+    if people.raters == "random":
+        lines.append(f"Intervals are for other raters as well, by {people.named_raters} raters taken as random.")
+    elif people.named_raters:
+        count = f"these {people.named_raters} raters" if people.named_raters > 1 else "this one rater"
+        lines.append(f"Raters are fixed: intervals are for what {count} would say, and not for other raters.")
     if not people.at_random:
         lines.append("NOT DRAWN AT RANDOM: figures are as if the rated rows were a random sample, which nobody knows.")
     return lines
@@ -124,7 +129,7 @@ def _cells(each: PeopleFigure, people: People) -> list[str]:
         cells.append(_figure(made.value, made.interval, signed))
     cells += [_figure(made.alone, made.alone_interval, signed), str(made.ratings)]
     if people.by:
-        last = show_fixed(each.agreement, 2) if each.baseline is None else show_fixed(each.adjusted_p, 4)
+        last = show_fixed(each.agreement, 2) if each.baseline is None else show_p(each.adjusted_p)
         cells += [MISSING if math.isnan(made.worth) else f"{made.worth:.0f}", last]
     return cells
 

@@ -5,7 +5,7 @@ They say what the `to_dict` of each result gives. A number that could not be com
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from msgspec import UNSET, Struct, UnsetType
 
@@ -52,6 +52,9 @@ class Correlation(Struct):
     pearson_p: float | None
     spearman_p: float | None
     kendall_p: float | None
+    pearson_adjusted_p: float | None
+    spearman_adjusted_p: float | None
+    kendall_adjusted_p: float | None
     reason: str | UnsetType = UNSET
 
 
@@ -77,8 +80,14 @@ class Bootstrap(Struct):
 
     resamples: int
     seed: int
-    confidence: float | UnsetType = UNSET
-    level: float | UnsetType = UNSET
+    confidence: float
+
+
+class Jackknife(Struct):
+    """How intervals over dialogues were computed."""
+
+    method: Literal["jackknife"]
+    level: float
 
 
 class Agreement(Struct):
@@ -132,6 +141,8 @@ class People(Struct):
     unit: str
     seed: int
     at_random: bool
+    raters: Literal["fixed", "random"]
+    named_raters: int
     baseline: str
     systems: list[PeopleFigure]
     differences: list[PeopleFigure]
@@ -152,7 +163,7 @@ class Ranking(Struct):
     length_interval: Interval
     pairs: int
     left_out: int
-    bootstrap: Bootstrap
+    intervals: Jackknife
 
 
 class RatedRow(SampledRow, kw_only=True):

@@ -55,12 +55,14 @@ FORMATS = text_formats(document, to_csv)
 
 def notes(ranking: Ranking) -> list[str]:
     """What the figures are, a line each."""
-    drawn = f"{ranking.resamples:,} resamples of {ranking.dialogues:,} {ranking.unit}, seed {ranking.seed}"
+    tests = len(ranking.systems) * (len(ranking.systems) - 1) // 2
+    corrected = f", corrected by Holm for {tests} pairs of systems" if tests > 1 else ""
+    intervals = f"{100 * ranking.level:g}% intervals over {ranking.dialogues:,} {ranking.unit} (jackknife, Student)"
     lines = [
-        f"{ranking.pairs:,} pairs by {plain(ranking.source)}; {100 * ranking.level:g}% intervals of {drawn}.",
+        f"{ranking.pairs:,} pairs by {plain(ranking.source)}; {intervals}.",
         "strength: logarithm of the odds (Bradley-Terry, ties after Davidson).",
         "score: expected share of wins against the others, a tie counting half.",
-        "group: systems with a letter in common cannot be told apart (5% level, corrected by Holm).",
+        f"group: systems with a letter in common cannot be told apart (5% level{corrected}).",
     ]
     if not math.isnan(ranking.length):
         lines.append(

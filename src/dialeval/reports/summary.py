@@ -28,8 +28,8 @@ from dialeval.reports.figures import (
     plain,
     shorten,
     show,
-    show_fixed,
     show_interval,
+    show_p,
     show_signed,
     show_spread,
 )
@@ -239,7 +239,7 @@ def _difference(row: Difference, comparison: Comparison) -> str:
     cells = (
         f"{show_signed(row.difference)}{markup.span('sure', mark(row, comparison.settings.alpha))}",
         show_interval(row.interval) if row.interval else MISSING,
-        show_fixed(row.adjusted_p, 4),
+        escape(show_p(row.adjusted_p)),
         show(row.effect, 2),
         MISSING if row.wins is None else f"{row.wins}, {row.ties}, {row.losses}",
         show_detectable(row),

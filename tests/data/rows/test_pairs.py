@@ -30,10 +30,21 @@ def test_outcomes() -> None:
     assert found.length_ratio[0] == pytest.approx(math.log(2))
 
 
-def test_a_system_may_be_called_like_a_side() -> None:
-    found = read_pairs([ROW | {"a": "b", "b": "a", "dialog_id": None}])
-    assert found.outcome.tolist() == [-1]
+def test_a_system_on_the_side_of_its_name_is_understood() -> None:
+    rows = [ROW | {"a": "a", "b": "b", "better": better, "dialog_id": None} for better in ("a", "b", "tie")]
+    found = read_pairs(rows)
+    assert found.outcome.tolist() == [1, -1, 0]
     assert not found.named
+    assert read_pairs([ROW | {"a": "b", "b": "a", "better": "tie"}]).outcome.tolist() == [0]
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "better"),
+    [("b", "a", "a"), ("b", "a", "b"), ("x", "a", "a"), ("b", "x", "b"), ("x", "A", "A"), ("tie", "x", "tie")],
+)
+def test_a_name_that_is_also_the_other_side_is_refused(left: str, right: str, better: str) -> None:
+    with pytest.raises(DataError, match="is ambiguous"):
+        read_pairs([ROW | {"a": left, "b": right, "better": better}])
 
 
 def test_rows_without_a_dialogue_stand_alone() -> None:

@@ -2,7 +2,8 @@
 
     {"dialog_id": "d1", "a": "damd", "b": "ubar", "better": "a", "response_a": "...", "response_b": "..."}
 
-- `a`, `b`: the two systems. `better`: `a`, `b` or `tie`; the name of one of the systems will do as well.
+- `a`, `b`: the two systems. `better`: `a`, `b` or `tie`, or the name of the better system. Where a system is itself
+  called `a`, `b` or `tie`, a value that means one thing as a name and another as a side is refused.
 - `dialog_id`: pairs of equal name belong together; a row without one stands alone. Texts of responses are needed only
   to hold length equal. `fields` maps names as everywhere.
 
@@ -135,13 +136,22 @@ def _pair_rows(records: Records, names: Mapping[str, str]) -> list[_Row]:
     return rows
 
 
+def possible_outcomes(better: object, left: str, right: str) -> set[int]:
+    """Return every outcome that a value of `better` can mean; more than one where a system is called like a side."""
+    words = {1: (left, "a", "A"), -1: (right, "b", "B"), 0: (TIE, "Tie")}
+    return {outcome for outcome, own in words.items() if better in own}
+
+
 def _outcome(reader: FieldReader, row: RowObject, name: str, left: str, right: str) -> int:
     better = row.get(name)
     said = better.strip() if isinstance(better, str) else better
-    # A system may itself be called a or b: its own name comes first.
-    for outcome, words in ((1, (left,)), (-1, (right,)), (1, ("a", "A")), (-1, ("b", "B")), (0, (TIE, "Tie"))):
-        if said in words:
-            return outcome
+    outcomes = possible_outcomes(said, left, right)
+    if len(outcomes) == 1:
+        return outcomes.pop()
+    if outcomes:
+        what = f"{name} is {said!r:.40}, which is ambiguous: a system of this pair is called like a side or a tie"
+        reader.fault(what, "exchange the two systems of the row (a and b), or rename the system")
+        return 0
     shown = (
         "is missing"
         if name not in row

@@ -17,6 +17,7 @@ has NaN there. Every fault of every file is found before one is raised.
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -47,6 +48,8 @@ DIALOGUE = "dialog"
 SIZES = (1e-50, 1e50)
 """Of ratings other than 0: products of squares of smaller and larger ones are no numbers any more."""
 
+_DIGEST = 12
+"""Hexadecimal digits of the digest of a row: enough to tell millions of rows apart."""
 _OWN = ("scores", "scale", "dataset", "level")
 _PLAIN = (OVERALL, "score", "rating")
 _LISTED = ("datasets", "dialogues", "systems", "contexts", "responses", "references", "levels", "ids")
@@ -73,6 +76,8 @@ class Ratings:
     """By quality and row: one value per annotator, or a single one where the source gives no more."""
     values: Mapping[str, Floats] = field(default_factory=dict)
     """By quality: the mean over annotators, NaN where no annotator answered."""
+    raters: Mapping[str, Sequence[Sequence[str]]] = field(default_factory=dict)
+    """By quality and row: who gave each value of `annotations`; nobody where the source names no raters."""
 
     def __len__(self) -> int:
         return len(self.responses)
@@ -83,7 +88,8 @@ class Ratings:
         columns = {name: [getattr(self, name)[row] for row in chosen] for name in _LISTED}
         annotations = {quality: [column[row] for row in chosen] for quality, column in self.annotations.items()}
         values = {quality: column[chosen] for quality, column in self.values.items()}
-        return Ratings(**columns, scales=self.scales[chosen], annotations=annotations, values=values)
+        raters = {quality: [column[row] for row in chosen] for quality, column in self.raters.items()}
+        return Ratings(**columns, scales=self.scales[chosen], annotations=annotations, values=values, raters=raters)
 
 
 @checked
@@ -107,14 +113,27 @@ def read_ratings(
     rows = _by_id(rows)
     if not rows:
         raise SettingError("no ratings were given; name at least one file of rated rows")
-    *columns, _, scales, scores = zip(*rows, strict=True)
+    *columns, _, scales, scores, named = zip(*rows, strict=True)
     annotations = {
         quality: [row.get(quality, np.empty(0)) for row in scores]
         for quality in dict.fromkeys(quality for row in scores for quality in row)
     }
     values = {quality: np.array([_mean(row) for row in column]) for quality, column in annotations.items()}
-    named = dict(zip(_LISTED, map(list, columns), strict=True))
-    return Ratings(**named, scales=np.array(scales, np.float64), annotations=annotations, values=values)
+    raters = {quality: [row.get(quality, ()) for row in named] for quality in annotations}
+    listed = dict(zip(_LISTED, map(list, columns), strict=True))
+    ends = np.array(scales, np.float64)
+    return Ratings(**listed, scales=ends, annotations=annotations, values=values, raters=raters)
+
+
+def row_digests(ratings: Ratings) -> list[str]:
+    """Return a digest of the context and response of each row, by which a rated row is known again.
+
+    A trained judge keeps those of the rows it learned from, so that its scores of them are not taken for those of a
+    judge that has not seen the ratings.
+    """
+    rows = zip(ratings.contexts, ratings.responses, strict=True)
+    texts = ("\0".join([*context, response]) for context, response in rows)
+    return [hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGEST] for text in texts]
 
 
 def _by_id(rows: list[_Rated]) -> list[_Rated]:
@@ -122,19 +141,22 @@ def _by_id(rows: list[_Rated]) -> list[_Rated]:
     joined: dict[object, list[_Rated]] = {}
     for number, row in enumerate(rows):
         joined.setdefault(number if row.id is None or row.rater is None else row.id, []).append(row)
-    return [lines[0] if len(lines) == 1 else lines[0]._replace(scores=_of_raters(lines)) for lines in joined.values()]
+    return [lines[0] if lines[0].rater is None else _of_raters(lines) for lines in joined.values()]
 
 
-def _of_raters(lines: list[_Rated]) -> dict[str, Floats]:
-    """The values of each quality, one per rater."""
-    by_rater: dict[str, dict[str | None, list[Floats]]] = {}
+def _of_raters(lines: list[_Rated]) -> _Rated:
+    """Return the row that lines of raters are about, with one value of each rater for each quality."""
+    by_rater: dict[str, dict[str, list[Floats]]] = {}
     for line in lines:
         for quality, values in line.scores.items():
-            by_rater.setdefault(quality, {}).setdefault(line.rater, []).append(values)
-    return {
+            by_rater.setdefault(quality, {}).setdefault(line.rater or "", []).append(values)
+    scores = {
         quality: np.array([np.concatenate(values).mean() for values in raters.values()])
         for quality, raters in by_rater.items()
     }
+    named = {quality: tuple(raters) for quality, raters in by_rater.items() if all(raters)}
+    # A line that holds the values of several annotators keeps them; their names are not known.
+    return lines[0]._replace(raters=named) if len(lines) == 1 else lines[0]._replace(scores=scores, raters=named)
 
 
 def _file_rows(
@@ -168,6 +190,7 @@ class _Rated(NamedTuple):
     rater: str | None
     scale: tuple[float, float]
     scores: dict[str, Floats]
+    raters: dict[str, tuple[str, ...]] = {}
 
 
 def _rated_rows(

@@ -36,7 +36,7 @@ from dialeval.core.jsondata import dump
 from dialeval.metrics.learned.cross_encoder import CrossEncoder
 from dialeval.metrics.learned.cross_weights import HEADS, Changes
 from dialeval.metrics.learned.judge import Texts, closest_cosines, open_vectors
-from dialeval.metrics.learned.weights import FACTS_FILE, HIGHEST, LOWEST, TENSORS_FILE, Mask
+from dialeval.metrics.learned.weights import FACTS_FILE, HIGHEST, LOWEST, TENSORS_FILE, Mask, trained_on
 from dialeval.resources.encoder_files import check_libraries, find_encoder
 from dialeval.resources.judge_settings import BreakdownScale, PairShape, Scale
 from dialeval.resources.sentence_vectors import SentenceVectors
@@ -196,6 +196,11 @@ class DialogueJudge:
         """The weights' digest, the encoder's name and digest."""
         weights = self.weights
         return f"{KIND}@{weights.digest}+{weights.encoder}@{weights.encoder_digest}"
+
+    @property
+    def trained_on(self) -> list[str]:
+        """The digests of the rated rows that it learned from."""
+        return trained_on(self.weights.facts)
 
     def score(self, contexts: Texts, responses: Sequence[str], references: Texts) -> Floats:
         """One score per response, 1 to 5; NaN for a response without context."""

@@ -16,7 +16,7 @@ import numpy as np
 
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.errors import SettingError
-from dialeval.metrics.learned.weights import Encoded, Mask, Vectors, Weights, load, row_products
+from dialeval.metrics.learned.weights import Encoded, Mask, Vectors, Weights, load, row_products, trained_on
 from dialeval.resources.encoder import Encoder, SentenceEncoder
 from dialeval.resources.encoder_files import Singles, check_libraries, find_encoder, lacking
 from dialeval.resources.sentence_vectors import SentenceVectors
@@ -45,6 +45,11 @@ class Judge:
     def digest(self) -> str:
         """The weights' digest, the encoder's name and digest."""
         return f"{self.weights.kind}@{self.weights.digest}+{self.vectors.encoder.name}@{self.vectors.encoder.digest}"
+
+    @property
+    def trained_on(self) -> list[str]:
+        """The digests of the rated rows that it learned from."""
+        return trained_on(self.weights.facts)
 
     @property
     def turns(self) -> int:
@@ -86,6 +91,11 @@ class LazyJudge:
     def digest(self) -> str:
         """See `Judge.digest`."""
         return self.judge.digest
+
+    @property
+    def trained_on(self) -> list[str]:
+        """See `Judge.trained_on`."""
+        return self.judge.trained_on
 
     @property
     def turns(self) -> int:

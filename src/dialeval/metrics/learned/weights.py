@@ -206,6 +206,12 @@ def _load(folder: Path) -> Weights:
     )
 
 
+def trained_on(facts: Mapping[str, Any]) -> list[str]:
+    """Return the digests of the rated rows that a judge learned from, as its document has them; none if it has none."""
+    known = facts.get("trained_on")
+    return [each for each in known if isinstance(each, str)] if isinstance(known, list) else []
+
+
 def _tile(vectors: Vectors, start: int) -> Floats:
     """Rows from `start` on as float64, filled up with zeros."""
     tile = np.zeros((_TILE, vectors.shape[1]))
