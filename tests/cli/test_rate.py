@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import http.client
 import json
+import random
 import shutil
 import signal
 import socket
 import sqlite3
 import subprocess
 import sys
+import threading
+import time
 import urllib.request
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
@@ -18,7 +22,7 @@ import pytest
 from analysis.rated_runs import run_of
 from cli.conftest import Dialeval
 from dialeval.analysis import rating_store
-from dialeval.analysis.rating_store import RatingStore
+from dialeval.analysis.rating_store import RatingStore, stored_lines
 from dialeval.reports.rating_server import RatingServer
 
 
@@ -186,6 +190,48 @@ def test_a_killed_server_has_lost_no_rating_that_it_took(dialeval: Dialeval, tmp
     assert done.returncode == 0, done.stderr
     rows = [json.loads(line) for line in (tmp_path / "ratings.jsonl").read_text().splitlines()]
     assert {(row["id"], row["rater"]): row["scores"]["overall"] for row in rows} == taken
+
+
+@pytest.mark.parametrize("kills", [4, pytest.param(300, marks=pytest.mark.slow)])
+def test_kills_while_raters_send_lose_nothing(tmp_path: Path, kills: int) -> None:
+    """What was acknowledged is there; what was under way may be. The next start has the same links."""
+    ids = [json.loads(line)["id"] for line in (tmp_path / "to-rate" / "rows.jsonl").read_text().splitlines()]
+    rng = random.Random(1)
+    possible: dict[tuple[str, str], set[int | None]] = {}
+    """By rater and row: the last acknowledged value, None where there is none, and those sent since."""
+    acknowledged = 0
+    links: dict[str, str] = {}
+
+    def send(rater: str, seed: int) -> None:
+        nonlocal acknowledged
+        own = random.Random(seed)
+        with suppress(OSError, http.client.HTTPException):
+            while True:
+                key, value = (rater, own.choice(ids)), own.randint(1, 5)
+                possible.setdefault(key, {None}).add(value)
+                assert served.rate(*key, value) == 204
+                possible[key] = {value}
+                acknowledged += 1
+
+    for kill in range(kills):
+        served = Served(tmp_path, "--raters", "ann,bob")
+        served.wait_for("ann", "bob")
+        assert links in ({}, served.links)
+        links = served.links
+        threads = [threading.Thread(target=send, args=(rater, 2 * kill + n)) for n, rater in enumerate(links)]
+        for thread in threads:
+            thread.start()
+        time.sleep(rng.random() * 0.3)
+        served.process.kill()
+        served.process.communicate()
+        for thread in threads:
+            thread.join()
+        stored = {
+            (line["rater"], line["id"]): line["scores"]["overall"]
+            for _, line in stored_lines(tmp_path / "to-rate" / "ratings.sqlite")
+        }
+        assert {key: stored.get(key) for key in possible if stored.get(key) not in possible[key]} == {}
+    assert acknowledged > 2 * kills
 
 
 def test_ratings_are_exported_while_the_server_runs(dialeval: Dialeval, tmp_path: Path) -> None:
