@@ -232,6 +232,27 @@ def test_only_an_acknowledgment_is_one(browser: Browser, team: Team) -> None:
     page.context.close()
 
 
+def test_a_downloaded_file_is_imported_in_another_browser(browser: Browser, team: Team, tmp_path: Path) -> None:
+    """So nothing is lost where the server comes back when the first browser is gone."""
+    page = opened(browser, team.links["ann"])
+    team.kill()
+    for _ in range(12):
+        rate(page, 3)
+    assert "left" not in status(page)
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Download your ratings").click()
+    download.value.save_as(tmp_path / "ratings.jsonl")
+    page.context.close()
+    team.start("--form", "form.toml")
+    other = opened(browser, team.links["ann"])
+    other.get_by_text("Download, copy, import").click()
+    assert other.get_by_role("button", name="Another rater").count() == 0
+    other.get_by_label("Import a file of yours:").set_input_files(tmp_path / "ratings.jsonl")
+    other.get_by_text("your ratings are on the server. Thank you.").wait_for()
+    assert [line["scores"]["overall"] for line in team.ratings()] == [3] * 12
+    other.context.close()
+
+
 def test_without_storage_the_page_says_so(browser: Browser, team: Team) -> None:
     page = browser.new_context().new_page()
     page.add_init_script("Storage.prototype.setItem = () => { throw new Error('full') }")

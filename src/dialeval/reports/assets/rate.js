@@ -95,7 +95,7 @@ const questionOf = ({ name, question, choices }, at, factor, line) => {
 
 const timeLeft = (store, remaining) => {
   const times = [...store.lines.values()].map((line) => line.seconds).filter(Number.isFinite);
-  if (times.length < 3) return "";
+  if (times.length < 3 || !remaining) return "";
   times.sort((one, other) => one - other);
   const minutes = Math.round((times[Math.floor(times.length / 2)] * remaining) / 60);
   return minutes < 1 ? ", less than a minute left" : `, about ${minutes} minute${minutes > 1 ? "s" : ""} left`;
