@@ -2,8 +2,9 @@
 
 SQLite with a rollback journal and `synchronous=EXTRA`: a rating is on the disk, in this one file, before it is
 acknowledged. No end of the process loses one, and a copy of the file alone holds every acknowledged rating; in WAL mode
-the latest ones would be in a second file. The database changes in place, which is what SQLite is for; everything else
-that is written goes through `core.files`. The file holds the raters' secrets and is readable by its owner only.
+the latest ones would be in a second file. A copy that is made in the middle of a write is refused as damaged. The
+database changes in place, which is what SQLite is for; everything else that is written goes through `core.files`. The
+file holds the raters' secrets and is readable by its owner only.
 
 Nothing in the file is trusted. A file whose header does not have our application id is refused before SQLite opens it,
 so that no other database is touched. The whole content is checked when a database is opened: its pages, its tables, and
@@ -263,7 +264,7 @@ def _read_content(connection: sqlite3.Connection) -> tuple[_About, list[Rating]]
         raise gate.UnfitError(_NOT_OURS)
     damage = connection.execute("PRAGMA integrity_check(1)").fetchone()[0]
     if damage != "ok":
-        raise gate.UnfitError(f"is damaged ({damage})")
+        raise gate.UnfitError(f"is damaged, or was copied while a rating was being written ({damage})")
     tables: dict[str, Any] = {
         "raters": connection.execute("SELECT * FROM raters ORDER BY rowid").fetchall(),
         "dealt": connection.execute("SELECT * FROM dealt ORDER BY rowid").fetchall(),
