@@ -14,8 +14,10 @@ import pytest
 
 from dialeval.analysis.merged_ratings import MergedRatings, merge_ratings, rated_rows
 from dialeval.core.errors import DataError, SettingError
+from dialeval.core.notes import noted
 from dialeval.data.rows.pairs import read_pairs
 from dialeval.data.rows.ratings import read_ratings
+from dialeval.reports.rating_form import score_check
 from reports.rated_samples import sample_of
 
 
@@ -139,6 +141,51 @@ def test_ratings_of_other_rows_are_refused(tmp_path: Path) -> None:
     assert [fault.line for fault in error.value.faults] == [2, 3]
     with pytest.raises(SettingError, match="no ratings"):
         merge_ratings([])
+
+
+def test_pairs_that_were_never_shown_are_refused(tmp_path: Path) -> None:
+    """Two responses to one context are shown, in the order of their ids."""
+    shown, others = "k000abcd-q000abcd", ["k000abcd-k001abcd", "k000abcd-q001abcd", "q000abcd-k000abcd"]
+    file = written(tmp_path, "all.jsonl", [line(identity, "ann", 1) for identity in (shown, *others)])
+    with pytest.raises(DataError, match="no row that was drawn") as error:
+        merge_ratings([file], sample_of(3))
+    assert [fault.line for fault in error.value.faults] == [2, 3, 4]
+
+
+def test_scores_that_are_no_answers_are_refused_with_file_and_line(tmp_path: Path) -> None:
+    rows = [line("k000abcd", "ann", 5), line("k001abcd", "ann", 500), line("k000abcd-q000abcd", "ann", 5)]
+    file = written(tmp_path, "all.jsonl", rows)
+    with pytest.raises(DataError) as error:
+        merge_ratings([file], sample_of(3), check=score_check(None, sample_of(3)))
+    assert [(fault.where, fault.line, fault.what) for fault in error.value.faults] == [
+        (str(file), 2, "overall is 500, which is none of its answers"),
+        (str(file), 3, "overall is 5, which is none of its answers"),
+    ]
+    assert len(merge_ratings([file], sample_of(3)).lines) == 3  # as of another tool
+
+
+def test_merged_and_unmerged_ratings_are_the_same_values(tmp_path: Path) -> None:
+    """`estimate --human` and `rate merge` have one rule for second answers."""
+    sample = sample_of(3)
+    first, second, third, *_ = (row.id for row in sample.rows)
+    rows = [
+        *(line(first, "ann", 1), line(first, "ann", 5, again=True), line(first, "bob", 3)),
+        *(line(second, "ann", 4, again=True), line(second, "ann", 2)),
+        *(line(third, "ann", 4, again=True), line(third, "bob", 1), line(third, "bob", 2)),
+        {"id": third, "rater": "bob", "scores": {"fluent": 5}},
+    ]
+    file = written(tmp_path, "all.jsonl", rows)
+    with noted() as notes:
+        plain = read_ratings(file, sampled=sample.by_id())
+    merged = merge_ratings([file], sample)
+    again = read_ratings(
+        written(tmp_path, "merged.jsonl", rated_rows(merged, sample, "overall")), sampled=sample.by_id()
+    )
+    for found in (plain, again):
+        values = dict(zip(found.ids, found.values["overall"].tolist(), strict=True))
+        assert values == {first: 2, second: 2, third: 3}
+        assert np.nansum(found.values["fluent"]) == 5
+    assert len(notes) == len(merged.warnings) == 1
 
 
 def test_plain_data_has_everything(merged: MergedRatings) -> None:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
 import stat
 from collections import Counter
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from dialeval.analysis.merged_ratings import merge_ratings
-from dialeval.analysis.rating_store import RatingStore, stored_lines
+from dialeval.analysis.rating_store import Rating, RatingStore, stored_lines
 from dialeval.core.errors import DataError, SettingError
 
 IDS = [f"r{n}" for n in range(31)]
@@ -60,13 +62,13 @@ def test_a_rating_takes_the_place_of_an_earlier_one(tmp_path: Path) -> None:
     store.add_raters(["ann", "bob"])
     store.deal(IDS, None, seed=1)
     for value in (1, 2):
-        store.save("ann", {"id": "r1", "scores": {"overall": value}})
-    store.save("ann", {"id": "r1", "scores": {"overall": 5}, "again": True})
-    store.save("bob", {"id": "r1", "rater": "ann", "scores": {"overall": 4}})
+        store.save("ann", Rating(id="r1", scores={"overall": value}))
+    store.save("ann", Rating(id="r1", scores={"overall": 5}, again=True))
+    store.save("bob", Rating(id="r1", rater="ann", scores={"overall": 4}))
     assert [line["scores"]["overall"] for line in store.lines("ann")] == [2, 5]
     assert store.counts() == {"ann": (1, 31), "bob": (1, 31)}
     read = [line for _, line in stored_lines(store.path)]  # while it is open
-    assert [line["rater"] for line in read] == ["ann", "ann", "bob"]  # type: ignore[index]
+    assert [line["rater"] for line in read] == ["ann", "ann", "bob"]
     assert len(merge_ratings([store.path]).lines) == 2
     store.close()
 
@@ -74,9 +76,29 @@ def test_a_rating_takes_the_place_of_an_earlier_one(tmp_path: Path) -> None:
 def test_the_file_is_its_owners_and_safe_at_any_end(tmp_path: Path) -> None:
     store = opened(tmp_path)
     assert stat.S_IMODE(store.path.stat().st_mode) == 0o600
-    pragmas = [store._all(f"PRAGMA {name}")[0][0] for name in ("journal_mode", "synchronous")]
-    assert pragmas == ["wal", 2]
+    pragmas = [store._select(f"PRAGMA {name}")[0][0] for name in ("journal_mode", "synchronous")]
+    assert pragmas == ["delete", 3]
     store.close()
+
+
+def test_a_copy_of_the_file_alone_has_every_rating(tmp_path: Path) -> None:
+    store = rated(tmp_path, 0)
+    copy = tmp_path / "copy.sqlite"
+    for number, identity in enumerate(IDS, 1):
+        store.save("ann", Rating(id=identity, scores={"overall": 3}))
+        assert [path.name for path in tmp_path.iterdir() if path != copy] == ["ratings.sqlite"]
+        shutil.copyfile(store.path, copy)
+        assert len(list(stored_lines(copy))) == number
+    store.close()
+
+
+def rated(tmp_path: Path, number: int = 5) -> RatingStore:
+    store = opened(tmp_path)
+    store.add_raters(["ann", "bob"])
+    store.deal(IDS, None, seed=1)
+    for identity in IDS[:number]:
+        store.save("ann", Rating(id=identity, scores={"overall": 3}))
+    return store
 
 
 def test_ratings_of_another_sample_are_refused(tmp_path: Path) -> None:
@@ -86,30 +108,140 @@ def test_ratings_of_another_sample_are_refused(tmp_path: Path) -> None:
     opened(tmp_path).close()
 
 
-@pytest.mark.parametrize("kind", ["rubbish", "empty", "other", "view", "trigger", "folder", "broken line"])
-def test_what_is_no_database_of_ours_is_refused(tmp_path: Path, kind: str) -> None:
+@pytest.mark.parametrize("kind", ["rubbish", "empty", "folder"])
+def test_what_is_no_database_is_refused(tmp_path: Path, kind: str) -> None:
     path = tmp_path / "ratings.sqlite"
     if kind == "folder":
         path.mkdir()
-    elif kind in ("rubbish", "empty"):
-        path.write_bytes(b"SQLite format 3\0" + b"x" * 4000 if kind == "rubbish" else b"")
     else:
-        if kind != "other":
-            opened(tmp_path).close()
-        connection = sqlite3.connect(path)
-        if kind == "other":
-            connection.execute("CREATE TABLE ratings (line)")
-        elif kind == "view":
-            connection.execute("DROP TABLE ratings")
-            connection.execute("CREATE VIEW ratings AS SELECT 1 AS line, 1 AS rowid")
-        elif kind == "trigger":
-            connection.execute("CREATE TRIGGER t AFTER INSERT ON ratings BEGIN DELETE FROM ratings; END")
-        else:
-            connection.execute("INSERT INTO ratings VALUES ('ann', 'r1', 0, '{')")
-        connection.commit()
-        connection.close()
+        path.write_bytes(b"SQLite format 3\0" + b"x" * 4000 if kind == "rubbish" else b"")
     with pytest.raises(DataError, match=r"ratings\.sqlite"):
         list(stored_lines(path))
-    if kind not in ("empty", "broken line"):
+    if kind != "empty":
         with pytest.raises(DataError, match=r"ratings\.sqlite"):
             opened(tmp_path)
+
+
+@pytest.mark.parametrize("mode", ["delete", "wal"])
+def test_a_database_of_others_is_not_touched(tmp_path: Path, mode: str) -> None:
+    path = tmp_path / "ratings.sqlite"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute(f"PRAGMA journal_mode={mode}")
+        connection.execute("CREATE TABLE ratings (line)")
+        connection.commit()
+    before = (path.read_bytes(), path.stat().st_mtime_ns)
+    for read in (lambda: opened(tmp_path), lambda: list(stored_lines(path))):
+        with pytest.raises(DataError, match="is no database of ratings"):
+            read()
+        assert (path.read_bytes(), path.stat().st_mtime_ns) == before
+        assert list(tmp_path.iterdir()) == [path]
+
+
+TAMPERED = {
+    "a view": ["DROP TABLE ratings", "CREATE VIEW ratings AS SELECT 1 AS line, 1 AS rowid"],
+    "a trigger": ["CREATE TRIGGER t AFTER INSERT ON ratings BEGIN DELETE FROM ratings; END"],
+    "another table": ["CREATE TABLE more (x)"],
+    "no table": ["DROP TABLE dealt"],
+    "no digest": ["DELETE FROM about WHERE name = 'digest'"],
+    "a digest of bytes": ["UPDATE about SET value = x'00ff' WHERE name = 'digest'"],
+    "another layout": ["UPDATE about SET value = '2' WHERE name = 'format'"],
+    "a setting more": ["INSERT INTO about VALUES ('x', 'y')"],
+    "a name of a setting that is no text": ["INSERT INTO about VALUES (x'ff', 'y')"],
+    "a superscript for a number": ["UPDATE about SET value = '²' WHERE name = 'per_row'"],
+    "a number of 5,000 digits": [f"UPDATE about SET value = '{'9' * 5000}' WHERE name = 'per_row'"],
+    "a port that is none": ["INSERT INTO about VALUES ('port', '-1')"],
+    "a rater of bytes": ["UPDATE raters SET name = x'ff' WHERE name = 'bob'"],
+    "a rater without a name": ["UPDATE raters SET name = '' WHERE name = 'bob'"],
+    "a long name": [f"UPDATE raters SET name = '{'b' * 65}' WHERE name = 'bob'"],
+    "text that is not UTF-8": ["UPDATE raters SET name = CAST(x'ff' AS TEXT) WHERE name = 'bob'"],
+    "a secret of bytes": ["UPDATE raters SET secret = x'ff' WHERE name = 'bob'"],
+    "an empty secret": ["UPDATE raters SET secret = '' WHERE name = 'bob'"],
+    "a secret with a slash": ["UPDATE raters SET secret = '/aaaaaaaaaaaaaaaaaaaaaaa' WHERE name = 'bob'"],
+    "an assigned row of bytes": ["UPDATE dealt SET id = x'ff' WHERE id = 'r7'"],
+    "a line of bytes": ["UPDATE ratings SET line = x'ff'"],
+    "a line that is no JSON": ["UPDATE ratings SET line = '{'"],
+    "a line that is a list": ["UPDATE ratings SET line = '[]'"],
+    "a line that is a number": ["UPDATE ratings SET line = 1.5"],
+    "a deep line": [f"UPDATE ratings SET line = '{'[' * 100_000}'"],
+    "a line with NaN": ["UPDATE ratings SET line = replace(line, ':3', ':NaN')"],
+    "a line with more": ["UPDATE ratings SET line = replace(line, '}}', '},\"x\":1}')"],
+    "a line of another rater": ["UPDATE ratings SET line = replace(line, 'ann', 'bob')"],
+    "a line of another row": ["UPDATE ratings SET line = replace(line, 'r1', 'r9')"],
+    "a rating that is neither the first nor the second": ["UPDATE ratings SET again = 2"],
+    "a rating for the second time": ["UPDATE ratings SET again = 1 WHERE id = 'r1'"],
+    "a rating of text": ["UPDATE ratings SET again = 'x'"],
+    "a rating of a row that was not assigned": ["DELETE FROM dealt WHERE id = 'r1'"],
+    "a rating of nobody": ["DELETE FROM raters WHERE name = 'ann'"],
+}
+
+
+@pytest.mark.parametrize("statements", TAMPERED.values(), ids=TAMPERED)
+def test_a_tampered_database_is_refused(tmp_path: Path, statements: list[str]) -> None:
+    store = rated(tmp_path)
+    store.close()
+    with closing(sqlite3.connect(store.path)) as connection:
+        for statement in statements:
+            connection.execute(statement)
+        connection.commit()
+    before = store.path.read_bytes()
+    with pytest.raises(DataError, match=r"ratings\.sqlite: "):
+        opened(tmp_path)
+    with pytest.raises(DataError, match=r"ratings\.sqlite: "):
+        list(stored_lines(store.path))
+    assert store.path.read_bytes() == before
+
+
+def test_damaged_pages_are_refused(tmp_path: Path) -> None:
+    """Whichever page is overwritten: a database is whole, or refused."""
+    store = rated(tmp_path, 31)
+    store.close()
+    whole = store.path.read_bytes()
+    size = 4096
+    assert len(whole) >= 8 * size
+    for page in range(1, len(whole) // size):
+        store.path.write_bytes(whole[: page * size] + bytes(size) + whole[(page + 1) * size :])
+        with pytest.raises(DataError, match=r"ratings\.sqlite: "):
+            opened(tmp_path)
+        store.path.write_bytes(whole[: page * size])
+        with pytest.raises(DataError, match=r"ratings\.sqlite: "):
+            list(stored_lines(store.path))
+
+
+def test_a_locked_database_is_named_and_works_again(tmp_path: Path) -> None:
+    store = rated(tmp_path, 2)
+    store._select("PRAGMA busy_timeout=20")
+    with closing(sqlite3.connect(store.path, isolation_level=None)) as other:
+        other.execute("BEGIN")
+        other.execute("SELECT * FROM ratings").fetchone()  # a reader: the commit fails, in the middle of it
+        with pytest.raises(DataError, match="another program uses it"):
+            store.save("ann", Rating(id="r7", scores={"overall": 1}))
+        other.execute("COMMIT")
+        store.save("ann", Rating(id="r8", scores={"overall": 1}))
+        other.execute("BEGIN EXCLUSIVE")
+        with pytest.raises(DataError, match="another program uses it"):
+            store.raters()
+        other.execute("COMMIT")
+    assert [line["id"] for _, line in stored_lines(store.path)] == ["r0", "r1", "r8"]
+    store.close()
+
+
+def test_a_full_disk_leaves_the_store_usable(tmp_path: Path) -> None:
+    store = rated(tmp_path, 2)
+    store._select("PRAGMA max_page_count=1")
+    with pytest.raises(DataError, match="make room"):
+        for identity in IDS * 10:
+            store.save("ann", Rating(id=identity, scores={"overall": 1}, comment="x" * 2000))
+    store._select("PRAGMA max_page_count=100000")
+    store.save("ann", Rating(id="r30", scores={"overall": 4}))
+    assert [line["scores"] for _, line in stored_lines(store.path) if line["id"] == "r30"] == [{"overall": 4.0}]
+    store.close()
+
+
+def test_the_port_is_remembered(tmp_path: Path) -> None:
+    store = opened(tmp_path)
+    assert store.port == 0
+    store.port = 8017
+    store.close()
+    store = opened(tmp_path)
+    assert store.port == 8017
+    store.close()

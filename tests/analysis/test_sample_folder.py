@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import dialeval
-from analysis.rated_runs import run_of
+from analysis.rated_runs import run_of, with_judge
 from dialeval.analysis.sample_folder import check_same_run, read_sample, sample_beside
 from dialeval.core.errors import DataError, SettingError
 from dialeval.core.result import Run
@@ -58,6 +60,56 @@ def test_what_was_changed_is_refused(tmp_path: Path, change: object, words: str)
     (folder / "sample.json").write_text(json.dumps(sample))
     with pytest.raises(DataError, match=words):
         read_sample(folder)
+
+
+def changed_rows(folder: Path, **change: object) -> None:
+    """Change a field of every row, with the digest made anew, as a forger would."""
+    rows = [json.loads(line) | change for line in (folder / "rows.jsonl").read_text().splitlines()]
+    content = "".join(json.dumps(row) + "\n" for row in rows).encode()
+    (folder / "rows.jsonl").write_bytes(content)
+    sample = json.loads((folder / "sample.json").read_text())
+    sample["rows"]["sha256"] = hashlib.sha256(content).hexdigest()
+    (folder / "sample.json").write_text(json.dumps(sample))
+
+
+@pytest.mark.parametrize("unsure", [None, "judge"])
+@pytest.mark.parametrize("probability", [1e-300, 1e-9, 0.001])
+def test_a_probability_that_the_design_does_not_give_is_refused(
+    tmp_path: Path, unsure: str | None, probability: float
+) -> None:
+    folder = dialeval.draw(RUN, 12, unsure=unsure).save(tmp_path)
+    changed_rows(folder, probability=probability)
+    with pytest.raises(DataError, match=f"has the probability {probability:g}"):
+        read_sample(folder)
+
+
+@pytest.mark.parametrize(
+    ("by", "dialogues"), [([], False), (["turn"], False), (["judge:3"], False), ([], True), (["judge:2"], True)]
+)
+def test_probabilities_of_every_draw_are_those_of_its_design(tmp_path: Path, by: list[str], dialogues: bool) -> None:
+    """Also where a judge is unsure about few responses."""
+    for seed in range(5):
+        run, _ = run_of(dialogues=30, seed=seed)
+        rng = np.random.default_rng(seed)
+        results = {
+            name: with_judge(run[name], rng.choice([0, 0.5, 1], 90, p=[0.5, 0.05, 0.45]), "sure") for name in run
+        }
+        for key in ("judge", "sure", None):
+            drawn = dialeval.draw(Run(results, "0"), 60, by=by, dialogues=dialogues, unsure=key, seed=seed)
+            assert read_sample(drawn.save(tmp_path / f"{key}")).rows == drawn.rows
+
+
+@pytest.mark.parametrize("name", ["ratings.sqlite", "ann.jsonl", "rate.html"])
+def test_a_sample_with_ratings_is_not_replaced(tmp_path: Path, name: str) -> None:
+    drawn = dialeval.draw(RUN, 12)
+    folder = drawn.save(tmp_path / "to-rate")
+    (folder / name).write_text("ratings")
+    with pytest.raises(DataError, match=f"{name}: would lose its sample"):
+        dialeval.draw(RUN, 6).save(folder)
+    assert read_sample(folder).rows == drawn.rows
+    (folder / name).rename(tmp_path / name)
+    dialeval.draw(RUN, 6).save(folder)
+    assert len(read_sample(folder).rows) == 6
 
 
 def test_a_folder_without_a_sample(tmp_path: Path) -> None:

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import dialeval
+from browser.test_kinds import violations
 from browser.test_rating_page import reply, status
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser, Page, Route
 
 pytestmark = pytest.mark.browser
 
@@ -51,13 +52,14 @@ class Team:
             self.port = int(link.split(":")[2].partition("/")[0])
 
     def kill(self) -> None:
-        self.process.kill()
-        self.process.communicate()
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.communicate()
 
     def ratings(self) -> list[dict[str, Any]]:
         from dialeval.analysis.rating_store import stored_lines
 
-        return [line for _, line in stored_lines(self.folder / "ratings.sqlite")]  # type: ignore[misc]
+        return [line for _, line in stored_lines(self.folder / "ratings.sqlite")]
 
 
 @pytest.fixture
@@ -121,18 +123,159 @@ def test_a_server_that_is_killed_between_ratings_loses_none(browser: Browser, te
     for _ in range(3):
         rate(page, 4)
     wait_until(team, 3)
+    page.get_by_text("Everything is saved.").wait_for()
     team.kill()
     for _ in range(2):
         rate(page, 2)
     alert = page.get_by_role("alert")
-    alert.wait_for()
-    assert "not saved yet" in alert.inner_text()
+    page.get_by_text("2 ratings not saved yet:").wait_for()
+    assert "2 ratings not saved yet: the server cannot be reached; trying again." in alert.inner_text()
+    assert status(page).startswith("Row 6 of 12. 5 of 12 rated")  # one goes on
     team.start("--form", "form.toml")
     wait_until(team, 5)
     alert.wait_for(state="hidden")
+    page.get_by_text("Everything is saved.").wait_for()
     page.reload()
     assert status(page).startswith("Row 6 of 12. 5 of 12 rated")
     assert [line["scores"]["overall"] for line in team.ratings()] == [4, 4, 4, 2, 2]
+    page.context.close()
+
+
+def test_nobody_is_thanked_before_everything_is_saved(browser: Browser, team: Team) -> None:
+    """The server dies after one rating of twelve, and the rater goes on to the end."""
+    page = opened(browser, team.links["ann"])
+    rate(page, 1)
+    wait_until(team, 1)
+    team.kill()
+    for _ in range(11):
+        rate(page, 2)
+    done = page.locator("#done")
+    assert done.inner_text().startswith("All are rated, but 11 ratings not saved yet.")
+    assert "Thank you" not in page.locator("main").inner_text()
+    assert page.locator("#saved").inner_text() == "11 ratings not saved yet."
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Download your ratings").click()
+    lines = [json.loads(line) for line in download.value.path().read_text("utf-8").splitlines()]
+    assert [line["scores"]["overall"] for line in lines] == [1, *[2] * 11]
+    assert len(team.ratings()) == 1
+    team.start("--form", "form.toml")
+    page.get_by_role("button", name="Try again now").click()
+    page.get_by_text("your ratings are on the server. Thank you.").wait_for()
+    assert page.get_by_role("alert").count() == 0
+    assert [line["scores"]["overall"] for line in team.ratings()] == [1, *[2] * 11]
+    assert page.evaluate("Object.keys(localStorage).filter(each => each.includes('unsent'))") == []
+    page.context.close()
+
+
+def test_a_page_that_is_closed_sends_the_rest_when_it_is_opened_again(browser: Browser, team: Team) -> None:
+    page = opened(browser, team.links["ann"])
+    rate(page, 5)
+    wait_until(team, 1)
+    team.kill()
+    for _ in range(3):
+        rate(page, 3)
+    page.get_by_text("3 ratings not saved yet:").wait_for()
+    context = page.context
+    page.close(run_before_unload=False)
+    team.start("--form", "form.toml")
+    assert len(team.ratings()) == 1
+    page = context.new_page()
+    page.goto(team.links["ann"])
+    assert status(page).startswith("Row 5 of 12. 4 of 12 rated")
+    wait_until(team, 4)
+    page.get_by_text("Everything is saved.").wait_for()
+    assert [line["scores"]["overall"] for line in team.ratings()] == [5, 3, 3, 3]
+    context.close()
+
+
+def answer(route: Route, statuses: dict[int, int]) -> None:
+    """Answer for the server to ratings of some values."""
+    status = statuses.get(json.loads(route.request.post_data or "")["scores"]["overall"])
+    if status is None:
+        route.continue_()
+    else:
+        route.fulfill(status=status, body="<p>hello</p>")
+
+
+def test_a_rating_that_is_refused_does_not_hold_up_the_others(browser: Browser, team: Team) -> None:
+    page = opened(browser, team.links["ann"])
+    statuses = {1: 400}
+    page.route("**/ratings", lambda route: answer(route, statuses))
+    for value in (3, 1, *[4] * 10):
+        rate(page, value)
+    page.get_by_text("but the server does not have all of your ratings").wait_for()
+    assert len(team.ratings()) == 11
+    assert "The server refused your rating of row 2." in page.get_by_role("alert").inner_text()
+    assert "Thank you" not in page.locator("main").inner_text()
+    page.reload()  # it is sent once more, and refused once more
+    page.get_by_text("The server refused your rating of row 2.").wait_for()
+    assert len(team.ratings()) == 11
+    statuses.clear()
+    page.reload()
+    page.get_by_text("your ratings are on the server. Thank you.").wait_for()
+    assert sorted(line["scores"]["overall"] for line in team.ratings()) == [1, 3, *[4] * 10]
+    page.context.close()
+
+
+def test_only_an_acknowledgment_is_one(browser: Browser, team: Team) -> None:
+    """A proxy that answers for the server with a page of its own has saved nothing; one failure holds up no other."""
+    page = opened(browser, team.links["ann"])
+    statuses = {1: 200, 2: 404, 3: 502}
+    page.route("**/ratings", lambda route: answer(route, statuses))
+    for value in (1, 2, 3, 4, 5):
+        rate(page, value)
+    page.get_by_text("3 ratings not saved yet:").wait_for()
+    assert {line["scores"]["overall"] for line in team.ratings()} == {4, 5}
+    statuses.clear()
+    page.get_by_text("Everything is saved.").wait_for()
+    assert len(team.ratings()) == 5
+    page.context.close()
+
+
+def test_a_downloaded_file_is_imported_in_another_browser(browser: Browser, team: Team, tmp_path: Path) -> None:
+    """So nothing is lost where the server comes back when the first browser is gone."""
+    page = opened(browser, team.links["ann"])
+    team.kill()
+    for _ in range(12):
+        rate(page, 3)
+    assert "left" not in status(page)
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Download your ratings").click()
+    download.value.save_as(tmp_path / "ratings.jsonl")
+    page.context.close()
+    team.start("--form", "form.toml")
+    other = opened(browser, team.links["ann"])
+    other.get_by_text("Download, copy, import").click()
+    assert other.get_by_role("button", name="Another rater").count() == 0
+    other.get_by_label("Import a file of yours:").set_input_files(tmp_path / "ratings.jsonl")
+    other.get_by_text("your ratings are on the server. Thank you.").wait_for()
+    assert [line["scores"]["overall"] for line in team.ratings()] == [3] * 12
+    other.context.close()
+
+
+def test_without_storage_the_page_says_so(browser: Browser, team: Team) -> None:
+    page = browser.new_context().new_page()
+    page.add_init_script("Storage.prototype.setItem = () => { throw new Error('full') }")
+    page.goto(team.links["ann"])
+    rate(page, 4)
+    wait_until(team, 1)
+    team.kill()
+    rate(page, 2)
+    page.get_by_text("This browser keeps nothing: leave this page open.").wait_for()
+    team.start("--form", "form.toml")
+    page.get_by_text("Everything is saved.").wait_for()
+    assert len(team.ratings()) == 2
+    page.context.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_where_something_is_not_saved(browser: Browser, team: Team, scheme: str) -> None:
+    page = opened(browser, team.links["ann"])
+    page.emulate_media(color_scheme="dark" if scheme == "dark" else "light", reduced_motion="reduce")
+    team.kill()
+    rate(page, 4)
+    page.get_by_role("alert").wait_for()
+    assert violations(page) == {}
     page.context.close()
 
 

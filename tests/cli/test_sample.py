@@ -30,6 +30,16 @@ def test_rows_to_rate_are_written(dialeval: Dialeval, tmp_path: Path) -> None:
     assert (tmp_path / "again" / "rows.jsonl").read_bytes() == (tmp_path / "to-rate" / "rows.jsonl").read_bytes()
 
 
+def test_a_sample_that_has_ratings_is_refused_before_any_work(dialeval: Dialeval, tmp_path: Path) -> None:
+    assert dialeval("sample", "run", "-n", "40", "-o", "to-rate").returncode == 0
+    (tmp_path / "to-rate" / "ratings.sqlite").write_bytes(b"x")
+    before = (tmp_path / "to-rate" / "rows.jsonl").read_bytes()
+    done = dialeval("sample", "run", "-n", "20", "-o", "to-rate")
+    assert done.returncode == 2
+    assert "to-rate/ratings.sqlite: would lose its sample" in done.stderr
+    assert (tmp_path / "to-rate" / "rows.jsonl").read_bytes() == before
+
+
 def test_strata_are_told(dialeval: Dialeval) -> None:
     done = dialeval("sample", "run", "-n", "36", "--by", "turn", "-o", "to-rate")
     assert "turn=0: 12 of 60 responses" in done.stderr

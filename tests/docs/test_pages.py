@@ -37,7 +37,7 @@ NOT_RUN = {
     "docs/comparing.md": 2,  # needs a public data set; what that prints
     "docs/judge.md": 2,  # installs packages; needs a GPU
     "docs/judges.md": 1,  # installs packages
-    "docs/people.md": 2,  # a server that runs until it is stopped; minutes of simulations
+    "docs/people.md": 3,  # a server that runs until it is stopped, and its database; minutes of simulations
     "docs/scale.md": 2,  # needs a cluster; a shortened error
     "docs/simulations.md": 1,  # takes twenty minutes
     "docs/start.md": 1,  # installs the package

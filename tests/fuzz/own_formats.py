@@ -585,15 +585,18 @@ def rows_to_rate(folder: Path) -> None:
 
 def _rated_folders() -> list[Files]:
     """A folder of rows to rate with a form, lines of raters, and the database of a server."""
-    from dialeval.analysis.rating_store import RatingStore
+    from dialeval.analysis.rating_store import Rating, RatingStore
 
     form = b'title = "t"\nrepeat = 0.2\n[[quality]]\nname = "overall"\nlow = 0\nhigh = 9\n'
     seeds: list[Files] = []
     for files in _samples()[:2]:
         with tempfile.TemporaryDirectory() as place:
             store = RatingStore(Path(place) / "ratings.sqlite", "d")
-            for line in files["ratings.jsonl"].splitlines():
-                store.save("ann", json.loads(line))
+            lines = [json.loads(line) for line in files["ratings.jsonl"].splitlines()]
+            store.add_raters(["ann"])
+            store.deal([line["id"] for line in lines], 1, seed=1)
+            for line in lines:
+                store.save("ann", Rating(**line))
             store.close()
             database = (Path(place) / "ratings.sqlite").read_bytes()
         seeds.append({**files, "form.toml": form, "ratings.sqlite": database})
@@ -606,7 +609,7 @@ def rated_folders(folder: Path) -> None:
     from dialeval.analysis.merged_ratings import merge_ratings, rated_rows
     from dialeval.analysis.sample_folder import read_sample
     from dialeval.reports import merged_ratings
-    from dialeval.reports.rating_form import read_form
+    from dialeval.reports.rating_form import read_form, score_check
     from dialeval.reports.rating_page import rating_page
 
     with copied(folder) as copy:
@@ -615,7 +618,8 @@ def rated_folders(folder: Path) -> None:
             text = json.dumps(document, ensure_ascii=False)
             (copy / "sample.json").write_text(text, "utf-8", "surrogatepass")
         sample, form = read_sample(copy), read_form(copy / "form.toml")
-        merged = merge_ratings([copy / "ratings.jsonl", copy / "ratings.sqlite"], sample)
+        check = score_check(form, sample)
+        merged = merge_ratings([copy / "ratings.jsonl", copy / "ratings.sqlite"], sample, check=check)
         rated_rows(merged, sample, "overall")
         merged_ratings.FORMATS["md"](merged)
         merged_ratings.FORMATS["json"](merged)

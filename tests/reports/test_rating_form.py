@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from dialeval.core.errors import DataError
-from dialeval.reports.rating_form import Form, Quality, read_form
+from dialeval.reports.rating_form import Form, Quality, read_form, score_check
+from reports.rated_samples import sample_of
 
 FORM = """
 title = "How good?"
@@ -82,3 +83,17 @@ def test_scores_answer_the_form_or_not(tmp_path: Path) -> None:
     assert read.faults({"overall": 3}) == ["polite has no answer"]
     assert read.faults({"overall": 3, "polite": 1, "x": 1}) == ["'x' is no quality of the form"]
     assert Form(compare=True).faults({"overall": -1}) == []
+
+
+def test_scores_are_checked_by_what_was_rated(tmp_path: Path) -> None:
+    sample = sample_of(2)
+    single, pair = "k000abcd", "k000abcd-q000abcd"
+    built_in, unknown, given = score_check(None, sample), score_check(None, None), score_check(Form(), sample)
+    for value, fits_single, fits_pair in ((5, True, False), (1, True, True), (-1, False, True), (500, False, False)):
+        assert bool(built_in(single, {"overall": value})) is not fits_single
+        assert bool(built_in(pair, {"overall": value})) is not fits_pair
+        assert bool(given(single, {"overall": value})) is not fits_single
+        assert bool(unknown("k", {"overall": value})) is not fits_single
+        assert bool(unknown("k-q", {"overall": value})) is not (fits_single or fits_pair)
+    assert built_in(single, {"overall": 3, "polite": 1}) == ["'polite' is no quality of the form"]
+    assert score_check(form(tmp_path, FORM), sample)(single, {"overall": 3, "polite": 1}) == []

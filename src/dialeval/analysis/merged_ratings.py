@@ -7,7 +7,8 @@
   the quality, of the quality where it is largest.
 
 A rater's first answer counts; the second one is there for consistency only. Where files hold one answer twice, the one
-that comes last counts, and a warning says so. Adjudicated rows have the answers of the adjudicator and no others.
+that comes last counts, and a warning says so. `estimate --human` has the same rule (`data.rows.ratings`). Adjudicated
+rows have the answers of the adjudicator and no others.
 """
 
 from __future__ import annotations
@@ -29,15 +30,13 @@ from dialeval.core.jsondata import null_for_nan
 from dialeval.core.version import __version__
 from dialeval.data.formats.records import Records
 from dialeval.data.rows.pairs import TIE, possible_outcomes
-from dialeval.data.rows.rating_lines import RatingLine, read_rating_lines
+from dialeval.data.rows.rating_lines import RatingLine, ScoreCheck, read_rating_lines
 
 if TYPE_CHECKING:
     from dialeval.analysis.sample_folder import Sample
 
 MOST = 20
 """Rows to adjudicate."""
-PAIR = "-"
-"""Between the ids of two rows that were compared."""
 _FEWEST = 3
 """Rows without which a correlation says nothing."""
 
@@ -115,19 +114,24 @@ def merge_ratings(
     sample: Sample | None = None,
     adjudicated: Iterable[str | PathLike[str]] = (),
     most: int = MOST,
+    check: ScoreCheck | None = None,
 ) -> MergedRatings:
-    """The ratings in files of raters and databases of servers; with a `sample`, all of them are of its rows."""
-    lines = _read(files, sample)
-    final = [line for line in _read(adjudicated, sample) if not line.again]
+    """The ratings in files of raters and databases of servers.
+
+    With a `sample`, all of them are of its rows, or of the pairs that were shown; `check` is what their scores pass.
+    """
+    lines = _read(files, sample, check)
+    final = [line for line in _read(adjudicated, sample, check) if not line.again]
     if not lines:
         raise SettingError("no ratings were given; name at least one file that a rater sent back")
     last: dict[tuple[str, str, bool], RatingLine] = {}
     twice: dict[str, int] = {}
     for line in lines:
         key = (line.id, line.rater, line.again)
-        if key in last and last[key].scores != line.scores:
+        before = last[key].scores if key in last else {}
+        if before and {**before, **line.scores} != {**line.scores, **before}:
             twice[line.rater] = twice.get(line.rater, 0) + 1
-        last[key] = line
+        last[key] = line._replace(scores={**before, **line.scores})
     warnings = [
         f"{rater} has {number} rating{'s'[: number != 1]} with other scores in a later line; the last one counts"
         for rater, number in twice.items()
@@ -151,18 +155,12 @@ def merge_ratings(
     )
 
 
-def _read(files: Iterable[str | PathLike[str]], sample: Sample | None) -> list[RatingLine]:
+def _read(files: Iterable[str | PathLike[str]], sample: Sample | None, check: ScoreCheck | None) -> list[RatingLine]:
     sources: list[Any] = [
         Records(fspath(file), stored_lines(file)) if Path(file).suffix in SUFFIXES else file for file in files
     ]
-    return read_rating_lines(sources, None if sample is None else _KnownIds(row.id for row in sample.rows))
-
-
-class _KnownIds(frozenset[str]):
-    """The ids of drawn rows, and of pairs of them."""
-
-    def __contains__(self, identity: object) -> bool:
-        return all(super(_KnownIds, self).__contains__(part) for part in str(identity).split(PAIR, 1))
+    known = None if sample is None else {row.id for row in sample.rows} | sample.pairs().keys()
+    return read_rating_lines(sources, known, check)
 
 
 _Answers = dict[str, dict[str, dict[str, float]]]
@@ -227,7 +225,7 @@ def rated_rows(merged: MergedRatings, sample: Sample | None, quality: str) -> li
 
     With a `sample` a row has its texts and its system. Of pairs the answers to one question are taken, `quality`.
     """
-    known = {} if sample is None else sample.by_id()
+    known, pairs = ({}, {}) if sample is None else (sample.by_id(), sample.pairs())
     made = []
     for line in merged.lines:
         if sample is None or line.id in known:
@@ -235,16 +233,16 @@ def rated_rows(merged: MergedRatings, sample: Sample | None, quality: str) -> li
             continue
         if quality not in line.scores:
             raise SettingError(f"{line.rater} did not compare {line.id} by {quality!r}; there is {list(line.scores)}")
-        made.append(_pair_row(line, known, int(np.sign(line.scores[quality]))))
+        left, right = (known[row.id] for row in pairs[line.id])
+        made.append(_pair_row(line, left, right, int(np.sign(line.scores[quality]))))
     return made
 
 
-def _pair_row(line: RatingLine, known: Mapping[str, Mapping[str, Any]], outcome: int) -> dict[str, Any]:
+def _pair_row(line: RatingLine, left: Mapping[str, Any], right: Mapping[str, Any], outcome: int) -> dict[str, Any]:
     """Return a compared pair as a row for `rank`, with the name of the better system.
 
     A system that is called `a` or `b` is put on the side of its name, so that name and side mean the same.
     """
-    left, right = (known[part] for part in line.id.split(PAIR, 1))
     if left["system"] in ("b", "B") or right["system"] in ("a", "A"):
         left, right, outcome = right, left, -outcome
     better = {1: left["system"], 0: TIE, -1: right["system"]}[outcome]

@@ -1,11 +1,17 @@
-"""The database of a rating server: who may rate, what each was dealt, and what they said.
+"""The database of a rating server: raters, the rows assigned to each rater, and their ratings.
 
-SQLite in WAL mode with `synchronous=FULL`: a rating is on the disk before it is acknowledged, so that no end of the
-process loses one. The database changes in place, which is what SQLite is for; everything else that is written goes
-through `core.files`. The file holds the raters' secrets and is readable by its owner only.
+SQLite with a rollback journal and `synchronous=EXTRA`: a rating is on the disk, in this one file, before it is
+acknowledged. No end of the process loses one, and a copy of the file alone holds every acknowledged rating; in WAL mode
+the latest ones would be in a second file. A copy that is made in the middle of a write is refused as damaged. The
+database changes in place, which is what SQLite is for; everything else that is written goes through `core.files`. The
+file holds the raters' secrets and is readable by its owner only.
 
-Rows are dealt so that each has as many raters as asked for: to those with the fewest rows, by lot among equals. Dealing
-again, with more raters or more of them a row, only adds.
+Nothing in the file is trusted. A file whose header does not have our application id is refused before SQLite opens it,
+so that no other database is touched. The whole content is checked when a database is opened: its pages, its tables, and
+every value. What SQLite reports later (a lock, a full disk) is a DataError that names the file.
+
+Rows are assigned so that each has as many raters as requested: to those with the fewest rows, at random among equals.
+Assigning again, with more raters or more of them per row, only adds.
 """
 
 from __future__ import annotations
@@ -15,19 +21,27 @@ import secrets
 import sqlite3
 import threading
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
+import msgspec
 import numpy as np
+from msgspec import Meta, Struct
 
 from dialeval.core import gate
 from dialeval.core.errors import DataError, Fault, SettingError
 
 SUFFIXES = (".sqlite", ".sqlite3", ".db")
 FORMAT = 1
+LONGEST_NAME = 64
+PATIENCE = 5.0
+"""Seconds to wait for another program that uses the database."""
+APPLICATION = int.from_bytes(b"dlev", "big")
+"""SQLite's application id, in the header of the file."""
+_MAGIC, _ROLLBACK_JOURNAL = b"SQLite format 3\0", b"\1\1"
 _TABLES = """
 CREATE TABLE about (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE raters (name TEXT PRIMARY KEY, secret TEXT NOT NULL UNIQUE);
@@ -36,79 +50,126 @@ CREATE TABLE ratings (
     rater TEXT NOT NULL, id TEXT NOT NULL, again INTEGER NOT NULL, line TEXT NOT NULL, PRIMARY KEY (rater, id, again)
 );
 """
+_NOT_OURS = "is no database of ratings"
 _REMEDY = "give a database that `dialeval rate serve` made"
+_REMEDIES = {
+    "locked": "another program uses it: wait, or end that program",
+    "full": "make room on the disk",
+    "disk I/O": "make room on the disk, or check it",
+}
+"""What to do about an error of SQLite, by a part of its message."""
+
+Name = Annotated[str, Meta(min_length=1, max_length=LONGEST_NAME)]
+RowId = Annotated[str, Meta(min_length=1, max_length=130)]
+Secret = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_-]{16,64}\Z")]
+Number = Annotated[str, Meta(pattern=r"^[0-9]{1,9}\Z")]
+
+
+class Rating(Struct, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
+    """A rating as the page sends it and as the database keeps it."""
+
+    id: RowId
+    rater: str = ""
+    """The page's is not used: the secret identifies the rater."""
+    scores: Annotated[dict[str, float], Meta(max_length=20)]
+    seconds: Annotated[float, Meta(ge=0, lt=1e9)] | None = None
+    comment: Annotated[str, Meta(max_length=2_000)] = ""
+    again: bool = False
+    """Whether the rater rated the row for the second time."""
+
+
+class _About(Struct, forbid_unknown_fields=True):
+    format: str
+    digest: str
+    per_row: Number | None = None
+    port: Number | None = None
+
+
+class _Content(Struct):
+    """All that a database holds."""
+
+    about: _About
+    raters: list[tuple[Name, Secret]]
+    dealt: list[tuple[Name, RowId]]
+    ratings: list[tuple[Name, RowId, Literal[0, 1], str]]
 
 
 class RatingStore:
     """An open database; its methods may be called from any thread."""
 
     def __init__(self, path: str | PathLike[str], digest: str) -> None:
-        """Open the database of a sample and form, or make it."""
+        """Open the database of a sample and form, or create it."""
         self.path = Path(path)
+        self._lock = threading.Lock()
         new = not self.path.exists()
-        if not new:
-            gate.size_of(self.path, _REMEDY)
+        empty = new or gate.size_of(self.path, _REMEDY) == 0
+        if not empty:
+            _check_header(self.path)
         with _explained(self.path):
             if new:
                 os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
-            self._lock = threading.Lock()
-            self._connection = sqlite3.connect(self.path, check_same_thread=False, isolation_level=None)
-            self._connection.execute("PRAGMA trusted_schema=OFF")
-            self._connection.execute("PRAGMA journal_mode=WAL")
-            self._connection.execute("PRAGMA synchronous=FULL")
-            if not self._connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-                about = {"format": str(FORMAT), "digest": digest}
-                with self._changing():
-                    for statement in filter(str.strip, _TABLES.split(";")):
-                        self._connection.execute(statement)
-                    self._connection.executemany("INSERT INTO about VALUES (?, ?)", about.items())
-            _check_tables(self._connection)
-            known = dict(self._connection.execute("SELECT name, value FROM about"))
-        if (known.get("format"), known.get("digest")) != (str(FORMAT), digest):
+            self._connection = _connect(self.path)
+        try:
+            if empty:
+                self._create_tables(digest)
+            with self._transaction() as connection:
+                about, _ = _read_content(connection)
+            if about.digest != digest:
+                what = "holds ratings of another sample, or by another form"
+                remedy = "name another database, or the sample and form it was made for"
+                raise DataError(Fault(str(path), None, what, remedy))
+        except BaseException:
             self.close()
-            what = "holds ratings of another sample, or by another form"
-            raise DataError(
-                Fault(str(path), None, what, "name another database, or the sample and form it was made for")
-            )
+            if new:  # as on a full disk
+                self.path.unlink(missing_ok=True)
+            raise
+
+    def _create_tables(self, digest: str) -> None:
+        with self._transaction() as connection:
+            connection.execute(f"PRAGMA application_id={APPLICATION}")
+            for statement in filter(str.strip, _TABLES.split(";")):
+                connection.execute(statement)
+            about = {"format": str(FORMAT), "digest": digest}
+            connection.executemany("INSERT INTO about VALUES (?, ?)", about.items())
 
     @contextmanager
-    def _changing(self) -> Iterator[sqlite3.Connection]:
-        """A transaction: all of it is on the disk in the end, or nothing."""
-        with self._lock:
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        """Write all of a block to the disk, or nothing of it."""
+        with self._lock, _explained(self.path):
             self._connection.execute("BEGIN IMMEDIATE")
             try:
                 yield self._connection
+                self._connection.execute("COMMIT")
             except BaseException:
-                self._connection.execute("ROLLBACK")
+                if self._connection.in_transaction:  # SQLite itself rolls back after some errors, and not after others
+                    self._connection.execute("ROLLBACK")
                 raise
-            self._connection.execute("COMMIT")
 
-    def _all(self, query: str, *values: object) -> list[Any]:
-        with self._lock:
+    def _select(self, query: str, *values: object) -> list[Any]:
+        with self._lock, _explained(self.path):
             return self._connection.execute(query, values).fetchall()
 
     def add_raters(self, names: Sequence[str]) -> None:
         """Give each new rater a secret."""
-        with self._changing() as connection:
+        with self._transaction() as connection:
             connection.executemany(
                 "INSERT INTO raters VALUES (?, ?) ON CONFLICT (name) DO NOTHING",
                 [(name, secrets.token_urlsafe(24)) for name in names],
             )
 
     def raters(self) -> dict[str, str]:
-        """The secrets of the raters, by name."""
-        return dict(self._all("SELECT name, secret FROM raters ORDER BY rowid"))
+        """Return the secrets of the raters by name."""
+        return dict(self._select("SELECT name, secret FROM raters ORDER BY rowid"))
 
     def deal(self, ids: Sequence[str], per_row: int | None, seed: int) -> None:
-        """Deal rows to raters until each row has so many; None: as many as before, or at first all."""
+        """Assign rows to raters until each row has so many; None: as many as before, or at first all."""
         raters = list(self.raters())
         if per_row is None:
-            before = dict(self._all("SELECT name, value FROM about")).get("per_row", "")
-            per_row = int(before) if before.isdigit() else len(raters)
+            per_row = self._number("per_row") or len(raters)
         if per_row > len(raters):
             raise SettingError(f"each row is to have {per_row} raters, and there are {len(raters)}")
         lot = np.random.default_rng(seed)
-        with self._changing() as connection:
+        with self._transaction() as connection:
             connection.execute("INSERT OR REPLACE INTO about VALUES ('per_row', ?)", (str(per_row),))
             having: dict[str, set[str]] = {identity: set() for identity in ids}
             for rater, identity in connection.execute("SELECT rater, id FROM dealt").fetchall():
@@ -123,66 +184,116 @@ class RatingStore:
                     connection.execute("INSERT INTO dealt VALUES (?, ?)", (rater, identity))
 
     def dealt(self, rater: str) -> set[str]:
-        """What a rater is to rate."""
-        return {identity for (identity,) in self._all("SELECT id FROM dealt WHERE rater = ?", rater)}
+        """Return the ids of the rows that a rater was assigned."""
+        return {identity for (identity,) in self._select("SELECT id FROM dealt WHERE rater = ?", rater)}
 
-    def save(self, rater: str, line: Mapping[str, Any]) -> None:
-        """Keep a rating, in the place of an earlier one of the same; it is on the disk when this returns."""
-        import orjson
+    @property
+    def port(self) -> int:
+        """The port of the last server, so that links stay the same; 0 where there was none."""
+        return self._number("port")
 
-        own = {**line, "rater": rater}
-        values = (rater, line["id"], int(line.get("again", False)), orjson.dumps(own).decode())
-        with self._changing() as connection:
+    @port.setter
+    def port(self, port: int) -> None:
+        with self._transaction() as connection:
+            connection.execute("INSERT OR REPLACE INTO about VALUES ('port', ?)", (str(port),))
+
+    def _number(self, name: str) -> int:
+        return next((int(value) for (value,) in self._select("SELECT value FROM about WHERE name = ?", name)), 0)
+
+    def save(self, rater: str, rating: Rating) -> None:
+        """Write a rating to the disk, in place of an earlier one of the same row."""
+        line = msgspec.json.encode(msgspec.structs.replace(rating, rater=rater)).decode()
+        with self._transaction() as connection:
+            values = (rater, rating.id, int(rating.again), line)
             connection.execute("INSERT OR REPLACE INTO ratings VALUES (?, ?, ?, ?)", values)
 
     def lines(self, rater: str) -> list[dict[str, Any]]:
-        """What a rater said so far."""
-        import orjson
-
-        found = self._all("SELECT line FROM ratings WHERE rater = ? ORDER BY rowid", rater)
-        return [orjson.loads(line) for (line,) in found]
+        """Return the ratings of a rater as plain data."""
+        found = self._select("SELECT line FROM ratings WHERE rater = ? ORDER BY rowid", rater)
+        return [msgspec.json.decode(line) for (line,) in found]
 
     def counts(self) -> dict[str, tuple[int, int]]:
-        """Of each rater, how many rows are rated and how many were dealt."""
-        rated = dict(self._all("SELECT rater, count(DISTINCT id) FROM ratings GROUP BY rater"))
-        dealt = dict(self._all("SELECT rater, count(*) FROM dealt GROUP BY rater"))
+        """Return, by rater, how many rows are rated and how many were assigned."""
+        rated = dict(self._select("SELECT rater, count(DISTINCT id) FROM ratings GROUP BY rater"))
+        dealt = dict(self._select("SELECT rater, count(*) FROM dealt GROUP BY rater"))
         return {name: (rated.get(name, 0), dealt.get(name, 0)) for name in self.raters()}
 
     def close(self) -> None:
-        """Let go of the database."""
-        with self._lock:
+        """Close the database."""
+        with self._lock, suppress(sqlite3.Error):
             self._connection.close()
 
 
-def stored_lines(path: str | PathLike[str]) -> Iterator[tuple[int, object]]:
-    """The ratings in a database, numbered; one that a server has open may be read as well."""
-    import orjson
-
+def stored_lines(path: str | PathLike[str]) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield the ratings in a database with their numbers; a server may have it open."""
     gate.size_of(path, _REMEDY)
-    with (
-        _explained(path),
-        closing(sqlite3.connect(f"{Path(path).absolute().as_uri()}?mode=ro", uri=True)) as connection,
-    ):
-        connection.execute("PRAGMA trusted_schema=OFF")
-        _check_tables(connection)
-        rows = connection.execute("SELECT line FROM ratings ORDER BY rowid").fetchall()
-        lines = [orjson.loads(line) for (line,) in rows]
-    yield from enumerate(lines, 1)
+    _check_header(path)
+    # A journal that a killed server left is rolled back by whoever opens the file next, if they may write to it.
+    with _explained(path), closing(_connect(path, "rw" if os.access(path, os.W_OK) else "ro")) as connection:
+        connection.execute("BEGIN")
+        _, ratings = _read_content(connection)
+    for number, rating in enumerate(ratings, 1):
+        yield number, msgspec.to_builtins(rating)
 
 
-def _check_tables(connection: sqlite3.Connection) -> None:
-    """UnfitError unless the tables are those that we made: a view or a trigger of somebody else's would run."""
+def _connect(path: str | PathLike[str], mode: Literal["rw", "ro"] = "rw") -> sqlite3.Connection:
+    address = f"{Path(path).absolute().as_uri()}?mode={mode}"
+    connection = sqlite3.connect(address, PATIENCE, uri=True, check_same_thread=False, isolation_level=None)
+    connection.execute("PRAGMA trusted_schema=OFF")
+    connection.execute("PRAGMA synchronous=EXTRA")
+    return connection
+
+
+def _check_header(path: str | PathLike[str]) -> None:
+    """Refuse a file that is no database of ours, without SQLite, which might change it."""
+    with gate.explained(path, _REMEDY), Path(path).open("rb") as file:
+        header = file.read(100)
+        ours = (_MAGIC, _ROLLBACK_JOURNAL, APPLICATION.to_bytes(4, "big"))
+        if (header[:16], header[18:20], header[68:72]) != ours:
+            raise gate.UnfitError(_NOT_OURS)
+
+
+def _read_content(connection: sqlite3.Connection) -> tuple[_About, list[Rating]]:
+    """Check all that a database holds, and return its settings and ratings; UnfitError for what is not as we wrote it.
+
+    A view or a trigger of somebody else would run, a page or a value that was changed would fail much later.
+    """
     found = connection.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL").fetchall()
     ours = {" ".join(statement.split()) for statement in _TABLES.split(";") if statement.strip()}
     if {" ".join(str(sql).split()) for (sql,) in found} != ours:
-        raise gate.UnfitError("is no database of ratings")
+        raise gate.UnfitError(_NOT_OURS)
+    damage = connection.execute("PRAGMA integrity_check(1)").fetchone()[0]
+    if damage != "ok":
+        raise gate.UnfitError(f"is damaged, or was copied while a rating was being written ({damage})")
+    tables: dict[str, Any] = {
+        "raters": connection.execute("SELECT * FROM raters ORDER BY rowid").fetchall(),
+        "dealt": connection.execute("SELECT * FROM dealt ORDER BY rowid").fetchall(),
+        "ratings": connection.execute("SELECT * FROM ratings ORDER BY rowid").fetchall(),
+    }
+    try:
+        tables["about"] = dict(connection.execute("SELECT name, value FROM about"))
+        content = msgspec.convert(tables, _Content)
+        ratings = [msgspec.json.decode(line, type=Rating) for *_, line in content.ratings]
+    except (msgspec.MsgspecError, UnicodeError) as error:
+        raise gate.UnfitError(gate.in_words(str(error))) from None
+    if content.about.format != str(FORMAT):
+        raise gate.UnfitError(f"has layout {content.about.format}, which this version does not read")
+    dealt = set(content.dealt)
+    names = {name for name, _ in content.raters}
+    for (rater, identity, again, _), rating in zip(content.ratings, ratings, strict=True):
+        if (rater, identity, bool(again)) != (rating.rater, rating.id, rating.again):
+            raise gate.UnfitError(f"the rating of {identity} by {rater} is of another row or rater")
+        if rater not in names or (rater, identity) not in dealt:
+            raise gate.UnfitError(f"{rater} rated {identity}, which was not assigned to this rater")
+    return content.about, ratings
 
 
 @contextmanager
 def _explained(path: str | PathLike[str]) -> Iterator[None]:
-    """What SQLite says of a file is a DataError that names it."""
+    """Raise a DataError that names the file for what SQLite or a check reports."""
     try:
         with gate.explained(path, _REMEDY):
             yield
-    except (sqlite3.Error, ValueError) as error:
-        raise DataError(Fault(str(path), None, f"cannot be used ({error})", _REMEDY)) from None
+    except (sqlite3.Error, sqlite3.Warning, ValueError) as error:  # ValueError: a path with a NUL
+        remedy = next((remedy for part, remedy in _REMEDIES.items() if part in str(error)), _REMEDY)
+        raise DataError(Fault(str(path), None, f"cannot be used ({error})", remedy)) from None

@@ -12,9 +12,11 @@ Ratings come back as lines that name the id, the rater and the scores, in the fo
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import combinations
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -36,6 +38,10 @@ if TYPE_CHECKING:
 
 SAMPLE_FILE = "sample.json"
 ROWS_FILE = "rows.jsonl"
+PAIR = "-"
+"""Between the ids of two rows that are compared."""
+LEAST_UNSURE = 0.25
+"""Of the mean uncertainty: no response is drawn as if it had less."""
 FORMAT = 1
 """Version of the layout; a folder of a later layout is refused with a clear message."""
 
@@ -56,8 +62,17 @@ class Sample:
 
         return {row.id: msgspec.to_builtins(row) for row in self.rows}
 
+    def pairs(self) -> dict[str, tuple[SampledRow, SampledRow]]:
+        """Return the pairs that raters compare by `ID-ID`: two systems' responses to one context."""
+        same: dict[tuple[int, str | None, tuple[str, ...]], list[SampledRow]] = {}
+        for row in self.rows:
+            same.setdefault((row.row, row.dialog_id, tuple(row.context)), []).append(row)
+        # Ids are random letters: which of two is the first reveals nothing.
+        pairs = (sorted(pair, key=lambda row: row.id) for rows in same.values() for pair in combinations(rows, 2))
+        return {PAIR.join((first.id, second.id)): (first, second) for first, second in pairs}
+
     def save(self, folder: str | PathLike[str]) -> Path:
-        """Write the folder; a sample that was saved there before is replaced, files of others are not."""
+        """Write the folder; a sample that was saved there is replaced unless other files lie with it."""
         import msgspec
 
         folder = Path(folder)
@@ -71,8 +86,18 @@ class Sample:
 
 
 def check_sample_folder(folder: str | PathLike[str], *inputs: Any) -> None:
-    """DataError unless a sample may be written to a folder."""
+    """Refuse a folder that a sample may not be written to.
+
+    A sample that has ratings is never replaced: they would belong to rows that nobody knows any more. Ratings come in
+    many files (databases, lines, pages that raters have open), so any file next to a sample is taken for one.
+    """
     check_files(folder, _FILES, _own_files, *inputs)
+    folder = Path(folder)
+    if (folder / SAMPLE_FILE).exists():
+        others = sorted(path for path in folder.iterdir() if path.name not in _FILES and path.name[0] != ".")
+        if others:
+            what = "would lose its sample: it lies in the folder of a sample, and may hold ratings of it"
+            raise DataError(Fault(str(others[0]), None, what, "choose another folder, or move it away"))
 
 
 def _own_files(folder: Path) -> set[str]:
@@ -123,9 +148,26 @@ def _check(design: SavedSample, rows: Sequence[SampledRow]) -> None:
             raise gate.UnfitError(f"{row.id} is of a stratum or system that {SAMPLE_FILE} does not name")
         if row.row > design.systems[row.system].rows:
             raise gate.UnfitError(f"{row.id} is row {row.row} of {row.system}, which has fewer")
+        _check_probability(design, row)
     drawn = sum(stratum.drawn_responses for stratum in design.strata.values())
     if drawn != len(rows):
         raise gate.UnfitError(f"holds {len(rows)} rows, and {SAMPLE_FILE} says {drawn}")
+
+
+def _check_probability(design: SavedSample, row: SampledRow) -> None:
+    """Refuse a probability that the design cannot give: 1 / probability is the weight of a rating in an estimate.
+
+    With equal probabilities it is that of the stratum. Drawn by uncertainty, no unit has less than `LEAST_UNSURE` of
+    the mean, and all units together have at most 1 + `LEAST_UNSURE` times N means; one of them is drawn at least.
+    """
+    stratum = design.strata[row.stratum]
+    if design.method == "equal":
+        fits = math.isclose(row.probability, stratum.drawn_units / max(stratum.units, 1), rel_tol=1e-9)
+    else:
+        every = sum(each.responses for each in design.strata.values())
+        fits = row.probability * every * (1 + LEAST_UNSURE) >= LEAST_UNSURE * (1 - 1e-9)
+    if not fits:
+        raise gate.UnfitError(f"{row.id} has the probability {row.probability:g}, which the design does not give")
 
 
 def sample_beside(files: Iterable[str | PathLike[str]]) -> Sample | None:

@@ -38,7 +38,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dialeval.analysis.draws import DEFAULT_SEED
-from dialeval.analysis.sample_folder import Sample, design_of, digest_of
+from dialeval.analysis.sample_folder import LEAST_UNSURE, Sample, design_of, digest_of
 from dialeval.analysis.values import metric_of
 from dialeval.core.arguments import checked
 from dialeval.core.arrays import Floats, Ints
@@ -50,8 +50,6 @@ from dialeval.core.result import Result, Run
 from dialeval.core.rowtable import NO_TURN, RowTable
 
 LEAST_PER_STRATUM = 2
-LEAST_UNSURE = 0.25
-"""Of the mean: nothing is drawn less often than if it were that unsure."""
 QUANTILES = 4
 _LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"
 """Of ids: those that nobody confuses."""

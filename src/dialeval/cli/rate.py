@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from dialeval.cli import options
-from dialeval.cli.output import check_places, print_as, print_warnings, say, tell, write
+from dialeval.cli.output import check_places, print_as, print_warnings, say, show, tell, write
+
+if TYPE_CHECKING:
+    from dialeval.reports.rating_server import RatingServer
 
 _FORM = click.option("--form", type=options.FILE, help="What is asked, in TOML.  [default: overall, from 1 to 5]")
-
-_LONGEST_NAME = 64
 
 
 @options.examples(
@@ -63,6 +67,7 @@ def page(sample: str, output: Path, form: Path | None) -> None:
 @click.option("--adjudicated", multiple=True, type=click.Path(), help="Ratings from that page; they alone count then.")
 @click.option("--most", type=click.IntRange(min=1), default=20, help="Disputed rows.")
 @_FORM
+@click.option("--any-scores", is_flag=True, help="Ratings by another tool: accept any qualities and any numbers.")
 @options.format_(("table", "json", "md"))
 def merge(
     files: tuple[str, ...],
@@ -73,27 +78,33 @@ def merge(
     adjudicated: tuple[str, ...],
     most: int,
     form: Path | None,
+    any_scores: bool,
     format_: str,
 ) -> None:
     """Put the ratings of several raters together: FILES they sent back, or the database of `dialeval rate serve`.
 
     Prints how far raters agree, with each other and with themselves, and the rows on which they differ most. With
     --sample the written ratings have their texts and systems, and `meta`, `adem train` and `rank` read them alone.
+    Scores that are no answer to the form are refused, and so are rows and pairs that are not in the sample. A rater's
+    first answer to a row counts, and of several first answers the last one.
     """
     import orjson
 
     from dialeval.analysis.merged_ratings import merge_ratings, rated_rows
     from dialeval.analysis.sample_folder import read_sample
     from dialeval.reports import merged_ratings
-    from dialeval.reports.rating_form import read_form
+    from dialeval.reports.rating_form import read_form, score_check
     from dialeval.reports.rating_page import rating_page
 
+    if any_scores and form is not None:
+        raise click.UsageError("--any-scores accepts what --form would refuse; give one of them")
     if adjudicate is not None and sample is None:
         raise click.UsageError("--adjudicate shows rows; name the folder that they were drawn into (--sample)")
     check_places(None, files, adjudicated, sample, form, files=(output, adjudicate))
     drawn = None if sample is None else read_sample(sample)
     asked = read_form(form)
-    merged = merge_ratings(files, drawn, adjudicated, most)
+    check = None if any_scores else score_check(None if form is None else asked, drawn)
+    merged = merge_ratings(files, drawn, adjudicated, most, check)
     rows = rated_rows(merged, drawn, quality)
     print_as(format_, merged_ratings, merged)
     print_warnings(merged.warnings)
@@ -109,7 +120,7 @@ def merge(
 
 @options.examples(
     "dialeval rate serve to-rate/ --raters ann,bob,cy --per-row 2",
-    "dialeval rate serve to-rate/ --port 8017          goes on where it stopped",
+    "dialeval rate serve to-rate/                      goes on where it stopped, with the same links",
     "dialeval rate merge to-rate/ratings.sqlite --sample to-rate/ -o ratings.jsonl",
 )
 @rate.command()
@@ -120,24 +131,27 @@ def merge(
 @click.option("--raters", metavar="NAMES", default="", help="Who rates, by commas; others may be added later.")
 @click.option("--per-row", type=click.IntRange(min=1), help="Raters that each row gets.  [default: all]")
 @click.option("--host", default="127.0.0.1", help="The address of this machine that raters reach it by.")
-@click.option("--port", type=click.IntRange(0, 65535), default=0, help="0 takes any that is free.")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), help="0: any free port.  [default: that of the last time if it is free]"
+)
 @_FORM
 def serve(
-    sample: str, database: Path | None, raters: str, per_row: int | None, host: str, port: int, form: Path | None
+    sample: str, database: Path | None, raters: str, per_row: int | None, host: str, port: int | None, form: Path | None
 ) -> None:
     """Serve the page to a team, with a link of their own for each rater, until Ctrl-C.
 
-    A rating is on the disk before the page goes on. Links stay the same when the server is started again.
+    A rating is on the disk before it is acknowledged; until then the page keeps it in the browser and sends it again.
+    Links stay the same when the server is started again. `dialeval rate export` writes the ratings at any time.
     """
-    from dialeval.analysis.rating_store import SUFFIXES, RatingStore
+    from dialeval.analysis.rating_store import LONGEST_NAME, SUFFIXES, RatingStore
     from dialeval.analysis.sample_folder import ROWS_FILE, SAMPLE_FILE, read_sample
     from dialeval.reports.rating_form import read_form
     from dialeval.reports.rating_page import digest_of, things_to_rate
     from dialeval.reports.rating_server import RatingServer, is_loopback
 
     names = list(dict.fromkeys(name.strip() for name in raters.split(",") if name.strip()))
-    if any(len(name) > _LONGEST_NAME for name in names):
-        raise click.UsageError(f"names of raters have at most {_LONGEST_NAME} characters")
+    if any(len(name) > LONGEST_NAME for name in names):
+        raise click.UsageError(f"names of raters have at most {LONGEST_NAME} characters")
     database = database or Path(sample) / "ratings.sqlite"
     if database.suffix not in SUFFIXES:
         raise click.UsageError(f"--db is a file that ends in {', '.join(SUFFIXES)}, so that `rate merge` knows it")
@@ -151,7 +165,8 @@ def serve(
         if not store.raters():
             raise click.UsageError("name who rates: --raters ann,bob")
         store.deal([thing["id"] for thing in things], per_row, drawn.design.seed)
-        with RatingServer(store, asked, digest, things, host, port) as server:
+        with _start(partial(RatingServer, store, asked, digest, things, host), port, store.port) as server:
+            store.port = server.port
             if not local:
                 print_warnings(["whoever reaches this address and has a link can rate; nothing is encrypted"])
             with suppress(KeyboardInterrupt):  # from the first link on, which is when somebody may press it
@@ -163,3 +178,40 @@ def serve(
             say(f"{name}: {rated} of {dealt} rated")
     finally:
         store.close()
+
+
+def _start(serve_at: Callable[[int], RatingServer], port: int | None, last: int) -> RatingServer:
+    """Listen on a port; where none was named on that of the last time, or on any free one."""
+    from dialeval.core.errors import SettingError
+
+    if port is not None:
+        return serve_at(port)
+    try:
+        return serve_at(last)
+    except SettingError:
+        if not last:
+            raise
+        server = serve_at(0)
+        print_warnings([f"port {last} is taken: links differ from those of the last time"])
+        return server
+
+
+@options.examples(
+    "dialeval rate export to-rate/ratings.sqlite -o ratings.jsonl",
+)
+@rate.command()
+@click.argument("database", type=click.Path())
+@options.output_file
+def export(database: str, output: Path | None) -> None:
+    """Write the ratings in the DATABASE of `dialeval rate serve` as JSON lines, also while the server runs.
+
+    Each line has the id of the row, the rater and the scores, as raters send them back from a page.
+    """
+    import orjson
+
+    from dialeval.analysis.rating_store import stored_lines
+
+    check_places(None, database, files=(output,))
+    lines = [orjson.dumps(line).decode() + "\n" for _, line in stored_lines(database)]
+    show("".join(lines), output)
+    say(f"{len(lines)} ratings")

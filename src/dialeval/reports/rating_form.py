@@ -28,12 +28,17 @@ msgspec is imported with this module.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from typing import Annotated, Any, Literal
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from msgspec import Meta, Struct, field
 
+from dialeval.analysis.sample_folder import PAIR
 from dialeval.core import gate
+
+if TYPE_CHECKING:
+    from dialeval.analysis.sample_folder import Sample
+    from dialeval.data.rows.rating_lines import ScoreCheck
 
 Text = Annotated[str, Meta(max_length=2_000)]
 _REMEDY = "docs/people.md explains every entry of a form"
@@ -119,7 +124,7 @@ class Form(Struct, forbid_unknown_fields=True):
             ],
         }
 
-    def faults(self, scores: dict[str, float]) -> Sequence[str]:
+    def faults(self, scores: Mapping[str, float]) -> Sequence[str]:
         """What is wrong with the scores of a row; nothing if they answer the form."""
         wrong = [f"{name!r:.70} is no quality of the form" for name in scores.keys() - {q.name for q in self.quality}]
         for each in self.quality:
@@ -128,6 +133,21 @@ class Form(Struct, forbid_unknown_fields=True):
             elif scores[each.name] not in {choice.value for choice in each.choices(self.compare)}:
                 wrong.append(f"{each.name} is {scores[each.name]:g}, which is none of its answers")
         return wrong
+
+
+def score_check(form: Form | None, sample: Sample | None) -> ScoreCheck:
+    """Return a check of the scores of a row or pair; without a form, for the built-in one."""
+    if form is not None:
+        return lambda _, scores: form.faults(scores)
+    single, compared = Form(), Form(compare=True)
+    pairs = None if sample is None else sample.pairs()
+
+    def check(identity: str, scores: Mapping[str, float]) -> Sequence[str]:
+        if pairs is not None:
+            return (compared if identity in pairs else single).faults(scores)
+        return single.faults(scores) if PAIR not in identity or compared.faults(scores) else ()
+
+    return check
 
 
 def read_form(path: str | os.PathLike[str] | None) -> Form:

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 from dialeval.core.errors import SettingError
@@ -33,14 +32,10 @@ def things_to_rate(sample: Sample, form: Form) -> list[dict[str, Any]]:
     """What raters see, as plain data: single responses, or pairs of them."""
     if not form.compare:
         return [_thing(row.id, form, row) for row in sample.rows]
-    same: dict[tuple[int, str | None, tuple[str, ...]], list[SampledRow]] = {}
-    for row in sample.rows:
-        same.setdefault((row.row, row.dialog_id, tuple(row.context)), []).append(row)
-    # Ids are random letters: which of two is the first tells nothing.
-    pairs = [sorted(pair, key=lambda row: row.id) for rows in same.values() for pair in combinations(rows, 2)]
+    pairs = sample.pairs()
     if not pairs:
         raise SettingError("no context was answered by two of the drawn rows; draw without --apart to compare systems")
-    return [_thing("-".join(row.id for row in pair), form, *pair) for pair in pairs]
+    return [_thing(identity, form, *pair) for identity, pair in pairs.items()]
 
 
 def _thing(identity: str, form: Form, *rows: SampledRow) -> dict[str, Any]:

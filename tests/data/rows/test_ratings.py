@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from dialeval.core.errors import DataError, SettingError
+from dialeval.core.notes import noted
 from dialeval.data.rows.ratings import read_ratings
 
 FOLDER = Path(__file__).parents[4] / "shared" / "data" / "ratings"
@@ -145,17 +146,38 @@ def test_lines_of_several_raters_are_one_row(tmp_path: Path) -> None:
         return {"id": "k1", "rater": rater, "response": "hello", "scores": scores}
 
     found = read_ratings(
-        written(tmp_path, line("ann", overall=1), line("bob", overall=4, fluent=5), line("ann", overall=2))
+        written(tmp_path, line("ann", overall=1), line("bob", overall=4, fluent=5), line("ann", polite=2))
     )
     assert len(found) == 1
     assert found.ids == ["k1"]
-    assert found.annotations["overall"][0].tolist() == [1.5, 4]
+    assert found.annotations["overall"][0].tolist() == [1, 4]
     assert found.annotations["fluent"][0].tolist() == [5]
+    assert found.annotations["polite"][0].tolist() == [2]
     # An id without a rater is somebody's own field.
     rows = [{"id": "k1", "response": text, "scores": 1} for text in ("x", "y")]
     assert len(read_ratings(written(tmp_path, *rows))) == 2
     odd = [{"id": 1.5, "response": "x", "scores": 1}]
     assert read_ratings(written(tmp_path, *odd)).ids == [None]
+
+
+def test_the_first_answer_counts_and_of_the_same_answer_the_last(tmp_path: Path) -> None:
+    def line(value: float, again: object = None, rater: str = "ann") -> dict[str, object]:
+        return {"id": "k1", "rater": rater, "response": "hello", "scores": value, "again": again}
+
+    for again in (True, "true"):
+        for lines in ([line(1), line(5, again)], [line(5, again), line(1)], [line(5, again), line(1, False)]):
+            assert read_ratings(written(tmp_path, *lines)).values["overall"].tolist() == [1]
+    assert read_ratings(written(tmp_path, line(5, True), line(2, True, "bob"))).values["overall"].tolist() == [3.5]
+    with noted() as notes:
+        found = read_ratings(written(tmp_path, line(1), line(4), line(2), line(2, rater="bob"), line(2, rater="bob")))
+    assert found.annotations["overall"][0].tolist() == [2, 2]
+    assert list(notes) == ["ann rated rows more than once with other scores; the last rating counts"]
+
+
+def test_lines_without_a_rater_are_each_of_another(tmp_path: Path) -> None:
+    drawn: dict[str, dict[str, object]] = {"k1": {"id": "k1", "response": "hello"}}
+    lines = [{"id": "k1", "scores": value} for value in (1, 2, 2)]
+    assert read_ratings(written(tmp_path, *lines), sampled=drawn).annotations["overall"][0].tolist() == [1, 2, 2]
 
 
 def test_ratings_that_name_only_what_was_drawn(tmp_path: Path) -> None:

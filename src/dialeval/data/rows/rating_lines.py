@@ -3,25 +3,30 @@
     {"id": "k3fq8w2a", "rater": "ann", "scores": {"overall": 4, "fluent": 5}, "seconds": 12.3, "comment": "..."}
 
 `id`, `rater` and `scores` are there; `again` is true where the rater met the row for the second time. A rater gives one
-value for each quality. Files are those of `data.rows.reading`. Every fault of every file is found before one is raised.
+value for each quality. The first answer counts and one with `again` only shows how consistent the rater is; where an
+answer was given several times, the last one counts (`merged_ratings`, `data.rows.ratings`). Files are those of
+`data.rows.reading`. Every fault of every file is found before one is raised.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import chain
 from os import fspath
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from dialeval.core.errors import DataError, Fault
 from dialeval.data.formats.opening import PathSource, format_of
 from dialeval.data.formats.records import FieldNames, Records, all_of, kind_of
 from dialeval.data.rows.fields import FieldReader
-from dialeval.data.rows.ratings import scores_of
+from dialeval.data.rows.ratings import is_again, scores_of
 from dialeval.data.rows.reading import file_records
 
 _READ = ("jsonl", "json", "csv", "tsv")
+
+ScoreCheck: TypeAlias = Callable[[str, Mapping[str, float]], Sequence[str]]
+"""Returns what is wrong with the scores of the row with an id."""
 
 
 class RatingLine(NamedTuple):
@@ -36,19 +41,27 @@ class RatingLine(NamedTuple):
 
 
 def read_rating_lines(
-    sources: Iterable[PathSource | Records], known: Collection[str] | None = None
+    sources: Iterable[PathSource | Records], known: Collection[str] | None = None, check: ScoreCheck | None = None
 ) -> list[RatingLine]:
-    """The ratings in files, or in lists that were read already; `known`: the ids of what was to be rated."""
-    return list(chain.from_iterable(all_of(partial(_lines_of, source, known) for source in sources)))
+    """Return the ratings in files, or in lists that were read already.
+
+    Args:
+        sources: The files or lists.
+        known: The ids of what was to be rated; None: any.
+        check: What scores must pass; None: any numbers will do.
+    """
+    return list(chain.from_iterable(all_of(partial(_lines_of, source, known, check) for source in sources)))
 
 
-def _lines_of(source: PathSource | Records, known: Collection[str] | None) -> list[RatingLine]:
+def _lines_of(
+    source: PathSource | Records, known: Collection[str] | None, check: ScoreCheck | None
+) -> list[RatingLine]:
     if not isinstance(source, Records):
         if format_of(source) not in _READ:
             remedy = "give what raters sent back: .jsonl, .json, .csv, .tsv, or the .sqlite of `dialeval rate serve`"
             raise DataError(Fault(fspath(source), None, "holds no ratings", remedy))
         lists = file_records(source, FieldNames()).values()
-        return list(chain.from_iterable(all_of(partial(_lines_of, records, known) for records in lists)))
+        return list(chain.from_iterable(all_of(partial(_lines_of, records, known, check) for records in lists)))
     reader = FieldReader(source.where, FieldNames(), source.faults)
     lines = []
     for reader.line, row in source.rows:
@@ -68,13 +81,17 @@ def _lines_of(source: PathSource | Records, known: Collection[str] | None) -> li
         for quality, values in scores.items():
             if len(values) > 1:
                 reader.fault(f"scores.{quality} holds {len(values)} values", "give one; a line is of one rater")
-        again, comment, seconds = (row.get(name) for name in ("again", "comment", "seconds"))
+        given = {quality: float(values[0]) for quality, values in scores.items()}
+        if check is not None and len(reader.faults) == before:
+            for what in check(identity, given):
+                reader.fault(what, "name the form that was asked (--form), or accept any numbers (--any-scores)")
+        comment, seconds = (row.get(name) for name in ("comment", "seconds"))
         lines.append(
             RatingLine(
                 identity,
                 rater,
-                {quality: float(values[0]) for quality, values in scores.items()},
-                again in (True, "true", "True", "1"),
+                given,
+                is_again(row),
                 comment if isinstance(comment, str) else "",
                 float(seconds) if isinstance(seconds, int | float) and 0 <= seconds < 1e9 else None,
             )

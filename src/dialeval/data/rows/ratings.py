@@ -8,8 +8,10 @@ A rated row is a row (see `fields`) with `scores`, and where known `scale`, `dat
 - `scale`: `[lowest, highest]` of `overall`, in a cell also `1-5`; null where there is none.
 - `dataset`: what the row belongs to; else the name of its file. `level`: `dialog` where a whole dialogue was rated.
 - `id` and `rater`: what was rated, and by whom. Lines of equal `id` that name raters are one row, with a value of each
-  rater (the mean, where one rated it again). What else a row needs may be left out where `sampled` has it by its id:
-  `{"id": "k3fq8w2a", "rater": "ann", "scores": {"overall": 4}}` (see `analysis.sample_folder`).
+  rater. A rater's first answer counts, and one with `again: true` only where there is no other; where an answer was
+  given several times, the last one counts, and a note says so (`rate merge` has the same rule). What else a row needs
+  may be left out where `sampled` has it by its id: `{"id": "k3fq8w2a", "rater": "ann", "scores": {"overall": 4}}` (see
+  `analysis.sample_folder`).
 
 `fields` maps names as everywhere: `{"response": "answer", "scores": "human"}`. A row without a score of some quality
 has NaN there. Every fault of every file is found before one is raised.
@@ -33,6 +35,7 @@ from dialeval.core.arguments import checked
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.errors import DataError, Fault, SettingError
 from dialeval.core.needs import Need
+from dialeval.core.notes import note
 from dialeval.data.formats import parquet
 from dialeval.data.formats.opening import LINES, PathSource, format_of, paths_of, stem_of
 from dialeval.data.formats.records import LISTS, FieldNames, Records, RowObject, all_of, kind_of, listed
@@ -113,7 +116,7 @@ def read_ratings(
     rows = _by_id(rows)
     if not rows:
         raise SettingError("no ratings were given; name at least one file of rated rows")
-    *columns, _, scales, scores, named = zip(*rows, strict=True)
+    *columns, _, _, scales, scores, named = zip(*rows, strict=True)
     annotations = {
         quality: [row.get(quality, np.empty(0)) for row in scores]
         for quality in dict.fromkeys(quality for row in scores for quality in row)
@@ -145,18 +148,35 @@ def _by_id(rows: list[_Rated]) -> list[_Rated]:
 
 
 def _of_raters(lines: list[_Rated]) -> _Rated:
-    """Return the row that lines of raters are about, with one value of each rater for each quality."""
-    by_rater: dict[str, dict[str, list[Floats]]] = {}
-    for line in lines:
+    """Return the row that lines of raters are about, with one value of each rater for each quality.
+
+    Lines without a name are each of another rater. Of a rater's answers about a row the first one counts where the
+    other is marked as a repetition, and the last one elsewhere.
+    """
+    answers: dict[str, dict[object, tuple[bool, float]]] = {}
+    """By quality and rater: whether it is a second answer, and its value."""
+    for number, line in enumerate(lines):
+        rater = line.rater or number
         for quality, values in line.scores.items():
-            by_rater.setdefault(quality, {}).setdefault(line.rater or "", []).append(values)
-    scores = {
-        quality: np.array([np.concatenate(values).mean() for values in raters.values()])
-        for quality, raters in by_rater.items()
+            raters, value = answers.setdefault(quality, {}), float(values.mean())
+            again, before = raters.get(rater, (True, value))
+            if rater in raters and again == line.again and before != value:
+                note(f"{line.rater} rated rows more than once with other scores; the last rating counts")
+            if line.again <= again:
+                raters[rater] = line.again, value
+    scores = {quality: np.array([value for _, value in raters.values()]) for quality, raters in answers.items()}
+    named = {
+        quality: tuple(str(rater) for rater in raters)
+        for quality, raters in answers.items()
+        if all(isinstance(rater, str) for rater in raters)
     }
-    named = {quality: tuple(raters) for quality, raters in by_rater.items() if all(raters)}
     # A line that holds the values of several annotators keeps them; their names are not known.
     return lines[0]._replace(raters=named) if len(lines) == 1 else lines[0]._replace(scores=scores, raters=named)
+
+
+def is_again(row: RowObject) -> bool:
+    """Whether a line is a rater's second answer about a row."""
+    return row.get("again") in (True, "true", "True", "1")
 
 
 def _file_rows(
@@ -188,6 +208,7 @@ class _Rated(NamedTuple):
     level: str
     id: str | None
     rater: str | None
+    again: bool
     scale: tuple[float, float]
     scores: dict[str, Floats]
     raters: dict[str, tuple[str, ...]] = {}
@@ -226,6 +247,7 @@ def _rated_rows(
             reader.identifier(row, own["level"]) or "turn",
             identifier,
             rater,
+            is_again(row),
             _scale(reader, row.get(own["scale"]), own["scale"]),
             scores_of(reader, row, own["scores"]),
         )

@@ -2,8 +2,9 @@
 
 const linesText = (store) => [...store.lines.values()].map((line) => `${JSON.stringify(line)}\n`).join("");
 
-const download = (text, name) => {
-  const address = URL.createObjectURL(new Blob([text], { type: "application/jsonl" }));
+const download = (store, rater) => {
+  const address = URL.createObjectURL(new Blob([linesText(store)], { type: "application/jsonl" }));
+  const name = `ratings-${rater.replace(/[^\p{L}\p{N}]+/gu, "_")}.jsonl`;
   make("a", { href: address, download: name }).click();
   setTimeout(() => URL.revokeObjectURL(address), 60_000);
 };
@@ -39,16 +40,18 @@ const faultOf = (line, data, rater, known) => {
   return null;
 };
 
-// The part of the page below the rows. `changed` is called when ratings were taken up.
+const buttonOf = (label, act) => {
+  const made = make("button", { type: "button" }, label);
+  made.addEventListener("click", act);
+  return made;
+};
+
+// The part of the page below the rows. `changed` is called when a file was imported; `leave`, where there is one, ends
+// the session of this rater.
 const filesPart = (data, rater, sequence, store, { changed, leave }) => {
   const text = make("textarea", { readonly: true, rows: 6, "aria-label": "Ratings, a line each", spellcheck: "false" });
   const said = make("p", { role: "status", class: "note" });
   const faults = make("ul", { class: "faults" });
-  const button = (label, act) => {
-    const made = make("button", { type: "button" }, label);
-    made.addEventListener("click", act);
-    return made;
-  };
   const file = make("input", { type: "file", accept: ".jsonl,.json,.txt", id: "import" });
   file.addEventListener("change", async () => {
     const read = readLines(await file.files[0].text(), data, rater, sequence);
@@ -69,8 +72,8 @@ const filesPart = (data, rater, sequence, store, { changed, leave }) => {
     make(
       "p",
       { class: "controls" },
-      button("Download", () => download(linesText(store), `ratings-${rater.replace(/[^\p{L}\p{N}]+/gu, "_")}.jsonl`)),
-      button("Copy", async () => {
+      buttonOf("Download", () => download(store, rater)),
+      buttonOf("Copy", async () => {
         text.value = linesText(store);
         try {
           await navigator.clipboard.writeText(text.value);
@@ -82,7 +85,7 @@ const filesPart = (data, rater, sequence, store, { changed, leave }) => {
       }),
       make("label", { for: "import" }, "Import a file of yours:"),
       file,
-      button("Another rater", leave),
+      ...(leave ? [buttonOf("Another rater", leave)] : []),
     ),
     said,
     faults,

@@ -95,7 +95,7 @@ const questionOf = ({ name, question, choices }, at, factor, line) => {
 
 const timeLeft = (store, remaining) => {
   const times = [...store.lines.values()].map((line) => line.seconds).filter(Number.isFinite);
-  if (times.length < 3) return "";
+  if (times.length < 3 || !remaining) return "";
   times.sort((one, other) => one - other);
   const minutes = Math.round((times[Math.floor(times.length / 2)] * remaining) / 60);
   return minutes < 1 ? ", less than a minute left" : `, about ${minutes} minute${minutes > 1 ? "s" : ""} left`;
@@ -103,7 +103,7 @@ const timeLeft = (store, remaining) => {
 
 const rate = (rater) => {
   const sequence = sequenceOf(data, rater);
-  const store = data.server ? onServer(data, tell) : inBrowser(data, rater, tell);
+  const store = data.server ? onServer(data, rater, () => showSaving()) : inBrowser(data, rater, tell);
   const lineOf = ({ thing, again }) => store.lines.get(keyOf({ id: thing.id, again }));
   const open = () => sequence.findIndex((each) => !lineOf(each));
   const bar = make("progress", { max: sequence.length, "aria-label": "Rated" });
@@ -112,6 +112,19 @@ const rate = (rater) => {
   keys.addEventListener("click", toggleHelp);
   const who = make("p", { class: "who note" }, make("span", {}, "Rating as ", isolated(rater), "."), keys);
   const view = make("div", { id: "view" });
+  const saved = make("p", { id: "saved", class: "note" });
+  const problem = make("p", { role: "alert" });
+  const unsaved = make(
+    "div",
+    { id: "unsaved", class: "notice", hidden: true },
+    problem,
+    make(
+      "p",
+      { class: "controls" },
+      buttonOf("Try again now", () => store.retry()),
+      buttonOf("Download your ratings", () => download(store, rater)),
+    ),
+  );
   let at = open();
   let began = 0;
   let active = 0;
@@ -132,17 +145,47 @@ const rate = (rater) => {
     status.textContent = `${place}${rated} of ${sequence.length} rated${timeLeft(store, sequence.length - rated)}.`;
   };
 
+  const count = (number) => `${number} rating${number === 1 ? "" : "s"}`;
+
+  // The last words: nobody is thanked before the server has acknowledged everything.
+  const ending = () => {
+    if (!data.server) return "All are rated. Thank you. Download the file and send it back.";
+    const left = store.unsent();
+    if (left) return `All are rated, but ${count(left)} not saved yet. Leave this page open until everything is saved.`;
+    if (store.refused.size) return "All are rated, but the server does not have all of your ratings: see above.";
+    return "All are rated, and your ratings are on the server. Thank you.";
+  };
+
+  const showSaving = () => {
+    const left = store.unsent();
+    saved.textContent = left ? `${count(left)} not saved yet.` : store.refused.size ? "" : "Everything is saved.";
+    const rows = sequence.flatMap(({ thing, again }, place) =>
+      store.refused.has(keyOf({ id: thing.id, again })) ? [place + 1] : []);
+    const kept = store.kept ? "They are kept in this browser." : "This browser keeps nothing: leave this page open.";
+    const words = [];
+    if (left && (store.problem || !store.kept)) {
+      words.push(`${count(left)} not saved yet${store.problem && `: ${store.problem}; trying again`}. ${kept}`);
+    }
+    if (rows.length) {
+      words.push(
+        `The server refused your rating of row ${rows.join(", ")}. Rate it again, or download your ratings and send ` +
+          "the file to whoever gave you the link.",
+      );
+    }
+    if (problem.textContent !== words.join(" ")) problem.textContent = words.join(" ");
+    unsaved.hidden = !words.length;
+    const done = document.getElementById("done");
+    if (done) done.textContent = ending();
+  };
+
   const show = () => {
     progress();
     if (at < 0) {
       fieldsets = [];
-      const words = data.server
-        ? "All are rated, and your ratings are on the server. Thank you."
-        : "All are rated. Thank you. Download the file and send it back.";
-      view.replaceChildren(make("p", { id: "done", tabindex: -1 }, words));
+      view.replaceChildren(make("p", { id: "done", tabindex: -1, role: "status" }, ending()));
       const files = document.getElementById("files");
-      if (files) files.open = true;
-      (files?.querySelector("button") ?? view.firstChild).focus();
+      if (!data.server) files.open = true;
+      (data.server ? view.firstChild : files.querySelector("button")).focus();
       return;
     }
     const { thing, swapped } = sequence[at];
@@ -254,9 +297,13 @@ const rate = (rater) => {
     show();
   };
   document.addEventListener("keydown", pressed);
-  const files = data.server ? [] : [filesPart(data, rater, sequence, store, { changed, leave })];
-  main.replaceChildren(told(), who, bar, status, notice, view, ...files);
+  const files = filesPart(data, rater, sequence, store, { changed, leave: data.server ? null : leave });
+  main.replaceChildren(told(), who, bar, status, ...(data.server ? [saved, unsaved] : []), notice, view, files);
   show();
+  if (data.server) {
+    showSaving();
+    store.start();
+  }
 };
 
 document.body.append(help);
