@@ -23,6 +23,7 @@ from dialeval.engine import processes
 from dialeval.engine.processes import Processes
 from dialeval.metrics.learned.judge import LazyJudge
 from engine.chats import CHANGES, Delicate, bare, changed_in_between, estimates, figures, in_chunks, texts, write_shards
+from engine.planted import run_among_planted_modules
 from metrics.learned.judges import tiny_weights
 from tiny_encoder import write_encoder
 
@@ -339,3 +340,10 @@ def test_an_error_of_any_kind_comes_through() -> None:
         with pytest.raises(Exception, match="by zero") as caught:
             processes._result_of(answer)
         assert "test_an_error_of_any_kind" in str(caught.value.__cause__)
+
+
+@pytest.mark.parametrize("method", ["forkserver", "spawn"])
+def test_modules_of_the_working_folder_are_not_imported(tmp_path: Path, method: str) -> None:
+    first = f"from dialeval.engine import processes\nprocesses._start_method = lambda: {method!r}\n"
+    printed = run_among_planted_modules(tmp_path, "--jobs", "2", first=first)
+    assert "bot" in str(printed["systems"])
