@@ -244,12 +244,17 @@ def read_table(
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    from dialeval.core.parquet_size import check_decoded_size
+
     content = read_bytes(path, remedy, sha256, of)
     with explained(path, remedy):
         try:
+            check_decoded_size(pa.BufferReader(content), len(content))
             table = pq.ParquetFile(pa.BufferReader(content)).read()  # read_table would import pandas
             table.validate(full=True)
             names = table.column_names
+        except UnfitError:
+            raise
         except (pa.ArrowException, OSError, ValueError) as error:  # ValueError: a name that is not UTF-8
             raise UnfitError(
                 f"not a readable Parquet file ({(str(error) or type(error).__name__).splitlines()[0]})"
