@@ -41,7 +41,7 @@ def ratio(one, other): return one // other
 @njit()
 def larger(one, other): return max(one, other)
 """
-CACHES = ("_file_of", "_sources", "_own_folder", "_is_writable")
+CACHES = ("_file_of", "_sources", "_own_folder", "_is_safe", "_is_writable")
 
 
 def some_kernels(folder: Path, monkeypatch: pytest.MonkeyPatch, source: str = SOURCE) -> Kernels:

@@ -25,3 +25,9 @@ def test_without_a_home_folder_one_has_to_be_named(monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("DIALEVAL_CACHE", "")
     with pytest.raises(SettingError, match="set DIALEVAL_CACHE"):
         cache_root()
+
+
+def test_the_home_folder_of_nobody_is_a_wrong_setting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DIALEVAL_CACHE", "~there_is_no_such_user/x")
+    with pytest.raises(SettingError, match="DIALEVAL_CACHE='~there_is_no_such_user/x'"):
+        cache_root()

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pickle
 
-from dialeval.core.errors import DataError, DialevalError, Fault, NeedError, SettingError
+import pytest
+
+from dialeval.core.errors import MOST_FAULTS, DataError, DialevalError, Fault, FaultList, NeedError, SettingError
 
 
 def test_one_fault_reads_as_a_line() -> None:
@@ -27,3 +29,13 @@ def test_errors_have_one_root_and_pickle() -> None:
     for error in (DataError(Fault("a", None, "b", "c")), NeedError("x"), SettingError("y")):
         assert isinstance(error, DialevalError)
         assert str(pickle.loads(pickle.dumps(error))) == str(error)
+
+
+def test_a_list_of_problems_has_an_end() -> None:
+    faults = FaultList()
+    with pytest.raises(DataError) as info:
+        for line in range(1, 2 * MOST_FAULTS):
+            faults.append(Fault("a.txt", line, "bad", "mend it"))
+    *listed, last = info.value.faults
+    assert [fault.line for fault in listed] == list(range(1, MOST_FAULTS + 1))
+    assert str(last) == "a.txt: further problems are not listed; correct these first"

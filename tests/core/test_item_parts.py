@@ -51,8 +51,9 @@ def test_any_parts_and_blocks(parts: list[list[list[int]]], held: int, away: boo
             written += [(each, {"a": "a", "b": "other"}) for each in writer.parts()]
         assert all(isinstance(each.place, bytes) == away for each, _ in written)
         ends = sum(len(each.offsets) - 1 for each in tables)
-        turns = Estimate(1.0, 0.0, first, first)
-        whole = Estimate(1.0, 0.0, ends, ends, level=Level.DIALOGUE)
+        turns = Estimate((first - 1) / 2, 0.0, first, first)
+        mean = float(np.concatenate(firsts).mean()) if firsts else 0.0
+        whole = Estimate(mean, 0.0, ends, ends, level=Level.DIALOGUE)
         run = Run({name: Result({"x": turns, "z": whole}) for name in ("a", "other")}, "0")
         run.save(folder, written)
         names = {path.name for path in Path(folder).iterdir() if not path.name.startswith(".")}
@@ -81,8 +82,8 @@ def test_a_key_that_comes_later_begins_a_new_file(tmp_path: Path, monkeypatch: p
     assert [part.kind for part in parts] == ["items", "rows", "items", "rows"]
     assert [pq.ParquetFile(part.place).metadata.num_rows for part in parts] == [2, 2, 2, 2]
     assert [part.sha256 for part in parts] == [sha256_of(Path(str(part.place))) for part in parts]
-    estimate = Estimate(1.0, 0.0, 4, 4)
-    run = Run({"s": Result({"x": estimate, "y": estimate})}, "0")
+    x, y = Estimate(1.0, 0.0, 4, 3), Estimate(1.0, 0.0, 4, 2)
+    run = Run({"s": Result({"x": x, "y": y})}, "0")
     run.save(tmp_path / "run", [(replace_place(part), {}) for part in parts])
     loaded = load(tmp_path / "run")["s"]
     np.testing.assert_array_equal(loaded["x"].items, [1, 1, 1, np.nan])

@@ -47,11 +47,14 @@ def test_a_kernel_is_compiled_once(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert len(kept(tmp_path)) == 3, "other types of arguments"
 
 
-@pytest.mark.parametrize("variable", kernel_files._CHOICES)
+@pytest.mark.parametrize("variable", ["NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES", "NUMBA_OPT", "NUMBA_SLP_VECTORIZE"])
 def test_what_changes_the_code_is_in_its_name(monkeypatch: pytest.MonkeyPatch, variable: str) -> None:
     before = kernel_files.digest_of("dialeval.text.words_kernel", "refill", ("int64",))
     monkeypatch.setenv(variable, "1")
     assert kernel_files.digest_of("dialeval.text.words_kernel", "refill", ("int64",)) != before
+    monkeypatch.delenv(variable)
+    monkeypatch.setenv("NUMBA_NUM_THREADS", "1")
+    assert kernel_files.digest_of("dialeval.text.words_kernel", "refill", ("int64",)) == before
 
 
 def test_what_a_module_imports_is_part_of_its_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -100,6 +103,68 @@ def test_a_folder_may_be_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert compiled(tmp_path / "package", monkeypatch) == 0
 
 
+@pytest.mark.skipif(os.name != "posix", reason="owners and modes")
+@pytest.mark.parametrize("place", ["folder", "parent", "file", "group"])
+def test_code_that_others_can_write_is_not_loaded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, place: str
+) -> None:
+    chosen, own = tmp_path / "parent" / "chosen", tmp_path / "own"
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(chosen))
+    monkeypatch.setenv("DIALEVAL_CACHE", str(own))
+    monkeypatch.setattr(kernel_files, "_is_private_group", lambda _group: False)
+    assert compiled(tmp_path / "package", monkeypatch) == 1
+    (file,) = kept(chosen)
+    loosened = {"folder": chosen, "parent": chosen.parent, "file": file, "group": chosen}[place]
+    loosened.chmod(0o775 if place == "group" else 0o777)
+    with caplog.at_level(logging.WARNING, "dialeval"):
+        assert compiled(tmp_path / "package", monkeypatch) == 1
+    if place == "file":
+        assert file.stat().st_mode & 0o777 == 0o644, "it is written again"
+    else:
+        assert f"{chosen} is not used for compiled kernels" in caplog.text
+        assert "NUMBA_CACHE_DIR" in caplog.text
+        assert len(kept(tmp_path / "package")) == 1, "kept in the usual place"
+    assert compiled(tmp_path / "package", monkeypatch) == 0
+
+
+@pytest.mark.skipif(os.name != "posix", reason="owners and modes")
+def test_code_of_another_user_is_not_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert compiled(tmp_path, monkeypatch) == 1
+    user = os.geteuid()
+    monkeypatch.setattr(os, "geteuid", lambda: user + 1)
+    monkeypatch.setattr(kernel_files, "_ROOT", user + 1)
+    monkeypatch.setenv("DIALEVAL_CACHE", str(tmp_path / "cache"))
+    assert compiled(tmp_path, monkeypatch) == 1
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes")
+def test_a_pipe_or_a_link_in_the_place_of_code_is_not_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert compiled(tmp_path, monkeypatch) == 1
+    (file,) = kept(tmp_path)
+    content = file.read_bytes()
+    file.unlink()
+    os.mkfifo(file)
+    assert compiled(tmp_path, monkeypatch) == 1
+    file.unlink()
+    (tmp_path / "elsewhere").write_bytes(content)
+    file.symlink_to(tmp_path / "elsewhere")
+    assert compiled(tmp_path, monkeypatch) == 1
+
+
+@pytest.mark.skipif(os.name != "posix", reason="groups")
+def test_a_group_is_private_if_it_is_the_users_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    import grp
+    import pwd
+    from types import SimpleNamespace
+
+    monkeypatch.setattr(pwd, "getpwuid", lambda _user: SimpleNamespace(pw_name="ann"))
+    known = {1: ("ann", []), 2: ("ann", ["ann"]), 3: ("ann", ["bob"]), 4: ("users", [])}
+    groups = {group: SimpleNamespace(gr_name=name, gr_mem=members) for group, (name, members) in known.items()}
+    monkeypatch.setattr(grp, "getgrgid", groups.__getitem__)
+    asked = kernel_files._is_private_group.__wrapped__
+    assert [asked(group) for group in (1, 2, 3, 4, 5)] == [True, True, False, False, False]
+
+
 def test_a_package_that_may_only_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file in the place of `__pycache__` keeps everybody from making that folder, the superuser too."""
     package, own = tmp_path / "package", tmp_path / "cache"
@@ -130,7 +195,7 @@ def test_a_full_disk_is_no_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(kernel_files, "write_bytes", full)
+    monkeypatch.setattr(kernel_files, "replacing", full)
     monkeypatch.setenv("DIALEVAL_CACHE", str(tmp_path / "cache"))
     assert compiled(tmp_path / "package", monkeypatch) == 1
     assert kept(tmp_path) == []

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
+from numba.core import config
 from numba.core.errors import NumbaError
 
 from dialeval.core.numba_kernel import compiled, njit
@@ -16,13 +22,14 @@ def test_the_code_of_a_function() -> None:
             found[place] = np.log(values[place])
         return len(values), values[0]
 
-    code = compiled(logs, (np.ones(3), np.ones(3)))
+    code, is_usual = compiled(logs, (np.ones(3), np.ones(3)))
+    assert is_usual
     assert (list(code.returns), code.returns_tuple) == (["int64", "float64"], True)
     assert code.needs == [], "logarithms are in the library of every C compiler"
     assert code.content.startswith(b"\x7fELF") or len(code.content) > 100
     frozen = np.ones(3)
     frozen.flags.writeable = False
-    assert "readonly" not in compiled(logs, (frozen, np.ones(3))).symbol, "one kernel for both kinds of arrays"
+    assert "readonly" not in compiled(logs, (frozen, np.ones(3)))[0].symbol, "one kernel for both kinds of arrays"
 
 
 def test_a_kernel_allocates_nothing() -> None:
@@ -32,3 +39,69 @@ def test_a_kernel_allocates_nothing() -> None:
 
     with pytest.raises(NumbaError, match="Only accept returning of array passed into the function"):
         compiled(zeros, (3,))
+
+
+def test_settings_of_a_program_do_not_reach_the_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    @njit()
+    def add(left, right):  # type: ignore[no-untyped-def]
+        return left + right
+
+    usual = compiled(add, (1.0, 2.0))[0].content
+    monkeypatch.setattr(config, "DEBUGINFO_DEFAULT", 1)
+    monkeypatch.setattr(config, "CPU_NAME", "generic")
+    code, is_usual = compiled(add, (1.0, 2.0))
+    assert not is_usual, "other settings were in use when the compiler was started"
+    assert config.CPU_NAME == "generic", "those of the program are as before"
+    assert len(code.content) == len(usual)
+
+
+SETTINGS = {
+    "another processor": "cpu_name: generic\ncpu_features: ''\n",
+    "no compiler": "disable_jit: 1\n",
+    "bounds": "boundscheck: 1\n",
+    "no settings": "- 1\n",
+    "no text": "\0",
+}
+PROGRAM = """
+import sys
+sys.path.insert(0, {package!r})
+{first}
+from dialeval.core.kernels import Kernels
+kernel = Kernels("some_kernel").times_three
+assert kernel(2) == 6
+print(kernel.compiled)
+"""
+
+
+@pytest.mark.parametrize("settings", SETTINGS)
+def test_a_settings_file_of_the_working_folder_is_not_obeyed(tmp_path: Path, settings: str) -> None:
+    """Neither on import nor in the code that is kept, which a process elsewhere loads."""
+    from core.some_kernels import SOURCE
+
+    package, here = tmp_path / "package", tmp_path / "here"
+    for folder in (package, here):
+        folder.mkdir()
+    (package / "some_kernel.py").write_text(SOURCE)
+
+    def run(folder: Path, first: str = "") -> tuple[str, bytes]:
+        program = tmp_path / "program.py"
+        program.write_text(PROGRAM.format(package=str(package), first=first))
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+        command = [sys.executable, str(program)]
+        done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stderr) == (0, "")
+        kept = sorted(package.rglob("*.kernel"))
+        return done.stdout.strip(), kept[0].read_bytes() if kept else b""
+
+    compiled_here = run(package)
+    assert compiled_here[0] == "1"
+    next(package.rglob("*.kernel")).unlink()
+    (here / ".numba_config.yaml").write_text(SETTINGS[settings])
+    assert run(here) == compiled_here
+    assert run(here)[0] == "0"
+    if settings in ("another processor", "bounds"):  # a program that imports numba itself obeys it, and keeps nothing
+        next(package.rglob("*.kernel")).unlink()
+        assert run(here, "import numba") == ("1", b"")
+    if settings == "no compiler":
+        next(package.rglob("*.kernel")).unlink()
+        assert run(here, "import numba") == ("0", b"")

@@ -30,16 +30,20 @@ from dialeval.core.fold import Estimate, Level
 from dialeval.core.itemfile import LARGEST
 from dialeval.core.result import Result, Run, check_folder, files_of, load
 from dialeval.core.signature import Signature
+from sealing import write_sealed
 
 
 def make_run(items: Floats, system: str = "a") -> Run:
     signature = Signature.of("length", tokeniser="words.1")
-    scored = min(2, len(items))
-    turn = Estimate(1.5, 0.25, len(items), scored, items=items, signature=signature).with_confidence(1.97)
+    known = items[~np.isnan(items)]
+    scored, mean = len(known), float(known.mean()) if len(known) else math.nan
+    turn = Estimate(mean, 0.25, len(items), scored, items=items, signature=signature).with_confidence(1.97)
     corpus = Estimate(0.5, 0.0, len(items), scored, corpus=True, signature=signature)
     dialogue = Estimate(float("nan"), float("nan"), 1, 0, items=np.array([np.nan]), level=Level.DIALOGUE)
     estimates = {"length": turn, "distinct-2": corpus, "inform/hotel": dialogue}
-    other = Result({"length": replace(turn, items=np.array([7.0]), rows=1, scored=1)}, {"bleu-4": "needs references"})
+    other = Result(
+        {"length": replace(turn, mean=7.0, items=np.array([7.0]), rows=1, scored=1)}, {"bleu-4": "needs references"}
+    )
     return Run({system: Result(estimates), f"{system} 2": other}, "0.1.0", ("a warning",))
 
 
@@ -137,7 +141,7 @@ def test_a_run_saved_without_roles_has_those_of_its_anchors(
     document = json.loads((folder / "run.json").read_text())
     for result in document["systems"].values():
         del result["role"]
-    (folder / "run.json").write_text(json.dumps(document))
+    write_sealed(document, folder / "run.json")
     roles = {name: result.role for name, result in load(folder).items()}
     assert expected.items() <= roles.items()
 

@@ -18,6 +18,7 @@ import pytest
 from dialeval.core.errors import DataError
 from dialeval.core.result import load
 from dialeval.core.run_schema import SavedRun
+from sealing import write_sealed
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "saved_runs"
 
@@ -87,7 +88,7 @@ def test_a_changed_document_is_refused(
     folder = saved(kind)
     document = json.loads((folder / "run.json").read_text())
     put(document, path, value)
-    (folder / "run.json").write_text(json.dumps(document))
+    write_sealed(document, folder / "run.json")
     if not what:  # the items are then those of nobody
         assert load(folder)["careful"]["length"].items is None
         return
@@ -103,7 +104,7 @@ def sealed(folder: Path, name: str, change: Callable[[pa.Table], pa.Table]) -> P
     document = json.loads((folder / "run.json").read_text())
     pq.write_table(change(pq.read_table(folder / f"{name}.parquet")), folder / f"{name}.parquet")
     document[name]["sha256"] = hashlib.sha256((folder / f"{name}.parquet").read_bytes()).hexdigest()
-    (folder / "run.json").write_text(json.dumps(document))
+    write_sealed(document, folder / "run.json")
     return folder / f"{name}.parquet"
 
 
@@ -181,6 +182,6 @@ def test_fields_of_others_stay(saved: Callable[[str], Path]) -> None:
     folder = saved("responses")
     document = json.loads((folder / "run.json").read_text())
     document["mine"] = {"note": [1, None]}
-    (folder / "run.json").write_text(json.dumps(document))
+    write_sealed(document, folder / "run.json")
     assert load(folder).details["mine"] == {"note": [1, None]}
     assert "mine" not in SavedRun.__struct_fields__

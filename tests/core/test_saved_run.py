@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ from dialeval.core.fold import Estimate
 from dialeval.core.item_parts import PartWriter
 from dialeval.core.result import Result, Run, load
 from dialeval.core.rowtable import RowTable
+from sealing import write_sealed
 
 
 def saved(folder: Path, values: list[list[float]], names: dict[str, str] | None = None) -> Path:
@@ -24,7 +26,8 @@ def saved(folder: Path, values: list[list[float]], names: dict[str, str] | None 
         writer.add("s", {"turn": {"x": np.array(each)}}, rows)
         parts += [(part, names or {}) for part in writer.parts()]
     count = sum(map(len, values))
-    return Run({(names or {}).get("s", "s"): Result({"x": Estimate(1.0, 0.0, count, count)})}, "0").save(folder, parts)
+    estimate = Estimate(sum(map(sum, values)) / count, 0.0, count, count)
+    return Run({(names or {}).get("s", "s"): Result({"x": estimate})}, "0").save(folder, parts)
 
 
 def test_parts_are_read_as_one(tmp_path: Path) -> None:
@@ -41,7 +44,7 @@ def test_a_system_has_the_name_that_the_run_gives_it(tmp_path: Path) -> None:
     assert [part["systems"] for part in document["items"]] == [{"s": "bot/s"}] * 2
     for part in document["items"]:
         del part["systems"]
-    (folder / "run.json").write_text(json.dumps(document))
+    write_sealed(document, folder / "run.json")
     assert load(folder)["bot/s"]["x"].items is None
 
 
@@ -67,6 +70,61 @@ def test_what_does_not_fit_is_refused(tmp_path: Path) -> None:
         load(one)
     document = json.loads((two / "run.json").read_text())
     document["items"].pop()
-    (two / "run.json").write_text(json.dumps(document))
+    write_sealed(document, two / "run.json")
     with pytest.raises(DataError, match="1 values of x are saved for 2 rows"):
         load(two)
+
+
+def test_no_digit_of_a_saved_run_is_changed_unnoticed(tmp_path: Path) -> None:
+    """Each digit of `run.json` in turn is another one, as on a damaged disk or by somebody's hand."""
+    file = saved(tmp_path, [[0.25, 0.5]]) / "run.json"
+    sound = file.read_bytes()
+    places = [place for place, byte in enumerate(sound) if chr(byte).isdigit()]
+    assert len(places) > 50
+    for place in places:
+        digit = b"%d" % ((sound[place] - ord("0") + 5) % 10)
+        file.write_bytes(sound[:place] + digit + sound[place + 1 :])
+        with pytest.raises(DataError, match=r"run.json"):
+            load(tmp_path)
+    file.write_bytes(sound)
+    assert load(tmp_path)["s"]["x"].mean == 0.375
+
+
+def test_a_run_without_a_digest_is_refused_and_one_with_other_spaces_is_not(tmp_path: Path) -> None:
+    file = saved(tmp_path, [[0.25, 0.5]]) / "run.json"
+    document = json.loads(file.read_text())
+    file.write_text(json.dumps(document))
+    assert load(tmp_path)["s"]["x"].mean == 0.375
+    del document["digest"]
+    file.write_text(json.dumps(document))
+    with pytest.raises(DataError, match="digest"):
+        load(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "what"),
+    [
+        ("mean", 0.97, "s: the values of x have the mean 0.375, and 0.97 is stated"),
+        ("mean", None, "s: the values of x have the mean 0.375, and nan is stated"),
+        ("mean", 0.375000001, "s: the values of x have the mean 0.375, and 0.375 is stated"),
+        ("scored", 1, "s: 2 values of x are saved, and 1 are stated"),
+    ],
+)
+def test_a_mean_that_its_items_do_not_have_is_refused_whatever_the_digest_says(
+    tmp_path: Path, field: str, value: float | None, what: str
+) -> None:
+    file = saved(tmp_path, [[0.25, 0.5]]) / "run.json"
+    document = json.loads(file.read_text())
+    document["systems"]["s"]["metrics"]["x"][field] = value
+    write_sealed(document, file)
+    with pytest.raises(DataError, match=what):
+        load(tmp_path)
+
+
+def test_means_of_large_and_of_equal_values(tmp_path: Path) -> None:
+    for number, values in enumerate(([1e100, 1e100, -1e100, -1e100], [0.0, 0.0], [0.1] * 10, [math.nan] * 2)):
+        known = [value for value in values if not math.isnan(value)]
+        mean = math.fsum(value / len(known) for value in known) if known else math.nan
+        estimate = Estimate(mean, 0.0, len(values), len(known), items=np.array(values))
+        run = Run({"s": Result({"x": estimate})}, "0")
+        assert repr(load(run.save(tmp_path / str(number)))["s"]["x"].mean) == repr(mean)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import pickle
 import signal
+import subprocess
+import sys
 import threading
 import time
 import uuid
@@ -31,6 +33,7 @@ from dialeval.metrics.diversity.distinct import Distinct
 from dialeval.metrics.words.length import Length
 from dialeval.text.scripts import UnsplitTexts
 from engine.chats import CHANGES, Delicate, bare, changed_in_between, estimates, in_chunks, write_shards
+from engine.planted import run_among_planted_modules
 
 pytest.importorskip("ray")
 pytestmark = pytest.mark.filterwarnings(
@@ -263,3 +266,60 @@ def test_a_function_of_rows_goes_to_a_ray_task(nodes: Any) -> None:
 
     tally = ray.get(measured.remote(dialeval.metric(words), ["a b", "c"]))
     assert tally.compute()["words-of-ray"].mean == 1.5
+
+
+def test_modules_of_the_working_folder_are_not_imported_and_stdout_is_json(tmp_path: Path) -> None:
+    printed = run_among_planted_modules(tmp_path, "--engine", "ray")
+    assert "bot" in str(printed["systems"])
+    assert not list((tmp_path / "home").rglob("*token*"))
+
+
+LISTENING = """
+import os, sys
+from pathlib import Path
+from dialeval.engine.cluster import Cluster
+
+with Cluster() as cluster:
+    import ray
+
+    task = ray.remote(lambda: os.getppid())
+    raylet = ray.get(task.remote())
+    ours = {os.getpid(), raylet}
+    for _ in range(3):
+        for status in Path("/proc").glob("[0-9]*/stat"):
+            try:
+                fields = status.read_text().rpartition(")")[2].split()
+            except OSError:
+                continue
+            if int(fields[1]) in ours:
+                ours.add(int(status.parent.name))
+    sockets = set()
+    for process in ours:
+        for link in Path(f"/proc/{process}/fd").glob("*"):
+            try:
+                sockets.add(os.readlink(link))
+            except OSError:
+                continue
+    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
+        for line in Path(table).read_text().splitlines()[1:]:
+            fields = line.split()
+            if fields[3] == "0A" and f"socket:[{fields[9]}]" in sockets:
+                print(fields[1].partition(":")[0])
+    print("mode", ray._private.authentication.authentication_utils.is_token_auth_enabled())
+"""
+LOOPBACK = {"0100007F", "0000000000000000FFFF00000100007F", "00000000000000000000000001000000"}
+
+
+@pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="asks Linux what listens")
+def test_a_local_cluster_listens_on_loopback_only_and_asks_for_a_token(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(LISTENING)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "HOME": str(tmp_path)}
+    for name in ("RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"):
+        environment.pop(name, None)  # another test of this process may have set it
+    command = [sys.executable, str(program)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=True)
+    *addresses, mode = done.stdout.splitlines()
+    assert mode == "mode True"
+    assert len(addresses) >= 4
+    assert set(addresses) <= LOOPBACK

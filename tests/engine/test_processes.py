@@ -23,6 +23,7 @@ from dialeval.engine import processes
 from dialeval.engine.processes import Processes
 from dialeval.metrics.learned.judge import LazyJudge
 from engine.chats import CHANGES, Delicate, bare, changed_in_between, estimates, figures, in_chunks, texts, write_shards
+from engine.planted import run_among_planted_modules
 from metrics.learned.judges import tiny_weights
 from tiny_encoder import write_encoder
 
@@ -349,3 +350,10 @@ def test_the_cause_of_a_death_is_named_where_it_has_no_words(tmp_path: Path, mon
     (tmp_path / "a.txt").write_text("hello\n")
     with pytest.raises(DialevalError, match=r"before they are ready \(EOFError\)"):
         in_chunks(str(tmp_path / "a.txt"), metrics="length", engine=Processes(2))
+
+
+@pytest.mark.parametrize("method", ["forkserver", "spawn"])
+def test_modules_of_the_working_folder_are_not_imported(tmp_path: Path, method: str) -> None:
+    first = f"from dialeval.engine import processes\nprocesses._start_method = lambda: {method!r}\n"
+    printed = run_among_planted_modules(tmp_path, "--jobs", "2", first=first)
+    assert "bot" in str(printed["systems"])

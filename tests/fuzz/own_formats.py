@@ -29,6 +29,7 @@ from dialeval.core.errors import DataError, Fault
 from fuzz.harness import Files, target
 from fuzz.mutation import Unfit, mutated
 from metrics.learned.judges import tiny_dialogue_judge
+from sealing import write_sealed
 from tiny_encoder import write_encoder
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "saved_runs"
@@ -165,8 +166,9 @@ def _compared_run() -> Files:
 
 def _sealed_run(folder: Path) -> None:
     document = parsed(folder / "run.json")
-    if sealed(document, folder, {name: f"{name}.parquet" for name in _RUN_FILES}):
-        (folder / "run.json").write_text(json.dumps(document, ensure_ascii=False), "utf-8", "surrogatepass")
+    sealed(document, folder, {name: f"{name}.parquet" for name in _RUN_FILES})
+    if isinstance(document, dict):
+        write_sealed(document, folder / "run.json")
 
 
 @target("saved-run", seeds=_runs, mutators={".parquet": [changed_table]})

@@ -11,7 +11,10 @@ from dialeval.core.errors import SettingError
 def cache_root() -> Path:
     """The folder, whether it is there or not; SettingError where there is no home folder to keep it in."""
     if own := os.environ.get("DIALEVAL_CACHE"):
-        return Path(own).expanduser().absolute()
+        try:
+            return Path(own).expanduser().absolute()
+        except RuntimeError:
+            raise SettingError(f"DIALEVAL_CACHE={own!r} names the home folder of a user who is not there") from None
     from platformdirs import user_cache_path
 
     usual = user_cache_path("dialeval", appauthor=False)

@@ -5,13 +5,15 @@ Library code raises these and nothing else for anything a user can cause. Only t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from dialeval.core.plain_text import plain
 
 SHOWN_FAULTS = 5
-"""A message lists this many faults and counts the rest; `dialeval validate` lists all."""
+"""A message lists this many faults and counts the rest; `dialeval validate` lists up to `MOST_FAULTS` of a file."""
+MOST_FAULTS = 10_000
+"""Problems of one file that are collected: reading stops there."""
 
 
 class DialevalError(Exception):
@@ -45,6 +47,24 @@ class DataError(DialevalError):
         if more > 0:
             lines.append(f"and {more} more; of rows and lines `dialeval validate` lists all")
         return "\n".join(lines)
+
+
+class FaultList(list[Fault]):
+    """The problems of one input. It is raised as a DataError when it holds `MOST_FAULTS`, or before by who reads on."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.when_full: Callable[[], None] = self._raise
+
+    def append(self, fault: Fault) -> None:
+        """Add a problem; DataError where there are too many to go on."""
+        super().append(fault)
+        if len(self) == MOST_FAULTS:
+            super().append(Fault(fault.where, None, "further problems are not listed", "correct these first"))
+            self.when_full()
+
+    def _raise(self) -> None:
+        raise DataError(self)
 
 
 class NeedError(DialevalError):

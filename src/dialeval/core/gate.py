@@ -5,6 +5,10 @@ or put by somebody who means harm. Each format has a schema: types and ranges fo
 shapes for arrays and tensors, types of columns for tables. What does not fit is a DataError that names the file and
 says what is wrong with it; code behind the gate relies on the schema and checks nothing again.
 
+A document may carry a digest of its own content, so that a value that was edited, or damaged on a disk, is not taken
+for the one that was computed. Whoever changes a document on purpose can compute its digest too; what a document says of
+files and rows next to it is compared with these as well.
+
 Only plain files are opened (a pipe would block, a device never ends), and a name that a document gives for a file
 stays in the document's folder.
 """
@@ -127,6 +131,20 @@ def check_depth(document: Any) -> None:
         raise UnfitError(f"is nested too deeply ({error})") from None
 
 
+def content_digest(document: Mapping[str, Any]) -> str:
+    """Return the SHA-256 of all that a JSON object holds but its field `digest`, however it is indented."""
+    import orjson
+
+    content = orjson.dumps({name: value for name, value in document.items() if name != "digest"})
+    return hashlib.sha256(content).hexdigest()
+
+
+def check_digest(document: Mapping[str, Any]) -> None:
+    """UnfitError where a JSON object is not what it was when its field `digest` was written."""
+    if document.get("digest") != content_digest(document):
+        raise UnfitError("was changed after it was saved: its content does not have the digest that it states")
+
+
 def in_words(message: str) -> str:
     """What msgspec says of a value, with the place first."""
     what, _, place = message.partition(" - at `$")
@@ -226,12 +244,17 @@ def read_table(
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    from dialeval.core.parquet_size import check_decoded_size
+
     content = read_bytes(path, remedy, sha256, of)
     with explained(path, remedy):
         try:
+            check_decoded_size(pa.BufferReader(content), len(content))
             table = pq.ParquetFile(pa.BufferReader(content)).read()  # read_table would import pandas
             table.validate(full=True)
             names = table.column_names
+        except UnfitError:
+            raise
         except (pa.ArrowException, OSError, ValueError) as error:  # ValueError: a name that is not UTF-8
             raise UnfitError(
                 f"not a readable Parquet file ({(str(error) or type(error).__name__).splitlines()[0]})"

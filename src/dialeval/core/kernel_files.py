@@ -1,12 +1,15 @@
 """Where the machine code of kernels is kept, and how it is checked.
 
-Code is kept for a digest of the sources of the kernel, the versions of numba and llvmlite, the processor and the types
-of the arguments, in `NUMBA_CACHE_DIR` if that is set, else in the first of these folders that can be written to:
-`__pycache__` beside the module; `kernels` in the user's cache folder (`DIALEVAL_CACHE`), if it is the user's alone,
-since whoever writes there decides what is executed. Where nothing can be written, or the disk is full, kernels are
-compiled in each process.
+Code is kept for a digest of the sources of the kernel, the versions of numba and llvmlite, the settings of numba, the
+processor and the types of the arguments, in `NUMBA_CACHE_DIR` if that is set, else in the first of these folders that
+can be written to: `__pycache__` next to the module; `kernels` in the user's cache folder (`DIALEVAL_CACHE`). Where
+nothing can be written, or the disk is full, kernels are compiled in each process.
 
-The SHA-256 of a file stands in front of it. What is damaged is compiled again, and a line of the log says so.
+Whoever writes such a file decides what is executed. So a folder counts only if it, every folder above it, and the file
+belong to the user or to root, and nobody else may write to them; a folder above it may be one like `/tmp`, where people
+cannot replace what belongs to others. A folder of the user's choice that does not count is named in the log.
+
+The SHA-256 of a file is its first 32 bytes. What is damaged is compiled again, and a line of the log says so.
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import stat
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -26,12 +30,12 @@ import orjson
 
 from dialeval.core.cache_root import cache_root
 from dialeval.core.errors import DialevalError
-from dialeval.core.files import write_bytes
+from dialeval.core.files import replacing
 
 _DIGEST_BYTES = 32
-_OTHERS_MAY_WRITE = 0o022
-_CHOICES = ("NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES", "NUMBA_OPT", "NUMBA_BOUNDSCHECK")
-"""Settings of numba that change the code."""
+_ROOT = 0
+UNRELATED_SETTINGS = frozenset({"NUMBA_CACHE_DIR", "NUMBA_NUM_THREADS"})
+"""Settings of numba that do not change the code; every other one is taken to do so."""
 _IMPORTED = re.compile(rb"^from (dialeval\.[\w.]+) import", re.MULTILINE)
 
 
@@ -54,9 +58,7 @@ def read(module: str, name: str, digest: str) -> Code | None:
     """The code that was written for a digest; None if there is none, or it is damaged."""
     for folder in _folders(module):
         path = folder / _file_name(module, name, digest)
-        try:
-            content = path.read_bytes()
-        except OSError:
+        if (content := _trusted_content(path)) is None:
             continue
         if hashlib.sha256(content[_DIGEST_BYTES:]).digest() == content[:_DIGEST_BYTES]:
             facts, _, code = content[_DIGEST_BYTES:].partition(b"\n")
@@ -71,8 +73,13 @@ def write(module: str, name: str, digest: str, code: Code) -> None:
     content = orjson.dumps({field: facts[field] for field in facts if field != "content"}) + b"\n" + code.content
     for folder in _folders(module):
         if _is_writable(folder):
+            path = folder / _file_name(module, name, digest)
             try:
-                write_bytes(folder / _file_name(module, name, digest), hashlib.sha256(content).digest() + content)
+                if path.is_symlink() or (path.exists() and not path.is_file()):
+                    path.unlink()
+                with replacing(path) as beside:
+                    beside.write_bytes(hashlib.sha256(content).digest() + content)
+                    beside.chmod(0o644)  # else it would not be read again where the user's files are everybody's
             except (OSError, DialevalError):  # no space: it is compiled again next time
                 continue
             return
@@ -87,7 +94,9 @@ def warn(message: str, about: object) -> None:
 
 def digest_of(module: str, name: str, types: Sequence[str]) -> str:
     """What the code of a kernel depends on."""
-    parts = [*_sources(module), _compiler(), *(os.environ.get(choice, "") for choice in _CHOICES), name, *types]
+    choices = [f"{choice}={value}" for choice, value in os.environ.items() if choice.startswith("NUMBA_")]
+    settings = sorted(choice for choice in choices if choice.partition("=")[0] not in UNRELATED_SETTINGS)
+    parts = [*_sources(module), _compiler(), *settings, name, *types]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
 
 
@@ -124,29 +133,93 @@ def _file_of(module: str) -> Path:
 
 
 def _folders(module: str) -> Iterator[Path]:
-    """The folders that may hold the code of a module's kernels, the first choice first."""
+    """Yield the folders that may hold the code of a module's kernels, the first choice first."""
     beside = _file_of(module).parent
     inside = f"{beside.name}_{hashlib.sha256(os.fsencode(beside)).hexdigest()[:16]}"
-    if chosen := os.environ.get("NUMBA_CACHE_DIR"):
-        yield Path(chosen) / inside
+    chosen = os.environ.get("NUMBA_CACHE_DIR")
+    if chosen and (folder := _own_folder(chosen, "NUMBA_CACHE_DIR")) is not None:
+        yield folder / inside
         return
-    yield beside / "__pycache__"
-    if (own := _own_folder()) is not None:
-        yield own / inside
+    package = Path(os.path.realpath(beside)) / "__pycache__"
+    if _is_safe(package if package.exists() else package.parent):
+        yield package
+    try:
+        root = cache_root()
+    except DialevalError:  # there is no home folder
+        return
+    if (folder := _own_folder(str(root / "kernels"), "DIALEVAL_CACHE")) is not None:
+        yield folder / inside
 
 
 @cache
-def _own_folder() -> Path | None:
-    """The folder for kernels in the user's cache; None where others may write to it, or it cannot be made."""
+def _own_folder(name: str, variable: str) -> Path | None:
+    """Return a folder for kernels that was chosen; None where others may write to it, or it cannot be made.
+
+    It is named in the log where the variable that chooses it is set.
+    """
     try:
-        folder = cache_root() / "kernels"
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        status = folder.stat()
-    except (OSError, DialevalError, RuntimeError):  # RuntimeError: there is no home folder
+        Path(name).mkdir(mode=0o700, parents=True, exist_ok=True)
+        folder = Path(os.path.realpath(name))
+    except OSError:
         return None
-    if os.name == "posix" and (status.st_uid != os.geteuid() or status.st_mode & _OTHERS_MAY_WRITE):
+    if _is_safe(folder):
+        return folder
+    if os.environ.get(variable):
+        message = "%s is not used for compiled kernels: others may write there, or to a folder above it"
+        warn(f"{message} ({variable})", folder)
+    return None
+
+
+@cache
+def _is_safe(folder: Path) -> bool:
+    """Return whether nobody but the user and root can change what a folder holds; its path has no link in it."""
+    if os.name != "posix":
+        return True
+    try:
+        above = all(_is_ours(place.stat(), in_sticky=True) for place in folder.parents)
+        return above and _is_ours(folder.stat())
+    except OSError:
+        return False
+
+
+def _is_ours(status: os.stat_result, in_sticky: bool = False) -> bool:
+    """Return whether a file or folder is the user's or root's, and nobody else may write to it.
+
+    `in_sticky`: a folder in which people cannot replace what belongs to others will do.
+    """
+    if status.st_uid not in (_ROOT, os.geteuid()):
+        return False
+    mode = status.st_mode
+    if in_sticky and mode & stat.S_ISVTX:
+        return True
+    return not mode & stat.S_IWOTH and (not mode & stat.S_IWGRP or _is_private_group(status.st_gid))
+
+
+@cache
+def _is_private_group(group: int) -> bool:
+    """Return whether a group is the user's alone: of the user's name and without other members, or root's."""
+    import grp
+    import pwd
+
+    try:
+        known, user = grp.getgrgid(group), pwd.getpwuid(os.geteuid()).pw_name
+    except KeyError:
+        return False
+    return known.gr_name in (user, "root") and set(known.gr_mem) <= {user, "root"}
+
+
+def _trusted_content(path: Path) -> bytes | None:
+    """Return the bytes of a plain file that only the user or root can have written; None where there is none."""
+    try:
+        # Without waiting for the other end of a pipe, and not through a link.
+        handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0))
+    except OSError:
         return None
-    return folder
+    with open(handle, "rb") as file:  # noqa: PTH123  (a descriptor)
+        status = os.fstat(handle)
+        if not stat.S_ISREG(status.st_mode) or (os.name == "posix" and not _is_ours(status)):
+            return None
+        return file.read()
 
 
 @cache

@@ -88,9 +88,13 @@ class Kernel:
             return call
         from dialeval.core.numba_kernel import compiled
 
+        function = getattr(import_module(self._module), self._name)
+        if not hasattr(function, "py_func"):  # a program has told numba to compile nothing
+            return self._plain()
         self.compiled += 1
-        code = compiled(getattr(import_module(self._module), self._name), arguments)
-        write(self._module, self._name, digest, code)
+        code, is_usual = compiled(function, arguments)
+        if is_usual:
+            write(self._module, self._name, digest, code)
         if (call := _loaded(code, types)) is not None:
             return call
         warn("%s cannot be loaded as it was compiled; numba compiles it in each process", self._name)

@@ -1,13 +1,46 @@
-"""`njit` for all kernels, and their machine code. Only modules of kernels import it: numba takes long to import."""
+"""`njit` for all kernels, and their machine code. Only modules of kernels import it: numba takes long to import.
+
+numba obeys a `.numba_config.yaml` of the working folder, which anybody may have put there. It is not read here: code is
+compiled with the settings of the environment (`NUMBA_*`), which belong to what the code is kept under. Where a program
+imported numba before and has other settings, the code is compiled with those of the environment too, and not kept.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import sys
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
-import numba
+from dialeval.core.kernel_files import UNRELATED_SETTINGS, Code
 
-from dialeval.core.kernel_files import Code
+_SETTINGS_FILE = ".numba_config.yaml"
+
+
+@contextmanager
+def _without_settings_file() -> Iterator[None]:
+    """Import numba as if there were no settings in the working folder: without a parser it cannot read them."""
+    if not Path(_SETTINGS_FILE).exists() or "numba" in sys.modules:
+        yield
+        return
+    modules: dict[str, Any] = sys.modules
+    before = modules.get("yaml")
+    modules["yaml"] = None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        del modules["yaml"]
+        if before is not None:
+            modules["yaml"] = before
+
+
+with _without_settings_file():
+    import numba
+    from numba.core import config as _config
 
 _types: Any = numba.types
 
@@ -18,8 +51,33 @@ def njit(**options: Any) -> Callable[[Any], Any]:
     return decorate
 
 
-def compiled(kernel: Any, arguments: Sequence[Any]) -> Code:
-    """The machine code of a kernel for arguments of these types, without what Python would need to call it."""
+@contextmanager
+def _environment_settings() -> Iterator[bool]:
+    """Have numba use the settings of the environment and no others; give whether it did so before."""
+    settings: dict[str, Any] = vars(_config)
+    before = {name: value for name, value in settings.items() if name.isupper()}
+    reloader, file = _config._env_reloader, _config._config_fname  # noqa: SLF001
+    known, _config._config_fname = reloader.old_environ, ""  # noqa: SLF001
+    try:
+        reloader.update(force=True)
+        changed = {name for name, value in before.items() if repr(settings[name]) != repr(value)}
+        yield not {f"NUMBA_{name}" for name in changed} - UNRELATED_SETTINGS
+    finally:
+        settings.update(before)
+        reloader.old_environ, _config._config_fname = known, file  # noqa: SLF001
+
+
+def compiled(kernel: Any, arguments: Sequence[Any]) -> tuple[Code, bool]:
+    """Compile a kernel for arguments of these types, without what Python would need to call it.
+
+    Returns:
+        The machine code, and whether it may be kept for other processes.
+    """
+    with _environment_settings() as usual:
+        return _compile(kernel, arguments), usual
+
+
+def _compile(kernel: Any, arguments: Sequence[Any]) -> Code:
     options = {**kernel.targetoptions, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
     bare = numba.jit(**options)(kernel.py_func)
     # The compiler of a function gives its code and does not keep it for calls.

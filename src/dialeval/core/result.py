@@ -6,8 +6,9 @@ row per turn or dialogue of each system, one column per key), `rows.parquet` (wh
 texts) and `contributions.parquet` (what each row adds to corpus values, for resampling). A streamed run has files of
 consecutive rows in place of the second and third (`items-00000.parquet` and so on), which `run.json` lists in order.
 Loading gives an equal run back. `run.json` holds the digests of the other files, so that files of two different runs
-are not taken for one; they are written by `core.files.replacing_together`. Other files in the folder are left alone,
-and `check_folder` says before a long evaluation whether one of them is in the way.
+are not taken for one, and a digest of its own content, so that no value in it is changed unnoticed; all of them are
+written by `core.files.replacing_together`. Other files in the folder are left alone, and `check_folder` says before a
+long evaluation whether one of them is in the way.
 
 A run is also given as tables for other programs (`run_tables`), joined with another by `+` (`joining`), and shows
 itself in a notebook (`display`).
@@ -55,8 +56,8 @@ _FILES = (RUN_FILE, ITEMS_FILE, ROWS_FILE, CONTRIBUTIONS_FILE)
 _PART = re.compile(r"(items|rows)-[0-9]{5,9}\.parquet")
 TRAINED_ON = "trained_on"
 """The detail of a run that says, by the digest of a judge, which rated rows it learned from (`ratings.row_digests`)."""
-OWN_FIELDS = frozenset({"dialeval", "systems", "warnings", "format", "items", "rows", "contributions", "statistics"})
 _FILE_FIELDS = ("items", "rows", "contributions", "statistics")
+OWN_FIELDS = frozenset({"dialeval", "systems", "warnings", "format", "digest", *_FILE_FIELDS})
 REMEDY = "pass the folder of a run that Run.save or `dialeval score -o` wrote, or save it again"
 FORMAT = 2
 """Version of the saved layout; a run of a later layout is refused with a clear message."""
@@ -244,7 +245,7 @@ class Run(Mapping[str, Result], Tabular, Shown):
                 files.take(name, part.place, part.sha256)
                 changed = {system: shown for system, shown in names.items() if system != shown}
                 before.append({"file": name, "sha256": part.sha256, **({"systems": changed} if changed else {})})
-            files.add_bytes(RUN_FILE, dump({**self.to_dict(), "format": FORMAT, "items": [], **written}))
+            files.add_bytes(RUN_FILE, _with_digest({**self.to_dict(), "format": FORMAT, "items": [], **written}))
         return folder
 
 
@@ -322,6 +323,12 @@ def _write_tables(tables: list[pa.Table], target: Path) -> None:
     import pyarrow.parquet as pq
 
     pq.write_table(pa.concat_tables(tables, promote_options="default"), target, compression="zstd")
+
+
+def _with_digest(document: dict[str, Any]) -> bytes:
+    """Return a document as JSON, with the digest of what is written."""
+    written: dict[str, Any] = gate.parse_json(dump(document), RUN_FILE, "")
+    return dump({**written, "digest": gate.content_digest(written)})
 
 
 def _estimate_to_dict(estimate: Estimate) -> dict[str, Any]:

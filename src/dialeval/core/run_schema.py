@@ -207,6 +207,8 @@ class SavedRun(Struct):
     systems: dict[str, SavedResult]
     warnings: list[str]
     format: Annotated[int, Meta(ge=1)]
+    digest: Annotated[str, Meta(pattern=SHA256)]
+    """SHA-256 of all else in the document, see `gate.content_digest`."""
     items: SavedFile | list[SavedFile]
     """Files of consecutive rows, in order; the first layout had one."""
     rows: SavedFile | list[SavedFile] | UnsetType = UNSET

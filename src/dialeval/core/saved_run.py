@@ -1,5 +1,8 @@
 """Reading a saved run: `run.json`, and the tables beside it as items, rows and contributions of its systems.
 
+A value that an edited file states is not taken for one that was computed: `run.json` has the digest that it carries,
+the tables have those that it names, and a mean is the one of the items next to it.
+
 Every file passes the gate (`core.gate`) first. The files of an entry are of consecutive rows; what they hold of a
 system is put together in their order, so that a run is the same however it was cut. Runs of the first layout, which
 had one file for each entry, are read in the same way.
@@ -12,6 +15,8 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+import numpy as np
 
 from dialeval.core import gate
 from dialeval.core.arrays import Floats
@@ -33,6 +38,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+_MEAN_TOLERANCE = 1e-9
+"""How far a mean may be from the one of its items, in units of the largest: rounding and no more."""
+
 
 def read(file: Path) -> Run:
     """The run of a `run.json` and the files beside it; DataError where they are not whole or do not fit together."""
@@ -43,7 +51,10 @@ def read(file: Path) -> Run:
     details = {name: value for name, value in document.items() if name not in OWN_FIELDS}
     with gate.explained(file, REMEDY):
         gate.check_depth(details)
-    return _Files(file, gate.fitting(document, SavedRun, str(file), REMEDY)).run(details)
+    saved = gate.fitting(document, SavedRun, str(file), REMEDY)
+    with gate.explained(file, REMEDY):
+        gate.check_digest(document)
+    return _Files(file, saved).run(details)
 
 
 class _Part(NamedTuple):
@@ -107,6 +118,8 @@ class _Files:
         )
         with gate.explained(self._file, REMEDY):
             _check_sizes(name, result)
+            for key, estimate in result.items():
+                _check_summary(name, key, estimate)
         return result
 
     @staticmethod
@@ -133,6 +146,21 @@ def _check_sizes(name: str, result: Result) -> None:
     counts = {len(each) for each in result.contributions.values()} | ({len(rows)} if rows is not None else set())
     if result.contributions and len(counts) > 1:
         raise gate.UnfitError(f"{name}: contributions are saved for another number of rows")
+
+
+def _check_summary(name: str, key: str, estimate: Estimate) -> None:
+    """UnfitError where the items of a metric have another mean, or are more or fewer, than is stated."""
+    if estimate.items is None:
+        return
+    scored = estimate.items[~np.isnan(estimate.items)]
+    if len(scored) != estimate.scored:
+        raise gate.UnfitError(f"{name}: {len(scored)} values of {key} are saved, and {estimate.scored} are stated")
+    if estimate.corpus or not len(scored):
+        return
+    mean = float(scored.mean())
+    if not abs(mean - estimate.mean) <= _MEAN_TOLERANCE * float(np.abs(scored).max()):
+        what = f"the values of {key} have the mean {mean:.6g}, and {estimate.mean:.6g} is stated"
+        raise gate.UnfitError(f"{name}: {what}")
 
 
 def _role_by_name(system: str, document: Mapping[str, Any]) -> Role:

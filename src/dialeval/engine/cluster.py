@@ -14,19 +14,25 @@ again: it ends the run with file and line.
 
 Metrics that gain from an accelerator (`Metric.device`) run in actors that hold `gpus_per_task` of a GPU each, so that a
 model is loaded once per actor; the others run in tasks beside them.
+
+A cluster that is started here listens on the loopback interface only and asks every connection for a token that is
+drawn for it. Workers do not import from the working folder unless this process does.
 """
 
 from __future__ import annotations
 
 import logging
 import os
+import secrets
 import socket
+import sys
 import uuid
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import cycle, islice
+from pathlib import Path
 from typing import Any
 
 from dialeval.core.errors import DialevalError, SettingError
@@ -65,6 +71,12 @@ _QUIET = {
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
 }
 """No usage reports, and no endless retries of a chunk that is too large."""
+
+_LOCAL = {
+    "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
+    "RAY_AUTH_MODE": "token",
+}
+"""Settings of a cluster on this machine: it listens on the loopback interface only, and asks for a token."""
 
 _workers: dict[str, Worker] = {}
 
@@ -164,14 +176,19 @@ class Cluster(Engine):
     """Folds chunks on a Ray cluster: the one at `address`, the one this process is connected to, or a new local one."""
 
     def __init__(self, address: str | None = None, gpus_per_task: float = 0.0) -> None:
-        for name, value in _QUIET.items():
+        is_local = address is None and not os.environ.get("RAY_ADDRESS")
+        is_new = is_local and not _is_connected()
+        for name, value in {**_QUIET, **(_LOCAL if is_new else {})}.items():
             os.environ.setdefault(name, value)
+        if is_new and "RAY_AUTH_TOKEN_PATH" not in os.environ:
+            os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))  # else Ray leaves one in the home folder
         try:
             import ray
         except ImportError:
             raise SettingError("--engine ray needs Ray; run: pip install 'dialeval[cluster]'") from None
         self._ray: Any = ray
-        self._address = address
+        # Without an address Ray would look in /tmp, where everybody may write, for a cluster to connect to.
+        self._address = "local" if is_local else address
         self._gpus = gpus_per_task
         self._ours = False
         self._users = 0
@@ -180,11 +197,15 @@ class Cluster(Engine):
         self._users += 1
         if not self._ray.is_initialized():
             _refuse_no_answer(self._address)
-            quiet = {"include_dashboard": False, "log_to_driver": False, "logging_level": logging.ERROR}
+            options: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
+            if self._address == "local":
+                options["include_dashboard"] = False
+            if not (self._address or "").startswith("ray://"):
+                options["job_config"] = self._job_config()
             try:
-                self._ray.init(address=self._address, **({"log_to_driver": False} if self._address else quiet))
+                self._ray.init(address=self._address, **options)
             except (ConnectionError, ValueError, RuntimeError) as error:
-                raise SettingError(f"no Ray cluster at {self._address or 'this machine'}: {error}") from None
+                raise SettingError(f"no Ray cluster at {self._address or os.environ['RAY_ADDRESS']}: {error}") from None
             self._ours = True
         return self
 
@@ -193,6 +214,17 @@ class Cluster(Engine):
         if self._ours and not self._users:
             self._ray.shutdown()
             self._ours = False
+
+    def _job_config(self) -> Any:
+        """Return the settings of a job whose workers import from the working folder only if this process does.
+
+        Ray puts the working folder first on the path of the workers of every job that is not a client's.
+        """
+        from ray.job_config import JobConfig
+
+        here = str(Path.cwd())
+        is_ours = any(os.path.abspath(place) == here for place in sys.path)  # noqa: PTH100  ('' is this folder)
+        return JobConfig(_client_job=True, _py_driver_sys_path=[here] if is_ours else [])
 
     def fold(
         self, job: Job, facts: FactValues, stage: Stage, chunks: Mapping[int, Chunk], alone: bool
@@ -302,6 +334,12 @@ class Cluster(Engine):
         except errors.RayError as error:
             lost = str(error).strip().splitlines()[0][:200]
             raise DialevalError(f"{chunk}: lost {RETRIES + 1} times on the cluster ({lost})") from error
+
+
+def _is_connected() -> bool:
+    """Return whether this process uses a Ray cluster already."""
+    ray: Any = sys.modules.get("ray")
+    return ray is not None and bool(ray.is_initialized())
 
 
 def _refuse_no_answer(address: str | None) -> None:

@@ -8,6 +8,9 @@ run at once, with file and line.
 
 States that grow stay out of this process: workers leave parts of them in files of a temporary folder, and merge them
 when all chunks are folded (`parts`).
+
+Workers import from where this process imports, and not from the working folder, which may hold anything: `python -c`,
+by which `multiprocessing` starts processes, would put it first.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ import multiprocessing
 import os
 import pickle
 import signal
+import sys
 import tempfile
 import threading
 import traceback
@@ -24,7 +28,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, nullcontext, suppress
 from functools import partial
 from itertools import islice
-from multiprocessing import connection
+from multiprocessing import connection, util
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -52,6 +56,9 @@ _LOST = (EOFError, OSError)
 """What reading from a pipe, writing to it or starting its process raises when the other end is gone."""
 
 _SECONDS_TO_END = 5.0
+
+_SAFE_PATH = "-P" if sys.version_info >= (3, 11) else "-I"
+"""The option of Python that keeps the working folder off `sys.path`; the second leaves out more, see `_safe_path`."""
 
 
 class _DeathError(Exception):
@@ -221,7 +228,7 @@ class _WorkerProcess:
         pipes: tuple[Connection, Connection] = self._context.Pipe()
         self._pipe, others_end = pipes
         process = self._context.Process(target=_serve, args=(others_end,), daemon=True)
-        with others_end:
+        with others_end, _safe_path():
             process.start()
         self._process = process
 
@@ -252,6 +259,21 @@ class _WorkerProcess:
             # sees the pipe go by which it knows this process.
             process.close()
         return code
+
+
+@contextmanager
+def _safe_path() -> Iterator[None]:
+    """Start Python with an option that keeps the working folder off `sys.path`, also for the fork server.
+
+    A worker is given the path of this process before it unpickles anything, so no installed module is missing.
+    """
+    own: Any = util
+    flags = own._args_from_interpreter_flags  # noqa: SLF001
+    own._args_from_interpreter_flags = lambda: [*flags(), _SAFE_PATH]  # noqa: SLF001
+    try:
+        yield
+    finally:
+        own._args_from_interpreter_flags = flags  # noqa: SLF001
 
 
 def _cause(code: int | None) -> str:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from dialeval.core.errors import SettingError
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
-_SAVED_ONLY = ("format", "items", "rows", "contributions", "statistics")
+_SAVED_ONLY = ("format", "digest", "items", "rows", "contributions", "statistics")
 """Fields of a saved run that a printed one does not have."""
 
 

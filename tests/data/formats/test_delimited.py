@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dialeval.core.errors import Fault, SettingError
+from dialeval.core.errors import DataError, Fault, SettingError
 from dialeval.core.needs import Need
 from dialeval.core.notes import noted
 from dialeval.data.rows.reading import read_responses, read_texts
@@ -157,3 +157,13 @@ def test_windows_1252_is_read_and_told(write: Write) -> None:
 def test_one_column_is_never_cut(write: Write) -> None:
     [rows] = read_responses(write("a.csv", "response\na;b\nc\td|e\n"))
     assert list(rows.responses) == ["a;b", "c\td|e"]
+
+
+def test_a_table_of_very_many_columns_is_refused_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "wide.csv"
+    path.write_text(",".join(["response", *(f"c{number}" for number in range(100_000))]) + "\n")
+    with pytest.raises(DataError, match="names 100,001 columns, and at most 10,000 are read; leave out columns"):
+        read_responses(path)
+    path.write_text(",".join(["response", *["twice"] * 9_000]) + "\n")
+    with pytest.raises(DataError, match="the header names 'twice' more than once"):
+        read_responses(path)

@@ -104,3 +104,13 @@ def test_a_file_without_a_line_is_a_fault(tmp_path: Path, faults_of: Caught, con
     path.write_bytes(content)
     [fault] = faults_of(lambda: read_lines(path))
     assert (fault.where, fault.what) == (str(path), "is empty")
+
+
+def test_problems_are_listed_up_to_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, faults_of: Caught) -> None:
+    monkeypatch.setattr(lines, "MOST_FAULTS", 10)
+    monkeypatch.setattr(lines, "_CHECKED_LINES", 4)
+    path = tmp_path / "bad.txt"
+    path.write_bytes(b"\xff\n" * 100)
+    found = faults_of(lambda: read_lines(path))
+    assert [fault.line for fault in found] == [*range(1, 11), None]
+    assert found[-1].what == "further problems are not listed"

@@ -12,6 +12,7 @@ import pytest
 from dialeval.core.errors import DataError, Fault
 from dialeval.data.formats import opening
 from dialeval.data.formats.opening import format_of, read_bytes, stem_of
+from dialeval.data.formats.streams import unpacked
 
 
 def zstd(data: bytes) -> bytes:
@@ -165,3 +166,33 @@ def test_a_device_is_no_file(tmp_path: Path) -> None:
 
 def test_a_name_that_is_not_utf8_can_be_written() -> None:
     assert stem_of(os.fsdecode(b"caf\xe9.txt.gz")) == "caf\\udce9"
+
+
+@pytest.mark.parametrize("packing", [".gz", ".zst"])
+def test_a_small_file_that_unpacks_to_very_much_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, packing: str
+) -> None:
+    monkeypatch.setattr(opening, "_SURELY_UNPACKED", 1 << 20)
+    monkeypatch.setattr(opening, "_READ_BYTES", 1 << 16)
+    path = tmp_path / f"lines.txt{packing}"
+
+    def pack(content: bytes) -> None:
+        packed = gzip.compress(content) if packing == ".gz" else pa.Codec("zstd").compress(content, asbytes=True)
+        path.write_bytes(packed)
+
+    pack(bytes(4 << 20))
+    assert path.stat().st_size * 200 < 4 << 20
+    with pytest.raises(DataError, match=rf"txt{packing}: unpacks to more than 200 times its size; unpack it yourself"):
+        read_bytes(path)
+    with pytest.raises(DataError, match="unpacks to more than 200 times its size"), unpacked(str(path)) as stream:
+        while stream.read(1 << 16):
+            pass
+    with pytest.raises(DataError, match="unpacks to more than 200 times its size"), unpacked(str(path)) as stream:
+        stream.read()
+    pack(bytes(1 << 20))
+    assert len(read_bytes(path)) == 1 << 20, "small enough"
+    sound = os.urandom(1 << 15) * 100
+    pack(sound)
+    assert read_bytes(path).tobytes() == sound, "much, and not too many times its size"
+    with unpacked(str(path)) as stream:
+        assert stream.read() == sound

@@ -3,7 +3,9 @@ from __future__ import annotations
 import io
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -62,3 +64,29 @@ def test_a_device_is_no_stream(tmp_path: Path) -> None:
     link.symlink_to("/dev/zero")
     with pytest.raises(DataError, match="is a device"), unpacked(str(link)):
         pass
+
+
+def test_short_lines_are_searched_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A megabyte of empty lines is read a few at a time, and every byte is looked at twice and not a thousand times."""
+    searched = 0
+    find = np.flatnonzero
+
+    def counted(found: Any) -> Any:
+        nonlocal searched
+        searched += len(found)
+        return find(found)
+
+    monkeypatch.setattr(np, "flatnonzero", counted)
+    lines = LineStream(io.BytesIO(b"\n" * (1 << 20)))
+    while lines.take(1 << 10):
+        pass
+    assert lines.lines == 1 << 20
+    assert searched <= 2 << 20
+
+
+def test_a_line_without_an_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(streams, "LONGEST_LINE", 100)
+    monkeypatch.setattr(streams, "_CHUNK", 10)
+    assert LineStream(io.BytesIO(b"x" * 90 + b"\n")).take(1) == b"x" * 90 + b"\n"
+    with pytest.raises(DataError, match="here: has a line of more than 100 bytes; write one row per line"):
+        LineStream(io.BytesIO(b"x" * 200), where="here").take(1)

@@ -17,21 +17,23 @@ import csv
 import io
 import re
 import sys
+from collections import Counter
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
-from dialeval.core.errors import DataError, Fault
+from dialeval.core.errors import DataError, Fault, FaultList
 from dialeval.core.notes import note
 from dialeval.data.formats import row_shapes
 from dialeval.data.formats.lines import encoding_faults, split
 from dialeval.data.formats.opening import PathSource, read_bytes, without_mark
-from dialeval.data.formats.records import FieldNames, Records
+from dialeval.data.formats.records import FieldNames, Records, listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from dialeval.core.arrays import Bytes
 
+MOST_COLUMNS = 10_000
 _SEPARATORS = ",;\t|"
 _SAID = re.compile(r"sep=(?P<separator>[^\r\n\0\"])\r?\n", re.IGNORECASE)
 """The line before the header by which Excel is told what stands between cells."""
@@ -48,7 +50,7 @@ def read(path: PathSource, names: FieldNames, delimiter: str) -> Records:
     """The rows of a file, parsed when they are asked for; `delimiter` is what its suffix promises."""
     where = str(path)
     text = _decoded(read_bytes(path), where)
-    faults: list[Fault] = []
+    faults = FaultList()
     said = _SAID.match(text)
     if said:
         text, delimiter = text[said.end() :], said["separator"]
@@ -60,9 +62,12 @@ def read(path: PathSource, names: FieldNames, delimiter: str) -> Records:
     line, header = next(cells, (1, []))
     if not any(header):
         raise DataError(faults or Fault(where, line, "has no header", "name the columns in the first row"))
-    twice = sorted({name for name in header if header.count(name) > 1})
+    if len(header) > MOST_COLUMNS:
+        what = f"the header names {len(header):,} columns, and at most {MOST_COLUMNS:,} are read"
+        raise DataError(Fault(where, line, what, "leave out columns, or check what separates cells"))
+    twice = sorted(name for name, count in Counter(header).items() if count > 1)
     if twice:
-        what = f"the header names {', '.join(map(repr, twice))} more than once"
+        what = f"the header names {listed(map(repr, twice))} more than once"
         raise DataError(Fault(where, line, what, "give every column a name of its own"))
     return Records(where, _rows(cells, header, names.response, where, faults), faults, tuple(header))
 

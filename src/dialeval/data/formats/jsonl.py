@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dialeval.core.errors import Fault
+from dialeval.core.errors import Fault, FaultList
 from dialeval.data.formats.lines import not_utf8, split
 from dialeval.data.formats.opening import PathSource, read_bytes
 from dialeval.data.formats.records import Records
@@ -28,7 +28,7 @@ def read(path: PathSource) -> Records:
 
 def records_of(lines: TextColumn, where: str) -> Records:
     """The rows of some lines of a file, numbered from the first of them on."""
-    faults: list[Fault] = []
+    faults = FaultList()
     return Records(where, _rows(lines, where, faults), faults)
 
 

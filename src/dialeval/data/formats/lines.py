@@ -11,7 +11,7 @@ import numpy as np
 
 from dialeval.core.arrays import Bytes, Ints, release
 from dialeval.core.columns import TextColumn
-from dialeval.core.errors import DataError, Fault
+from dialeval.core.errors import MOST_FAULTS, DataError, Fault
 from dialeval.data.formats.opening import PathSource, read_bytes, without_mark
 
 _SEARCHED_BYTES = 1 << 24
@@ -57,6 +57,8 @@ def encoding_faults(column: TextColumn, where: str) -> list[Fault]:
         if _decoding_error(view[block.starts[0] : block.ends[-1]]):
             faults += _block_faults(view, block, where, first)
         block.release()
+        if len(faults) >= MOST_FAULTS:
+            return [*faults[:MOST_FAULTS], Fault(where, None, "further problems are not listed", "correct these first")]
     return faults
 
 

@@ -3,26 +3,28 @@
 A file is read once, and one that changes meanwhile is a fault. It is not mapped: what others write to a mapped file
 would show in the middle of a run, and one that they shorten would end the process (SIGBUS). A plain file from
 `SPILLED_BYTES` on is copied to a temporary file, so that its texts take no memory. `.gz` and `.zst` are unpacked, also
-where several archives stand one after the other. The suffix left of `.gz` or `.zst` gives the format (`x.jsonl.gz` is
-JSONL), and a suffix that is not in `FORMATS` means lines of text. Whatever keeps a file from being read is a fault that
-names it.
+where several archives follow one another, as long as they give no more than `unpacked_limit` bytes. The suffix left of
+`.gz` or `.zst` gives the format (`x.jsonl.gz` is JSONL), and a suffix that is not in `FORMATS` means lines of text.
+Whatever keeps a file from being read is a fault that names it.
 """
 
 from __future__ import annotations
 
 import gzip
+import io
 import os
 import stat
 import zlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import IO, TYPE_CHECKING, TypeAlias, cast
 
 import numpy as np
 
 from dialeval.core.arrays import empty_array, release
 from dialeval.core.errors import DataError, Fault, SettingError
 from dialeval.core.plain_text import whole_characters
+from dialeval.data.formats.archives import MOST_TIMES
 
 if TYPE_CHECKING:
     from dialeval.core.arrays import Bytes
@@ -51,6 +53,9 @@ BROKEN_PACKING = (OSError, EOFError, zlib.error)
 
 SPILLED_BYTES = 1 << 20
 _READ_BYTES = 1 << 24
+
+_SURELY_UNPACKED = 1 << 26
+"""Bytes that a packed file may give however small it is; what is small says little by its ratio."""
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
@@ -115,9 +120,32 @@ def read_bytes(path: PathSource) -> Bytes:
     if not packing:
         return raw
     try:
-        return np.frombuffer(gzip.decompress(raw.data) if packing == ".gz" else _unzstd(raw), np.uint8)
+        with _unpacking(raw, packing) as stream:
+            return np.frombuffer(read_limited(stream.read, unpacked_limit(len(raw)), where), np.uint8)
     except BROKEN_PACKING as error:
         raise DataError(not_whole(where, packing, error)) from None
+
+
+def unpacked_limit(packed_bytes: int) -> int:
+    """Return how many bytes a packed file of some size may give: 200 times as many, and 64 MiB in any case."""
+    return max(_SURELY_UNPACKED, MOST_TIMES * packed_bytes)
+
+
+def read_limited(read: Callable[[int], bytes], limit: int, where: str) -> bytes:
+    """Read a stream to its end; DataError beyond a number of bytes."""
+    parts: list[bytes] = []
+    while part := read(_READ_BYTES):
+        parts.append(part)
+        limit -= len(part)
+        if limit < 0:
+            raise DataError(unpacks_to_too_much(where))
+    return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+def unpacks_to_too_much(where: str) -> Fault:
+    """Return the problem of a packed file that gives far more bytes than a text of its size would."""
+    what = f"unpacks to more than {MOST_TIMES} times its size"
+    return Fault(where, None, what, "unpack it yourself if that is as it should be")
 
 
 def not_whole(where: str, packing: str, error: Exception) -> Fault:
@@ -174,12 +202,12 @@ def refuse_device(where: str, file: int) -> None:
         raise DataError(Fault(where, None, "is a device", "give a file or a pipe"))
 
 
-def _unzstd(raw: Bytes) -> bytes:
+def _unpacking(raw: Bytes, packing: str) -> IO[bytes]:
+    if packing == ".gz":
+        return cast("IO[bytes]", gzip.GzipFile(fileobj=io.BytesIO(raw.data)))
     import pyarrow as pa
 
-    with pa.input_stream(pa.py_buffer(raw), compression="zstd") as stream:
-        content: bytes = stream.read()
-    return content
+    return cast("IO[bytes]", pa.input_stream(pa.py_buffer(raw), compression="zstd"))
 
 
 def unreadable(where: str, error: OSError) -> Fault:

@@ -6,6 +6,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from dialeval.core.errors import DataError, Fault
+from dialeval.core.gate import UnfitError
+from dialeval.core.parquet_size import check_decoded_size
 from dialeval.data.formats.opening import PathSource, format_of, read_bytes
 
 if TYPE_CHECKING:
@@ -43,6 +45,8 @@ def damage_explained(path: PathSource) -> Iterator[None]:
 
     try:
         yield
+    except UnfitError as error:
+        raise DataError(Fault(str(path), None, str(error), "leave out what repeats, or write it as lines")) from None
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:  # the last one: of a column's name
         what = f"not a readable {format_of(path).capitalize()} file ({_first_line(error)})"
         raise DataError(Fault(str(path), None, what, "write it again, or give it the suffix of its format")) from None
@@ -51,6 +55,7 @@ def damage_explained(path: PathSource) -> Iterator[None]:
 def _parquet(source: pa.BufferReader, chosen: Callable[[list[str]], list[str]] | None) -> pa.Table:
     from pyarrow.parquet import ParquetFile
 
+    check_decoded_size(source, source.size())
     file = ParquetFile(source)
     return file.read(columns=None if chosen is None else chosen(file.schema_arrow.names))
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
-from dialeval.core.errors import DataError, Fault, SettingError
+from dialeval.core.errors import DataError, Fault, FaultList, SettingError
 from dialeval.core.needs import Need
 from dialeval.data.formats import row_shapes
 
@@ -115,9 +115,13 @@ class Records:
 
     where: str
     rows: Iterable[tuple[int, object]]
-    faults: list[Fault] = field(default_factory=list)
+    faults: list[Fault] = field(default_factory=FaultList)
     header: tuple[str, ...] | None = None
     lines: Callable[[], Sequence[int]] | None = None
+
+    def __post_init__(self) -> None:
+        if isinstance(self.faults, FaultList):
+            self.faults.when_full = self.raise_faults
 
     def raise_faults(self) -> None:
         """Raise if anything is wrong."""

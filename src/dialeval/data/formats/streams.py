@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import glob
 import gzip
+import io
 import os
 from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
@@ -16,9 +17,24 @@ from pathlib import Path
 from typing import IO, Any, cast
 from urllib.parse import unquote, urlsplit
 
-from dialeval.core.errors import DataError, Fault, SettingError
-from dialeval.data.formats.opening import BROKEN_PACKING, not_whole, packing_of, refuse_device, unreadable, version
+import numpy as np
 
+from dialeval.core.arrays import Ints
+from dialeval.core.errors import DataError, Fault, SettingError
+from dialeval.data.formats.opening import (
+    BROKEN_PACKING,
+    not_whole,
+    packing_of,
+    read_limited,
+    refuse_device,
+    unpacked_limit,
+    unpacks_to_too_much,
+    unreadable,
+    version,
+)
+
+LONGEST_LINE = 1 << 28
+"""Bytes of a line that is read from a stream; a line is held in memory."""
 _CHUNK = 1 << 20
 _VERSION_FACTS = ("size", "ETag", "etag", "generation", "LastModified", "last_modified", "updated", "mtime", "created")
 """What storages say of a file that changes with its content, and by nothing else: not when it was last read."""
@@ -126,7 +142,7 @@ def unpacked(path: str) -> Iterator[IO[bytes]]:
             return
         try:
             with _unpacking(raw, packing) as stream:
-                yield stream
+                yield cast("IO[bytes]", _Limited(stream, path))
         except BROKEN_PACKING as error:
             raise DataError(not_whole(path, packing, error)) from None
 
@@ -160,32 +176,79 @@ def _faults_named(path: str) -> Iterator[None]:
         raise DataError(unreadable(path, error)) from None
 
 
-class LineStream:
-    """The lines of a byte stream, some at a time, as bytes with their endings; at most `limit` bytes are read."""
+class _Limited(io.RawIOBase):
+    """The unpacked bytes of a file; DataError beyond as many as `unpacked_limit` says."""
 
-    def __init__(self, stream: IO[bytes], limit: int | None = None) -> None:
-        self._stream = stream
+    def __init__(self, stream: IO[bytes], path: str) -> None:
+        super().__init__()
+        self._stream, self._path = stream, path
+        self._left = unpacked_limit(size_of(path))
+
+    def read(self, size: int | None = -1) -> bytes:
+        """The next bytes."""
+        if size is None or size < 0:
+            return read_limited(self.read, self._left + _CHUNK, self._path)
+        chunk = self._stream.read(size)
+        self._left -= len(chunk)
+        if self._left < 0:
+            raise DataError(unpacks_to_too_much(self._path))
+        return chunk
+
+
+class LineStream:
+    """The lines of a byte stream, some at a time, as bytes with their endings; at most `limit` bytes are read.
+
+    What is read ahead is kept with the places of its line feeds, so that short lines take no more time by byte.
+    """
+
+    def __init__(self, stream: IO[bytes], limit: int | None = None, where: str = "a stream") -> None:
+        self._stream, self._where = stream, where
         self._left = limit
         self._rest = b""
+        self._start = 0
+        self._feeds: Ints = np.zeros(0, np.int64)
+        """The places of line feeds in the rest, from its start on."""
         self.lines = 0
         """Lines handed out so far."""
 
     def take(self, count: int) -> bytes:
         """The next lines, as many as asked for or as there are."""
-        parts, feeds = [self._rest], self._rest.count(b"\n")
-        while feeds < count and (chunk := self._read()):
-            parts.append(chunk)
-            feeds += chunk.count(b"\n")
-        content = b"".join(parts)
-        end = len(content) if feeds < count else _end_of_line(content, count, feeds)
-        self._rest = content[end:]
-        self.lines += min(count, feeds + (not content.endswith(b"\n") and content != b""))  # the last may have no feed
-        return content[:end]
+        if len(self._feeds) < count:
+            self._read_ahead(count)
+        if len(self._feeds) < count:
+            end = len(self._rest)
+            open_ended = end > self._start and self._rest[-1:] != b"\n"
+            self.lines += len(self._feeds) + open_ended  # the last may have no feed
+            self._feeds = self._feeds[:0]
+        else:
+            end = int(self._feeds[count - 1]) + 1
+            self._feeds = self._feeds[count:]
+            self.lines += count
+        content = self._rest[self._start : end]
+        self._start = end
+        return content
 
     def put_back(self, lines: bytes) -> None:
         """Hand lines out once more: those that were handed out last."""
-        self._rest = lines + self._rest
+        self._hold([lines, self._rest[self._start :]])
         self.lines -= lines.count(b"\n") + (not lines.endswith(b"\n") and lines != b"")
+
+    def _read_ahead(self, count: int) -> None:
+        parts, feeds, open_bytes = [self._rest[self._start :]], len(self._feeds), 0
+        while feeds < count and (chunk := self._read()):
+            parts.append(chunk)
+            found = chunk.count(b"\n")
+            feeds += found
+            open_bytes = 0 if found else open_bytes + len(chunk)
+            if open_bytes > LONGEST_LINE:
+                what = f"has a line of more than {LONGEST_LINE:,} bytes"
+                raise DataError(Fault(self._where, None, what, "write one row per line"))
+        if len(parts) > 1:
+            self._hold(parts)
+
+    def _hold(self, parts: list[bytes]) -> None:
+        self._rest, self._start = b"".join(parts), 0
+        self._feeds = np.flatnonzero(np.frombuffer(self._rest, np.uint8) == ord("\n"))
 
     def _read(self) -> bytes:
         size = _CHUNK if self._left is None else min(_CHUNK, self._left)
@@ -193,15 +256,6 @@ class LineStream:
         if self._left is not None:
             self._left -= len(chunk)
         return chunk
-
-
-def _end_of_line(content: bytes, count: int, feeds: int) -> int:
-    """Where the `count`-th of some lines ends."""
-    if feeds == count:
-        return content.rindex(b"\n") + 1
-    import numpy as np
-
-    return int(np.flatnonzero(np.frombuffer(content, np.uint8) == ord("\n"))[count - 1]) + 1
 
 
 def count_lines(path: str, size: int) -> int:

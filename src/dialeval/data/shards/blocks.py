@@ -130,11 +130,11 @@ def _raise_unequal(span: Span, own: LineStream, rows: int, other_span: Span, oth
 def _lines_of(span: Span, kind: str) -> Iterator[LineStream]:
     if kind == "whole":
         with unpacked(span.path) as stream:
-            yield LineStream(stream)
+            yield LineStream(stream, where=span.path)
     else:
         with stored(span.path) as stream:
             stream.seek(span.start)
-            yield LineStream(stream, span.stop - span.start)
+            yield LineStream(stream, span.stop - span.start, span.path)
 
 
 def _split(content: bytes, first: bool) -> TextColumn:
@@ -145,12 +145,12 @@ def _json_blocks(chunk: FileChunk, names: FieldNames, rows: int) -> Iterator[Row
     span = chunk.span
     if chunk.kind == "whole":
         with unpacked(span.path) as stream:
-            yield from _json_lines(chunk, LineStream(stream), names, rows, start=0)
+            yield from _json_lines(chunk, LineStream(stream, where=chunk.span.path), names, rows, start=0)
         return
     with stored(span.path) as stream:
         start, stop = row_range(stream, span, size_of(span.path), names)
         stream.seek(start)
-        yield from _json_lines(chunk, LineStream(stream, stop - start), names, rows, start)
+        yield from _json_lines(chunk, LineStream(stream, stop - start, chunk.span.path), names, rows, start)
 
 
 def _json_lines(chunk: FileChunk, stream: LineStream, names: FieldNames, rows: int, start: int) -> Iterator[RowBlock]:

@@ -23,6 +23,7 @@ import numpy as np
 
 from dialeval.core.errors import DataError, Fault
 from dialeval.core.needs import Need
+from dialeval.core.parquet_size import check_decoded_size
 from dialeval.core.ragged import cut
 from dialeval.data.formats.opening import BYTE_ORDER_MARK, LINES, format_of, packing_of
 from dialeval.data.formats.parquet import damage_explained
@@ -150,6 +151,7 @@ def _row_groups(path: str, most: int) -> Iterator[FileChunk]:
     import pyarrow.parquet as pq
 
     with stored(path) as stream, damage_explained(path):
+        check_decoded_size(stream, size_of(path))
         facts = pq.ParquetFile(stream).metadata
         sizes = [facts.row_group(number).total_byte_size for number in range(facts.num_row_groups)]
     first = held = 0

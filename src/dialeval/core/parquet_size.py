@@ -1,0 +1,106 @@
+"""Refuse Parquet files whose values take far more memory than the file has bytes.
+
+A column that repeats one value is stored as a dictionary of one entry and a run length: 489 bytes can hold gigabytes.
+Before a small file is decoded, the longest entry of each dictionary times the number of values bounds what comes out of
+it. Where that is more than `decoded_limit`, the lengths of all values are added up, which takes four bytes for each.
+Files above `LARGEST_CHECKED` bytes are not looked at: their readers expect to need memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dialeval.core.gate import UnfitError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+MOST_TIMES = 200
+SURELY_DECODED = 1 << 28
+LARGEST_CHECKED = 1 << 26
+_NUMBER_BYTES = 8
+
+
+def decoded_limit(size: int) -> int:
+    """Return how many bytes the values of a file of some size may take: 200 times as many, and 256 MiB in any case."""
+    return max(SURELY_DECODED, MOST_TIMES * size)
+
+
+def check_decoded_size(source: Any, size: int) -> None:
+    """Raise UnfitError where the values of a Parquet file of `size` bytes, open for reading, take too much memory.
+
+    Raises:
+        UnfitError: They do.
+        pyarrow.ArrowException: It is not a readable Parquet file.
+    """
+    from pyarrow.parquet import ParquetFile
+
+    if size > LARGEST_CHECKED:
+        return
+    metadata = ParquetFile(source).metadata
+    limit, total = decoded_limit(size), 0
+    for number in range(metadata.num_row_groups):
+        group = metadata.row_group(number)
+        total += group.total_byte_size
+        for place in range(group.num_columns):
+            column = group.column(place)
+            total += column.num_values * _NUMBER_BYTES
+            if total > limit:
+                raise _refusal()
+            if column.physical_type == "BYTE_ARRAY":
+                total += _text_bytes(source, number, column, limit)
+            elif column.physical_type == "FIXED_LEN_BYTE_ARRAY":
+                total += column.num_values * metadata.schema.column(place).length
+            if total > limit:
+                raise _refusal()
+
+
+def _refusal() -> UnfitError:
+    return UnfitError(f"its values take more than {MOST_TIMES} times the size of the file")
+
+
+def _text_bytes(source: Any, group: int, column: Any, limit: int) -> int:
+    """Return a bound of the bytes of the texts in a column of a row group: exact where a rough one is too large."""
+    from pyarrow.parquet import ParquetFile
+
+    if not column.has_dictionary_page or not column.num_values:
+        return 0  # each text is in the pages, whose size the file states
+    path = column.path_in_schema
+    file = ParquetFile(source, read_dictionary=[path])
+    first = next(iter(file.iter_batches(1, row_groups=[group], columns=[path])), None)
+    longest = 0 if first is None else max((int(_lengths(each).max(initial=0)) for each in _leaves(first)), default=0)
+    if longest * column.num_values <= limit:
+        return longest * int(column.num_values)
+    whole = file.read_row_group(group, columns=[path])
+    return sum(int(_lengths(each)[_indices(each)].sum()) for batch in whole.to_batches() for each in _leaves(batch))
+
+
+def _leaves(batch: pa.RecordBatch) -> Iterator[pa.DictionaryArray]:
+    """Yield the dictionary-encoded arrays of a batch, however deep they are nested."""
+    import pyarrow as pa
+
+    stack = list(batch.columns)
+    while stack:
+        array = stack.pop()
+        if pa.types.is_dictionary(array.type):
+            yield array
+        elif pa.types.is_struct(array.type):
+            stack += array.flatten()
+        elif pa.types.is_map(array.type):
+            stack += [array.keys, array.items]
+        elif pa.types.is_list(array.type) or pa.types.is_large_list(array.type):
+            stack.append(array.values)
+
+
+def _lengths(array: pa.DictionaryArray) -> np.ndarray[Any, np.dtype[np.int64]]:
+    import pyarrow.compute as pc
+
+    lengths = pc.fill_null(pc.binary_length(array.dictionary), 0)
+    return np.asarray(lengths.to_numpy(zero_copy_only=False), np.int64)
+
+
+def _indices(array: pa.DictionaryArray) -> np.ndarray[Any, np.dtype[np.int64]]:
+    return np.asarray(array.indices.drop_null().to_numpy(zero_copy_only=False), np.int64)
