@@ -58,7 +58,8 @@ def dialog_eval(responses: str, smoothing: int, **inputs: Any) -> None:
     # Of a folder of responses metrics.txt is not read.
     read = (None if Path(responses).is_dir() else responses, *(inputs[name] for name in (*FLAGS, "vocabulary")))
     check_places(None, read, files=(table,))
-    run = evaluate(responses, settings={"bleu": {"smooth": smoothing}}, intervals="rows", **inputs)
+    settings = {"bleu": {"smooth": smoothing}}
+    run = evaluate(responses, metrics="dialog-eval", settings=settings, intervals="rows", **inputs)
     write(table, to_metrics_txt(run).encode())
     if skipped := [key for key in METRICS_TXT if key in run.skipped]:
         missing = ", ".join(flag for name, flag in FLAGS.items() if inputs[name] is None)
