@@ -67,8 +67,10 @@ def _remade(key: str, estimate: Estimate, rows: RowTable) -> Estimate:
     metric = metric_of(estimate)
     bounds = ANY_NUMBER if metric is None else metric.bounds_of(key)
     moments = Moments.of(estimate.items, rows.offsets if estimate.level is Level.TURN else None)
+    plain = Estimate.of_moments(moments, bounds)
     made = replace(
-        Estimate.of_moments(moments, bounds),
+        plain,
+        error=plain.error if metric is None or metric.untestable is None else None,
         items=estimate.items,
         level=estimate.level,
         signature=estimate.signature,

@@ -166,11 +166,11 @@ def _watched(name: str, key: str, left: Result, right: Result, alpha: float) -> 
     if left[key].corpus:
         reason = "a value of all rows together has no values of dialogues"
         return Watched(name, key, 0, math.nan, None, None, None, None, reason)
+    metric = metric_of(left[key])
     values = dialogue_differences(left, right, key)
     if values is None:
-        reason = "the run holds no values of single rows for it"
+        reason = (metric and metric.untestable) or "the run holds no values of single rows for it"
         return Watched(name, key, 0, math.nan, None, None, None, None, reason)
-    metric = metric_of(left[key])
     bounds = (-math.inf, math.inf) if metric is None else metric.bounds_of(key)
     low, high, by = sequence(values, bounds, alpha)
     if not len(low) or not math.isfinite(low[-1]):
