@@ -83,7 +83,7 @@ def test_which_words_are_known(dialeval: Dialeval, tmp_path: Path, jobs: list[st
     write(tmp_path, train="one\n", vectors="3 2\none 1 0\ntwo 0.5 1\n\nthree 2 1\n")
     means, warnings = {}, []
     for choice in ([], ["--known-words", "listed"], ["--known-words", "vectors"]):
-        given = ["--train", "train.txt", "--vectors", "vectors.txt", "-m", "distinct-1", "-f", "json"]
+        given = ["--train", "train.txt", "--vectors", "vectors.txt", "-m", "dialog-eval", "-f", "json"]
         done = dialeval("score", "a.txt", *given, *choice, *jobs)
         means[" ".join(choice[1:])] = json.loads(done.stdout)["systems"]["a"]["metrics"]["distinct-1"]["mean"]
         warnings.append(done.stderr)
@@ -184,11 +184,30 @@ def test_gates(dialeval: Dialeval) -> None:
 def test_words_from_outside(dialeval: Dialeval, tmp_path: Path) -> None:
     write(tmp_path, train="one two three four five\n", vocab="one\ntwo\n", vectors="one 1 0\ntwo 0.5 1\n")
     outside = ["--train", "train.txt", "--vocab", "vocab.txt", "--vectors", "vectors.txt", "-c", "refs.txt"]
-    run = json.loads(dialeval("score", "a.txt", "-r", "refs.txt", *outside, "-f", "json").stdout)["systems"]["a"]
-    assert set(METRICS_TXT) < set(run["metrics"])
-    assert run["skipped"] == {}
-    signature = run["metrics"]["embedding-average"]["signature"]
-    assert all(f"|{field}:" in signature for field in ("reference", "train", "vocabulary", "embeddings", "weight"))
+    every, group = (
+        json.loads(dialeval("score", "a.txt", "-r", "refs.txt", *outside, *chosen, "-f", "json").stdout)["systems"]["a"]
+        for chosen in ([], ["-m", "dialog-eval"])
+    )
+    assert set(METRICS_TXT) == set(group["metrics"]) < set(every["metrics"])
+    assert every["skipped"] == group["skipped"] == {}
+    fields = {field: f"|{field}:" for field in ("reference", "train", "vocabulary", "embeddings", "weight")}
+    there, here = (run["metrics"]["embedding-average"]["signature"] for run in (group, every))
+    assert all(field in there for field in fields.values())
+    assert [name for name, field in fields.items() if field not in here] == ["vocabulary"]
+
+
+def test_the_table_of_dialog_eval_has_its_metrics(dialeval: Dialeval, tmp_path: Path) -> None:
+    """`a.txt` has four different words, two of them in the vocabulary."""
+    write(tmp_path, vocab="one\ntwo\n")
+    header, values = dialeval("score", "a.txt", "--vocab", "vocab.txt", "-f", "metrics-txt").stdout.splitlines()
+    table = dict(zip(header.split(" "), values.split(" "), strict=False))
+    assert table["distinct-1"].startswith("0.75,")
+    assert (
+        json.loads(dialeval("score", "a.txt", "--vocab", "vocab.txt", "-f", "json").stdout)["systems"]["a"]["metrics"][
+            "distinct-1"
+        ]["mean"]
+        == 1.0
+    )
 
 
 def test_what_is_missing_is_one_line_each(dialeval: Dialeval) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,9 @@ import dialeval
 from dialeval.core.columns import TextColumn
 from dialeval.core.errors import DataError, SettingError
 from dialeval.core.needs import Need
+from dialeval.core.result import Result
 from dialeval.engine.resources import Resources, lacking, train_texts
+from dialeval.metrics.registry import registry
 from dialeval.text.vocabulary import Vocabulary
 
 
@@ -39,13 +42,12 @@ def test_known_words_are_those_listed_else_those_of_the_training_text() -> None:
     assert Need.VOCABULARY not in Resources().opened(words)
 
 
-def known(text: str, **given: Any) -> dict[str, tuple[bool, bool]]:
-    """Whether each word of a text is known, and whether it has a vector."""
+def known(text: str, **given: Any) -> dict[str, bool]:
+    """Return whether each word of a text is known."""
     words = Vocabulary()
     opened = Resources(**given).opened(words)
     ids = words.split(TextColumn.from_strings([text])).ids
-    pairs = zip(opened[Need.VOCABULARY].mask()[ids], opened[Need.EMBEDDINGS].arrays()[0][ids] >= 0, strict=True)
-    return {word: (bool(a), bool(b)) for word, (a, b) in zip(text.split(), pairs, strict=True)}
+    return dict(zip(text.split(), opened[Need.VOCABULARY].mask()[ids].tolist(), strict=True))
 
 
 @pytest.mark.parametrize("listed", [{"train": ["one two"]}, {"vocabulary": ["one", "two"], "train": ["three four"]}])
@@ -54,15 +56,35 @@ def test_of_vectors_with_a_header_only_listed_words_are_known(tmp_path: Path, li
     headed, plain = tmp_path / "headed.vec", tmp_path / "plain.txt"
     plain.write_text("one 1 2\nthree 3 4\n")
     headed.write_text("2 2\n" + plain.read_text())
-    cut = {"one": (True, True), "two": (True, False), "three": (False, False), "five": (False, False)}
-    whole = {**cut, "three": (True, True)}
+    cut = {"one": True, "two": True, "three": False, "five": False}
+    whole = {**cut, "three": True}
     text = "one two three five"
     assert known(text, **listed, embeddings=headed) == cut
     assert known(text, **listed, embeddings=plain) == whole
     assert known(text, **listed, embeddings=headed, known_words="vectors") == whole
     assert known(text, **listed, embeddings=plain, known_words="listed") == cut
-    alone = {**whole, "two": (False, False)}
+    alone = {**whole, "two": False}
     assert known(text, embeddings=headed) == known(text, embeddings=plain) == alone
+
+
+@pytest.mark.parametrize("header", ["", "3 2\n"])
+def test_adding_a_resource_changes_no_metric_that_does_not_need_it(tmp_path: Path, header: str) -> None:
+    """Every metric that can be computed with and without a resource and does not need it, signature included."""
+    vectors = tmp_path / "vectors.txt"
+    vectors.write_text(f"{header}one 1 2\nthree 3 -4\nfour 0 1\n")
+    texts = (["one two three", "three five"], ["one three", "two four"], ["four one", "three"])
+    given: dict[str, Any] = {"train": ["one two <unk>", "one six"], "vocabulary": ["one"], "embeddings": vectors}
+    names = [(), *combinations(given, 1), *combinations(given, 2), *combinations(given, 3)]
+    runs = {frozenset(some): dialeval.evaluate(*texts, **{name: given[name] for name in some}) for some in names}
+    compared = set()
+    for fewer, more in ((a, b) for a in runs for b in runs if a < b):
+        without, result = runs[fewer]["system"], runs[more]["system"]
+        for key in without:
+            assert not {need.argument for need in registry().parse(key).needs} & (more - fewer)
+            one, other = Result({key: without[key]}), Result({key: result[key]})
+            assert one == other, f"{key} with {', '.join(more - fewer)}"
+            compared.add(key)
+    assert {"distinct-2", "bigram-kl-div", "per-unigram-entropy", "coherence", "embedding-greedy"} <= compared
 
 
 def test_what_known_words_takes() -> None:

@@ -124,5 +124,6 @@ def test_hypotheses_are_looked_at_too() -> None:
 
 
 def test_known_words_are_split_as_responses_are() -> None:
-    run = run_of({"a": CHINESE}, metrics="distinct-1", tokeniser="zh", train=["今天天气很好", "我不知道你在说什么"])
+    train = ["今天天气很好", "我不知道你在说什么"]
+    run = run_of({"a": CHINESE}, metrics="dialog-eval", tokeniser="zh", train=train)
     assert run["a"]["distinct-1"].mean == pytest.approx(14 / 15)  # all are known, and one occurs twice

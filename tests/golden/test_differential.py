@@ -449,7 +449,7 @@ def test_dialog_eval(dialog_eval: Responses, data: Any) -> None:
         paths = {name: Path(folder, f"{name}.txt") for name in names}
         for name, side in zip(names, texts, strict=True):
             paths[name].write_text("".join(f"{text}\n" for text in side), encoding="utf-8")
-        found = dialeval.evaluate(**{**dialog_eval.inputs, **paths})["responses"]
+        found = dialeval.evaluate(**{**dialog_eval.inputs, **paths}, metrics="dialog-eval")["responses"]
     expected = dialog_eval.rows(*texts)
     for key in expected[0]:
         column = [row[key] for row in expected]

@@ -23,6 +23,7 @@ from dialeval.core.errors import NeedError, SettingError
 from dialeval.core.fold import Estimate, Level, Metric
 from dialeval.core.needs import Need
 from dialeval.core.ragged import offsets_of
+from dialeval.core.result import Result
 from dialeval.core.signature import Signature
 from dialeval.data.rows.system import Rows
 from dialeval.data.shards.sources import memory_sources
@@ -118,9 +119,36 @@ class WorldResources(Resources):
     """The resources of a world, over any vocabulary."""
 
     subject: Need = Need.RESPONSE
+    without: Need | None = None
 
     def opened(self, vocabulary: Vocabulary) -> dict[Need, Any]:
-        return dict(WORLDS[self.subject].resources(vocabulary))
+        opened = WORLDS[self.subject].resources(vocabulary).items()
+        return {need: resource for need, resource in opened if need != self.without}
+
+
+GIVEN = frozenset({Need.TRAIN, Need.VOCABULARY, Need.EMBEDDINGS, Need.JUDGE, Need.DIALOGUE_JUDGE, Need.ENCODER})
+"""Resources that a user may give or not, each independent of the others."""
+
+
+@every_metric
+@given(data=st.data())
+@settings(max_examples=5)
+def test_what_a_metric_does_not_need_changes_nothing(metric: AnyMetric, data: st.DataObject) -> None:
+    """Neither a resource that is not needed nor a column that is not declared changes a value or a signature."""
+    rows = data.draw(st.lists(world_of(metric).rows, min_size=1, max_size=8))
+    columns = world_of(metric).columns(rows)
+
+    def result(without: Need | None = None) -> Result:
+        rest = {need: column for need, column in columns.items() if need != without}
+        resources = WorldResources(subject=metric.subject, without=without)
+        sources = memory_sources([Rows("system", rest)])
+        run = run_sources(sources, planner([metric]), resources, Options(threads=1)).run
+        return replace(run["system"], rows=None)
+
+    there = set(world_of(metric).resources(Vocabulary())) & GIVEN | set(columns) - metric.wants
+    whole = result()
+    for need in there - metric.needs:
+        assert result(need) == whole, f"{metric} changes with {need}"
 
 
 @every_metric

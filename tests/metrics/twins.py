@@ -55,8 +55,9 @@ def known_vectors(text: str, known: set[str], vectors: Mapping[str, Vector]) -> 
     return [(word, vectors.get(word, np.zeros(size))) for word in text.split() if word in known]
 
 
-def average(text: str, known: set[str], vectors: Mapping[str, Vector], train: Sequence[str]) -> Vector | None:
-    p = shares(train, 1, known)
+def average(
+    text: str, known: set[str], vectors: Mapping[str, Vector], p: Mapping[tuple[str, ...], float]
+) -> Vector | None:
     found = known_vectors(text, known, vectors)
     if not found:
         return None

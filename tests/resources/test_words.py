@@ -52,16 +52,6 @@ def test_vectors_are_asked_for_once_and_old_views_stay() -> None:
     np.testing.assert_allclose(lengths, np.hypot(later[:, 0], 1.0))
 
 
-def test_only_some_words_have_a_vector_where_it_is_said() -> None:
-    vocabulary, only = Vocabulary(), listed_words(["w2", "w3", "w4"])
-    table, whole = VectorTable(vocabulary, Even(), only), VectorTable(vocabulary, Even())
-    ids = vocabulary.add(words(0, 7))
-    rows, matrix = table.arrays()
-    assert [matrix[row, 0] if row >= 0 else None for row in rows[ids]] == [None, None, 2, None, 4, None, None]
-    assert KnownWords(vocabulary, only, table).mask()[ids].tolist() == [False, False, True, True, True, False, False]
-    assert len({table.digest, whole.digest, VectorTable(vocabulary, Even(), listed_words(["w2"])).digest}) == 3
-
-
 def test_a_table_hands_on_the_warnings_of_its_file() -> None:
     odd = Even()
     odd.warnings = ("odd",)  # type: ignore[attr-defined]

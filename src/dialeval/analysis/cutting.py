@@ -75,6 +75,8 @@ def _remade(key: str, estimate: Estimate, rows: RowTable) -> Estimate:
         bounds, made = ANY_NUMBER, Estimate.of_moments(Moments.of(estimate.items, offsets))
     else:
         bounds, made = metric.bounds_of(key), metric.estimate_of_items(key, estimate.items, offsets)
+    if metric is not None and metric.untestable is not None:
+        made = replace(made, error=None)
     made = replace(made, items=estimate.items, level=estimate.level, signature=estimate.signature)
     return _choice(estimate).added_to(made, bounds)
 

@@ -25,7 +25,7 @@ T -+ t error, with the jackknife's standard error (`influence`) and K - 1 degree
 
 No interval goes beyond what the metric can give (`Metric.bounds`).
 
-A `Fact` about all rows (for KL divergence the distributions of words) is not resampled.
+KL divergence has no interval (`Metric.untestable`): the distribution of words of all responses is not resampled.
 
 Papers: Efron 1987, "Better Bootstrap Confidence Intervals", JASA; Hesterberg 2015, "What Teachers Should Know About the
 Bootstrap", American Statistician (Student's factor for percentiles); Efron and Stein 1981, "The Jackknife Estimate of

@@ -177,18 +177,17 @@ def watch(
 def _watched(
     name: str, key: str, alignment: Alignment, known: Mapping[str, Result], baseline: str, alpha: float
 ) -> Watched:
-    def refuse(reason: str) -> Watched:
-        return Watched(name, key, 0, math.nan, None, None, None, None, reason)
-
     left, right = alignment.left, alignment.right
+    metric = metric_of(known[baseline][key])
     reason = describe_inputs(known[baseline][key], known[name][key], alignment)
     if reason is None and known[baseline][key].corpus:
         reason = "a corpus value has no values of dialogues"
+    if reason is None and metric is not None:
+        reason = metric.untestable
     if reason is None and any(side.get(key) is None or side[key].items is None for side in (left, right)):
         reason = "the run holds no per-row scores for it"
     if reason is not None:
-        return refuse(reason)
-    metric = metric_of(left[key])
+        return Watched(name, key, 0, math.nan, None, None, None, None, reason)
     bounds = (-math.inf, math.inf) if metric is None else metric.bounds_of(key)
     if alignment.design.name == "unpaired":
         first, second = (each[~np.isnan(each)] for each in (dialogue_means(left, key), dialogue_means(right, key)))

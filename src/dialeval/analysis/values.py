@@ -59,8 +59,10 @@ class Values:
         metrics: dict[str, Metric[Any]] = {}
         reasons: dict[str, str] = {}
         for key in keys:
-            estimate = result[key]
-            if estimate.corpus:
+            estimate, metric = result[key], metric_of(result[key])
+            if metric is not None and metric.untestable is not None:
+                reasons[key] = metric.untestable
+            elif estimate.corpus:
                 try:
                     metrics[key] = _resamplable(estimate, nothing)
                 except DialevalError as error:

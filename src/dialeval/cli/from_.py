@@ -76,6 +76,7 @@ def dialog_eval(responses: str, smoothing: int, t: float, **inputs: Any) -> None
         lines,
         **texts,
         embeddings=inputs["embeddings"],
+        metrics="dialog-eval",
         settings={"bleu": {"smooth": smoothing}},
         intervals="rows",
     )

@@ -79,7 +79,7 @@ def new(name: str, output: Path | None) -> None:
 
 def _list() -> str:
     from dialeval.engine.resources import lacking
-    from dialeval.metrics.registry import registry
+    from dialeval.metrics.registry import GROUP_SETTINGS, GROUPS, registry
 
     rows = []
     for name in registry().presets:
@@ -89,6 +89,9 @@ def _list() -> str:
         rows.append((name, ", ".join(sorted({need.argument for need in metric.needs})), summary))
     widths = [max(len(row[column]) for row in rows) for column in range(2)]
     lines = [f"{name:<{widths[0]}}  {needs:<{widths[1]}}  {summary}" for name, needs, summary in rows]
+    for group, presets in GROUPS.items():
+        settings = ", ".join(f"{name}={value}" for name, value in GROUP_SETTINGS[group].items())
+        lines.append(f"{group}: a group of {len(presets)} of these, with {settings}")
     return "\n".join([*lines, *(f"{name}: cannot be loaded ({why})" for name, why in registry().broken.items())])
 
 

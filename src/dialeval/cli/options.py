@@ -188,10 +188,10 @@ def metrics(default: str) -> Decorator:
 
 def complete_metrics(_context: click.Context, _parameter: click.Parameter | None, incomplete: str) -> list[str]:
     """The names of metrics and families that go on as the last of some names does, for the completion of a shell."""
-    from dialeval.metrics.registry import registry
+    from dialeval.metrics.registry import GROUPS, registry
 
     before, comma, last = incomplete.rpartition(",")
-    names = dict.fromkeys((*registry().presets, *registry().families))
+    names = dict.fromkeys((*registry().presets, *registry().families, *GROUPS))
     return [f"{before}{comma}{name}" for name in names if name.startswith(last)]
 
 
@@ -268,15 +268,15 @@ reading = together(
 resources = together(
     click.option("--train", type=click.Path(), help="Training text (source side), one text a line."),
     click.option(
-        "--vocab", "vocabulary", type=click.Path(), help="Known words, one a line.  [default: those of --train]"
+        "--vocab", "vocabulary", type=click.Path(), help="Known words (oov=unk), a line each.  [default: of --train]"
     ),
     click.option("--vectors", "embeddings", help="Word vectors: a file, an installed data pack, or wordllama."),
 )
 known_words = click.option(
     "--known-words",
     type=click.Choice(["listed", "vectors"]),
-    help="Whether words with a vector that are not in the vocabulary are known too.  [default: listed if the vector "
-    "file has a header line, as in dialog-eval]",
+    help="For -m dialog-eval: whether words with a vector that are not in the vocabulary are known too.  [default: "
+    "listed if the vector file has a header line, as there]",
 )
 confidence = together(
     click.option("--factor", "t", type=float, help="t of t*std/sqrt(n), for --intervals rows.  [default: 1.97]"),

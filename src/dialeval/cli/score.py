@@ -184,9 +184,11 @@ def _evaluated(
     from dialeval.analysis.parts import FOUND
     from dialeval.engine.evaluate import Inputs, evaluate
 
-    # The table of dialog-eval has its confidence, unless another is asked for.
+    # The table of dialog-eval has its metrics and its confidence, unless others are asked for.
     as_there = format_ == "metrics-txt" and intervals.method is None
     made: dict[str, Any] = {"intervals": "rows" if as_there else intervals.kind}
+    if format_ == "metrics-txt":
+        inputs["metrics"] = inputs["metrics"] or "dialog-eval"
     needs_all_rows = anchors or bool(by) or intervals.resampled
     files = Inputs(inputs["responses"], inputs["references"], inputs["contexts"])
     if not (files.in_many_files or scaling.in_chunks or (files.large and not needs_all_rows)):

@@ -236,6 +236,9 @@ class Metric(Fold[State]):
     counts_kinds: ClassVar[bool] = False
     """Whether its corpus value is about how many different things there are. A resample repeats rows, and what is
     repeated is not different: all resampled values are off to one side, and an interval has to put that right."""
+    untestable: ClassVar[str | None] = None
+    """Why the spread of its values over rows is not the sampling error of their mean, where it is not. Such a mean has
+    neither an interval (but for dialog-eval's, where that is asked for) nor a test."""
     whole_dialogues: ClassVar[bool] = False
     """Whether whole dialogues contribute to its corpus value, so that a part of one has none."""
     device: ClassVar[bool] = False
@@ -380,7 +383,8 @@ class RowMetric(Metric[Moments]):
         return left + right
 
     def finish(self, state: Moments) -> Mapping[str, Estimate]:
-        return {self.name: Estimate.of_moments(state, self.bounds)}
+        estimate = Estimate.of_moments(state, self.bounds)
+        return {self.name: estimate if self.untestable is None else replace(estimate, error=None)}
 
 
 def check_column(metric: str, values: object, rows: int, of: str = "rows") -> None:

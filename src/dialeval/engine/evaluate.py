@@ -147,15 +147,15 @@ def evaluate(
     `reference_groups`: references in groups of one meaning each, a JSON file or a list with lists of texts per query;
     `responses` are then several per query: a list of lists, or files with `eos` between them (None: one a line).
     `Run.details` says where each of them landed, unless `alignments` is False.
-    `train`: the training text (source side), one text a line; `vocabulary`: known words, one a line, else those of the
-    training text; `embeddings`: word vectors, a file or the name of an installed pack. `known_words`: whether words
-    with a vector that are not in the vocabulary are known too, "vectors", or not, "listed"; None: "listed" for a vector
-    file with a header line, as in dialog-eval.
+    `train`: the training text (source side), one text a line; `embeddings`: word vectors, a file or the name of an
+    installed pack. For metrics with `oov=unk`, such as the group "dialog-eval": `vocabulary`: known words, one a line,
+    else those of the training text; `known_words`: whether words with a vector that are not in the vocabulary are known
+    too, "vectors", or not, "listed"; None: "listed" for a vector file with a header line.
     `judge`: the folder of a judge that `dialeval judge train` or `dialeval adem train` wrote, else the shipped ones.
-    `metrics`: names, families, metric objects; None: all that the inputs allow, the others being listed in
-    `Run.skipped`. `settings` changes the defaults of a family (`{"bleu": {"smooth": 7}}`), `tokeniser` is that of every
-    metric that counts words and whose name says no other: "13a", "zh", "ja" or another of `Tokeniser`, or "auto", one
-    that suits the scripts of all texts. `fields` maps our field names to those of a file with rows
+    `metrics`: names, families, the group "dialog-eval", metric objects; None: all that the inputs allow, the others
+    being listed in `Run.skipped`. `settings` changes the defaults of a family (`{"bleu": {"smooth": 7}}`), `tokeniser`
+    is that of every metric that counts words and whose name says no other: "13a", "zh", "ja" or another of `Tokeniser`,
+    or "auto", one that suits the scripts of all texts. `fields` maps our field names to those of a file with rows
     (`{"response": "answer"}`), `keep` names further fields of the rows that the run keeps, so that `dialeval.slices`
     can cut it by them. Rows, chats and logs of many programs are recognised, see `dialeval formats`. `system_prompts`:
     the system prompts of chats are part of contexts. `separator`: what stands between the cells of CSV files, where it

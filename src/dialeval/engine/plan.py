@@ -74,9 +74,11 @@ def make_plan(
 ) -> Plan:
     """Decide what to compute from the inputs that are there.
 
-    `settings` changes the defaults of families, `tokeniser` that of every metric whose name does not say one.
+    `settings` changes the defaults of families, `tokeniser` that of every metric whose name does not say one. A group
+    has settings of its own; its metrics keep the names of their presets.
     """
-    from dialeval.metrics.registry import registry, split_names  # a plan that is given needs no registry
+    # A plan that is given needs no registry.
+    from dialeval.metrics.registry import GROUP_SETTINGS, registry, split_names
 
     names = ["all"] if asked is None else split_names(asked) if isinstance(asked, str) else names_of(asked)
     if not names:
@@ -84,11 +86,12 @@ def make_plan(
     metrics: dict[str, Metric[Any]] = {}
     skipped: dict[str, str] = {}
     for name in names:
+        of_group = GROUP_SETTINGS.get(name, {}) if isinstance(name, str) else {}
         chosen = registry().measuring(available) if name == "all" else registry().select([name])
         for plain in chosen:
             if name == "all" and plain.costly:
                 continue
-            metric = _split_by(tokeniser, name, _with(plain, settings or {}))
+            metric = _split_by(tokeniser, name, _with(plain, settings or {}, of_group))
             reasons = _reasons(metric, available)
             if not reasons:
                 metrics[plain.name] = metric
@@ -117,9 +120,10 @@ def _split_by(tokeniser: Tokeniser | None, name: Any, metric: Metric[Any]) -> Me
     return metric if f"{_TOKENISER}=" in name.replace(" ", "") else replace(metric, **{_TOKENISER: tokeniser})
 
 
-def _with(metric: Metric[Any], settings: Settings) -> Metric[Any]:
-    """The metric with the settings of its family changed, unless it was asked for with settings of its own."""
-    changes = settings.get(metric.family, {})
+def _with(metric: Metric[Any], settings: Settings, of_group: Mapping[str, object]) -> Metric[Any]:
+    """Return the metric with the settings of its group and its family, unless it was asked for with its own."""
+    taken = {name: value for name, value in of_group.items() if name in metric.setting_names()}
+    changes = {**taken, **settings.get(metric.family, {})}
     unknown = [name for name in changes if name not in metric.setting_names()]
     if unknown:
         raise SettingError(f"{metric.family} has no setting {unknown[0]!r}; it has {', '.join(metric.setting_names())}")

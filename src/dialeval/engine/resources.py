@@ -74,12 +74,12 @@ def open_resources(
 ) -> dict[Need, Any]:
     """The resources that are given, over the words of the evaluation.
 
-    The listed words are those of the vocabulary, else those of the training text. With `known_words="listed"` no other
-    word is known, nor has a vector; with "vectors" words with a vector are known too. Unless it is said, the vector
-    file decides as in dialog-eval: one with a header (fastText, word2vec) is a collection for any text, of which the
-    original keeps the listed words; one without is what the original made for a vocabulary, and it takes all of it.
-    Where nothing is listed, the words with a vector are known; without vectors either, no word is unknown and there is
-    no such resource.
+    Which words are known matters to metrics with `oov=unk` alone. The listed words are those of the vocabulary, else
+    those of the training text. With `known_words="listed"` no other word is known; with "vectors" words with a vector
+    are known too. Unless it is given, the vector file decides as in dialog-eval: one with a header (fastText, word2vec)
+    is a collection for any text, of which the original keeps the listed words; one without is what the original made
+    for a vocabulary, and it takes all of it. Where nothing is listed, the words with a vector are known; without
+    vectors either, no word is unknown and there is no such resource.
 
     The judge is the shipped one unless another is given, if its encoder is installed; it is opened when something asks
     for it.
@@ -113,12 +113,14 @@ def _words(
         listed = TrainWords(texts)
     elif known_words == "listed":
         raise SettingError("known_words='listed' needs a list of words; pass vocabulary= or train=")
+    table: VectorTable | None = None
+    only_listed = known_words == "listed"
     if embeddings is not None:
         vectors = embeddings if hasattr(embeddings, "vectors_for") else load_embeddings(embeddings)
-        only_listed = known_words == "listed" or (known_words is None and getattr(vectors, "header", False))
-        resources[Need.EMBEDDINGS] = VectorTable(shared, vectors, listed if only_listed else None)
-    if Need.EMBEDDINGS in resources or listed is not None:
-        known = KnownWords(shared, listed, resources.get(Need.EMBEDDINGS))
+        only_listed |= known_words is None and getattr(vectors, "header", False)
+        resources[Need.EMBEDDINGS] = table = VectorTable(shared, vectors)
+    if table is not None or listed is not None:
+        known = KnownWords(shared, listed, None if only_listed and listed is not None else table)
         resources[Need.VOCABULARY] = known
         if texts is not None:
             resources[Need.TRAIN] = TrainText(shared, texts, known)

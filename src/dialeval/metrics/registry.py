@@ -1,7 +1,8 @@
 """The registry: metrics by name.
 
-A metric is asked for as a preset (`distinct-2`), a family (`distinct`: all its presets), `all`, or with settings
-(`distinct(n=3,per=response)`). Every metric object prints to a name that reads back to an equal object.
+A metric is asked for as a preset (`distinct-2`), a family (`distinct`: all its presets), a group (`dialog-eval`),
+`all`, or with settings (`distinct(n=3,per=response)`). Every metric object prints to a name that reads back to an equal
+object.
 
 A package adds metrics by naming their classes under the entry point `dialeval.metrics`; a program by `register`.
 Two metrics never share a name: the second one is refused.
@@ -67,6 +68,20 @@ _BUILT_IN: Mapping[Need, Sequence[str]] = {
     ),
 }
 """By what they measure, in the order in which tables show them; imported when something of the kind is asked for."""
+
+GROUPS: Mapping[str, Sequence[str]] = {
+    "dialog-eval": (
+        "length",
+        *("per-unigram-entropy", "per-bigram-entropy", "utterance-unigram-entropy", "utterance-bigram-entropy"),
+        *("unigram-kl-div", "bigram-kl-div"),
+        *("embedding-average", "embedding-extrema", "embedding-greedy", "coherence"),
+        *("distinct-1", "distinct-2", "bleu-1", "bleu-2", "bleu-3", "bleu-4"),
+    )
+}
+"""Presets that belong together, by the name of the group: those of an original program, in its order."""
+
+GROUP_SETTINGS: Mapping[str, Mapping[str, object]] = {"dialog-eval": {"oov": "unk"}}
+"""By group: settings that its metrics have in place of their defaults, where they have such a setting."""
 
 MetricClass = type[Metric[Any]]
 
@@ -233,7 +248,10 @@ class Registry:
         return metric(**settings)
 
     def select(self, names: str | Iterable[Any]) -> list[Metric[Any]]:
-        """The metrics that names, families, `all` and metric objects stand for, each once, in the order given."""
+        """Return the metrics that names, families, groups, `all` and metric objects stand for, each once, in order.
+
+        Those of a group have their defaults; a plan applies `GROUP_SETTINGS`.
+        """
         asked = split_names(names) if isinstance(names, str) else names
         return list(dict.fromkeys(metric for name in asked for metric in self._expand(name)))
 
@@ -249,6 +267,8 @@ class Registry:
             self._import_all()
             self._refuse_taken(metric)
             yield metric()
+        elif isinstance(name, str) and name in GROUPS:
+            yield from map(self.parse, GROUPS[name])
         elif name == "all":
             yield from (self.parse(preset) for preset in self.presets)
         elif isinstance(name, str) and self._is_family(name) and (family := self._named(name)):
@@ -258,7 +278,7 @@ class Registry:
 
     def is_group(self, name: Any) -> bool:
         """Whether a name stands for whatever of a group can be computed rather than for one metric."""
-        return name == "all" or (isinstance(name, str) and self._is_family(name))
+        return isinstance(name, str) and (name == "all" or name in GROUPS or self._is_family(name))
 
     def _is_family(self, name: str) -> bool:
         """Whether a name is that of a family and of no preset."""
@@ -267,6 +287,8 @@ class Registry:
     def _unknown(self, name: str) -> str:
         if name in self._broken:
             return f"the metric {name!r} cannot be loaded: {self._broken[name]}"
+        if name in GROUPS:
+            return f"{name} is a group of metrics: {', '.join(GROUPS[name])}"
         close = get_close_matches(name, [*self.presets, *self.families, *_declared], n=1)
         hint = f"did you mean {close[0]!r}?" if close else "`dialeval metrics` lists all of them"
         return f"no metric is called {name!r}; {hint}"

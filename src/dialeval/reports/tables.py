@@ -25,6 +25,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from dialeval.metrics.registry import GROUPS
 from dialeval.reports import formats
 from dialeval.reports.figures import (
     BETTER,
@@ -58,13 +59,7 @@ if TYPE_CHECKING:
 CSV_FIELDS = (
     *("system", "metric", "mean", "std", "confidence", "low", "high", "interval_by", "rows", "scored", "signature"),
 )
-METRICS_TXT = (
-    "length",
-    *("per-unigram-entropy", "per-bigram-entropy", "utterance-unigram-entropy", "utterance-bigram-entropy"),
-    *("unigram-kl-div", "bigram-kl-div"),
-    *("embedding-average", "embedding-extrema", "embedding-greedy", "coherence"),
-    *("distinct-1", "distinct-2", "bleu-1", "bleu-2", "bleu-3", "bleu-4"),
-)
+METRICS_TXT = tuple(GROUPS["dialog-eval"])
 """The columns of dialog-eval's table, in its order."""
 
 

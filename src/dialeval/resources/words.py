@@ -42,19 +42,11 @@ class TrainWords:
 
 
 class VectorTable:
-    """Vectors by word id: `rows` leads from an id to a row of `matrix`, or to -1 for a word without a vector.
+    """Vectors by word id: `rows` leads from an id to a row of `matrix`, or to -1 for a word without a vector."""
 
-    Where `only` is given, words outside of it count as words without a vector.
-    """
-
-    def __init__(
-        self, vocabulary: Vocabulary, vectors: WordVectors, only: Vocabulary | TrainWords | None = None
-    ) -> None:
+    def __init__(self, vocabulary: Vocabulary, vectors: WordVectors) -> None:
         self._vocabulary = vocabulary
         self._vectors = vectors
-        self._train = only if isinstance(only, TrainWords) else None
-        self._only = only.by() if isinstance(only, TrainWords) else only
-        self._others: dict[Tokeniser, VectorTable] = {}
         self._rows: Ints = np.empty(0, np.int64)
         self._matrix: Floats = np.empty((0, vectors.dimension))
         self._used = 0
@@ -69,17 +61,7 @@ class VectorTable:
     @property
     def digest(self) -> str:
         """What the vectors are, for signatures."""
-        return self._vectors.digest if self._only is None else _digest(self._vectors.digest, self._only.column().digest)
-
-    def by(self, tokeniser: Tokeniser) -> VectorTable:
-        """The same table for the words of a tokeniser: another one where only words of the training text count."""
-        if self._train is None or tokeniser == DEFAULT:
-            return self
-        with self._lock:
-            if tokeniser not in self._others:
-                only = self._train.by(tokeniser)
-                self._others[tokeniser] = VectorTable(self._vocabulary, self._vectors, only)
-            return self._others[tokeniser]
+        return self._vectors.digest
 
     def arrays(self) -> tuple[Ints, Floats]:
         """`rows` and `matrix` for every word that has occurred so far."""
@@ -88,8 +70,6 @@ class VectorTable:
             if start < stop:
                 words = self._vocabulary.column().slice(start, stop)
                 vectors, known = self._vectors.vectors_for(list(words))
-                if self._only is not None:
-                    known = known & (self._only.find(words) >= 0)
                 self._rows = np.concatenate((self._rows, np.where(known, self._used + np.cumsum(known) - 1, -1)))
                 self._append(vectors[known])
             return self._rows, self._matrix[: self._used]
@@ -144,8 +124,7 @@ class KnownWords:
             return self
         with self._lock:
             if tokeniser not in self._others:
-                vectors = None if self._vectors is None else self._vectors.by(tokeniser)
-                self._others[tokeniser] = KnownWords(self._vocabulary, self._train.by(tokeniser), vectors)
+                self._others[tokeniser] = KnownWords(self._vocabulary, self._train.by(tokeniser), self._vectors)
             return self._others[tokeniser]
 
     def mask(self) -> Mask:

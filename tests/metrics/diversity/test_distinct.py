@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -35,6 +36,22 @@ def test_equals_its_definition(rows: list[list[str]], n: int) -> None:
     else:
         assert math.isnan(corpus.mean)
         assert math.isnan(single.mean)
+
+
+def test_tokens_count_as_they_are_whatever_the_vocabulary_is() -> None:
+    given: dict[str, Any] = {"train": ["a b"], "vocabulary": ["a"], "metrics": ["distinct-1", "distinct(n=1,oov=unk)"]}
+    plain, unified = dialeval.evaluate(["a c", "d e"], **given)["system"].values()
+    assert (plain.mean, unified.mean) == (4 / 4, 2 / 4)
+    alone = dialeval.evaluate(["a c", "d e"], metrics="distinct-1")["system"]["distinct-1"]
+    assert (alone.mean, alone.signature) == (plain.mean, plain.signature)
+
+
+def test_the_group_of_the_original_counts_unknown_tokens_as_one() -> None:
+    run = dialeval.evaluate(["a c", "d e"], vocabulary=["a"], metrics="dialog-eval")["system"]
+    assert run["distinct-1"].mean == 2 / 4
+    approximate = {"distinct": {"count": "approx"}}
+    run = dialeval.evaluate(["a c", "d e"], vocabulary=["a"], metrics="dialog-eval", settings=approximate)["system"]
+    assert run["distinct-1"].mean == pytest.approx(2 / 4, rel=0.02)
 
 
 def test_a_corpus_value_has_no_spread_over_rows() -> None:

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 
 import dialeval
 from dialeval.core.arrays import Floats
+from dialeval.core.result import Result
 from metrics import twins
 from metrics.evaluated import VECTORS, close, evaluated, worlds
 
@@ -17,7 +18,23 @@ from metrics.evaluated import VECTORS, close, evaluated, worlds
 @settings(max_examples=200)
 @given(worlds)
 def test_embeddings_and_coherence(world: dict[str, Any]) -> None:
-    result, known, vectors = evaluated(world, metrics="embedding,coherence")
+    result, known, vectors = evaluated(world, metrics="dialog-eval")
+    compare_with_twins(result, world, known, vectors, twins.shares(world["train"], 1, known))
+
+
+@given(worlds)
+def test_words_with_a_vector_count_whatever_the_vocabulary_is(world: dict[str, Any]) -> None:
+    result, _, vectors = evaluated(world, metrics="embedding,coherence")
+    compare_with_twins(result, world, set(vectors), vectors, twins.shares(world["train"], 1, None))
+
+
+def compare_with_twins(
+    result: Result,
+    world: dict[str, Any],
+    known: set[str],
+    vectors: dict[str, Floats],
+    shares: dict[tuple[str, ...], float],
+) -> None:
 
     def cosines(left: list[Floats | None], right: list[Floats | None]) -> list[float]:
         pairs = zip(left, right, strict=True)
@@ -28,7 +45,7 @@ def test_embeddings_and_coherence(world: dict[str, Any]) -> None:
             side: [made(text, known, vectors, *more) for text in world[side]]
             for side in ("responses", "references", "contexts")
         }
-        for made, more in ((twins.average, [world["train"]]), (twins.extrema, []))
+        for made, more in ((twins.average, [shares]), (twins.extrema, []))
     )
     close(result, "embedding-average", cosines(averages["responses"], averages["references"]))
     close(result, "embedding-extrema", cosines(ends["responses"], ends["references"]))

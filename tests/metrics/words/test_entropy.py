@@ -13,7 +13,7 @@ from metrics.evaluated import close, evaluated, mean, worlds
 
 @given(worlds)
 def test_entropy(world: dict[str, Any]) -> None:
-    result, known, _ = evaluated(world, metrics="train-entropy")
+    result, known, _ = evaluated(world, metrics="dialog-eval")
     for n, name in ((1, "unigram"), (2, "bigram")):
         bits = [twins.entropies(response, world["train"], n, known) for response in world["responses"]]
         close(result, f"per-{name}-entropy", [mean(row) for row in bits])
@@ -22,6 +22,6 @@ def test_entropy(world: dict[str, Any]) -> None:
 
 @given(worlds)
 def test_entropy_of_words_as_themselves(world: dict[str, Any]) -> None:
-    result, _, _ = evaluated(world, metrics=["train-entropy(oov=self)"])
+    result, _, _ = evaluated(world, metrics="train-entropy")
     bits = [twins.entropies(response, world["train"], 1, None) for response in world["responses"]]
-    close(result, "train-entropy(oov=self)", [mean(row) for row in bits])
+    close(result, "per-unigram-entropy", [mean(row) for row in bits])

@@ -55,7 +55,7 @@ from dialeval.metrics.coverage.alignment import Alignment, align
 from dialeval.metrics.coverage.comparison import comparison
 from dialeval.metrics.embedding.vectors import SIF_WEIGHT, WordValues
 from dialeval.metrics.overlap.smoothing import Method
-from dialeval.resources.words import KnownWords, TrainText, VectorTable
+from dialeval.resources.words import TrainText, VectorTable
 from dialeval.text.tokenise import DEFAULT, Tokeniser
 
 
@@ -66,6 +66,7 @@ class Coverage(RowMetric):
     family = "coverage"
     presets = {"mds": {"by": "mds"}, "pds": {"by": "pds"}, "max-bleu": {"by": "max-bleu"}}
     subject = Need.HYPOTHESES
+    definition = 2
     better = "higher"
 
     by: Literal["mds", "pds", "max-bleu"] = "mds"
@@ -94,7 +95,7 @@ class Coverage(RowMetric):
 
     @property
     def wants(self) -> frozenset[Need]:
-        return frozenset({Need.VOCABULARY, Need.TRAIN} if self.aligner == "embedding" else ())
+        return frozenset({Need.TRAIN} if self.aligner == "embedding" else ())
 
     def signature(self) -> Signature:
         plain = super().signature()
@@ -113,9 +114,7 @@ class Coverage(RowMetric):
     def _aligner(self, batch: Batch) -> PairAligner:
         if self.aligner != "embedding":
             return named_aligner(self.aligner, self.n, self.smooth)
-        vectors: VectorTable = batch.resource(Need.EMBEDDINGS).by(self.tokeniser)
-        listed: KnownWords | None = batch.resource(Need.VOCABULARY) if batch.has(Need.VOCABULARY) else None
-        known = None if listed is None else listed.by(self.tokeniser)
+        vectors: VectorTable = batch.resource(Need.EMBEDDINGS)
         train: TrainText | None = batch.resource(Need.TRAIN) if batch.has(Need.TRAIN) else None
-        shares = None if train is None else train.shares(1, self.tokeniser, "unk")
-        return EmbeddingAligner(WordValues.of(vectors, known, shares))
+        shares = None if train is None else train.shares(1, self.tokeniser, "self")
+        return EmbeddingAligner(WordValues.of(vectors, None, shares))

@@ -8,8 +8,8 @@ added, so compare it only between sets of equal size; the value per response fal
 
 Paper: Li et al. 2016, "A Diversity-Promoting Objective Function for Neural Conversation Models", NAACL.
 
-Where a vocabulary is known (a list, a training text, word vectors) all words outside of it count as one, `<unk>`, as in
-dialog-eval; `oov=self` counts them as themselves, and so does an evaluation without a vocabulary.
+Tokens count as they are (`oov=self`), whatever vocabulary, training text or word vectors are given. With `oov=unk` all
+tokens outside the vocabulary count as one, `<unk>`, as in dialog-eval; `-m dialog-eval` sets that.
 
 Different n-grams are counted exactly (`count=exact`): memory grows with them, and what does not fit lies in temporary
 files; of several workers each counts a part of them. `count=approx` estimates their number from 64 KiB (see
@@ -62,10 +62,11 @@ class Distinct(Metric[DistinctState]):
     counts_kinds = True
     descriptive = True
     bounds = (0.0, 1.0)
+    definition = 2
 
     n: int = 2
     per: Literal["corpus", "response"] = "corpus"
-    oov: Oov = "unk"
+    oov: Oov = "self"
     tokeniser: Tokeniser = DEFAULT
     count: Literal["exact", "approx"] = "exact"
 

@@ -10,7 +10,7 @@ A response that repeats its context is perfectly coherent by this measure: read 
 Paper: Xu et al. 2018, "Better Conversations by Modeling, Filtering, and Optimizing for Coherence and Diversity", EMNLP.
 
 Edge cases: a row without a context, a text without a known word, or one whose average is the zero vector, is not
-scored. The same as in dialog-eval.
+scored. With `oov=unk` (`-m dialog-eval`) the same as in dialog-eval.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from dialeval.core.kernels import Kernels
 from dialeval.core.needs import Need
 from dialeval.core.signature import Signature
 from dialeval.metrics.embedding.vectors import SIF_WEIGHT, TextVectors, average_vectors, cosines
-from dialeval.text.tokenise import DEFAULT, Tokeniser
+from dialeval.text.tokenise import DEFAULT, Oov, Tokeniser
 
 _kernel = Kernels("dialeval.metrics.embedding.embedding_kernel")
 
@@ -39,19 +39,24 @@ class Coherence(RowMetric):
     family = "coherence"
     presets = {"coherence": {}}
     needs = frozenset({Need.RESPONSE, Need.CONTEXT, Need.EMBEDDINGS, Need.TRAIN})
-    wants = frozenset({Need.VOCABULARY})
     better = "higher"
     bounds = (-1.0, 1.0)
+    definition = 2
 
     turns: Literal["last", "all"] = "last"
+    oov: Oov = "self"
     tokeniser: Tokeniser = DEFAULT
+
+    @property
+    def wants(self) -> frozenset[Need]:
+        return frozenset({Need.VOCABULARY}) if self.oov == "unk" else frozenset()
 
     def signature(self) -> Signature:
         return super().signature().with_fields(weight=SIF_WEIGHT)
 
     def score(self, batch: Batch) -> Floats:
-        turns = average_vectors(batch, Need.CONTEXT, self.tokeniser)
-        response = average_vectors(batch, Need.RESPONSE, self.tokeniser)
+        turns = average_vectors(batch, Need.CONTEXT, self.tokeniser, self.oov)
+        response = average_vectors(batch, Need.RESPONSE, self.tokeniser, self.oov)
         contexts = batch.contexts()
         if self.turns == "all":
             return cosines(_together(turns, contexts.starts, contexts.ends), response, np.arange(len(batch)))

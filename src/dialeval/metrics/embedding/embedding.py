@@ -5,8 +5,8 @@
     embedding-greedy  = (m(response, reference) + m(reference, response)) / 2, where m(a, b) is the mean over the words
                         of a of the largest cosine with a word of b, at least 0
 
-`vectors` says how a text becomes a vector: only words of the vocabulary count, and words that are frequent in the
-training text weigh less in the average. With several references the best one counts.
+`vectors` says how a text becomes a vector: only words with a vector count, and words that are frequent in the training
+text weigh less in the average. With several references the best one counts.
 
 Papers: Liu et al. 2016, "How NOT To Evaluate Your Dialogue System", EMNLP; Forgues et al. 2014, "Bootstrapping Dialog
 Systems with Word Embeddings" (extrema); Rus and Lintean 2012, "A Comparison of Greedy and Optimal Assessment of Natural
@@ -14,8 +14,8 @@ Language Student Input Using Word-to-Word Similarity Metrics", BEA (greedy).
 
 Edge cases: a text without a known word, or whose vector is zero, cannot be compared: the row is not scored. In the
 greedy matching words with a zero vector do not count, a negative cosine counts as 0, and a side that comes to exactly
-0 leaves the row without a score. All of it as in dialog-eval; there a word2vec header or a short line in the vector
-file ends the run.
+0 leaves the row without a score. With `oov=unk` (`-m dialog-eval`) all of it as in dialog-eval; there a word2vec header
+or a short line in the vector file ends the run.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from dialeval.core.needs import Need
 from dialeval.core.ragged import row_numbers
 from dialeval.core.signature import Signature
 from dialeval.metrics.embedding.vectors import SIF_WEIGHT, average_vectors, cosines, extrema_vectors, greedy_matches
-from dialeval.text.tokenise import DEFAULT, Tokeniser
+from dialeval.text.tokenise import DEFAULT, Oov, Tokeniser
 
 
 @dataclass(frozen=True)
@@ -45,11 +45,16 @@ class Embedding(RowMetric):
         "embedding-extrema": {"by": "extrema"},
         "embedding-greedy": {"by": "greedy"},
     }
-    wants = frozenset({Need.VOCABULARY})
     better = "higher"
+    definition = 2
 
     by: Literal["average", "extrema", "greedy"] = "average"
+    oov: Oov = "self"
     tokeniser: Tokeniser = DEFAULT
+
+    @property
+    def wants(self) -> frozenset[Need]:
+        return frozenset({Need.VOCABULARY}) if self.oov == "unk" else frozenset()
 
     @property
     def bounds(self) -> Bounds:
@@ -67,10 +72,11 @@ class Embedding(RowMetric):
     def score(self, batch: Batch) -> Floats:
         owners = row_numbers(batch.lists(Need.REFERENCE).offsets)
         if self.by == "greedy":
-            values = greedy_matches(batch, owners, self.tokeniser)
+            values = greedy_matches(batch, owners, self.tokeniser, self.oov)
         else:
             vectors = average_vectors if self.by == "average" else extrema_vectors
-            response, reference = (vectors(batch, need, self.tokeniser) for need in (Need.RESPONSE, Need.REFERENCE))
+            sides = (Need.RESPONSE, Need.REFERENCE)
+            response, reference = (vectors(batch, need, self.tokeniser, self.oov) for need in sides)
             values = cosines(response, reference, owners)
         best = np.full(len(batch), -np.inf)
         np.fmax.at(best, owners, values)

@@ -3,10 +3,10 @@
     average = mean over the known words of SIF_WEIGHT / (SIF_WEIGHT + p(word)) * vector(word)
     extrema = per dimension the value of largest magnitude among the vectors of the known words
 
-A word is known if it is in the vocabulary, which every word with a vector is; `engine/resources.py` says which words
-count as having one. p is the word's share in the training text, 0 if it does not occur there. A known word without a
-vector counts as the zero vector: it lengthens the divisor of the average and moves nothing. Other words are passed
-over.
+With `oov=self` the words with a vector are known. With `oov=unk`, as in dialog-eval, those of the vocabulary are, which
+`engine/resources.py` defines: other words have no vector, and a known word without a vector counts as the zero vector:
+it lengthens the divisor of the average and moves nothing. p is the word's share in the training text, 0 if it does not
+occur there. Words that are not known are left out.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from dialeval.core.kernels import Kernels
 from dialeval.core.needs import Need
 from dialeval.resources.words import KnownWords, Mask, TrainText, VectorTable
 from dialeval.text.ngram_values import NgramValues
-from dialeval.text.tokenise import Tokeniser, tokens
+from dialeval.text.tokenise import Oov, Tokeniser, tokens
 
 _kernel = Kernels("dialeval.metrics.embedding.embedding_kernel")
 
@@ -52,10 +52,9 @@ class WordValues:
     def of(cls, vectors: VectorTable, known: KnownWords | None, shares: NgramValues | None) -> WordValues:
         """The values of all words, p being `shares`; without `known` the words with a vector are known."""
         rows, matrix = vectors.arrays()
-        mask = rows >= 0 if known is None else known.mask()
-        size = min(len(rows), len(mask))  # another thread may have met new words in between
-        p = np.zeros(size) if shares is None else np.nan_to_num(shares.of_keys(np.arange(size)))
-        return cls(mask[:size], rows[:size], matrix, SIF_WEIGHT / (SIF_WEIGHT + p))
+        rows, mask = _rows_of_known(rows, known)
+        p = np.zeros(len(rows)) if shares is None else np.nan_to_num(shares.of_keys(np.arange(len(rows))))
+        return cls(mask, rows, matrix, SIF_WEIGHT / (SIF_WEIGHT + p))
 
     def averages(self, texts: TokenColumn) -> TextVectors:
         """The weighted averages of texts."""
@@ -71,22 +70,40 @@ class WordValues:
         return TextVectors(ends, counted)
 
 
-def average_vectors(batch: Batch, need: Need, tokeniser: Tokeniser) -> TextVectors:
+def _rows_of_known(rows: Ints, known: KnownWords | None) -> tuple[Ints, Mask]:
+    """Return the row of each word's vector, -1 for words that are not known, and which words are known."""
+    if known is None:
+        return rows, rows >= 0
+    mask = known.mask()
+    size = min(len(rows), len(mask))  # another thread may have met new words in between
+    return np.where(mask[:size], rows[:size], -1), mask[:size]
+
+
+def _vocabulary(batch: Batch, tokeniser: Tokeniser, oov: Oov) -> KnownWords | None:
+    """Return the vocabulary that limits which words have a vector; None where there is none."""
+    limited = oov == "unk" and batch.has(Need.VOCABULARY)
+    return batch.resource(Need.VOCABULARY).by(tokeniser) if limited else None
+
+
+def average_vectors(batch: Batch, need: Need, tokeniser: Tokeniser, oov: Oov) -> TextVectors:
     """The weighted averages of a batch's texts; computed once for all metrics of the batch."""
     words = tokens(batch, need, tokeniser)
-    table, known = (batch.resource(need).by(tokeniser) for need in (Need.EMBEDDINGS, Need.VOCABULARY))
+    table: VectorTable = batch.resource(Need.EMBEDDINGS)
+    known = _vocabulary(batch, tokeniser, oov)
     train: TrainText = batch.resource(Need.TRAIN)
     return batch.derived(
-        ("average vectors", need, tokeniser),
-        lambda: WordValues.of(table, known, train.shares(1, tokeniser, "unk")).averages(words),
+        ("average vectors", need, tokeniser, oov),
+        lambda: WordValues.of(table, known, train.shares(1, tokeniser, oov)).averages(words),
     )
 
 
-def extrema_vectors(batch: Batch, need: Need, tokeniser: Tokeniser) -> TextVectors:
+def extrema_vectors(batch: Batch, need: Need, tokeniser: Tokeniser, oov: Oov) -> TextVectors:
     """The extrema of a batch's texts; computed once for all metrics of the batch."""
     words = tokens(batch, need, tokeniser)
-    table, known = (batch.resource(need).by(tokeniser) for need in (Need.EMBEDDINGS, Need.VOCABULARY))
-    return batch.derived(("extrema vectors", need, tokeniser), lambda: WordValues.of(table, known, None).extrema(words))
+    table: VectorTable = batch.resource(Need.EMBEDDINGS)
+    known = _vocabulary(batch, tokeniser, oov)
+    key = ("extrema vectors", need, tokeniser, oov)
+    return batch.derived(key, lambda: WordValues.of(table, known, None).extrema(words))
 
 
 def cosines(left: TextVectors, right: TextVectors, owners: Ints) -> Floats:
@@ -97,11 +114,12 @@ def cosines(left: TextVectors, right: TextVectors, owners: Ints) -> Floats:
     return result
 
 
-def greedy_matches(batch: Batch, owners: Ints, tokeniser: Tokeniser) -> Floats:
+def greedy_matches(batch: Batch, owners: Ints, tokeniser: Tokeniser, oov: Oov) -> Floats:
     """The greedy matching of each reference text `j` and the response of row `owners[j]`."""
     responses, references = tokens(batch, Need.RESPONSE, tokeniser), tokens(batch, Need.REFERENCE, tokeniser)
-    table: VectorTable = batch.resource(Need.EMBEDDINGS).by(tokeniser)
+    table: VectorTable = batch.resource(Need.EMBEDDINGS)
     rows, matrix, lengths = table.lengths()
+    rows, _ = _rows_of_known(rows, _vocabulary(batch, tokeniser, oov))
     result = np.empty(len(references))
     best = np.empty(int(references.lengths.max(initial=0)))
     texts = (responses.ids, responses.offsets, owners, references.ids, references.offsets)

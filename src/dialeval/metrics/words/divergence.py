@@ -9,13 +9,18 @@ So a row's value does not depend on the row's response, only on its reference an
 weights all references equally, whatever their length. It may be negative. Near 0 means that the responses as a whole
 use words as often as the references do; it says nothing of single responses.
 
+It has no confidence interval and is not tested: the distribution of the responses is a single statistic of all rows.
+Resampling rows or swapping dialogues between systems would change the references alone, and two equal systems that
+speak unlike the references would differ significantly, the more often the more data there are. The values also depend
+on how much text there is, so compare systems on equal numbers of responses.
+
 Paper: Csáky et al. 2019, "Improving Neural Conversational Models with Entropy-Based Data Filtering", ACL.
 
-Edge cases: where a vocabulary is known, words outside of it count as `<unk>` in the distributions. A word of the
-reference is looked up as it stands, so that unknown words of a row do not count, neither alone nor as the first word
-of a pair; the second word of a pair does count as `<unk>`. That is the way of dialog-eval, kept so that figures agree
-(`oov=self` has no such asymmetry). A row without a word (pair) that both distributions have is not scored. With
-several references all of them count.
+Edge cases: with `oov=unk` words outside the vocabulary count as `<unk>` in the distributions. A word of the reference
+is looked up as it stands, so that unknown words of a row do not count, neither alone nor as the first word of a pair;
+the second word of a pair does count as `<unk>`. That is the way of dialog-eval, and `-m dialog-eval` sets it; the
+default, `oov=self`, has no such asymmetry. A row without a word (pair) that both distributions have is not scored.
+With several references all of them count.
 """
 
 from __future__ import annotations
@@ -92,9 +97,11 @@ class KlDivergence(RowMetric):
     presets = {"unigram-kl-div": {"n": 1}, "bigram-kl-div": {"n": 2}}
     needs = frozenset({Need.RESPONSE, Need.REFERENCE})
     better = "lower"
+    definition = 2
+    untestable = "it is of the words of all responses together, so that single rows do not show its sampling error"
 
     n: Literal[1, 2] = 1
-    oov: Oov = "unk"
+    oov: Oov = "self"
     tokeniser: Tokeniser = DEFAULT
 
     @property

@@ -12,11 +12,11 @@ Papers: Serban et al. 2017, "A Hierarchical Latent Variable Encoder-Decoder Mode
 et al. 2019, "Improving Neural Conversational Models with Entropy-Based Data Filtering", ACL.
 
 Edge cases: words (pairs) that the training text does not have are left out, so the utterance value is a sum over known
-words and not the word value times length. Where a vocabulary is known (a list, word vectors, or else all words of the
-training text) words outside of it count as `<unk>` in both texts; `<unk>` has a share only if the training text has
-such words (`oov=self` turns that off). A response without a word (pair) of the training text is not scored.
+words and not the word value times length. With `oov=unk` words outside the vocabulary (a list, word vectors, or else
+all words of the training text) count as `<unk>` in both texts; `<unk>` has a share only if the training text has such
+words. A response without a word (pair) of the training text is not scored.
 
-The same as in dialog-eval, which takes the source side of the training text.
+With `oov=unk` (`-m dialog-eval`) the same as in dialog-eval, which takes the source side of the training text.
 """
 
 from __future__ import annotations
@@ -50,10 +50,11 @@ class TrainEntropy(RowMetric):
     }
     needs = frozenset({Need.RESPONSE, Need.TRAIN})
     bounds = (0.0, math.inf)
+    definition = 2
 
     n: Literal[1, 2] = 1
     per: Literal["word", "utterance"] = "word"
-    oov: Oov = "unk"
+    oov: Oov = "self"
     tokeniser: Tokeniser = DEFAULT
 
     @property
