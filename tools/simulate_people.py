@@ -42,6 +42,7 @@ from dialeval.analysis.ranking import Ranking, ranked
 from dialeval.analysis.sample_folder import Sample
 from dialeval.analysis.sampling import allocated, draw, inclusion, systematic, unsureness
 from dialeval.analysis.sequences import FIRST, sequence
+from dialeval.analysis.unpaired import ClusterSums
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.columns import TextColumn
 from dialeval.core.errors import SettingError
@@ -177,7 +178,8 @@ def looks(seeds: Iterable[int], kind: str, number: int = 1000) -> tuple[list[boo
     for seed in seeds:
         rng = np.random.default_rng(seed)
         values, bounds = _differences(rng, kind, number)
-        low, high, _ = sequence(values, bounds, 0.05)
+        ones = np.ones(number)
+        low, high, _ = sequence(ClusterSums(0 * ones, ones), ClusterSums(values, ones), bounds, 0.05)
         missed.append(bool(((low > 0) | (high < 0)).any()))
         times = np.arange(1, number + 1)
         means = np.cumsum(values) / times

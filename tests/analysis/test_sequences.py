@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,13 +17,23 @@ from dialeval.analysis.sequences import (
     SKEWED,
     asymptotic,
     betting,
-    dialogue_means,
     has_enough,
     sequence,
     unpaired_sequence,
 )
+from dialeval.analysis.unpaired import ClusterSums
 from dialeval.core.errors import SettingError
 from dialeval.core.result import Run
+
+
+def single(values: Any) -> ClusterSums:
+    """Dialogues of one row each."""
+    return ClusterSums(np.asarray(values), np.ones(len(values)))
+
+
+def watched(values: Any, bounds: tuple[float, float]) -> tuple[Any, Any, str]:
+    """The sequence of differences to a system that is always 0."""
+    return sequence(single(np.zeros(len(values))), single(values), bounds, 0.05)
 
 
 def hedged(values: np.ndarray, alpha: float, mean: float) -> np.ndarray:
@@ -54,7 +65,7 @@ def test_betting_is_what_the_formula_says() -> None:
 
 def test_asymptotic_is_what_the_formula_says() -> None:
     values = np.random.default_rng(2).normal(5, 2, size=300)
-    low, high = asymptotic(values, 0.05)
+    low, high = asymptotic([(single(values), 1.0)], 0.05)
     assert np.isinf(low[: FIRST - 1]).all()
     rho = (-2 * math.log(0.05) + math.log(-2 * math.log(0.05) + 1)) / BEST
     for time in (FIRST, 200, 300):
@@ -71,10 +82,10 @@ def missed(kind: str, seeds: int, looks: int = 1000) -> float:
     for seed in range(seeds):
         rng = np.random.default_rng(seed)
         if kind == "bounded":
-            low, high, by = sequence(rng.choice([-1.0, 0.0, 1.0], p=[0.1, 0.8, 0.1], size=looks), (0.0, 1.0), 0.05)
+            low, high, by = watched(rng.choice([-1.0, 0.0, 1.0], p=[0.1, 0.8, 0.1], size=looks), (0.0, 1.0))
             assert by == "betting"
         else:
-            low, high, by = sequence(rng.normal(size=looks), (-math.inf, math.inf), 0.05)
+            low, high, by = watched(rng.normal(size=looks), (-math.inf, math.inf))
             assert by == "asymptotic"
         wrong += bool(((low > 0) | (high < 0)).any())
     return wrong / seeds
@@ -91,7 +102,7 @@ def test_a_thousand_looks_at_skewed_differences(sigma: float) -> None:
     wrong = 0
     for seed in range(300):
         drawn = np.exp(sigma * np.random.default_rng(seed).normal(size=1000)) - math.exp(sigma**2 / 2)
-        low, high, _ = sequence(drawn, (-math.inf, math.inf), 0.05)
+        low, high, _ = watched(drawn, (-math.inf, math.inf))
         wrong += bool(((low > 0) | (high < 0)).any())
     assert wrong / 300 <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / 300)
 
@@ -124,7 +135,7 @@ def test_looking_every_day_at_an_ordinary_interval_is_wrong_far_too_often() -> N
 
 def test_intervals_never_grow() -> None:
     values = np.random.default_rng(3).normal(0.3, 1, size=400)
-    low, high, _ = sequence(values, (-math.inf, math.inf), 0.05)
+    low, high, _ = watched(values, (-math.inf, math.inf))
     assert (np.diff(low[FIRST:]) >= 0).all()
     assert (np.diff(high[FIRST:]) <= 0).all()
 
@@ -141,10 +152,8 @@ def test_a_run_is_watched_in_the_order_of_its_dialogues() -> None:
     assert judge.interval is not None
     assert judge.interval[0] < 0 < judge.interval[1]
     assert judge.decided is None
-    values = dialogue_means(run["b"], "judge") - dialogue_means(run["a"], "judge")
     both = [run[name]["judge"].items for name in "ab"]
-    assert values[7] == pytest.approx((both[1] - both[0])[21:24].mean())  # type: ignore[operator]
-    assert judge.difference == pytest.approx(values.mean())
+    assert judge.difference == pytest.approx(np.mean(both[1]) - np.mean(both[0]))  # type: ignore[arg-type]
     assert found.to_dict()["differences"][1]["key"] == "judge"
 
 
@@ -177,7 +186,7 @@ def test_what_cannot_be_watched() -> None:
 def test_independent_systems_have_two_sequences() -> None:
     rng = np.random.default_rng(5)
     left, right = rng.beta(2, 3, 300), rng.beta(3, 2, 200)
-    low, high, by = unpaired_sequence(left, right, (0.0, 1.0), 0.1)
+    low, high, by = unpaired_sequence(single(left), single(right), (0.0, 1.0), 0.1)
     ends = [betting(values, 0.05) for values in (left, right)]
     assert by == "betting"
     assert len(low) == 200
@@ -188,6 +197,45 @@ def test_independent_systems_have_two_sequences() -> None:
     assert low[-1] == pytest.approx(ends[1][0].max() - ends[0][1].min()), "the last look has all dialogues"
     wrong = 0
     for _ in range(200):
-        low, high, _by = unpaired_sequence(rng.beta(2, 2, 80), rng.beta(2, 2, 60), (0.0, 1.0), 0.1)
+        low, high, _by = unpaired_sequence(single(rng.beta(2, 2, 80)), single(rng.beta(2, 2, 60)), (0.0, 1.0), 0.1)
         wrong += bool((low > 0).any() or (high < 0).any())
     assert wrong <= 20 + 3 * math.sqrt(18)
+
+
+def unequal(seed: int, dialogues: int) -> tuple[ClusterSums, ClusterSums]:
+    """Systems with equal means over rows: both lose in long dialogues what they win in short ones."""
+    rng = np.random.default_rng(seed)
+    counts = rng.choice([1.0, 9.0], p=[0.7, 0.3], size=dialogues)
+    away = np.where(counts > 1, -0.7, 2.7) * counts + rng.normal(size=dialogues) * np.sqrt(counts)
+    return ClusterSums(np.zeros(dialogues), counts), ClusterSums(away, counts)
+
+
+def test_rows_of_unequal_dialogues_are_weighed_as_in_a_comparison() -> None:
+    left, right = unequal(1, 400)
+    low, high, by = sequence(left, right, (0.0, 1.0), 0.05)
+    assert by == "asymptotic", "bets are on means of dialogues"
+    middle = (low[-1] + high[-1]) / 2
+    assert abs(middle - right.mean) < 0.3
+    assert right.mean < 0.5 < float((right.sums / right.counts).mean()), "dialogues that count once say something else"
+    wrong = sum(
+        bool(((low > 0) | (high < 0)).any())
+        for low, high, _ in (sequence(*unequal(seed, 500), (-math.inf, math.inf), 0.05) for seed in range(200))
+    )
+    assert wrong / 200 <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / 200)
+
+
+def test_compare_and_watch_have_one_estimand() -> None:
+    rng = np.random.default_rng(2)
+    rows = [
+        {"dialog_id": f"d{n}", "response": "w " * int(1 + rng.integers(4) + (n % 5 == 0))}
+        for n in range(120)
+        for _ in range(9 if n % 5 == 0 else 1)
+    ]
+    other = [{**row, "response": str(row["response"]) + "w" * (n % 3)} for n, row in enumerate(rows)]
+    run = dialeval.evaluate({"a": rows, "b": other}, metrics="length")
+    for weight in ("rows", "dialogues"):
+        (compared,) = dialeval.compare(run, weight=weight).rows
+        (looked,) = dialeval.watch(run, weight=weight).rows
+        assert looked.difference == pytest.approx(compared.difference)
+    with pytest.raises(SettingError, match="means are over rows or dialogues"):
+        dialeval.compare(run, weight="turns")  # type: ignore[arg-type]

@@ -12,7 +12,7 @@ from scipy import stats
 import dialeval
 from dialeval.analysis.comparison import compare
 from dialeval.analysis.difference import Settings
-from dialeval.analysis.unpaired import Sample, Spread, reassign, unpaired_differences, welch
+from dialeval.analysis.unpaired import ClusterSums, Spread, reassign, unpaired_differences, welch
 from dialeval.core.arrays import Floats
 from dialeval.core.fold import Estimate
 from dialeval.core.result import Result
@@ -34,7 +34,7 @@ def test_single_rows_are_welchs_t_test() -> None:
     welch_test = stats.ttest_ind(right, left, equal_var=False)
     low, high = welch_test.confidence_interval(0.95)
     assert row.interval == pytest.approx((low, high), rel=1e-2)  # degrees of freedom are Kish's less one
-    spreads = Sample(left, np.ones(25)).spread, Sample(right, np.ones(60)).spread
+    spreads = ClusterSums(left, np.ones(25)).spread, ClusterSums(right, np.ones(60)).spread
     assert math.sqrt(spreads[0].variance + spreads[1].variance) == pytest.approx(
         math.sqrt(left.var(ddof=1) / 25 + right.var(ddof=1) / 60)
     )
@@ -139,5 +139,5 @@ def test_strata_with_one_cluster_are_merged_or_nothing_is_compared() -> None:
 def test_one_cluster_has_no_error() -> None:
     (row,) = unpaired_differences("a", "b", result(np.ones(1)), result(np.ones(5)), ["length"], Settings())
     assert "at least two dialogues or rows of each" in str(row.reason)
-    assert math.isnan(Sample(np.ones(1), np.ones(1)).spread.variance)
+    assert math.isnan(ClusterSums(np.ones(1), np.ones(1)).spread.variance)
     assert welch(Spread(0.0, 3.0, 4), Spread(0.0, 5.0, 6)) == 8.0

@@ -20,7 +20,7 @@ from dialeval.analysis.alignment import Alignment, Design, DesignName, align
 from dialeval.analysis.case_mix import check_adjusted, compare_mixes, list_strata
 from dialeval.analysis.difference import DEFAULT_ALPHA, LEAST_TRIALS, Baseline, Difference, Settings, Test, untested
 from dialeval.analysis.draws import DEFAULT_LEVEL, DEFAULT_RESAMPLES, DEFAULT_SEED
-from dialeval.analysis.pairing import Runs, chosen, describe_inputs, keys_meant, main_keys, systems_of
+from dialeval.analysis.pairing import Runs, Weight, chosen, describe_inputs, keys_meant, main_keys, systems_of, weigh
 from dialeval.analysis.unpaired import unpaired_differences
 from dialeval.analysis.values import metric_of
 from dialeval.core.arguments import checked
@@ -138,6 +138,7 @@ def compare(
     seed: int = DEFAULT_SEED,
     detect: float | None = None,
     design: DesignName | None = None,
+    weight: Weight = "rows",
     adjust: str | Iterable[str] | None = None,
     most_tests: int | None = None,
 ) -> Comparison:
@@ -147,12 +148,13 @@ def compare(
     ceilings). `resamples` of the bootstrap; `trials` of the randomisation, `enough_trials` unless given. `detect`: a
     difference, in units of each metric, for which the number of dialogues needed is given.
     `design`: `paired`, `common` (paired on the units in common) or `unpaired`; chosen by what the systems have in
-    common unless given (`alignment`). `adjust`: fields that the runs kept, whose mix is made equal in unpaired designs
-    (post-stratification). `most_tests`: leave out the systems behind as many tests; `Comparison.untested` names them.
-    The trials that each test takes grow with the number of tests, so that all of them take time with its square.
+    common unless given (`alignment`). `weight`: means are over `rows`, or over `dialogues` that count once each.
+    `adjust`: fields that the runs kept, whose mix is made equal in unpaired designs (post-stratification).
+    `most_tests`: leave out the systems behind as many tests; `Comparison.untested` names them. The trials that each
+    test takes grow with the number of tests, so that all of them take time with its square.
     """
     settings = Settings(test, alpha, level, resamples, LEAST_TRIALS if trials is None else trials, seed, detect)
-    known = systems_of(runs)
+    known = weigh(systems_of(runs), weight)
     first, others = chosen(known, baseline, None if systems is None else list(systems))
     asked = None if metrics is None else list(metrics)
     fields = check_adjusted(adjust, known, [first, *others])

@@ -17,7 +17,7 @@ import numpy as np
 
 from dialeval.analysis.draws import DEFAULT_SEED
 from dialeval.analysis.intervals import influences_of, interval_of_changes, within_range
-from dialeval.analysis.values import NO_DIALOGUES, Values, metric_of
+from dialeval.analysis.values import NO_DIALOGUES, Values, cluster_sums, metric_of
 from dialeval.core.arrays import Ints
 from dialeval.core.contributions import taken
 from dialeval.core.errors import SettingError
@@ -58,6 +58,21 @@ def cut(result: Result, rows: Ints, called: str | None = None, intervals: bool =
         found = {key: _signed(estimate, called) for key, estimate in found.items()}
     made = replace(result, estimates=found, skipped=skipped, rows=part, contributions=contributions)
     return _with_corpus_values(made, result, intervals)
+
+
+def weigh_dialogues(result: Result) -> Result:
+    """Return a result in which every dialogue counts once: a mean over rows becomes a mean over means of dialogues."""
+    table = table_of(result)
+    found = dict(result.estimates)
+    for key, estimate in result.items():
+        if not estimate.corpus and estimate.level is Level.TURN and estimate.items is not None:
+            sums = cluster_sums(estimate.items, table.offsets)
+            with np.errstate(invalid="ignore"):  # 0 / 0: a dialogue without a scored row
+                items = sums[:, 0] / sums[:, 1]
+            signature = None if estimate.signature is None else estimate.signature.with_fields(weight="dialogues")
+            plain = replace(estimate, items=items, level=Level.DIALOGUE, rows=len(items), signature=signature)
+            found[key] = _remade(key, plain, table)
+    return replace(result, estimates=found)
 
 
 def _signed(estimate: Estimate, called: str) -> Estimate:

@@ -144,7 +144,7 @@ class Baseline:
 
         `by_row`: row i of both is the same unit; otherwise only dialogue k of both is.
         """
-        left, right = _paired(self.values, Values.of(result, keys, alone=True), keys, by_row)
+        left, right = paired_values(self.values, Values.of(result, keys, alone=True), keys, by_row)
         rows = {key: self._untested(key, name, result, left, right, by_row) for key in keys}
         exchanged = self._exchanged(left, right) if self.settings.test == "randomisation" else None
         influences, changes = self._resampled(left, right, rows) if self.clusters > 1 else ({}, {})
@@ -255,7 +255,7 @@ def untested(baseline: str, system: str, here: Estimate, there: Estimate, key: s
     return Difference(key, baseline, system, *means, rows, of, here.corpus, better, evidence)
 
 
-def _paired(left: Values, right: Values, keys: Sequence[str], by_row: bool) -> tuple[Values, Values]:
+def paired_values(left: Values, right: Values, keys: Sequence[str], by_row: bool) -> tuple[Values, Values]:
     """Return the values of both sides under some keys; what one cannot be scored on is missing on both.
 
     That is a row or, where rows are not paired, a dialogue.

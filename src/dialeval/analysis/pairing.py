@@ -11,9 +11,10 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path, PurePath
-from typing import cast
+from typing import Literal, TypeAlias, cast, get_args
 
 from dialeval.analysis.alignment import Alignment, count_different
+from dialeval.analysis.cutting import weigh_dialogues
 from dialeval.analysis.values import metric_of
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Estimate
@@ -23,6 +24,9 @@ from dialeval.core.rowtable import REFERENCE
 from dialeval.metrics.registry import registry
 
 Runs = Run | Sequence[Run] | Mapping[str, Run]
+
+Weight: TypeAlias = Literal["rows", "dialogues"]
+"""What counts equally in a mean: every row, or every dialogue."""
 
 _NUMBERED = re.compile(r"-\d+$")
 _MAY_DIFFER = frozenset({"context", "roles", "slice", "trials"})
@@ -57,6 +61,15 @@ def systems_of(runs: Runs) -> dict[str, Result]:
     """The systems of runs by name; where two have the same name, the name of the run stands before both."""
     labelled = _labelled(runs)
     return {name: labelled[label][system] for (label, system), name in full_names(labelled).items()}
+
+
+def weigh(systems: Mapping[str, Result], weight: Weight) -> Mapping[str, Result]:
+    """Return the systems with means over rows, or over dialogues that count once each."""
+    if weight not in get_args(Weight):
+        raise SettingError(f"means are over {' or '.join(get_args(Weight))}, not over {weight!r}")
+    if weight == "rows":
+        return systems
+    return {name: weigh_dialogues(result) for name, result in systems.items()}
 
 
 def _labelled(runs: Runs) -> Mapping[str, Run]:

@@ -53,9 +53,10 @@ import numpy as np
 import numpy.typing as npt
 
 from dialeval.analysis.alignment import Alignment, Design, DesignName, align
-from dialeval.analysis.difference import DEFAULT_ALPHA
-from dialeval.analysis.pairing import Runs, chosen, describe_inputs, keys_meant, systems_of
-from dialeval.analysis.values import Values, cluster_sums, metric_of
+from dialeval.analysis.difference import DEFAULT_ALPHA, paired_values
+from dialeval.analysis.pairing import Runs, Weight, chosen, describe_inputs, keys_meant, systems_of, weigh
+from dialeval.analysis.unpaired import ClusterSums
+from dialeval.analysis.values import Values, metric_of
 from dialeval.core.arguments import checked
 from dialeval.core.arrays import Floats
 from dialeval.core.display import Shown, listed
@@ -89,7 +90,7 @@ class Watched:
     key: str
     dialogues: int
     difference: float
-    """The mean over dialogues."""
+    """Of the means over rows, or over dialogues with `weight="dialogues"`."""
     interval: tuple[float, float] | None
     """Of the last look and all before; None where there is none yet."""
     by: Kind | None
@@ -148,15 +149,16 @@ def watch(
     metrics: Iterable[str] | None = None,
     alpha: float = DEFAULT_ALPHA,
     design: DesignName | None = None,
+    weight: Weight = "rows",
 ) -> Watch:
     """Compare systems with a baseline by intervals that one may look at as often as one likes.
 
-    `runs`, `baseline`, `systems`, `metrics`, `design`: as in `dialeval.compare`. In an unpaired design both systems
-    have a confidence sequence of their own with half of alpha, and the interval of the difference follows from both.
+    `runs`, `baseline`, `systems`, `metrics`, `design`, `weight`: as in `dialeval.compare`. In an unpaired design both
+    systems have a confidence sequence of their own with half of alpha, and the interval of the difference follows.
     """
     if not 0 < alpha < 1:
         raise SettingError(f"alpha lies between 0 and 1, such as 0.05; it is not {alpha}")
-    known = systems_of(runs)
+    known = weigh(systems_of(runs), weight)
     first, others = chosen(known, baseline, None if systems is None else list(systems))
     asked = None if metrics is None else list(metrics)
     common = {}
@@ -189,15 +191,12 @@ def _watched(
     if reason is not None:
         return Watched(name, key, 0, math.nan, None, None, None, None, reason)
     bounds = (-math.inf, math.inf) if metric is None else metric.bounds_of(key)
-    if alignment.design.name == "unpaired":
-        first, second = (each[~np.isnan(each)] for each in (dialogue_means(left, key), dialogue_means(right, key)))
-        low, high, by = unpaired_sequence(first, second, bounds, alpha)
-        difference, dialogues = (float(second.mean() - first.mean()) if len(low) else math.nan), len(low)
-    else:
-        values = dialogue_means(right, key) - dialogue_means(left, key)
-        values = values[~np.isnan(values)]
-        low, high, by = sequence(values, bounds, alpha)
-        difference, dialogues = (float(values.mean()) if len(values) else math.nan), len(values)
+    first, second = _sum_dialogues(left, right, key, alignment)
+    low, high, by = (unpaired_sequence if alignment.design.name == "unpaired" else sequence)(
+        first, second, bounds, alpha
+    )
+    dialogues = len(low)
+    difference = second.mean - first.mean
     if not len(low) or not math.isfinite(low[-1]):
         few = f"fewer than {FIRST} dialogues" if dialogues < FIRST else "too few dialogues for such skewed differences"
         return Watched(name, key, dialogues, difference, None, by, None, None, few)
@@ -209,17 +208,17 @@ def _watched(
     return Watched(name, key, dialogues, difference, (float(low[-1]), float(high[-1])), by, decided, better)
 
 
-def dialogue_means(result: Result, key: str) -> Floats:
-    """Return the mean of each dialogue over its scored rows; NaN where it has none."""
-    values = Values.of(result, [key], alone=True)
-    sums = cluster_sums(values.items[key], values.rows.offsets)
-    with np.errstate(invalid="ignore"):  # 0 / 0: a dialogue without a scored row
-        means: Floats = sums[:, 0] / sums[:, 1]
-    return means
+def _sum_dialogues(left: Result, right: Result, key: str, alignment: Alignment) -> tuple[ClusterSums, ClusterSums]:
+    """Sum the scored rows of each dialogue; where rows or dialogues are paired, those that both systems have."""
+    values = [Values.of(each, [key], alone=True) for each in (left, right)]
+    if alignment.design.name == "unpaired":
+        return ClusterSums.of(values[0], key), ClusterSums.of(values[1], key)
+    paired = paired_values(values[0], values[1], [key], alignment.by_row)
+    return ClusterSums.of(paired[0], key), ClusterSums.of(paired[1], key)
 
 
 def unpaired_sequence(
-    left: Floats, right: Floats, bounds: tuple[float, float], alpha: float
+    left: ClusterSums, right: ClusterSums, bounds: tuple[float, float], alpha: float
 ) -> tuple[Floats, Floats, Kind]:
     """Return the ends of the intervals of a difference of independent means after as many dialogues of each system.
 
@@ -227,30 +226,35 @@ def unpaired_sequence(
     narrow the last interval only.
     """
     width = bounds[1] - bounds[0]
-    looks = min(len(left), len(right))
+    looks = min(len(left.sums), len(right.sums))
+    exact = math.isfinite(width) and left.is_even and right.is_even
     ends = []
-    for values in (left, right):
-        if math.isfinite(width):
-            low, high = betting((values - bounds[0]) / width, alpha / 2)
+    for side in (left, right):
+        if exact:
+            low, high = betting((side.sums / side.counts - bounds[0]) / width, alpha / 2)
             low, high = bounds[0] + width * low, bounds[0] + width * high
         else:
-            low, high = asymptotic(values, alpha / 2)
+            low, high = asymptotic([(side, 1.0)], alpha / 2)
         low, high = _never_growing(low, high)
-        keep = [*range(looks - 1), len(values) - 1] if looks else []
+        keep = [*range(looks - 1), len(low) - 1] if looks else []
         ends.append((low[keep], high[keep]))
     low, high = ends[1][0] - ends[0][1], ends[1][1] - ends[0][0]
-    return low, high, "betting" if math.isfinite(width) else "asymptotic"
+    return low, high, "betting" if exact else "asymptotic"
 
 
-def sequence(values: Floats, bounds: tuple[float, float], alpha: float) -> tuple[Floats, Floats, Kind]:
-    """The ends of the intervals after each value of a difference, and how they were made.
+def sequence(
+    left: ClusterSums, right: ClusterSums, bounds: tuple[float, float], alpha: float
+) -> tuple[Floats, Floats, Kind]:
+    """Return the ends of the intervals of a difference after each pair of dialogues, and how they were made.
 
-    `bounds`: those of the metric, so that a difference lies within their width either way.
+    `bounds`: those of the metric, so that a difference lies within their width either way. Bets are on means of
+    dialogues, so that they need dialogues with equal numbers of rows.
     """
     width = bounds[1] - bounds[0]
-    if not math.isfinite(width):
-        low, high = asymptotic(values, alpha)
+    if not math.isfinite(width) or not (left.is_even and right.is_even):
+        low, high = asymptotic([(left, -1.0), (right, 1.0)], alpha)
         return *_never_growing(low, high), "asymptotic"
+    values = right.sums / right.counts - left.sums / left.counts
     low, high = betting((values + width) / (2 * width), alpha)
     return *_never_growing(2 * width * low - width, 2 * width * high - width), "betting"
 
@@ -261,18 +265,37 @@ def _never_growing(low: Floats, high: Floats) -> tuple[Floats, Floats]:
     return np.where(empty, low, inner[0]), np.where(empty, high, inner[1])
 
 
-def asymptotic(values: Floats, alpha: float) -> tuple[Floats, Floats]:
-    """Return the ends after each value; infinite where there are too few for how skewed they are (`has_enough`)."""
-    times = np.arange(1, len(values) + 1, dtype=np.float64)
-    # Sums from the first value, so that little is lost where values are far from 0.
-    centre = values[0] if len(values) else 0.0
-    sums, squares = np.cumsum(values - centre), np.cumsum((values - centre) ** 2)
-    means = sums / times
-    spread = np.sqrt(np.maximum(squares / times - means**2, 0.0) * times / np.maximum(times - 1, 1))
+def asymptotic(parts: Sequence[tuple[ClusterSums, float]], alpha: float) -> tuple[Floats, Floats]:
+    """Return the ends for a sum of signed means over rows, after each dialogue (or pair of dialogues).
+
+    They are infinite where there are too few dialogues for how skewed they are (`has_enough`). A mean over the rows of
+    unequal dialogues is a ratio of sums R = S / N; what dialogue k adds to it is (s_k - R n_k) / (N / t).
+    """
+    dialogues = len(parts[0][0].sums)
+    times = np.arange(1, dialogues + 1, dtype=np.float64)
+    values, weights, columns = np.zeros(dialogues), [], []
+    added = np.zeros(dialogues)
+    for sample, sign in parts:
+        # Sums from the mean of all rows, so that little is lost where values are far from 0.
+        center = sample.mean if dialogues else 0.0
+        sums = sample.sums - center * sample.counts
+        total, rows = np.cumsum(sums), np.cumsum(sample.counts)
+        ratio, size = total / rows, rows / times
+        values += sign * (center + ratio)
+        columns += [sums, sample.counts]
+        weights += [sign / size, -sign * ratio / size]
+        if dialogues:  # by the first mean, so that later dialogues do not change earlier looks
+            early = min(FIRST, dialogues) - 1
+            added += sign * (sums - ratio[early] * sample.counts) / size[early]
+    squares = np.zeros(dialogues)
+    for first, own in zip(weights, columns, strict=True):
+        for second, other in zip(weights, columns, strict=True):
+            squares += first * second * np.cumsum(own * other)
+    spread = np.sqrt(np.maximum(squares, 0.0) / np.maximum(times - 1, 1))
     mixed = times * _rho_squared(alpha) + 1
     half = spread * np.sqrt(2 * mixed / (times * (mixed - 1)) * np.log(np.sqrt(mixed) / alpha))
-    half[~has_enough(values)] = math.inf
-    return centre + means - half, centre + means + half
+    half[~has_enough(added)] = math.inf
+    return values - half, values + half
 
 
 def has_enough(values: Floats) -> npt.NDArray[np.bool_]:

@@ -29,7 +29,7 @@ from dialeval.analysis.draws import DEFAULT_LEVEL
 from dialeval.analysis.influence import Influence, leaving_out
 from dialeval.analysis.pairing import Runs, chosen, describe_inputs, keys_meant, systems_of
 from dialeval.analysis.significance import ROUNDING, holm
-from dialeval.analysis.unpaired import Sample, Spread, spread_of, welch
+from dialeval.analysis.unpaired import ClusterSums, Spread, spread_of, welch
 from dialeval.analysis.values import Values, metric_of
 from dialeval.core.arguments import checked
 from dialeval.core.arrays import Floats
@@ -198,7 +198,7 @@ def _unpaired_error(key: str, values: Sequence[Values], weights: Floats, means: 
     spreads = []
     for each, weight, mean in zip(values, weights.tolist(), means, strict=True):
         if key in each.items:
-            spread = Sample.of(each, key).spread
+            spread = ClusterSums.of(each, key).spread
         else:
             influence = Influence.of(mean, each.by_key(leaving_out(each.clusters))[key], each.counted_rows(key))
             spread = spread_of(influence, each.clusters)

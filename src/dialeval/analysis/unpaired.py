@@ -65,14 +65,14 @@ Strata = tuple[Sequence[str], Sequence[str]]
 
 
 @dataclass(frozen=True, eq=False)
-class Sample:
+class ClusterSums:
     """The scored clusters of one system: sums and numbers of rows."""
 
     sums: Floats
     counts: Floats
 
     @classmethod
-    def of(cls, values: Values, key: str) -> Sample:
+    def of(cls, values: Values, key: str) -> ClusterSums:
         """Sum the values of a key by cluster."""
         both = cluster_sums(values.items[key], values.rows.offsets)
         both = both[both[:, 1] > 0]
@@ -82,6 +82,11 @@ class Sample:
     def rows(self) -> int:
         """The number of scored rows."""
         return int(self.counts.sum())
+
+    @property
+    def is_even(self) -> bool:
+        """Whether all clusters have the same number of rows."""
+        return len(self.counts) == 0 or bool((self.counts == self.counts[0]).all())
 
     @property
     def mean(self) -> float:
@@ -159,7 +164,7 @@ def _compare_means(
     strata: Strata | None,
 ) -> Difference:
     key = plain.key
-    samples = Sample.of(left, key), Sample.of(right, key)
+    samples = ClusterSums.of(left, key), ClusterSums.of(right, key)
     spreads = samples[0].spread, samples[1].spread
     if any(math.isnan(spread.variance) for spread in spreads):
         return replace(plain, reason="too little could be scored")
@@ -233,7 +238,7 @@ def _least_p(here: Spread, there: Spread) -> float:
     return 2 / math.comb(here.clusters + there.clusters, here.clusters)
 
 
-def _permute(left: Sample, right: Sample, settings: Settings) -> float:
+def _permute(left: ClusterSums, right: ClusterSums, settings: Settings) -> float:
     """Return the p-value of reassigning whole clusters to the two systems, by the studentized difference."""
     counts = np.concatenate([left.counts, right.counts])
     center = (left.sums.sum() + right.sums.sum()) / counts.sum()
@@ -288,7 +293,7 @@ def reassign(left: int, right: int, trials: int, seed: int) -> Iterator[Floats]:
         yield (keys <= cuts).astype(np.float64)
 
 
-def _with_bootstrap(found: Difference, left: Sample, right: Sample, settings: Settings) -> Difference:
+def _with_bootstrap(found: Difference, left: ClusterSums, right: ClusterSums, settings: Settings) -> Difference:
     """Replace interval and p-value of a mean by those of independent resamples."""
     changes = []
     for number, sample in enumerate((left, right)):
@@ -301,7 +306,7 @@ def _with_bootstrap(found: Difference, left: Sample, right: Sample, settings: Se
     return _with_changes(found, changes, (len(left.sums), len(right.sums)), settings)
 
 
-def _center(sample: Sample) -> Floats:
+def _center(sample: ClusterSums) -> Floats:
     changes = (len(sample.sums) - 1) * sample.changes
     return changes - float(changes.mean())
 

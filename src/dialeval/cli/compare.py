@@ -14,7 +14,6 @@ from dialeval.cli import options
 from dialeval.cli.output import check_places, check_transposed, exit_status, print_as, print_gates, print_slices, show
 
 if TYPE_CHECKING:
-    from dialeval.analysis.alignment import DesignName
     from dialeval.analysis.gates import Gate
     from dialeval.core.result import Run
 
@@ -59,6 +58,7 @@ _FILE_WIDTH = 160
     help="paired: the same units; common: only the units in common; unpaired: independent logs.  "
     "[default: by what the systems have in common]",
 )
+@options.choice("--weight", ["rows", "dialogues"], "What counts equally in a mean: every row, or every dialogue.")
 @click.option("--adjust", metavar="FIELDS", help="Unpaired logs: compare at the same mix of these kept fields.")
 @click.option("--trend", is_flag=True, help="Take the systems in the given order, and test for a trend.")
 @options.by
@@ -126,7 +126,8 @@ def compare(
             raise click.UsageError(
                 "--sequential has no gates, slices, adjustment or trend and detects nothing; leave other options out"
             )
-        _watch(runs, format_, output, baseline, wanted, keys, settings["alpha"], settings["design"])
+        shared = {name: settings[name] for name in ("alpha", "design", "weight")}
+        _watch(runs, format_, output, baseline=baseline, systems=wanted, metrics=keys, **shared)
         return 0
     if trend:
         if bar is not None or by or limits.lowest or limits.highest or settings["adjust"] or baseline is not None:
@@ -166,18 +167,13 @@ def _watch(
     runs: tuple[str, ...],
     format_: str,
     output: Path | None,
-    baseline: str | None,
-    systems: list[str] | None,
-    metrics: list[str] | None,
-    alpha: float,
-    design: DesignName | None,
+    **chosen: Any,
 ) -> None:
     from dialeval.analysis.pairing import load_runs
     from dialeval.analysis.sequences import watch
     from dialeval.reports import sequences
 
-    found = watch(load_runs(runs), baseline=baseline, systems=systems, metrics=metrics, alpha=alpha, design=design)
-    print_as(format_, sequences, found, output, _FILE_WIDTH)
+    print_as(format_, sequences, watch(load_runs(runs), **chosen), output, _FILE_WIDTH)
 
 
 def _print_trend(
