@@ -55,6 +55,7 @@ fuzz: $(VENV)/.installed-dev
 
 simulations: $(VENV)/.installed-dev
 	$(BIN)/python tools/simulate.py --seed 1
+	$(BIN)/python tools/simulate_designs.py --seed 1
 	$(BIN)/python tools/simulate_people.py --seed 1 --ratings $(RATINGS)
 
 mutants: $(VENV)/.installed-dev
