@@ -26,6 +26,7 @@ WRITERS: dict[str, Callable[[Log, Path], Path]] = {
     "openai": lambda log, path: log.openai(path.with_suffix(".jsonl")),
     "sharegpt": lambda log, path: log.sharegpt(path.with_suffix(".jsonl")),
     "rows": lambda log, path: log.jsonl(path.with_suffix(".jsonl")),
+    "csv": lambda log, path: log.csv(path.with_suffix(".csv")),
     "parquet": lambda log, path: log.parquet(path.with_suffix(".parquet")),
 }
 
@@ -98,7 +99,7 @@ def test_own_replies_in_contexts_are_no_obstacle(compare: Callable[..., dict[str
         assert row["significant"]
 
 
-@pytest.mark.parametrize("written", ["openai", "rows"])
+@pytest.mark.parametrize("written", ["openai", "rows", "csv"])
 def test_reordered_rows_are_found_by_their_prompts(compare: Callable[..., dict[str, Any]], written: str) -> None:
     straight = compare(OLD, NEW, written=written)
     moved = compare(OLD, NEW.reordered(), written=written)
@@ -348,3 +349,35 @@ def test_a_trend_over_versions(dialeval: Dialeval, tmp_path: Path) -> None:
     short = dialeval("compare", "v0", "v1", "--trend")
     assert short.returncode == 2
     assert "at least three systems" in short.stderr
+
+
+def test_agents_on_the_same_tasks_are_paired_by_task(dialeval: Dialeval, tmp_path: Path) -> None:
+    """Simulated users speak freely, so that turns and prompts differ between agents and trials."""
+
+    def agent(name: str, seed: int, passed: Callable[[int, int], bool]) -> None:
+        lines = []
+        for trial in range(3):
+            log = make_log(make_prompts(12, 100 * seed + trial), seed, 8, None)
+            for task, dialogue in enumerate(log.dialogues):
+                said = [
+                    {"role": role, "content": text}
+                    for turn in dialogue.turns
+                    for role, text in zip(("user", "assistant"), turn, strict=True)
+                ]
+                reward = float(passed(task, trial))
+                lines.append({"dialog_id": str(task), "trial": trial, "reward": reward, "messages": said})
+        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+    agent("one", 1, lambda task, trial: (task + trial) % 2 == 0)
+    agent("two", 2, lambda task, trial: task % 3 > 0)
+    scored = dialeval("score", "one.jsonl", "two.jsonl", "-m", "pass-hat,length", "-o", "run")
+    assert scored.returncode == 0, scored.stderr
+    assert scored.stdout.startswith("Paired design: both systems have the same 12 dialogues, matched by id.")
+    found = json.loads(dialeval("compare", "run", "-f", "json").stdout)
+    design = found["designs"]["two"]
+    assert (design["name"], design["by"], design["whole"], design["common"]) == ("paired", "ids", True, 12)
+    rows = {row["key"]: row for row in found["differences"]}
+    assert rows["pass-hat-1"]["baseline_mean"] == pytest.approx(0.5)
+    assert rows["pass-hat-1"]["mean"] == pytest.approx(2 / 3)
+    assert rows["pass-hat-1"]["p"] <= 1
+    assert found["panel"] == ["pass-hat-3"]

@@ -258,7 +258,7 @@ def _match_tables(left: RowTable, right: RowTable) -> tuple[_Match, Key | None, 
 def _read_ids(table: RowTable) -> list[str | None]:
     """Return the id of each dialogue; a name that only says where a row is in its file is none."""
     names = table.dialogues or [None] * (len(table.offsets) - 1)
-    return [None if not name or _PLACE_NAME.fullmatch(name) else name for name in names]
+    return [None if not name or (name[0] in "rl" and _PLACE_NAME.fullmatch(name)) else name for name in names]
 
 
 def _join_keys(table: RowTable, name: str) -> list[Hashable | None]:
@@ -266,8 +266,8 @@ def _join_keys(table: RowTable, name: str) -> list[Hashable | None]:
     if name not in table.digests:
         return [None] * (len(table.offsets) - 1)
     digests = table.digests[name]
-    if name == PROMPT:
-        return [int(last) or None for last in digests[table.offsets[1:] - 1].tolist()]
+    if name == PROMPT or len(table) == len(table.offsets) - 1:
+        return [last or None for last in digests[table.offsets[1:] - 1].tolist()]
     parts = np.split(digests, table.offsets[1:-1])
     return [part.tobytes() if part.any() else None for part in parts]
 
@@ -276,6 +276,9 @@ def _match_keys(
     left: RowTable, right: RowTable, left_keys: Sequence[Hashable | None], right_keys: Sequence[Hashable | None]
 ) -> _Match:
     """Match dialogues with equal keys, in order where a key occurs equally often in both tables."""
+    if left_keys == right_keys and None not in left_keys:
+        here = np.arange(len(left_keys))
+        return _Match(here, here, np.diff(left.offsets), np.diff(right.offsets))
     places: dict[Hashable, list[int]] = {}
     for at, key in enumerate(right_keys):
         if key is not None:
