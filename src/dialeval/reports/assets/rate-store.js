@@ -62,7 +62,7 @@ const onServer = (data, rater, changed) => {
         headers: { "Content-Type": "application/json" },
         body: JSON.stringify(line),
         redirect: "error",
-        signal: AbortSignal.timeout(1000 * PATIENCE),
+        signal: AbortSignal.timeout?.(1000 * PATIENCE), // older browsers wait for longer
       });
       return answer.status;
     } catch {
