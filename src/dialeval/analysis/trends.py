@@ -188,7 +188,7 @@ def _weigh(systems: int) -> Floats:
 
 def _paired_error(key: str, values: Sequence[Values], weights: Floats, slope: float) -> tuple[float, float]:
     """Compute the jackknife error of a slope over the units that all systems have."""
-    without = np.array([each.by_key(leaving_out(each.clusters))[key] for each in values])
+    without = np.array([each.by_key(leaving_out(each.clusters), jackknife=True)[key] for each in values])
     rows = np.sum([each.counted_rows(key) for each in values], axis=0)
     return Influence.of(slope, weights @ without, rows).error, values[0].clusters - 1
 
@@ -200,7 +200,8 @@ def _unpaired_error(key: str, values: Sequence[Values], weights: Floats, means: 
         if key in each.items:
             spread = ClusterSums.of(each, key).spread
         else:
-            influence = Influence.of(mean, each.by_key(leaving_out(each.clusters))[key], each.counted_rows(key))
+            without = each.by_key(leaving_out(each.clusters), jackknife=True)[key]
+            influence = Influence.of(mean, without, each.counted_rows(key))
             spread = spread_of(influence, each.clusters)
         spreads.append(Spread(spread.variance * weight**2, spread.freedom, spread.clusters))
     return math.sqrt(sum(spread.variance for spread in spreads)), welch(*spreads)

@@ -319,7 +319,8 @@ def _compare_resampled(plain: Difference, left: Values, right: Values, settings:
     for number, side in enumerate((left, right)):
         one = replace(side, items={}, metrics={key: side.metrics[key]})
         value = (plain.baseline_mean, plain.mean)[number]
-        influence = Influence.of(value, one.by_key(leaving_out(one.clusters))[key], one.counted_rows(key))
+        without = one.by_key(leaving_out(one.clusters), jackknife=True)[key]
+        influence = Influence.of(value, without, one.counted_rows(key))
         if math.isnan(influence.error):
             return replace(plain, reason="too little could be scored")
         drawn = one.by_key(draws(one.clusters, settings.resamples, settings.seed + number))
@@ -383,7 +384,8 @@ def _compare_thinned(plain: Difference, left: Values, right: Values, settings: S
             taken = np.zeros((THINNINGS, side.clusters), np.int64)
             np.put_along_axis(taken, np.array(subsets), 1, axis=1)
             value, subset = float(one.by_key([taken])[key].mean()), subsets[0]
-        without = one.by_key(_within(side.clusters, subset))[key]
+        whole_log = len(subset) == side.clusters
+        without = one.by_key(_within(side.clusters, subset), jackknife=whole_log)[key]
         whole = float(one.by_key([_within_all(side.clusters, subset)])[key][0])
         influence = Influence.of(whole, without, one.counted_rows(key)[subset])
         if math.isnan(influence.error) or math.isnan(value):
