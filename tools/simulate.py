@@ -1,6 +1,6 @@
 """Print the tables of docs/simulations.md: how often intervals cover the truth, and how often tests find a difference.
 
-    python tools/simulate.py [--sets NUMBER] [--seed 1] [--processes 2] [--only coverage,kinds,size,power]
+    python tools/simulate.py [--sets NUMBER] [--seed 1] [--processes 2] [--only coverage,kinds,size,power,heavy,...]
 
 Data sets are drawn from distributions whose truth is known. They go through `dialeval.evaluate`, `dialeval.compare` and
 `dialeval.with_intervals`, as any user's do. A dialogue has one to thirty turns (`unequal`), a single row (`rows`), or
@@ -19,6 +19,15 @@ all data sets.
 For tests, two systems answer the same dialogues. They are alike (`size`), so that a test at 5% should find a difference
 in at most 5% of data sets. For `power` one data set says which difference it could detect; in the next one the second
 system is better by just that, and it should be found in 80%.
+
+Other tables have generators of their own, on which no method was developed:
+
+    heavy       rows with rare large values, or with rare yes
+    trials      pass^k of tasks of several difficulties
+    sorted      more than 1,000 replies, sorted and shuffled
+    kl          KL divergence of two systems that are alike
+    best        3, 6 and 10 systems that are alike: is one of them called worse than the best?
+    sequential  a thousand interim looks at a difference of 0
 """
 
 from __future__ import annotations
@@ -36,12 +45,15 @@ import numpy as np
 import pyarrow as pa
 
 import dialeval
+from dialeval.analysis.best import best_systems
 from dialeval.analysis.difference import Test
 from dialeval.analysis.intervals import Method
+from dialeval.analysis.sequences import sequence
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.batch import Batch
 from dialeval.core.fold import RowMetric
 from dialeval.core.needs import Need
+from dialeval.core.student import two_sided_t
 from dialeval.metrics.breakdown.labels import BreakdownDetection
 from dialeval.metrics.counting import Flags
 from dialeval.metrics.overlap.nlg_bleu import NlgBleu
@@ -136,6 +148,19 @@ class CorpusBleu(NlgBleu):
         return counts, np.ones(len(counts), np.bool_)
 
 
+@dataclass(frozen=True)
+class Rated(RowMetric):
+    """The first number of a row, of which more is better."""
+
+    family = "simulated-rated"
+    presets = {"simulated-rated": {}}
+    needs = frozenset({Need.RESPONSE})
+    better = "higher"
+
+    def score(self, batch: Batch) -> Floats:
+        return numbers(batch)[:, _MEAN].ravel()
+
+
 SIMULATED: Mapping[str, Any] = {
     "mean": Mean(),
     "skewed": Skewed(),
@@ -147,7 +172,7 @@ SIMULATED: Mapping[str, Any] = {
 
 def registered() -> None:
     """Make the metrics known, so that their values can be resampled."""
-    for metric in SIMULATED.values():
+    for metric in (*SIMULATED.values(), Rated()):
         registry().register(type(metric))
 
 
@@ -209,7 +234,7 @@ def run_of(turns: Ints, systems: Mapping[str, Floats], names: Iterable[str] = SI
     return dialeval.evaluate(tables, metrics=[SIMULATED[name] for name in names], threads=1)
 
 
-Case = tuple[str, Lengths, int]
+Case = tuple[str, str, int]
 """A value, the lengths of dialogues, and how many dialogues there are."""
 Hits = dict[tuple[Case, str], list[bool]]
 """For every case and method (or test), whether each data set was a hit."""
@@ -319,6 +344,145 @@ def _compared(
             yield test, keys[row.key], row
 
 
+def heavy_values(rng: np.random.Generator, number: int, name: str) -> tuple[str, Floats, float]:
+    """Draw rows of a distribution; return the metric that reads them, the values, and their true mean."""
+    if name == "lognormal":
+        return "skewed", rng.lognormal(0.0, 1.3, size=number), math.exp(1.3**2 / 2)
+    if name == "zero-inflated":
+        return "skewed", np.where(rng.random(number) < 0.12, rng.gamma(1.5, 2.0, size=number), 0.0), 0.12 * 3.0
+    if name == "Pareto":
+        return "skewed", rng.pareto(2.2, size=number), 1 / 1.2
+    return "yes/no", (rng.random(number) < 0.04).astype(np.float64), 0.04
+
+
+def heavy(seeds: Iterable[int], rows: int, name: str) -> Hits:
+    """Whether each interval covers the mean of rows with rare large values, or with rare yes."""
+    registered()
+    hits: Hits = defaultdict(list)
+    for seed in seeds:
+        metric, values, truth = heavy_values(np.random.default_rng([seed, rows, 1]), rows, name)
+        run = run_of(np.ones(rows, np.int64), {"a": np.tile(values[:, None], 3)}, [metric])
+        runs: dict[str, dialeval.Run] = {"default": run}
+        runs |= {how: dialeval.with_intervals(run, how, resamples=RESAMPLES, seed=seed) for how in RESAMPLED}
+        for method, made in runs.items():
+            low, high = _interval(made["a"][SIMULATED[metric].name])
+            hits[(name, "rows", rows), method].append(low <= truth <= high)
+    return hits
+
+
+DIFFICULTIES: Mapping[str, Any] = {
+    "easy": lambda u: 1 - 0.4 * u**2,
+    "hard": lambda u: 0.9 * u**12,
+    "bimodal": lambda u: np.where(u < 0.35, 0.92, 0.06),
+    "few possible": lambda u: np.where(u < 0.06, 0.85, 0.0),
+    "all alike": lambda u: np.full(len(u), 0.5),
+}
+"""The probability that a trial of a task passes, as a function of a uniform random number."""
+PASSES = (1, 2, 4)
+
+
+def trials(seeds: Iterable[int], sizes: tuple[int, int], difficulty: str) -> Hits:
+    """Whether the interval of pass^k covers the mean of p^k over the population of tasks."""
+    tasks, tried = sizes
+    chance, hits = DIFFICULTIES[difficulty], defaultdict(list)
+    every = chance((np.arange(10**6) + 0.5) / 10**6)
+    truth = {k: float((every**k).mean()) for k in PASSES}
+    for seed in seeds:
+        rng = np.random.default_rng([seed, tasks, tried])
+        passed = rng.random((tasks, tried)) < chance(rng.random(tasks))[:, None]
+        ids, trial = np.divmod(np.arange(tasks * tried), tried)
+        rows = {"dialog_id": ids.astype(str), "trial": trial, "reward": passed.ravel().astype(float)}
+        table = pa.table({**rows, "response": ["done"] * len(ids)})
+        run = dialeval.evaluate({"a": table}, metrics=[f"pass-hat-{k}" for k in PASSES], threads=1)
+        for k in PASSES:
+            low, high = _interval(run["a"][f"pass-hat-{k}"])
+            hits[(difficulty, f"{tried} trials", tasks), f"pass^{k}"].append(low <= truth[k] <= high)
+    return hits
+
+
+def ordered(seeds: Iterable[int], rows: int, order: str) -> dict[str, list[tuple[float, float, float]]]:
+    """The values of replies in some order with their intervals, in every data set."""
+    found = defaultdict(list)
+    for seed in seeds:
+        rng = np.random.default_rng([seed, rows])
+        replies = (rng.zipf(1.4, size=rows) % 5000).tolist()
+        texts = [" ".join(f"r{reply}w{word}" for word in range(2 + reply % 9)) for reply in replies]
+        texts = sorted(texts) if order == "sorted" else texts
+        run = dialeval.evaluate({"a": texts}, metrics="distinct-1,distinct-2,length", threads=1)
+        for key, estimate in dialeval.with_intervals(run, resamples=RESAMPLES, seed=seed)["a"].items():
+            found[key].append((estimate.mean, *_interval(estimate)))
+    return found
+
+
+def divergence(seeds: Iterable[int], rows: int, words: str) -> Hits:
+    """Whether each test finds a difference between the KL divergences of two systems that are alike."""
+    hits: Hits = defaultdict(list)
+    likely = 1 / np.arange(2, 602)
+    other = likely if words == "as the references" else np.roll(1 / np.arange(30, 630), 150)
+    for seed in seeds:
+        rng = np.random.default_rng([seed, rows])
+
+        def texts(chances: Floats, rng: np.random.Generator = rng) -> list[str]:
+            ids = rng.choice(len(chances), size=(rows, 8), p=chances / chances.sum())
+            return [" ".join(f"w{word}" for word in row) for row in ids.tolist()]
+
+        systems = {name: texts(other) for name in ("a", "b")}
+        run = dialeval.evaluate(systems, texts(likely), metrics="unigram-kl-div", threads=1)
+        for test in TESTS:
+            found = dialeval.compare(run, test=test, resamples=RESAMPLES, trials=1100, seed=seed)
+            hits[(words, "rows", rows), test] += [row.p <= 0.05 for row in found.rows if not math.isnan(row.p)]
+    return hits
+
+
+def best(seeds: Iterable[int], systems: int, _: str) -> Hits:
+    """Whether one of some systems that are alike is called worse than the best one."""
+    registered()
+    hits: Hits = defaultdict(list)
+    for seed in seeds:
+        rng = np.random.default_rng([seed, systems])
+        turns = rng.integers(1, 7, size=60)
+        shared = np.repeat(rng.logistic(size=60), turns)
+        numbers = {f"s{each}": (shared + rng.standard_t(5, size=len(shared)))[:, None] for each in range(systems)}
+        tables = {name: table_of(turns, [repr(row[0]) for row in of.tolist()]) for name, of in numbers.items()}
+        run = dialeval.evaluate(tables, metrics=[Rated()], threads=1)
+        found = best_systems(run.systems, [Rated().name])
+        hits[("rated", "1 to 6 turns", systems), "left out"].append(len(found.systems[Rated().name]) < systems)
+    return hits
+
+
+UNBOUNDED = (-math.inf, math.inf)
+LOOKS: Mapping[str, tuple[tuple[float, float], Any]] = {
+    "yes/no": ((0.0, 1.0), lambda rng, n: rng.choice([-1.0, 0.0, 1.0], p=[0.25, 0.5, 0.25], size=n)),
+    "deviation 0.1": ((0.0, 1.0), lambda rng, n: np.clip(0.1 * rng.normal(size=n), -1, 1)),
+    "deviation 0.02": ((0.0, 1.0), lambda rng, n: 0.02 * rng.normal(size=n)),
+    "rare losses": ((0.0, 1.0), lambda rng, n: np.where(rng.random(n) < 0.02, -0.98, 0.02)),
+    "logistic": (UNBOUNDED, lambda rng, n: rng.logistic(size=n)),
+    "Weibull 0.6": (UNBOUNDED, lambda rng, n: rng.weibull(0.6, size=n) - math.gamma(1 + 1 / 0.6)),
+    "Pareto 3": (UNBOUNDED, lambda rng, n: rng.pareto(3.0, size=n) - 0.5),
+    "rare losses, no bounds": (
+        UNBOUNDED,
+        lambda rng, n: np.where(rng.random(n) < 0.02, -49.0, 1.0) + rng.normal(size=n),
+    ),
+}
+"""Differences with the mean 0: the bounds of the metric, and how they are drawn."""
+WIDTHS = (100, 300, 1000)
+
+
+def interim(seeds: Iterable[int], looks: int, name: str) -> dict[str, list[float]]:
+    """For each data set whether 0 was outside at one of the looks, and the width over that of Student's interval."""
+    bounds, draw = LOOKS[name]
+    found: dict[str, list[float]] = defaultdict(list)
+    for seed in seeds:
+        values = draw(np.random.default_rng([seed, looks]), looks)
+        low, high, by = sequence(values, bounds, 0.05)
+        found[by].append(bool(((low > 0) | (high < 0)).any()))
+        for number in WIDTHS:
+            ordinary = 2 * two_sided_t(0.95, number) * values[:number].std(ddof=1) / math.sqrt(number)
+            if math.isfinite(high[number - 1]) and ordinary:
+                found[f"width at {number}"].append(float(high[number - 1] - low[number - 1]) / ordinary)
+    return found
+
+
 def joined(parts: Iterable[Hits]) -> Hits:
     """The hits of all parts."""
     hits: Hits = defaultdict(list)
@@ -340,7 +504,16 @@ SIZED: Sequence[tuple[Lengths, int]] = (
 )
 POWERED: Sequence[tuple[Lengths, int]] = tuple(("unequal", dialogues) for dialogues in (8, 10, 20, 30, 50))
 SETS = {"coverage": 400, "kinds": 400, "size": 500, "power": 500}
+SETS |= {"heavy": 400, "trials": 400, "sorted": 400, "kl": 400, "best": 400, "sequential": 400}
 """Data sets of every case of a table, unless another number is given."""
+HEAVY = tuple(
+    (name, rows) for name in ("lognormal", "zero-inflated", "Pareto", "rare yes") for rows in (10, 20, 50, 200)
+)
+TRIED = tuple((name, sizes) for name in DIFFICULTIES for sizes in ((5, 4), (20, 8), (50, 8), (115, 4)))
+ORDERED = (("shuffled", 1500), ("sorted", 1500))
+DIVERGED = tuple((words, rows) for words in ("as the references", "unlike them") for rows in (50, 400))
+COMPARED = (("rated", 3), ("rated", 6), ("rated", 10))
+WATCHED = tuple((name, 1000) for name in LOOKS)
 KINDS = tuple((text, dialogues) for text in ("Zipf", "canned") for dialogues in (10, 20, 50, 100))
 
 
@@ -365,12 +538,22 @@ class Simulations:
         """The hits of a simulation over all its cases."""
         return joined(part for _, parts in self._each(work, cases) for part in parts)
 
-    def kinds(self) -> Iterator[tuple[str, str, int, float]]:
-        """The text, the key, the dialogues, and how often the interval covered."""
-        for (text, dialogues), parts in self._each(kinds, KINDS):
+    def kinds(self, work: Any, cases: Iterable[tuple[Any, ...]]) -> Iterator[tuple[str, str, int, str, str]]:
+        """The text, the key, the dialogues, how often the interval covered, and its mean width."""
+        for (text, dialogues), parts in self._each(work, cases):
             for key in parts[0]:
                 values, low, high = np.array([line for part in parts for line in part[key]]).T
-                yield text, key, dialogues, float(((low <= values.mean()) & (values.mean() <= high)).mean())
+                covered = float(((low <= values.mean()) & (values.mean() <= high)).mean())
+                yield text, key, dialogues, f"{100 * covered:.1f}", f"{float((high - low).mean()):.4f}"
+
+    def interim(self) -> Iterator[list[str]]:
+        """The lines of the table of interim looks."""
+        for (name, _), parts in self._each(interim, WATCHED):
+            found = {key: [each for part in parts for each in part.get(key, [])] for part in parts for key in part}
+            by = next(key for key in found if key in ("betting", "asymptotic"))
+            widths = (found.get(f"width at {number}", []) for number in WIDTHS)
+            wide = [f"{float(np.median(each)):.1f}" if len(each) > self.sets / 2 else "–" for each in widths]
+            yield [name, by, share([bool(each) for each in found[by]]), *wide]
 
 
 def share(hits: Sequence[bool]) -> str:
@@ -384,14 +567,38 @@ def markdown(head: Sequence[str], lines: Iterable[Sequence[object]]) -> str:
     return "\n".join(f"| {' | '.join(map(str, row))} |" for row in rows) + "\n"
 
 
-def of_hits(hits: Hits, columns: Sequence[str]) -> str:
+def of_hits(hits: Hits, columns: Sequence[str], head: Sequence[str] = ("value", "lengths", "dialogues")) -> str:
     """A table of hits in percent, a line per case."""
+    names = [*SIMULATED]
     cases = sorted(
-        {case for case, _ in hits},
-        key=lambda case: (case[1] != "unequal", case[1], [*SIMULATED].index(case[0]), case[2]),
+        dict.fromkeys(case for case, _ in hits),
+        key=lambda case: (case[1] != "unequal", case[1], names.index(case[0]), case[2]) if case[0] in names else (),
     )
     lines = ([*case, *(share(hits.get((case, column), [])) for column in columns)] for case in cases)
-    return markdown(["value", "lengths", "dialogues", *columns], lines)
+    return markdown([*head, *columns], lines)
+
+
+def hard_table_named(name: str, simulations: Simulations) -> str:
+    """Return a table of cases with a generator of their own, with its title."""
+    below = f"\n\n{simulations.sets} data sets of every case.\n\n"
+    if name == "heavy":
+        table = of_hits(simulations.hits(heavy, HEAVY), METHODS, ("values", "lengths", "rows"))
+        return f"## Coverage of 95% intervals with heavy tails{below}{table}"
+    if name == "trials":
+        columns = [f"pass^{k}" for k in PASSES]
+        table = of_hits(simulations.hits(trials, TRIED), columns, ("tasks are", "each", "tasks"))
+        return f"## Coverage of 95% intervals of pass^k{below}{table}"
+    if name == "sorted":
+        table = markdown(["order", "value", "rows", "covers", "width"], simulations.kinds(ordered, ORDERED))
+        return f"## Coverage of 95% intervals of sorted rows{below}{table}"
+    if name == "kl":
+        table = of_hits(simulations.hits(divergence, DIVERGED), TESTS, ("words", "lengths", "rows"))
+        return f"## Differences of KL divergence found at 5% where there are none{below}{table}"
+    if name == "best":
+        table = of_hits(simulations.hits(best, COMPARED), ["left out"], ("value", "lengths", "systems"))
+        return f"## Equal systems that are called worse than the best{below}{table}"
+    head = ["differences", "sequence", "misses", *(f"width at {number}" for number in WIDTHS)]
+    return f"## A thousand interim looks at a difference of 0{below}{markdown(head, simulations.interim())}"
 
 
 def table_named(name: str, simulations: Simulations) -> str:
@@ -400,13 +607,15 @@ def table_named(name: str, simulations: Simulations) -> str:
     if name == "coverage":
         return f"## Coverage of 95% intervals{below}{of_hits(simulations.hits(coverage, COVERED), METHODS)}"
     if name == "kinds":
-        lines = [[text, key, dialogues, f"{100 * hits:.1f}"] for text, key, dialogues, hits in simulations.kinds()]
+        lines = [line[:4] for line in simulations.kinds(kinds, KINDS)]
         table = markdown(["text", "value", "dialogues", "jackknife"], lines)
         return f"## Coverage of 95% intervals of distinct{below}{table}"
     if name == "size":
         found = of_hits(simulations.hits(size, SIZED), TESTS)
         return f"## Differences found at 5% where there are none{below}{found}"
-    return f"## Detectable differences that are found{below}{of_hits(simulations.hits(power, POWERED), TESTS)}"
+    if name == "power":
+        return f"## Detectable differences that are found{below}{of_hits(simulations.hits(power, POWERED), TESTS)}"
+    return hard_table_named(name, simulations)
 
 
 def main() -> None:

@@ -27,7 +27,7 @@ TARGETS = ("mean", "yes/no", "F1", "BLEU")
 def metrics() -> Iterator[None]:
     registered()
     yield
-    for metric in SIMULATED.values():
+    for metric in (*SIMULATED.values(), simulate.Rated()):
         registry().unregister(type(metric))
 
 
@@ -78,6 +78,40 @@ def test_intervals_of_distinct_cover() -> None:
             assert np.mean((low <= value.mean()) & (value.mean() <= high)) >= 0.95 - chance(0.95, 20)
 
 
+def test_intervals_of_rare_yes_cover() -> None:
+    """Percentiles of the same rows show that the simulation would notice."""
+    hits = simulate.heavy(range(40), 20, "rare yes")
+    covered = {method: float(np.mean(found)) for (_, method), found in hits.items()}
+    assert min(covered["default"], covered["studentised"]) >= 0.95 - chance(0.95, 40)
+    assert covered["percentile"] < 0.8
+
+
+@pytest.mark.parametrize("difficulty", ["hard", "few possible"])
+def test_intervals_of_repeated_trials_cover(difficulty: str) -> None:
+    hits = simulate.trials(range(25), (50, 8), difficulty)
+    assert {column for _, column in hits} == {"pass^1", "pass^2", "pass^4"}
+    for found in hits.values():
+        assert np.mean(found) >= 0.95 - chance(0.95, 25)
+
+
+def test_intervals_of_sorted_rows_are_those_of_shuffled_ones() -> None:
+    widths = {}
+    for order, rows in simulate.ORDERED:
+        for key, values in simulate.ordered(range(3), rows, order).items():
+            _, low, high = np.array(values).T
+            widths[order, key] = float((high - low).mean())
+    for key in ("distinct-1", "distinct-2", "length"):
+        assert widths["sorted", key] == pytest.approx(widths["shuffled", key], rel=0.1)
+
+
+def test_interim_looks_at_values_with_bounds_hold_where_others_fail() -> None:
+    bounded = simulate.interim(range(15), 1000, "rare losses")
+    unbounded = simulate.interim(range(60), 1000, "rare losses, no bounds")
+    assert np.mean(bounded["betting"]) <= 0.05 + chance(0.05, 15)
+    assert np.mean(unbounded["asymptotic"]) > 0.2, "which is why the sequence says so"
+    assert np.mean(simulate.interim(range(60), 1000, "Weibull 0.6")["asymptotic"]) <= 0.05 + chance(0.05, 60)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("dialogues", [20, 50, 100])
 @pytest.mark.parametrize("lengths", ["unequal", "very unequal"])
@@ -122,6 +156,16 @@ def test_the_page_has_the_tables_that_the_command_prints() -> None:
         assert {(line[1], int(line[2])) for line in lines} == set(cases)
     _, _, *lines = lines_of("Coverage of 95% intervals of distinct")
     assert {(line[0], int(line[2])) for line in lines} == set(simulate.KINDS)
+    for title, hard in (
+        ("Coverage of 95% intervals with heavy tails", simulate.HEAVY),
+        ("Coverage of 95% intervals of sorted rows", simulate.ORDERED),
+        ("Differences of KL divergence", simulate.DIVERGED),
+        ("Equal systems", simulate.COMPARED),
+    ):
+        assert {(line[0], int(line[2])) for line in lines_of(title)[2:]} == set(hard), title
+    tried = {(name, f"{tried} trials", str(tasks)) for name, (tasks, tried) in simulate.TRIED}
+    assert {tuple(line[:3]) for line in lines_of("Coverage of 95% intervals of pass^k")[2:]} == tried
+    assert [line[0] for line in lines_of("A thousand interim looks")[2:]] == [*simulate.LOOKS]
 
 
 def test_the_page_keeps_its_promises() -> None:
@@ -130,6 +174,8 @@ def test_the_page_keeps_its_promises() -> None:
         if value in TARGETS and lengths == "unequal" and int(dialogues) >= 20:
             for covered in map(float, shares):
                 assert 92 <= covered <= 97, (value, dialogues)
+    for difficulty, _, tasks, *shares in lines_of("Coverage of 95% intervals of pass^k")[2:]:
+        assert min(map(float, shares)) >= 95 - 100 * chance(0.95, sets["trials"]), (difficulty, tasks)
     for value, _, dialogues, *shares in lines_of("Differences found at 5%")[2:]:
         assert max(map(float, shares)) <= 6 + 100 * chance(0.06, sets["size"]), (value, dialogues)
     for value, _, dialogues, *shares in lines_of("Detectable differences")[2:]:
