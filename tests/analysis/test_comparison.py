@@ -16,8 +16,10 @@ from dialeval.analysis.comparison import compare, enough_trials
 from dialeval.analysis.pairing import labels_of
 from dialeval.analysis.significance import holm
 from dialeval.core.errors import SettingError
+from dialeval.core.fold import Estimate
 from dialeval.core.result import Result, Run
 from dialeval.core.rowtable import RowTable
+from dialeval.core.signature import Signature
 
 QUICK: dict[str, Any] = {"resamples": 200, "trials": 300}
 WORDS = ["the", "a", "cat", "dog", "sat", "ran", "on", "by", "old", "new", "mat", "hat"]
@@ -281,3 +283,24 @@ def test_systems_behind_the_most_tests_are_left_out_and_named(run: Run) -> None:
         assert found.systems == [name for name in ("b", "narrow") if name not in untested]
         if untested:
             assert found.rows == alone.rows, "corrected for the tests that were made"
+
+
+def test_a_star_against_an_interval_with_0_is_explained() -> None:
+    """A few large losses: the test is sure, the studentized interval is not."""
+    rng = np.random.default_rng(4)
+    found = 0
+    for seed in range(30):
+        away = np.where(rng.random(60) < 0.12, -rng.lognormal(0, 1.5, 60), 0.0)
+        one, other = (
+            Result(
+                {"rouge-l": Estimate(float(items.mean()), 0.0, 60, 60, items=items, signature=Signature.of("rouge-l"))},
+                rows=RowTable(np.arange(61)),
+            )
+            for items in (np.zeros(60), away)
+        )
+        (row,) = compare(Run({"a": one, "b": other}, "0"), seed=seed, resamples=200).rows
+        assert row.interval is not None
+        doubtful = row.significant and row.interval[0] <= 0 <= row.interval[1]
+        assert ("disagree" in str(row.note)) == doubtful
+        found += doubtful
+    assert found, "no such case was drawn"

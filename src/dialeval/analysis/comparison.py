@@ -299,11 +299,19 @@ def _common(left: Result, right: Result, asked: list[str] | None) -> list[str]:
     return keys_meant(asked, keys, "not every system has", "they share")
 
 
+def _judge(row: Difference) -> Difference:
+    """Add a note where a difference is significant although its interval contains 0."""
+    if not row.significant or row.interval is None or not row.interval[0] <= 0 <= row.interval[1]:
+        return row
+    doubt = f"the test (p = {row.p:.2g}) and the interval, which contains 0, disagree: take the difference as unclear"
+    return replace(row, note="; ".join(filter(None, (row.note, doubt))))
+
+
 def _adjusted(rows: list[Difference], alpha: float, panel: Sequence[str]) -> list[Difference]:
     """Adjust the p-values of the panel, and those of all other metrics, each as one family."""
     families = [[at for at, row in enumerate(rows) if (row.key in panel) == inside] for inside in (True, False)]
     adjusted = list(rows)
     for family in families:
         for at, p in zip(family, significance.holm([rows[at].p for at in family]), strict=True):
-            adjusted[at] = replace(rows[at], adjusted_p=p, significant=p < alpha)  # NaN is below nothing
+            adjusted[at] = _judge(replace(rows[at], adjusted_p=p, significant=p < alpha))  # NaN is below nothing
     return adjusted

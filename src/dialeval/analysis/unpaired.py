@@ -396,7 +396,8 @@ def _compare_thinned(plain: Difference, left: Values, right: Values, settings: S
     found = replace(_with_student(thinned, spreads[0], spreads[1], settings), interval_by="jackknife")
     if sizes[0] == sizes[1]:
         return found
-    return replace(found, note=f"at {least:,} dialogues or rows of each system, since it depends on the amount of text")
+    units = f"compared at {least:,} dialogues or rows of each system"
+    return replace(found, note=f"{units}, since it depends on the amount of text")
 
 
 def _within_all(clusters: int, subset: Ints) -> Ints:

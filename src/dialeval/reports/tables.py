@@ -271,7 +271,7 @@ def footnotes(run: Run, comparison: Comparison | None, intervals: bool = True) -
         yield f"Against {shorten(plain(comparison.baseline))}: {meaning} ({how_sure(comparison)})."
     for row in () if comparison is None else comparison.rows:
         if row.note is not None:
-            yield f"The difference of {shorten(plain(row.system))} in {shorten(plain(row.key))} is {row.note}."
+            yield f"{shorten(plain(row.key))} of {shorten(plain(row.system))}: {row.note}."
     yield from unscored(run)
 
 
