@@ -12,19 +12,34 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tools.simulate_people import (
+    ANSWERS,
+    COMPARED_DIALOGUES,
+    COPULA_CORRELATIONS,
     CORRELATIONS,
+    DEALT,
     DESIGNS,
+    HEAVY,
     KINDS,
+    MARGINALS,
+    RANKED,
+    RATED_DIALOGUES,
     RATED_SETS,
+    RATERS,
+    SHARES,
     TARGETS,
     Found,
+    agreement_coverage,
     by_dialogue,
     coverage,
     formula,
     judged,
     looks,
     of_ratings,
+    rank_coverage,
+    rater_coverage,
     ratio,
+    share_coverage,
+    starred,
 )
 
 from dialeval.analysis.prediction_powered import Target
@@ -68,6 +83,46 @@ def test_a_thousand_looks(kind: str) -> None:
     assert np.mean(ordinary) > 0.2
 
 
+@pytest.mark.parametrize("of", TARGETS)
+def test_shares_near_their_end_are_covered(of: Target) -> None:
+    """Intervals of 40 answers covered 31% at a share of 99% before."""
+    for yes in (0.97, 0.99):
+        found, differences = share_coverage(range(40), yes, 40, of)
+        for hits in ([each[0] for each in found], [each[1] for each in found], differences):
+            assert np.mean(hits) >= 0.95 - chance(0.95, len(hits))
+
+
+def test_other_raters_are_covered() -> None:
+    for design in DEALT:
+        fixed, fixed_differences = rater_coverage(range(30), design, 5, "fixed")
+        random, differences = rater_coverage(range(30), design, 5, "random")
+        assert np.mean(fixed) < 0.9
+        for hits in (random, fixed_differences, differences):
+            assert np.mean(hits) >= 0.95 - chance(0.95, len(hits))
+
+
+@pytest.mark.parametrize(("kind", "quality"), RANKED[:2])
+def test_rankings_of_ten_dialogues_are_covered(kind: str, quality: tuple[float, ...]) -> None:
+    """Percentiles of a bootstrap covered 86 to 90% before."""
+    for hits in rank_coverage(range(120), kind, quality, 10)[:2]:
+        assert np.mean(hits) >= 0.95 - chance(0.95, len(hits) // 3)
+
+
+def test_correlations_are_covered_or_warned_about() -> None:
+    for marginal in ("stars", "pareto"):
+        covered, warned = agreement_coverage(range(60), marginal, 0.8, 100, 1)
+        pearson, *ranks = zip(*covered, strict=True)
+        for hits in (*ranks, *([] if marginal == "pareto" else [pearson])):
+            assert np.mean(hits) >= 0.95 - chance(0.95, len(hits))
+        assert np.mean(warned) > 0.85 if marginal == "pareto" else not any(warned)
+
+
+def test_stars_of_unrelated_metrics_are_rare() -> None:
+    corrected, plain = starred(range(60), 30, 1)
+    assert np.mean(corrected) <= 0.05 + chance(0.05, len(corrected))
+    assert np.mean(plain) > 0.1
+
+
 def tables() -> dict[str, list[list[str]]]:
     """The tables of the page by the first words of their titles."""
     found = {}
@@ -89,6 +144,22 @@ def test_the_page_says_what_is_promised() -> None:
             assert float(width) == pytest.approx(float(theory), rel=0.03)
     shares = [float(row[3]) for row in rows if row[1] in ENOUGH]
     assert 94 <= np.mean(shares) <= 96
+    answers = made["Yes/no answers"]
+    assert len(answers) == len(TARGETS) * len(SHARES) * len(ANSWERS)
+    assert all(float(cell) >= 93.5 for row in answers for cell in row[3:])
+    raters = made["Raters"]
+    assert len(raters) == len(DEALT) * len(RATERS)
+    assert all(float(cell) >= 92.5 for row in raters for cell in (row[3], *row[4:]) if cell != "–")
+    ranked = made["Rankings"]
+    assert len(ranked) == len(RANKED) * len(COMPARED_DIALOGUES)
+    assert all(float(cell) >= 93.5 for row in ranked for cell in row[4:6])
+    assert all(float(row[6]) <= 5 + 1.5 for row in ranked if row[6] != "–")
+    agreed = made["Agreement"]
+    assert len(agreed) == len(MARGINALS) * len(COPULA_CORRELATIONS) * len(RATED_DIALOGUES)
+    assert all(float(cell) >= 92.5 for row in agreed for cell in row[4:6])
+    assert all(float(row[3]) >= 92.5 for row in agreed if row[0] not in HEAVY)
+    assert all(float(row[6]) >= 60 for row in agreed if row[0] in HEAVY)
+    assert all(float(row[1]) <= 5 for row in made["Tables of five unrelated metrics"])
     assert {row[0] for row in made["Sets that people rated"]} == set(RATED_SETS)
     assert all(float(row[3]) >= 93 - 1.5 for row in made["Sets that people rated"])
     assert all(float(row[2]) <= 5 for row in made["A thousand looks"])
