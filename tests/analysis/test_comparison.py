@@ -109,7 +109,7 @@ def test_signatures_that_differ_are_refused_and_named() -> None:
 
 def test_values_of_different_metrics_are_shown_and_not_tested() -> None:
     one = dialeval.evaluate({"a": texts(1)}, metrics="distinct-1,length")
-    other = dialeval.evaluate({"b": texts(2)}, metrics="distinct-1,length", settings={"distinct": {"oov": "self"}})
+    other = dialeval.evaluate({"b": texts(2)}, metrics="distinct-1,length", settings={"distinct": {"oov": "unk"}})
     found = {row.key: row for row in compare([one, other], force=True, **QUICK).rows}
     assert found["distinct-1"].reason == "two metrics made it, so that dialogues cannot be exchanged"
     assert found["distinct-1"].mean == other["b"]["distinct-1"].mean
