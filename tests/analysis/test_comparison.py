@@ -120,9 +120,10 @@ def test_metrics_with_other_inputs_are_left_out_with_the_reason() -> None:
 
 def test_other_settings_of_a_metric_are_not_compared() -> None:
     one = dialeval.evaluate({"a": texts(1)}, metrics="distinct-1,length")
-    other = dialeval.evaluate({"b": texts(2)}, metrics="distinct-1,length", settings={"distinct": {"per": "response"}})
-    rows = compare([one, other], **QUICK).rows
-    assert [row.key for row in rows if row.reason is None] == ["length"]
+    other = dialeval.evaluate({"b": texts(2)}, metrics="distinct-1,length", settings={"distinct": {"oov": "unk"}})
+    found = {row.key: row for row in compare([one, other], **QUICK).rows}
+    assert found["distinct-1"].reason == "settings of metric differ: distinct-1 and distinct(oov=unk)"
+    assert found["length"].reason is None
 
 
 def test_the_version_alone_forbids_nothing(run: Run) -> None:

@@ -30,6 +30,18 @@ def test_every_command_has_help_with_an_example(dialeval: Dialeval, command: str
     assert f"dialeval {command}" in done.stdout
 
 
+@pytest.mark.parametrize(("given", "taken"), [(None, "1"), ("3", "3")])
+def test_numpy_multiplies_in_one_thread_unless_told_otherwise(
+    dialeval: Dialeval, monkeypatch: pytest.MonkeyPatch, given: str | None, taken: str
+) -> None:
+    """The threads of a run share its rows already."""
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", given or "")
+    if given is None:
+        monkeypatch.delenv("OPENBLAS_NUM_THREADS")
+    dialeval("--version")
+    assert os.environ["OPENBLAS_NUM_THREADS"] == taken
+
+
 def test_help_and_version(dialeval: Dialeval) -> None:
     listing = dialeval("-h").stdout
     assert all(command in listing for command in _COMMANDS)

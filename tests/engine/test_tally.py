@@ -222,7 +222,6 @@ def test_a_dialogue_that_is_divided_among_meters_is_told() -> None:
     [
         lambda: dialeval.metric("distinct-2"),
         lambda: dialeval.metric("distinct-1", tokeniser="13a"),
-        lambda: dialeval.metric("distinct-1", vocabulary=["a"]),
     ],
 )
 def test_other_metrics_are_not_merged(other: Any) -> None:
@@ -234,6 +233,15 @@ def test_other_metrics_are_not_merged(other: Any) -> None:
     with pytest.raises(SettingError, match="cannot be merged into <Tally: distinct-1, 0 rows>: it has other metrics"):
         dialeval.metric("distinct-1").merge(there)
     assert here.run() == dialeval.evaluate(["a b"], metrics="distinct-1")
+
+
+def test_metrics_with_other_resources_are_not_merged() -> None:
+    settings = {"distinct": {"oov": "unk"}}
+    here, there = (dialeval.metric("distinct-1", vocabulary=[word], settings=settings) for word in "ab")
+    here.update(["a b"])
+    there.update(["a b"])
+    with pytest.raises(SettingError, match="cannot be merged"):
+        here.merge(there)
 
 
 def test_resources_travel_by_their_paths(tmp_path: Path) -> None:

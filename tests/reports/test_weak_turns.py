@@ -34,11 +34,11 @@ def with_values(run: Run, key: str, values: list[float]) -> Run:
 
 
 def test_turns_are_listed_worst_first_with_reasons(tmp_path: Path) -> None:
-    run = with_values(judged(tmp_path), "judge/no-breakdown", [0.3, 0.1, 0.4])
+    run = with_values(judged(tmp_path), "judge/continuity", [0.3, 0.1, 0.4])
     for part, values in (("relevance", [0.9, 0.2, 0.1]), ("fluency", [0.9, 0.9, 0.9]), ("novelty", [0.9, 0.3, 0.9])):
         run = with_values(run, f"judge/{part}", values)
     worst, other = weak_turns(run, 10)
-    assert (worst.place, worst.share, worst.before, worst.said) == (
+    assert (worst.place, worst.continuity, worst.before, worst.said) == (
         "d1, turn 3",
         0.1,
         "<b>i</b> am fine",
@@ -70,5 +70,5 @@ def test_a_run_without_the_judge_lists_nothing(tmp_path: Path) -> None:
     shown = explorer(run)
     assert shown is not None
     assert shown[1]["groups"][0]["reasons"] == [None]
-    good = with_values(judged(tmp_path), "judge/no-breakdown", [0.6, np.nan, 0.7])
+    good = with_values(judged(tmp_path), "judge/continuity", [0.6, np.nan, 0.7])
     assert weak_turns(good, 10) == []

@@ -48,9 +48,6 @@ _COMMANDS = {
     "from": "Take the flags of an original program: dialog-eval, mwzeval, sgd, lsdscc, dbdc.",
 }
 """The one-line help of each command, which is the function of its name in the module of its name; `from` is `from_`."""
-_WITHOUT_MATRICES = frozenset({"multiwoz", "lsdscc"})
-"""Commands that multiply no large matrices: numpy need not start threads for that, which takes 40 ms."""
-
 STATUSES = {
     0: "done",
     1: "a gate failed: --fail-under, --fail-over, --no-worse-than",
@@ -79,8 +76,6 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _COMMANDS:
             return None
-        if cmd_name in _WITHOUT_MATRICES:
-            os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
         name = f"{cmd_name}_" if iskeyword(cmd_name) else cmd_name
         command: click.Command = getattr(import_module(f"dialeval.cli.{name}"), name)
         return command
@@ -110,8 +105,9 @@ def main() -> None:
     """Run the command line and end the process with its exit status."""
     gc.set_threshold(_YOUNG)
     atexit.register(gc.freeze)  # else Python looks for garbage once more at its end: a tenth of a short command
-    # Else every thread of OpenBLAS, NumPy's library, uses up a tenth of a second before it sleeps for the first time.
-    os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")
+    # The threads of a run share its rows. Further ones of OpenBLAS, NumPy's library, would wait for each other: an
+    # encoder then takes five times the processor time, and starting them takes 40 ms.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # as stderr has it: an output may know no more than ASCII
     try:

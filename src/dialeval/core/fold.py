@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import MISSING, dataclass, field, fields, replace
 from enum import Enum
@@ -322,6 +322,10 @@ class Metric(Fold[State]):
     @abstractmethod
     def finish(self, state: State) -> Mapping[str, Estimate]:
         """The results of a state, by key."""
+
+    def warnings(self, states: Sequence[State]) -> Iterable[str]:
+        """Return what a user should know before relying on its values, from the states of all systems of a run."""
+        return ()
 
     def known_as(self, state: State) -> Mapping[str, str]:
         """The signatures under which other programs print the same number, by field of ours."""

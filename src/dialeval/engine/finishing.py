@@ -108,6 +108,17 @@ def finish_systems(
     return finished
 
 
+def metric_warnings(systems: Iterable[FinishedSystem]) -> Iterator[str]:
+    """Yield what metrics warn of, each for all systems together; floors and ceilings are left out."""
+    states: dict[Metric[Any], list[Any]] = {}
+    for system in systems:
+        if system.source.role == "system":
+            for metric, state in system.states.items():
+                states.setdefault(metric, []).append(state)
+    for metric, several in states.items():
+        yield from metric.warnings(several)
+
+
 def _named(sources: Sequence[Source], totals: Iterable[System]) -> dict[str, System]:
     """The systems by the names they are shown under, in the order of the arguments and of their appearance."""
     ordered = sorted(totals, key=lambda system: system[0])

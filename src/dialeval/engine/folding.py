@@ -31,7 +31,14 @@ from dialeval.data.shards.chunks import Chunk, cut_sources
 from dialeval.data.shards.sources import Source
 from dialeval.data.shards.versions import Versions
 from dialeval.engine.dialogue_ids import with_dialogue_ids
-from dialeval.engine.finishing import FinishedSystem, finish_systems, item_parts, signed, torn_dialogues
+from dialeval.engine.finishing import (
+    FinishedSystem,
+    finish_systems,
+    item_parts,
+    metric_warnings,
+    signed,
+    torn_dialogues,
+)
 from dialeval.engine.items import ItemStore, MemoryItems, PartItems
 from dialeval.engine.job import ChunkResult, Engine, FactValues, Job, Opened, Stage, StateSums, System, SystemState
 from dialeval.engine.plan import Plan, Planner
@@ -43,7 +50,7 @@ from dialeval.text.vocabulary import Vocabulary
 BATCH_ROWS = 1 << 15
 """Rows of a batch: enough that a batch costs little, few enough that its arrays stay in the processor's cache."""
 
-COSTLY_ROWS = 512
+COSTLY_ROWS = 128
 """Rows of a batch at most where a costly metric runs, so that all threads get to work and the progress is seen."""
 
 _DISK_THREADS = 4
@@ -153,7 +160,8 @@ def run_sources(
         systems = finish_systems(planner, asked, sources, totals, store, ready)
         results = {name: system.result(intervals) for name, system in systems.items()}
         notes |= {line: None for total in totals.values() for line in total.notes}
-        told = (*notes, *unsplit_texts(job, totals, sources), *torn_dialogues(job, systems, chunks, store))
+        warned = (*unsplit_texts(job, totals, sources), *metric_warnings(systems.values()))
+        told = (*notes, *warned, *torn_dialogues(job, systems, chunks, store))
         known = {**(details or {}), **_trained_on(job, opened[1])}
         run = Run(results, __version__, (*warnings, *resource_warnings(opened[1]), *told), known)
         if options.output is not None and not in_memory:

@@ -1,8 +1,8 @@
-"""The turns at which a dialogue most probably breaks, worst first, as the metric `judge` sees them.
+"""The turns with the lowest `judge/continuity`, where a dialogue most probably breaks, worst first.
 
-A turn is listed where the judge expects fewer than a third of people to see no breakdown, which is what annotators saw
-on average in the systems of the breakdown challenge. Beside the figure stand the judge's reasons, in words, where it
-has any (`metrics.learned.judgement`).
+A turn is listed if its value is below a third, that of an average turn in the systems of the breakdown challenge. The
+value orders turns and is no probability. Next to it are the judge's reasons, in words, where it has any
+(`metrics.learned.judgement`).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dialeval.core.arrays import Floats
 from dialeval.core.columns import TextColumn
 from dialeval.core.fold import Level
 from dialeval.core.rowtable import NO_TURN, RowTable
-from dialeval.metrics.learned.judgement import NO_BREAKDOWN, reasons
+from dialeval.metrics.learned.judgement import CONTINUITY, reasons
 from dialeval.reports import markup
 from dialeval.reports.figures import plain
 from dialeval.reports.markup import Section
@@ -23,7 +23,7 @@ from dialeval.reports.markup import Section
 if TYPE_CHECKING:
     from dialeval.core.result import Result, Run
 
-MOST_SHARE = 1 / 3
+HIGHEST = 1 / 3
 LISTED, PRINTED = 50, 10
 """Turns of a system in the report, and in the terminal."""
 MOST_CHARACTERS = 300
@@ -31,11 +31,11 @@ MOST_CHARACTERS = 300
 
 
 class WeakTurn(NamedTuple):
-    """A turn, and how many people would see no breakdown in it."""
+    """A turn and its continuity."""
 
     system: str
     place: str
-    share: float
+    continuity: float
     before: str
     """What it answers."""
     said: str
@@ -46,25 +46,25 @@ def weak_turns(run: Run, most: int) -> list[WeakTurn]:
     """Of each system the turns with the most probable breakdowns, those of all systems together worst first."""
     systems = [(name, result) for name, result in run.items() if result.role == "system"]
     found = [turn for name, result in systems for turn in _of_system(name, result, most)]
-    return sorted(found, key=lambda turn: turn.share)
+    return sorted(found, key=lambda turn: turn.continuity)
 
 
 def _of_system(name: str, result: Result, most: int) -> list[WeakTurn]:
     rows = result.rows
     parts = judged_parts(result)
-    shares = parts.get(NO_BREAKDOWN)
-    if rows is None or shares is None or len(shares) != len(rows) or "response" not in rows.texts:
+    values = parts.get(CONTINUITY)
+    if rows is None or values is None or len(values) != len(rows) or "response" not in rows.texts:
         return []
-    order = np.argsort(np.where(np.isnan(shares), np.inf, shares), kind="stable")[:most]
-    chosen = [row for row in order.tolist() if shares[row] < MOST_SHARE]
+    order = np.argsort(np.where(np.isnan(values), np.inf, values), kind="stable")[:most]
+    chosen = [row for row in order.tolist() if values[row] < HIGHEST]
     return [
         WeakTurn(
             name,
             _place(rows, row),
-            float(shares[row]),
+            float(values[row]),
             _last(rows.texts.get("context"), row),
             _last(rows.texts["response"], row),
-            reasons({part: float(values[row]) for part, values in parts.items()}),
+            reasons({part: float(column[row]) for part, column in parts.items()}),
         )
         for row in chosen
     ]
@@ -98,10 +98,10 @@ def weak_turns_table(run: Run) -> list[list[str]]:
     turns = weak_turns(run, PRINTED)[:PRINTED]
     if not turns:
         return []
-    header = ["system", "turn", "no breakdown", "said", "why"]
+    header = ["system", "turn", "continuity", "said", "why"]
     return [
         header,
-        *([turn.system, turn.place, f"{turn.share:.2f}", turn.said, "; ".join(turn.reasons)] for turn in turns),
+        *([turn.system, turn.place, f"{turn.continuity:.2f}", turn.said, "; ".join(turn.reasons)] for turn in turns),
     ]
 
 
@@ -111,19 +111,19 @@ def section(run: Run) -> Section | None:
     if not turns:
         return None
     note = markup.note(
-        "Where people would most probably see the dialogue break, worst first, as the judge expects: the share of them "
-        "that would see no breakdown, on the scale of the breakdown challenge. Read it as an order, not as a share."
+        "Where people would most probably see the dialogue break, worst first, by the judge's score of continuity. "
+        "It orders turns and is no probability."
     )
     lines = [
         markup.row(
             f"{markup.name(turn.system)}, {markup.text(plain(turn.place))}",
             markup.cells(
-                f"{turn.share:.2f}",
+                f"{turn.continuity:.2f}",
                 *(markup.text(plain(text)) for text in (turn.before, turn.said)),
                 markup.text("; ".join(turn.reasons) or "–"),
             ),
         )
         for turn in turns
     ]
-    heads = markup.heads("Turn", "No breakdown", "Before it", "Said", "Why")
+    heads = markup.heads("Turn", "Continuity", "Before it", "Said", "Why")
     return Section("weak-turns", "Where dialogues break", note + markup.table("", "Turns, worst first.", heads, lines))

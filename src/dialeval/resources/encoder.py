@@ -17,6 +17,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
+from threading import Lock
 from typing import Any, Protocol
 
 import numpy as np
@@ -40,6 +41,10 @@ the place of a row repeat after 12 or 16 rows, as far as we know: so it is a mul
 
 TOGETHER = 12 * TILE
 """Tokens of the texts that pass through the layers together: few of them are zeros, and all of them fit a cache."""
+
+
+KEPT_TOKENS = 1 << 16
+"""Tokens whose vectors are kept at most: 100 MB of the shipped encoder, some 4,000 replies."""
 
 
 class SentenceEncoder(Protocol):
@@ -141,10 +146,16 @@ class Encoder(TokenisedEncoder):
 
 
 class ShippedEncoder:
-    """The encoder of the shipped judges, found when it is first asked for anything. Another one may stand in."""
+    """The encoder of the shipped judges, found when it is first asked for anything. Another one may stand in.
+
+    It keeps the vectors of the texts that it met last: systems share references, and replies are repeated.
+    """
 
     def __init__(self, encoder: Encoder | None = None) -> None:
         self._given = encoder
+        self._kept: dict[str, Singles] = {}
+        self._kept_tokens = 0
+        self._lock = Lock()
 
     def __reduce__(self) -> tuple[type[ShippedEncoder], tuple[Encoder | None]]:
         return type(self), (self._given,)
@@ -160,8 +171,23 @@ class ShippedEncoder:
         return f"{self.encoder.name}@{self.encoder.digest}"
 
     def token_vectors(self, texts: Sequence[str]) -> list[Singles]:
-        """See `Encoder.token_vectors`."""
-        return self.encoder.token_vectors(texts)
+        """Return what `Encoder.token_vectors` returns, each different text being encoded once."""
+        with self._lock:
+            found = {text: self._kept[text] for text in texts if text in self._kept}
+        new = [text for text in dict.fromkeys(texts) if text not in found]
+        found |= zip(new, self.encoder.token_vectors(new), strict=True)
+        with self._lock:
+            for text in new:
+                self._keep(text, found[text])
+        return [found[text] for text in texts]
+
+    def _keep(self, text: str, vectors: Singles) -> None:
+        """Keep the vectors of a text in place of those that have been kept longest."""
+        if text not in self._kept:
+            self._kept[text] = vectors
+            self._kept_tokens += len(vectors)
+        while self._kept_tokens > KEPT_TOKENS:
+            self._kept_tokens -= len(self._kept.pop(next(iter(self._kept))))
 
 
 _POOLS: dict[str, Callable[[Singles], Any]] = {

@@ -15,7 +15,7 @@ from dialeval.core.columns import Column, RaggedColumn, TextColumn
 from dialeval.core.needs import Need
 from dialeval.metrics.embedding.greedy_match import GreedyMatch, matched
 from dialeval.resources.encoder import Encoder, ShippedEncoder
-from dialeval.resources.encoder_files import find_encoder
+from dialeval.resources.encoder_files import Singles, find_encoder
 from dialeval.text.vocabulary import Vocabulary
 from tiny_encoder import WORDS, write_encoder
 
@@ -91,3 +91,27 @@ def test_it_travels_as_its_place(encoder: ShippedEncoder) -> None:
     again = pickle.loads(pickle.dumps(encoder))
     assert again.digest == encoder.digest
     assert pickle.loads(pickle.dumps(ShippedEncoder()))._given is None
+
+
+def test_a_text_is_encoded_once_while_it_is_kept(
+    tmp_path: Path, encoder: ShippedEncoder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Batches share references; the vectors that have been kept longest make room, and results stay the same."""
+    met: list[str] = []
+    fresh = tiny_shipped_encoder(tmp_path)
+    encode = fresh.encoder.token_vectors
+
+    def encode_and_record(texts: list[str]) -> list[Singles]:
+        met.extend(texts)
+        return encode(texts)
+
+    monkeypatch.setattr(fresh.encoder, "token_vectors", encode_and_record)
+    rows: Rows = [("the cat", ["a dog"]), ("hello", ["a dog", "the cat"])]
+    for _ in range(2):
+        found = GreedyMatch().score(batch_of(rows, fresh))
+        assert found.tolist() == GreedyMatch().score(batch_of(rows, encoder)).tolist()
+    assert sorted(met) == ["a dog", "hello", "the cat"]
+    monkeypatch.setattr("dialeval.resources.encoder.KEPT_TOKENS", 4)
+    for text in ("the cat sat", "hello", "the cat sat"):
+        np.testing.assert_array_equal(fresh.token_vectors([text])[0], encode([text])[0])
+    assert met.count("the cat sat") == 2

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,9 +13,10 @@ import dialeval
 from dialeval.core.errors import NeedError
 from dialeval.core.needs import Need
 from dialeval.engine.resources import open_resources
+from dialeval.engine.threads import Threads
 from dialeval.metrics.learned.dialogue_judge import DialogueJudge, Verdicts
 from dialeval.metrics.learned.judge import LazyJudge
-from dialeval.metrics.learned.judgement import reasons
+from dialeval.metrics.learned.judgement import is_outside, reasons
 from dialeval.text.vocabulary import Vocabulary
 from metrics.learned.judges import tiny_dialogue_judge, tiny_judge
 
@@ -29,11 +32,11 @@ def test_every_part_of_a_verdict_is_a_result(tmp_path: Path) -> None:
         expected = judge.verdicts(
             [[text] for text in CONTEXTS], RESPONSES, [[text] for text in references] if references else [[], []]
         )
-        for part in ("score", "relevance", "fluency", "novelty", "no-breakdown"):
+        for part in ("score", "relevance", "fluency", "novelty", "continuity"):
             key = "judge" if part == "score" else f"judge/{part}"
             items = run["a"][key].items
             assert items is not None
-            given = expected.breakdown[:, 0] if part == "no-breakdown" else getattr(expected, part)
+            given = expected.breakdown[:, 0] if part == "continuity" else getattr(expected, part)
             np.testing.assert_array_equal(items, given)
             assert run["a"][key].mean == pytest.approx(items.mean())
         signature = run["a"]["judge"].signature
@@ -81,6 +84,54 @@ def test_no_interval_goes_beyond_what_its_result_can_be(
 
 
 def test_reasons_are_given_where_the_judge_is_sure_of_the_opposite() -> None:
-    parts = {"judge/relevance": 0.4, "judge/fluency": 0.6, "judge/novelty": 0.1, "judge/no-breakdown": 0.0}
+    parts = {"judge/relevance": 0.4, "judge/fluency": 0.6, "judge/novelty": 0.1, "judge/continuity": 0.0}
     assert reasons(parts) == ["does not follow from the context", "repeats the context"]
     assert reasons({"relevance": 0.5, "fluency": float("nan")}) == []
+
+
+@pytest.mark.parametrize(
+    ("response", "outside"),
+    [
+        ("i am fine , and you ?", False),
+        ("word " * 60, False),
+        ("word " * 61, True),
+        ("hello\n\nhow are you ?", True),
+        ("hello\nhow are you ?\n\n", False),
+        ("try this: ```print(1)```", True),
+        ("1. one\n2. two", True),
+        ("- one\n- two", True),
+        ("1. one", False),
+        ("it is 3 - 2 * 1", False),
+        ("", False),
+    ],
+)
+def test_what_is_unlike_chat_replies(response: str, outside: bool) -> None:
+    assert is_outside(response) == outside
+
+
+@pytest.mark.parametrize("chunked", [False, True])
+def test_a_run_warns_of_responses_unlike_those_it_was_validated_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chunked: bool
+) -> None:
+    """One warning for all systems, with the agreement that was measured; from more than a tenth of all on."""
+    judge = tiny_dialogue_judge(tmp_path)
+    long = ["- one\n- two"] * 3 + ["i am fine"] * 17
+
+    def warnings(responses: list[str]) -> tuple[str, ...]:
+        rows = [
+            {"system": system, "response": text, "context": ["hello there"]}
+            for system, texts in (("a", responses), ("b", responses[::-1]))
+            for text in texts
+        ]
+        path = tmp_path / "rows.jsonl"
+        path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+        given: dict[str, Any] = {"engine": Threads(2), "chunk_bytes": 200} if chunked else {}
+        return dialeval.evaluate(path, metrics="judge", judge=judge, **given).warnings
+
+    assert warnings(long) == ()  # another judge than the shipped one
+    monkeypatch.setattr(DialogueJudge, "shipped", True)
+    (line,) = warnings(long)
+    assert line.startswith("judge: 6 of 40 responses are unlike the chat replies it was validated on")
+    assert "56% (llm_pairs)" in line
+    assert warnings(long[1:])
+    assert warnings(long[2:]) == ()  # 2 of 36

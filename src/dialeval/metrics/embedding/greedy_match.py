@@ -67,9 +67,8 @@ def matched(response: Floats, reference: Floats) -> float:
 
 def _unit_vectors(encoder: ShippedEncoder, texts: Sequence[str]) -> dict[str, Floats]:
     """The vectors of every different text, each brought to length 1."""
-    different = list(dict.fromkeys(texts))
-    found = {}
-    for text, vectors in zip(different, encoder.token_vectors(different), strict=True):
+    found: dict[str, Floats] = {}
+    for text, vectors in dict(zip(texts, encoder.token_vectors(texts), strict=True)).items():
         wide = vectors.astype(np.float64)
         lengths = np.sqrt((wide * wide).sum(axis=1))[:, None]
         found[text] = wide / np.where(lengths == 0, 1, lengths)

@@ -168,6 +168,11 @@ class DialogueJudge:
     def __reduce__(self) -> tuple[type[DialogueJudge], tuple[object, ...]]:
         return type(self), self._settings
 
+    @property
+    def shipped(self) -> bool:
+        """Whether it is the judge that comes with the package."""
+        return self._settings[0] is None
+
     @cached_property
     def weights(self) -> JudgeWeights:
         """What the folder holds, read when it is first needed."""

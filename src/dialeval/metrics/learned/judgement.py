@@ -4,16 +4,20 @@
     judge/relevance      how sure the model is that the response answers this context and not another one
     judge/fluency        how sure it is that the words are in order: not shuffled, doubled or left out
     judge/novelty        how sure it is that the response is no echo of what was said before
-    judge/no-breakdown   the share of people who would see no breakdown of the dialogue, not even a possible one
+    judge/continuity     a score of how easily the dialogue goes on, learned from annotated breakdowns
 
-All but the first lie between 0 and 1. The last is on the scale of the breakdown challenge, whose systems broke down
-often: order turns and systems by it, and do not take it for the share of your users. A context is its last three turns.
-A reference is used where there is one: the closest one counts. The judge that ships with the package needs no PyTorch
+All but the first lie between 0 and 1. The last orders turns and systems, and is no probability: nearly all of its
+values lie between 0.28 and 0.44, whatever share of people see a breakdown. A context is its last three turns. A
+reference is used where there is one: the closest one counts. The judge that ships with the package needs no PyTorch
 and no GPU; `--judge FOLDER` takes another one, which `dialeval judge train` makes.
 
 What it is good for: ordering systems, and finding replies that do not follow. What it is not: a judge of facts, of
-manners, or of fluent replies by large models among themselves. The model card beside the weights says how well it
-agrees with people on thirteen sets of ratings, and how often it is fooled.
+manners, or of fluent replies by large models among themselves. The model card next to the weights says how well it
+agrees with people on thirteen sets of ratings, and how often it is fooled. These sets hold short chat replies. Where
+more than a tenth of the responses of a run are others (more than 60 words, several paragraphs, a code block, or a list
+of two items or more), a warning of the run says so, with the agreement that `tools/judge_limits.py` measured on such
+texts. The rule was chosen on one set of answers by large models (llm_pairs, of which 81% are others; of the thirteen
+sets at most 3%), and finds 36% of another one (pandalm_pairs).
 
 Edge cases: a row without a context is not scored. An empty response is scored as any text. A score does not depend on
 the rows beside it, to the last bit.
@@ -21,8 +25,11 @@ the rows beside it, to the last bit.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+
+import numpy as np
 
 from dialeval.core.arrays import Floats
 from dialeval.core.batch import Batch
@@ -32,8 +39,8 @@ from dialeval.core.needs import Need
 from dialeval.metrics.learned.dialogue_judge import Verdicts
 from dialeval.metrics.learned.weights import HIGHEST, LOWEST
 
-NO_BREAKDOWN = "no-breakdown"
-PARTS = ("relevance", "fluency", "novelty", NO_BREAKDOWN)
+CONTINUITY = "continuity"
+PARTS = ("relevance", "fluency", "novelty", CONTINUITY)
 """What the judge says of a response beside its score."""
 
 REASONS = {
@@ -43,6 +50,20 @@ REASONS = {
 }
 """By part: what is said of a response where the judge is more sure of the opposite."""
 UNSURE = 0.5
+
+LONG = 60
+"""Words of a response above which it is unlike the replies that the judge was validated on."""
+_LAYOUT = re.compile(r"\S\s*\n\s*\n\s*\S|```")
+_LIST_ITEM = re.compile(r"^\s*(?:[-*•]|\d{1,3}[.)])\s+\S", re.MULTILINE)
+OUTSIDE = "outside"
+MOST_OUTSIDE = 0.1
+"""The fraction of responses outside above which a run warns. In the thirteen sets of the card it is below 0.03."""
+
+AGREEMENT = (
+    "On pairs of such answers by large models it preferred the one that people prefer in 56% (llm_pairs) and 62% "
+    "(pandalm_pairs) of cases; the longer one is preferred in 66% and 67%"
+)
+"""As `tools/judge_limits.py` printed it."""
 
 JudgementState = Mapping[str, Moments]
 """By result key."""
@@ -69,23 +90,48 @@ class Judgement(Metric[JudgementState]):
         return {"score": self.name, **{part: f"{self.name}/{part}" for part in PARTS}}
 
     def empty(self) -> JudgementState:
-        return dict.fromkeys(self._keys.values(), Moments())
+        return dict.fromkeys([*self._keys.values(), OUTSIDE], Moments())
 
     def partial(self, batch: Batch) -> Partial[JudgementState]:
         verdicts = batch.derived("verdicts", lambda: _verdicts(batch))
         columns = {key: _part(verdicts, part) for part, key in self._keys.items()}
-        dialogues = batch.dialogues
-        return Partial({key: Moments.of(values, dialogues) for key, values in columns.items()}, columns)
+        state = {key: Moments.of(values, batch.dialogues) for key, values in columns.items()}
+        return Partial({**state, OUTSIDE: _count_outside(batch)}, columns)
 
     def merge(self, left: JudgementState, right: JudgementState) -> JudgementState:
         return {key: left[key] + right[key] for key in left}
 
     def finish(self, state: JudgementState) -> Mapping[str, Estimate]:
-        return {key: Estimate.of_moments(moments, self.bounds_of(key)) for key, moments in state.items()}
+        return {key: Estimate.of_moments(state[key], self.bounds_of(key)) for key in self._keys.values()}
+
+    def warnings(self, states: Sequence[JudgementState]) -> Iterator[str]:
+        counted = sum((state[OUTSIDE] for state in states), Moments())
+        if counted.scored and counted.mean > MOST_OUTSIDE:
+            yield (
+                f"{self.name}: {round(counted.mean * counted.scored):,} of {counted.scored:,} responses are unlike the "
+                f"chat replies it was validated on (over {LONG} words, several paragraphs, code or lists). {AGREEMENT}"
+            )
+
+
+def is_outside(response: str) -> bool:
+    """Return whether a response is unlike the short chat replies that the shipped judge was validated on.
+
+    That is one of more than `LONG` words, of several paragraphs, with a code block, or with a list of several items.
+    """
+    if len(response.split()) > LONG or _LAYOUT.search(response):
+        return True
+    return len(_LIST_ITEM.findall(response)) > 1
+
+
+def _count_outside(batch: Batch) -> Moments:
+    """Count the responses outside; nothing is counted for a judge other than the shipped one."""
+    if not batch.resource(Need.DIALOGUE_JUDGE).shipped:
+        return Moments()
+    return Moments.of(np.array([is_outside(text) for text in batch.texts(Need.RESPONSE)], np.float64))
 
 
 def _part(verdicts: Verdicts, part: str) -> Floats:
-    found: Floats = verdicts.breakdown[:, 0] if part == NO_BREAKDOWN else getattr(verdicts, part)
+    found: Floats = verdicts.breakdown[:, 0] if part == CONTINUITY else getattr(verdicts, part)
     return found
 
 
