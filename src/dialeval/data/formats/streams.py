@@ -11,7 +11,7 @@ import glob
 import gzip
 import io
 import os
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, cast
@@ -21,6 +21,7 @@ import numpy as np
 
 from dialeval.core.arrays import Ints
 from dialeval.core.errors import DataError, Fault, SettingError
+from dialeval.core.notes import note
 from dialeval.data.formats.opening import (
     BROKEN_PACKING,
     not_whole,
@@ -64,10 +65,22 @@ def matching(pattern: str) -> list[str]:
         with _faults_named(pattern):
             names = [system.unstrip_protocol(name) for name in system.glob(inside) if not system.isdir(name)]
     else:
-        names = [name for name in glob.glob(local_path(pattern), recursive=True) if not os.path.isdir(name)]  # noqa: PTH112, PTH207
+        there = [name for name in glob.glob(local_path(pattern), recursive=True) if not os.path.isdir(name)]  # noqa: PTH112, PTH207
+        names = without_repeated(there)
     if not names:
         raise DataError(Fault(pattern, None, "no file matches", "check the pattern, and quote it for the shell"))
     return sorted(names)
+
+
+def without_repeated(paths: Sequence[str]) -> list[str]:
+    """Return local paths in the order of their names, each file once: a link to one of them is left out with a note."""
+    kept: dict[tuple[int, int], str] = {}
+    for path in sorted(paths, key=lambda path: (os.path.realpath(path) != os.path.abspath(path), path)):  # noqa: PTH100
+        with _faults_named(path):
+            status = Path(path).stat()
+        if (first := kept.setdefault((status.st_dev, status.st_ino), path)) != path:
+            note(f"{path} is the same file as {first} and is not read twice")
+    return sorted(kept.values())
 
 
 def size_of(path: str) -> int:
