@@ -207,3 +207,24 @@ def test_a_shell_gets_its_script() -> None:
     done = subprocess.run(COMPLETED, env=environment, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert "#compdef dialeval" in done.stdout
+
+
+CLOSED = {
+    ">&-": (2, "stdout is closed"),
+    "2>&-": (0, ""),
+    "<&-": (0, ""),
+    "2>/dev/full": (0, ""),
+    "<&- >&- 2>&-": (2, ""),
+}
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device that is always full")
+@pytest.mark.parametrize("streams", CLOSED)
+def test_closed_and_full_streams_are_no_failed_gate(tmp_path: Path, streams: str) -> None:
+    (tmp_path / "a.txt").write_text("one two three\nfour\n")
+    command = f"{sys.executable} -c 'from dialeval.cli.main import main; main()' score a.txt -m length,bleu {streams}"
+    done = subprocess.run(command, shell=True, cwd=tmp_path, capture_output=True, text=True, check=False)
+    status, message = CLOSED[streams]
+    assert done.returncode == status, done.stderr
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr

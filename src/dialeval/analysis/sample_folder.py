@@ -71,8 +71,13 @@ class Sample:
 
 
 def check_sample_folder(folder: str | PathLike[str], *inputs: Any) -> None:
-    """DataError unless a sample may be written to a folder."""
+    """DataError unless a sample may be written to a folder: it holds no ratings of one that would be replaced."""
     check_files(folder, _FILES, _own_files, *inputs)
+    folder = Path(folder)
+    ratings = sorted(path for end in ("*.sqlite", "*.jsonl") for path in folder.glob(end) if path.name != ROWS_FILE)
+    if ratings and (folder / SAMPLE_FILE).exists():
+        what = "may hold ratings of the sample in its folder, which would be replaced"
+        raise DataError(Fault(str(ratings[0]), None, what, "choose another folder, or move it away"))
 
 
 def _own_files(folder: Path) -> set[str]:
