@@ -142,12 +142,7 @@ def main() -> None:
     except BrokenPipeError:
         status = _reader_gone()
     except OSError as error:
-        if error.errno not in _UNWRITABLE:
-            status = _internal_error(error)
-        else:
-            say(f"dialeval: the output cannot be written ({error.strerror}); make room, or write it elsewhere")
-            drop_output(sys.stdout)
-            status = 2
+        status = _system_error(error)
     except Exception as error:
         status = _internal_error(error)
     sys.exit(status)
@@ -168,6 +163,18 @@ def _reader_gone() -> int:
     # click sees most of these first and would end the process with 1; but 1 is for gates.
     drop_output(sys.stdout)
     return 141
+
+
+def _system_error(error: OSError) -> int:
+    """Say what the system refused; the exit status."""
+    if error.errno == errno.ENAMETOOLONG:
+        say(f"dialeval: {str(error.filename)[:60]}...: the name is longer than a path may be; check the path")
+        return 2
+    if error.errno not in _UNWRITABLE:
+        return _internal_error(error)
+    say(f"dialeval: the output cannot be written ({error.strerror}); make room, or write it elsewhere")
+    drop_output(sys.stdout)
+    return 2
 
 
 def _report_unsaved() -> int:

@@ -27,7 +27,7 @@ _FILE_WIDTH = 120
 @click.option("--systems", metavar="NAMES", help="Only these systems, by commas.  [default: all]")
 @click.option("--confidence", "level", type=float, default=0.95, metavar="LEVEL", help="Level of the intervals.")
 @options.bootstrap_resamples
-@click.option("--seed", type=click.IntRange(min=0), default=12345, help="Of the bootstrap.")
+@click.option("--seed", type=options.SEED, default=12345, help="Of the bootstrap.")
 @options.fields_in("pairs")
 @options.output_file
 @options.format_()

@@ -256,9 +256,9 @@ def _from_address(source: PackSource, address: str, folder: Path, progress: Prog
         return None
     name = hashlib.sha256(check_address(address).encode()).hexdigest()[:16]
     archive = cache_folder("downloads") / f"{source.name}-{name}"
-    if not archive.exists():
+    if archive.is_symlink() or not archive.is_file():
         # A digest is pinned for what the official address gives; a mirror must give the same.
-        download(address, archive, source.sha256, progress)
+        download(address, archive, source.sha256, progress, source.most_bytes)
     try:
         unpack(archive, source.files, folder, source.most_bytes, shown(address))
         digest = sha256_of(archive)

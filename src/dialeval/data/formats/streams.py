@@ -11,6 +11,7 @@ import glob
 import gzip
 import io
 import os
+import stat
 from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -50,7 +51,10 @@ def is_remote(path: str) -> bool:
 
 def local_path(path: str) -> str:
     """A local path as the system knows it, without `file://`."""
-    return unquote(urlsplit(path).path) if path.startswith("file://") else path
+    try:
+        return unquote(urlsplit(path).path) if path.startswith("file://") else path
+    except ValueError:  # such as file://[::1
+        raise SettingError(f"{path} is no address of a file; give its path") from None
 
 
 def is_pattern(path: str) -> bool:
@@ -89,7 +93,11 @@ def size_of(path: str) -> int:
         if is_remote(path):
             system, inside = _storage(path)
             return int(system.size(inside))
-        return Path(local_path(path)).stat().st_size
+        status = Path(local_path(path)).stat()
+    if stat.S_ISFIFO(status.st_mode) or stat.S_ISSOCK(status.st_mode):
+        what, remedy = "is a pipe, and what is read in chunks must be a file", "write it to a file first"
+        raise DataError(Fault(path, None, what, remedy))
+    return status.st_size
 
 
 def changed_at(path: str) -> str:
@@ -175,7 +183,13 @@ def _storage(path: str) -> tuple[Any, str]:
         raise SettingError(f"{path} needs fsspec; run: pip install 'dialeval[cluster]'") from None
     try:
         system, inside = fsspec.core.url_to_fs(path)
-    except (ImportError, ValueError) as error:
+    except (
+        ImportError,
+        ValueError,
+        TypeError,
+        KeyError,
+        OSError,
+    ) as error:  # it may lack settings
         raise SettingError(f"{path} cannot be opened: {error}") from None
     return system, str(inside)
 
