@@ -49,6 +49,7 @@ from dialeval.analysis.best import best_systems
 from dialeval.analysis.difference import Test
 from dialeval.analysis.intervals import Method
 from dialeval.analysis.sequences import sequence
+from dialeval.analysis.unpaired import ClusterSums
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.batch import Batch
 from dialeval.core.fold import RowMetric
@@ -474,7 +475,8 @@ def interim(seeds: Iterable[int], looks: int, name: str) -> dict[str, list[float
     found: dict[str, list[float]] = defaultdict(list)
     for seed in seeds:
         values = draw(np.random.default_rng([seed, looks]), looks)
-        low, high, by = sequence(values, bounds, 0.05)
+        ones = np.ones(looks)
+        low, high, by = sequence(ClusterSums(0 * ones, ones), ClusterSums(values, ones), bounds, 0.05)
         found[by].append(bool(((low > 0) | (high < 0)).any()))
         for number in WIDTHS:
             ordinary = 2 * two_sided_t(0.95, number) * values[:number].std(ddof=1) / math.sqrt(number)

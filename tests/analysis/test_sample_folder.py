@@ -160,3 +160,14 @@ def test_no_sample_is_guessed(tmp_path: Path) -> None:
     assert sample_beside([ratings]) is None  # two
     (tmp_path / "copy" / "rows.jsonl").write_text("{}\n")
     assert sample_beside([ratings]) is not None  # the damaged one does not count
+
+
+def test_a_sample_that_has_ratings_is_not_replaced(tmp_path: Path) -> None:
+    run = dialeval.evaluate({"a": ["one", "two", "three"]}, metrics="length")
+    dialeval.draw(run, 2, seed=1).save(tmp_path)
+    dialeval.draw(run, 2, seed=2).save(tmp_path)
+    for name in ("ratings.sqlite", "ann.jsonl"):
+        (tmp_path / name).write_text("")
+        with pytest.raises(DataError, match=rf"{name}: would lose its sample"):
+            dialeval.draw(run, 2, seed=3).save(tmp_path)
+        (tmp_path / name).unlink()

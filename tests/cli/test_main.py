@@ -219,3 +219,59 @@ def test_a_shell_gets_its_script() -> None:
     done = subprocess.run(COMPLETED, env=environment, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert "#compdef dialeval" in done.stdout
+
+
+CLOSED = {
+    ">&-": (2, "stdout is closed"),
+    "2>&-": (0, ""),
+    "<&-": (0, ""),
+    "2>/dev/full": (0, ""),
+    "<&- >&- 2>&-": (2, ""),
+}
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device that is always full")
+@pytest.mark.parametrize("streams", CLOSED)
+def test_closed_and_full_streams_are_no_failed_gate(tmp_path: Path, streams: str) -> None:
+    (tmp_path / "a.txt").write_text("one two three\nfour\n")
+    command = f"{sys.executable} -c 'from dialeval.cli.main import main; main()' score a.txt -m length,bleu {streams}"
+    done = subprocess.run(command, shell=True, cwd=tmp_path, capture_output=True, text=True, check=False)
+    status, message = CLOSED[streams]
+    assert done.returncode == status, done.stderr
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+ODD = {
+    "a long path": ["score", "x" * 5000],
+    "a long path of a run": ["report", "x" * 5000],
+    "a long path of references": ["score", "a.txt", "-r", "x" * 5000],
+    "a long path to save in": ["score", "a.txt", "-m", "length", "-o", "x" * 5000],
+    "a long path of a pack": ["data", "add", "glove-6b", "--from", "x" * 5000],
+    "storage that asks for more": ["score", "reference://a.txt"],
+    "storage without a name": ["score", "github://x"],
+    "an archive": ["score", "zip://a.txt"],
+    "no address of a file": ["score", "file://[::1/x"],
+    "no address": ["data", "add", "glove-6b", "--address", "http://[::1"],
+    "a port that is none": ["data", "add", "glove-6b", "--address", "http://localhost:123456/x"],
+    "a long seed": ["sample", "run", "-n", "1", "-o", "s", "--seed", "12345678901234567890123"],
+    "a wide interval": ["sample", "run", "--plan", "--width", "1e300"],
+}
+
+
+@pytest.mark.parametrize("arguments", ODD.values(), ids=ODD)
+def test_odd_arguments_are_refused(dialeval: Dialeval, tmp_path: Path, arguments: list[str]) -> None:
+    (tmp_path / "a.txt").write_text("one two\n")
+    if "run" in arguments:
+        assert dialeval("score", "a.txt", "-m", "length", "-o", "run").returncode == 0
+    done = dialeval(*arguments)
+    assert done.returncode == 2, done.stderr
+    assert len(done.stderr) < 6_000
+
+
+@pytest.mark.parametrize("option", [["--jobs", "1"], ["--jobs", "2"], ["--shards"]])
+def test_a_pipe_is_not_read_in_chunks(dialeval: Dialeval, tmp_path: Path, option: list[str]) -> None:
+    os.mkfifo(tmp_path / "pipe.txt")
+    done = dialeval("score", "pipe.txt", "-m", "length", *option)
+    assert done.returncode == 2
+    assert "pipe.txt: is a pipe, and what is read in chunks must be a file" in done.stderr

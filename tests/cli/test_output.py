@@ -177,3 +177,30 @@ def test_no_command_overwrites_what_it_reads(dialeval: Dialeval, tmp_path: Path,
     assert done.returncode == 2
     assert "would be overwritten, but it is an input" in done.stderr
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+@pytest.mark.parametrize("route", [[], ["--jobs", "1"]])
+def test_values_are_printed_where_a_run_cannot_be_saved(
+    dialeval: Dialeval, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, route: list[str]
+) -> None:
+    from dialeval.core import result
+    from dialeval.core.errors import DataError, Fault
+
+    def full(*_: object, **__: object) -> None:
+        raise DataError(Fault("run", None, "cannot be written (No space left on device)", "make room"))
+
+    (tmp_path / "a.txt").write_text("one two\nthree\n")
+    monkeypatch.setattr(result, "replacing_together", full)
+    done = dialeval("score", "a.txt", "-m", "length", "-o", "run", "-f", "csv", *route)
+    assert done.returncode == 2
+    assert "1.5" in done.stdout
+    assert done.stderr.count("No space left on device") == 1
+    assert "saved in" not in done.stderr
+
+
+def test_a_link_that_leads_nowhere_is_refused_before_any_work(dialeval: Dialeval, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("one two\nthree\n")
+    (tmp_path / "link").symlink_to(tmp_path / "nowhere")
+    done = dialeval("score", "a.txt", "-m", "length", "-o", "link")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "link: is a link to" in done.stderr

@@ -74,3 +74,20 @@ def test_what_people_say_is_shown(dialeval: Dialeval, tmp_path: Path) -> None:
     assert "Which one is preferred" in page
     for wrong in (["--judge", "judge"], ["--human", "ratings.jsonl"], ["rated", *ratings]):
         assert dialeval("report", "rated", "-o", "people.html", *wrong).returncode == 2
+
+
+def test_a_file_of_somebody_else_is_not_overwritten(dialeval: Dialeval, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("one two\nthree\n")
+    assert dialeval("score", "a.txt", "-m", "length", "-o", "run").returncode == 0
+    (tmp_path / "report.html").write_text("<html>mine</html>")
+    done = dialeval("report", "run")
+    assert done.returncode == 2
+    assert "report.html: would be overwritten, but dialeval did not write it" in done.stderr
+    assert (tmp_path / "report.html").read_text() == "<html>mine</html>"
+    (tmp_path / "link.html").symlink_to(tmp_path / "elsewhere.html")
+    done = dialeval("report", "run", "-o", "link.html")
+    assert done.returncode == 2
+    assert "link.html: is a link" in done.stderr
+    (tmp_path / "report.html").unlink()
+    for _ in range(2):
+        assert dialeval("report", "run").returncode == 0, "one of ours is replaced"

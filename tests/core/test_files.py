@@ -79,13 +79,16 @@ def test_scratch_files_are_not_forced_to_the_disk(tmp_path: Path, monkeypatch: p
         write_scratch(tmp_path / "file" / "deeper", b"new")
 
 
-def test_a_link_is_followed_and_a_device_is_left_in_its_place(tmp_path: Path) -> None:
-    (tmp_path / "real").mkdir()
-    (tmp_path / "link").symlink_to(tmp_path / "real" / "file")
-    for content in (b"old", b"new"):
-        write_bytes(tmp_path / "link", content)
-        assert (tmp_path / "link").is_symlink()
-        assert (tmp_path / "real" / "file").read_bytes() == content
+def test_nothing_is_written_through_a_link_and_a_device_is_left_in_its_place(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"old")
+    for name, leads_to in (("link", tmp_path / "file"), ("dangling", tmp_path / "nowhere"), ("relative", "file")):
+        (tmp_path / name).symlink_to(leads_to)
+        with pytest.raises(DataError, match=rf"{name}: is a link to .*; name the file itself, or remove the link"):
+            write_bytes(tmp_path / name, b"new")
+    assert (tmp_path / "file").read_bytes() == b"old"
+    assert not (tmp_path / "nowhere").exists()
+    write_bytes(Path(os.devnull), b"gone")
+    assert not Path(os.devnull).is_file()
     os.mkfifo(tmp_path / "pipe")
     reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
     write_bytes(tmp_path / "pipe", b"sent")

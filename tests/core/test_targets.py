@@ -21,6 +21,16 @@ def test_a_folder_is_tried_without_a_trace(tmp_path: Path) -> None:
             check_writable(wrong)
     with pytest.raises(DataError, match="cannot be written"):
         check_file(tmp_path / "file" / "new")
+    (tmp_path / "dangling").symlink_to(tmp_path / "nowhere")
+    (tmp_path / "link").symlink_to(tmp_path)
+    check_writable(tmp_path / "link")
+    for link in (tmp_path / "dangling", tmp_path / "dangling" / "folder"):
+        with pytest.raises(DataError, match="dangling: is a link to"):
+            check_writable(link)
+    with pytest.raises(DataError, match="dangling: is a link to"):
+        check_file(tmp_path / "dangling")
+    with pytest.raises(DataError, match=r"cannot be written \(is a folder\)"):
+        check_file(tmp_path)
     check_file(None)
     check_file(Path(os.devnull))
 

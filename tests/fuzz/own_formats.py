@@ -365,7 +365,7 @@ def _seal_judge(folder: Path) -> None:
     document = parsed(folder / "judge.json")
     if isinstance(document, dict) and (folder / "judge.safetensors").is_file():
         document["sha256"] = hashlib.sha256((folder / "judge.safetensors").read_bytes()).hexdigest()
-        (folder / "judge.json").write_text(json.dumps(document, ensure_ascii=False), "utf-8", "surrogatepass")
+        write_sealed(document, folder / "judge.json")
 
 
 def _dialogue_judges() -> list[Files]:

@@ -169,3 +169,12 @@ def test_a_layout_is_given_the_width_of_its_console() -> None:
 
     printed(LaidOut(parts), 33)
     assert set(seen) == {33}
+
+
+@pytest.mark.parametrize("name", ["[9cm]", " [9cm] x", "*", "*[1em]"])
+def test_a_name_is_no_option_of_the_line_end_before_it(name: str) -> None:
+    table = Table(["system", "length"], [["a", "1"], [name, "2"]])
+    lines = latex_lines(2, table)
+    row = next(line for line in lines if line.endswith(r"& 2 \\"))
+    assert row.startswith("{}")
+    assert next(line for line in lines if line.endswith(r"& 1 \\")).startswith("a")

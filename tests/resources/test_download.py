@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import hashlib
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -39,7 +40,7 @@ def test_whole(site: Site, target: Path) -> None:
     assert target.read_bytes() == CONTENT
     assert steps[-1] == (len(CONTENT), len(CONTENT))
     assert steps == sorted(steps)
-    assert sorted(path.name for path in target.parent.iterdir()) == ["file", "file.lock"]
+    assert sorted(path.name for path in target.parent.iterdir()) == ["file"]
 
 
 def test_without_a_length(site: Site, target: Path) -> None:
@@ -173,7 +174,7 @@ def test_nobody_answers(site: Site, target: Path) -> None:
 def test_wrong_digest_is_thrown_away(site: Site, target: Path) -> None:
     with pytest.raises(DataError, match="SHA-256"):
         download(site.address, target, "0" * 64)
-    assert [path.name for path in target.parent.iterdir()] == ["file.lock"]
+    assert [path.name for path in target.parent.iterdir()] == []
 
 
 def test_a_finished_part_is_not_fetched_again(site: Site, target: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -224,3 +225,39 @@ def test_one_at_a_time(site: Site, target: Path) -> None:
     ):
         download(site.address, target)
     download(site.address, target)
+
+
+def test_a_download_without_an_end_is_given_up(site: Site, target: Path) -> None:
+    site.sends_length = False
+    with pytest.raises(DataError, match="is longer than the 100,000 bytes that it may have"):
+        download(site.address, target, most_bytes=100_000)
+    assert list(target.parent.iterdir()) == []
+    site.sends_length = True
+    with pytest.raises(DataError, match="is longer than"):
+        download(site.address, target, most_bytes=len(CONTENT) - 1)
+    assert list(target.parent.iterdir()) == []
+    download(site.address, target, most_bytes=len(CONTENT))
+
+
+def test_a_redirection_to_what_is_no_address_is_refused(site: Site, target: Path) -> None:
+    for leads_to in ("http://[::1", "http://[bad]/x", "http://localhost:123456/"):
+        site.redirect = leads_to
+        with pytest.raises((DataError, SettingError), match=r"no address|cannot download from"):
+            download(site.address, target)
+    assert list(target.parent.iterdir()) == []
+
+
+def test_a_length_that_is_no_number_of_bytes(site: Site, target: Path) -> None:
+    for length in (10**20, -1):
+        site.length = length
+        with pytest.raises(DataError, match=f"the server states a length of '{length}'"):
+            download(site.address, target)
+    assert list(target.parent.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["file.part", "file.json", "file", "file.lock"])
+def test_pipes_in_the_place_of_a_download_do_not_hold_it_up(site: Site, target: Path, name: str) -> None:
+    target.parent.mkdir()
+    os.mkfifo(target.with_name(name))
+    download(site.address, target)
+    assert target.read_bytes() == CONTENT

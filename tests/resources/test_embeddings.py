@@ -400,3 +400,32 @@ def test_golden_vectors(shared_data: Path) -> None:
     assert known.tolist() == [True] * 71 + [False]
     assert found.tolist() == [*twin.values(), [0.0] * 25]
     assert not vectors.vectors_for(["zero"])[0].any()
+
+
+def test_a_file_of_the_name_of_a_pack_is_not_taken_for_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("glove-6b").write_text("one 1 2\n")
+    with pytest.raises(SettingError, match="dialeval data add glove-6b"):
+        load_embeddings("glove-6b")
+    assert load_embeddings("./glove-6b").dimension == 2
+    assert load_embeddings(Path("glove-6b")).dimension == 2
+
+
+@pytest.mark.parametrize("damage", ["cut", "changed", "link", "pipe"])
+def test_a_changed_file_of_a_pack_is_refused(tmp_path: Path, damage: str) -> None:
+    for size in (300, 200, 100, 50):
+        numbers = " ".join(["0.5"] * size)
+        (tmp_path / f"glove.6B.{size}d.txt").write_text(f"one {numbers}\ntwo {numbers}\n")
+    file = packs.add_pack("glove-6b", from_folder=tmp_path).path / "glove.6B.50d.txt"
+    name = "glove-6b/glove.6B.50d.txt"
+    assert load_embeddings(name).dimension == 50
+    sound = file.read_text()
+    file.unlink()
+    if damage == "pipe":
+        os.mkfifo(file)
+    elif damage == "link":
+        file.symlink_to(tmp_path / "glove.6B.50d.txt")
+    else:
+        file.write_text(sound.splitlines(keepends=True)[0] if damage == "cut" else sound.replace("0.5", "0.7", 1))
+    with pytest.raises(DataError, match=r"6B\.50d\.txt: .*(bytes instead of|SHA-256|no such plain file)"):
+        load_embeddings(name)

@@ -93,8 +93,8 @@ def _figures(row: Difference, found: Comparison) -> Iterator[str]:
     yield f"  {design.describe(row.baseline, row.system)}"
     yield f"  difference {row.difference:+.4g}{interval}, {100 * settings.level:g}% over {over}"
     tests = len(found.rows)
-    adjusted = f", adjusted for {tests} tests {row.adjusted_p:.4f}" if tests > 1 else ""
-    yield f"  p {row.p:.4f}{adjusted} ({settings.test}, seed {settings.seed}); alpha {settings.alpha:g}"
+    adjusted = f", adjusted for {tests} tests {row.adjusted_p:.4g}" if tests > 1 else ""
+    yield f"  p {row.p:.4g}{adjusted} ({settings.test}, seed {settings.seed}); alpha {settings.alpha:g}"
     if row.reason is not None:
         yield f"  not tested: {row.reason}"
     if row.wins is not None:

@@ -92,7 +92,7 @@ def baseline_gates(comparison: Comparison, margins: Mapping[str, float], named: 
         else:
             asked = f"no worse than {row.baseline}"
             if row.significant and row.worse:
-                failure = f"{means}: significantly worse (adjusted p {row.adjusted_p:.4f})"
+                failure = f"{means}: significantly worse (adjusted p {row.adjusted_p:.4g})"
         yield Gate(row.system, row.key, asked, failure, row)
 
 

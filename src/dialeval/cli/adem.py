@@ -148,7 +148,7 @@ def attack(responses: tuple[str, ...], format_: str, **inputs: Any) -> None:
 @click.option("--share", type=float, default=0.6, help="How far the weights move, 0 to 1.")
 @click.option("--shuffled/--no-shuffled", default=True, help="Shuffled replies as negatives.")
 @click.option("--same-dialogue/--no-same-dialogue", default=False, help="Other turns as negatives.")
-@click.option("--seed", type=int, default=0, help="Seed of everything drawn.")
+@click.option("--seed", type=options.SEED, default=0, help="Seed of everything drawn.")
 def finetune(dialogues: tuple[str, ...], output: Path, **settings: Any) -> None:
     """Train a sentence encoder further on plain dialogues, so that the order of words counts. Needs PyTorch.
 

@@ -47,7 +47,7 @@ _FILE_WIDTH = 160
 @click.option(
     "--trials", type=click.IntRange(min=1), help="Of the randomisation.  [default: 2000, more for very many tests]"
 )
-@click.option("--seed", type=click.IntRange(min=0), default=12345, help="Of both.")
+@click.option("--seed", type=options.SEED, default=12345, help="Of both.")
 @click.option(
     "--sequential", is_flag=True, help="Intervals that hold however often one looks, dialogue after dialogue."
 )

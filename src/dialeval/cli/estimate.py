@@ -34,7 +34,7 @@ _FILE_WIDTH = 120
 @click.option("--baseline", metavar="NAME", help="The system that others are compared with.  [default: the first]")
 @click.option("--confidence", "level", type=float, default=0.95, metavar="LEVEL", help="Level of the intervals.")
 @click.option("--as-if-random", is_flag=True, help="Take ratings that were not drawn for a random sample, and say so.")
-@click.option("--seed", type=click.IntRange(min=0), default=12345, help="Of the folds that judges are combined by.")
+@click.option("--seed", type=options.SEED, default=12345, help="Of the folds that judges are combined by.")
 @options.fields_in("rated rows")
 @options.output_file
 @options.format_()

@@ -64,7 +64,7 @@ def score(
 @click.option("--rank", type=click.IntRange(min=1), default=64, help="Columns of the factors that are saved.")
 @options.pairs("--licence", "licences", "SET=TEXT", "Licence of a set or corpus, for the card.")
 @options.validate
-@click.option("--seed", type=int, default=0, help="Seed of everything drawn.")
+@click.option("--seed", type=options.SEED, default=0, help="Seed of everything drawn.")
 def train(output: Path, **settings: Any) -> None:
     """Train a judge on plain dialogues and on ratings, and write it with its model card. Needs PyTorch.
 

@@ -19,7 +19,7 @@ from keyword import iskeyword
 
 import click
 
-from dialeval.cli.output import command_line, print_warnings, say
+from dialeval.cli.output import UNSAVED, command_line, drop_output, print_warnings, say
 from dialeval.core.errors import DialevalError
 from dialeval.core.notes import noted
 from dialeval.core.version import __version__
@@ -108,12 +108,14 @@ def main() -> None:
     # The threads of a run share its rows. Further ones of OpenBLAS, NumPy's library, would wait for each other: an
     # encoder then takes five times the processor time, and starting them takes 40 ms.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    if isinstance(sys.stdout, TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")  # as stderr has it: an output may know no more than ASCII
     try:
+        _open_closed_streams()
+        if isinstance(sys.stdout, TextIOWrapper):
+            sys.stdout.reconfigure(errors="backslashreplace")  # as stderr has it: an output may know no more than ASCII
         with _telling_notes():
             status = dialeval_command.main(prog_name="dialeval", standalone_mode=False)
         sys.stdout.flush()
+        status = _report_unsaved() or status
     except click.exceptions.Exit as end:
         status = end.exit_code
     except click.ClickException as error:
@@ -136,12 +138,7 @@ def main() -> None:
     except BrokenPipeError:
         status = _reader_gone()
     except OSError as error:
-        if error.errno not in _UNWRITABLE:
-            status = _internal_error(error)
-        else:
-            say(f"dialeval: the output cannot be written ({error.strerror}); make room, or write it elsewhere")
-            _drop_output()
-            status = 2
+        status = _system_error(error)
     except Exception as error:
         status = _internal_error(error)
     sys.exit(status)
@@ -160,13 +157,44 @@ def _telling_notes() -> Iterator[None]:
 def _reader_gone() -> int:
     """The reader of our output has gone (`dialeval score ... | head`); nothing is left to be said to it."""
     # click sees most of these first and would end the process with 1; but 1 is for gates.
-    _drop_output()
+    drop_output(sys.stdout)
     return 141
 
 
-def _drop_output() -> None:
-    """Let go of what is still to be printed: Python would try once more at its end, and give a status of its own."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+def _system_error(error: OSError) -> int:
+    """Say what the system refused; the exit status."""
+    if error.errno == errno.ENAMETOOLONG:
+        say(f"dialeval: {str(error.filename)[:60]}...: the name is longer than a path may be; check the path")
+        return 2
+    if error.errno not in _UNWRITABLE:
+        return _internal_error(error)
+    say(f"dialeval: the output cannot be written ({error.strerror}); make room, or write it elsewhere")
+    drop_output(sys.stdout)
+    return 2
+
+
+def _report_unsaved() -> int:
+    """Say why runs could not be saved, after their values were printed; the status that this makes, else 0."""
+    status = 2 if UNSAVED else 0
+    while UNSAVED:
+        say(f"dialeval: {UNSAVED.pop(0)}")
+    return status
+
+
+def _open_closed_streams() -> None:
+    """Give closed standard streams a device, so that no file that is opened later takes their place.
+
+    Raises:
+        click.UsageError: Nobody can read the results.
+    """
+    closed = []
+    for name in ("stdin", "stdout", "stderr"):
+        if getattr(sys, name) is None:
+            device = os.open(os.devnull, os.O_RDWR)  # it gets the lowest number that is free
+            setattr(sys, name, os.fdopen(device, "r" if name == "stdin" else "w"))
+            closed.append(name)
+    if "stdout" in closed:
+        raise click.UsageError("stdout is closed, and results are printed there; redirect it to a file or to /dev/null")
 
 
 def _internal_error(error: Exception) -> int:

@@ -32,7 +32,7 @@ _FILE_WIDTH = 120
 @options.resources
 @click.option("--level", "levels", multiple=True, type=click.Choice(LEVELS), help="Repeat for several.  [default: all]")
 @options.bootstrap_resamples
-@click.option("--seed", type=click.IntRange(min=0), default=12345, help="Of resamples and tests.")
+@click.option("--seed", type=options.SEED, default=12345, help="Of resamples and tests.")
 @click.option("--confidence", type=float, default=0.95, metavar="LEVEL", help="Level of the intervals.")
 @click.option("--sample", type=click.Path(), help="The folder that the rated rows were drawn into.")
 @options.fields_in("rated rows")

@@ -25,6 +25,8 @@ Decorator = Callable[[Any], Any]
 
 FOLDER = click.Path(file_okay=False, path_type=Path)
 FILE = click.Path(dir_okay=False, path_type=Path)
+SEED = click.IntRange(0, (1 << 63) - 1)
+"""What fits into a file that a run or a sample is saved in."""
 FORMATS = ("table", "json", "csv", "md", "latex")
 RESAMPLED = ("studentised", "percentile", "bca")
 RUN_FORMATS = (*FORMATS, "metrics-txt", "model-index")
@@ -293,7 +295,7 @@ intervals = grouped(
         "none; by resampling dialogues, for every value (studentised, percentile, bca).  [default: clustered]",
     ),
     click.option("--resamples", type=click.IntRange(min=1), help="Resamples of --intervals.  [default: 1000]"),
-    click.option("--seed", type=click.IntRange(min=0), help="Seed of --intervals.  [default: 12345]"),
+    click.option("--seed", type=SEED, help="Seed of --intervals.  [default: 12345]"),
 )
 open_page = click.option("--open", "opened", is_flag=True, help="Open the page in the browser.")
 transpose = click.option("--transpose", is_flag=True, help="Swap rows and columns (table, md, latex).")

@@ -11,6 +11,7 @@ import os
 import shlex
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import wraps
 from io import StringIO
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from dialeval.analysis.comparison import Comparison
     from dialeval.analysis.gates import Gate
     from dialeval.analysis.slices import Slices
+    from dialeval.core.errors import DialevalError
     from dialeval.core.result import Run
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -38,9 +40,22 @@ _MOST_SKIPPED = 3
 """Metrics that lack one thing are named up to this number."""
 
 
+UNSAVED: list[DialevalError] = []
+"""Why runs that were computed could not be saved: the command line prints it after their values."""
+
+
 def say(line: str) -> None:
-    """Print a line on stderr."""
-    click.echo(plain_lines(line), err=True)
+    """Print a line on stderr; where it cannot be written, as on a full disk, it is lost and the command goes on."""
+    try:
+        click.echo(plain_lines(line), err=True)
+    except (OSError, ValueError):
+        drop_output(sys.stderr)
+
+
+def drop_output(stream: Any) -> None:
+    """Let go of what is still to be printed: Python would try once more at its end, and give a status of its own."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def tell(line: str) -> None:
@@ -231,9 +246,18 @@ def json_bytes(document: Any) -> bytes:
 
 
 def save_run(run: Run, folder: Path, force: bool = False) -> None:
-    """Save a run in a folder with the command that made it, and say so; `force`: in the place of any other run."""
-    replace(run, details={**run.details, "command": command_line()}).save(folder, force=force)
-    say_saved(folder)
+    """Save a run in a folder with the command that made it, and say so; `force`: in the place of any other run.
+
+    Where it cannot be saved, the command goes on to print it, and ends with the error (`UNSAVED`).
+    """
+    from dialeval.core.errors import DataError
+
+    try:
+        replace(run, details={**run.details, "command": command_line()}).save(folder, force=force)
+    except DataError as error:
+        UNSAVED.append(error)
+    else:
+        say_saved(folder)
 
 
 def say_saved(folder: Path) -> None:

@@ -102,6 +102,7 @@ def report(
     if plots_dir is not None and plots is None:
         raise click.UsageError("--plots-dir is for --plots: say png, svg or pdf")
     check_places(None, files_of(*runs), opinions.human, opinions.pairs, opinions.sample, files=(output,))
+    _refuse_foreign(output)
     loaded = [load(run) for run in runs]
     page |= opinions.found(loaded)
     if plots is not None:
@@ -112,3 +113,21 @@ def report(
     printed.show(f"{path}\n")
     if opened:
         click.launch(path.as_uri())
+
+
+def _refuse_foreign(output: Path) -> None:
+    """DataError where a file that is no page of dialeval would be overwritten."""
+    from dialeval.core.errors import DataError, Fault
+    from dialeval.core.files import is_device
+    from dialeval.reports.page import MARK
+
+    if is_device(output) or not output.is_file():
+        return
+    with output.open("rb") as file:
+        start = file.read(1 << 16)
+    if start and MARK.encode() not in start:
+        what, remedy = (
+            "would be overwritten, but dialeval did not write it",
+            "name another file, or move it away",
+        )
+        raise DataError(Fault(str(output), None, what, remedy))

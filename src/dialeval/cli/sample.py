@@ -10,6 +10,8 @@ import click
 from dialeval.cli import options
 from dialeval.cli.output import say, show
 
+_WIDTH = click.FloatRange(0, 1e9, min_open=True)
+
 
 @options.examples(
     "dialeval sample results/ -n 200 -o to-rate/                  the same contexts for all systems",
@@ -29,9 +31,9 @@ from dialeval.cli.output import say, show
 @click.option("--unsure", metavar="KEY", help="Draw in proportion to how unsure this metric is.")
 @click.option("--dialogues", is_flag=True, help="Draw whole dialogues.")
 @click.option("--apart", is_flag=True, help="Draw from each system by itself, not the same contexts for all.")
-@click.option("--seed", type=click.IntRange(min=0), default=12345, help="Of the draw.")
+@click.option("--seed", type=options.SEED, default=12345, help="Of the draw.")
 @click.option("--plan", is_flag=True, help="Draw nothing; say how many ratings --width takes.")
-@click.option("--width", type=float, help="Of the interval, from its lower to its upper end.")
+@click.option("--width", type=_WIDTH, help="Of the interval, from its lower to its upper end.")
 @click.option("--pilot", type=click.Path(), help="Ratings that there are already, of the rows in --sample.")
 @click.option("--sample", type=click.Path(), help="The folder that the rows of --pilot were drawn into.")
 @click.option("--judge", metavar="KEYS", default="", help="The judge of the estimate, with --pilot.")

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
 from dialeval.cli import options
 from dialeval.cli.output import (
+    UNSAVED,
     check_places,
     check_transposed,
     command_line,
@@ -182,6 +183,7 @@ def _evaluated(
 ) -> Run:
     """The run that the options ask for, saved in `output`."""
     from dialeval.analysis.parts import FOUND
+    from dialeval.core.errors import UnsavedRunError
     from dialeval.engine.evaluate import Inputs, evaluate
 
     # The table of dialog-eval has its metrics and its confidence, unless others are asked for.
@@ -201,20 +203,24 @@ def _evaluated(
     if needs_all_rows:
         resampling = "--intervals percentile or bca"
         raise click.UsageError(f"--anchors, --by and {resampling} need all rows at hand; a run in chunks lets them go")
-    run = evaluate(
-        **inputs,
-        **made,
-        judge=_judge(scaling, judge),
-        shards=scaling.shards,
-        engine=_engine(scaling),
-        threads=scaling.threads,
-        output=output,
-        force=force,
-        items=scaling.items,
-        resume=scaling.resume,
-        details={"command": command_line()},
-        progress=meter.run,
-    )
+    try:
+        run = evaluate(
+            **inputs,
+            **made,
+            judge=_judge(scaling, judge),
+            shards=scaling.shards,
+            engine=_engine(scaling),
+            threads=scaling.threads,
+            output=output,
+            force=force,
+            items=scaling.items,
+            resume=scaling.resume,
+            details={"command": command_line()},
+            progress=meter.run,
+        )
+    except UnsavedRunError as error:
+        UNSAVED.append(error)
+        return cast("Run", error.run)
     if output is not None:
         say_saved(output)
     return run

@@ -49,6 +49,14 @@ class DataError(DialevalError):
         return "\n".join(lines)
 
 
+class UnsavedRunError(DataError):
+    """A run was computed and cannot be saved. `run` holds it, so that it can be printed."""
+
+    def __init__(self, faults: Iterable[Fault], run: object = None) -> None:
+        super().__init__(faults)
+        self.run = run
+
+
 class FaultList(list[Fault]):
     """The problems of one input. It is raised as a DataError when it holds `MOST_FAULTS`, or before by who reads on."""
 

@@ -55,15 +55,16 @@ _POLL_SECONDS = 0.01
 def replacing(target: str | os.PathLike[str]) -> Iterator[Path]:
     """A path beside `target` to write to; it takes the target's place when the block ends well, else it vanishes.
 
-    A device or a pipe (`/dev/null`) is written to as it is, and a link is followed. DataError where that cannot be
-    done: no permission, no space, a folder in the way.
+    A device or a pipe (`/dev/null`, `/dev/stdout`) is written to as it is. A file is never written through a link,
+    which somebody else may have put there. DataError where it cannot be written: a link, no permission, no space, a
+    folder in the way.
     """
     target = Path(target)
     with refusals_explained(target):
-        if target.exists() and not (target.is_file() or target.is_dir()):
+        if is_device(target):
             yield target
             return
-        target = target.resolve()
+        refuse_link(target)
         target.parent.mkdir(parents=True, exist_ok=True)
         _swept_once(target.parent)
         with _unfinished(target) as beside:
@@ -71,6 +72,20 @@ def replacing(target: str | os.PathLike[str]) -> Iterator[Path]:
             force(beside)
             beside.replace(target)
         force(target.parent)
+
+
+def is_device(target: Path) -> bool:
+    """Return whether a path is a device, a pipe, or an open file of this process such as `/dev/stdout`."""
+    return (target.is_absolute() and target.parts[1] in ("dev", "proc")) or (
+        target.exists() and not (target.is_file() or target.is_dir())
+    )
+
+
+def refuse_link(target: Path) -> None:
+    """DataError where a file that is to be written is a link, whether it leads anywhere or not."""
+    if target.is_symlink():
+        what = f"is a link to {os.readlink(target)}"  # noqa: PTH115
+        raise DataError(Fault(str(target), None, what, "name the file itself, or remove the link"))
 
 
 def write_bytes(target: str | os.PathLike[str], content: bytes) -> None:

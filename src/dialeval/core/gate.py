@@ -139,6 +139,14 @@ def content_digest(document: Mapping[str, Any]) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
+def with_digest(document: Mapping[str, Any]) -> bytes:
+    """Return a document as JSON, with the digest of what is written."""
+    from dialeval.core.jsondata import dump
+
+    written: dict[str, Any] = parse_json(dump({**document, "digest": None}), "", "")
+    return dump({**written, "digest": content_digest(written)})
+
+
 def check_digest(document: Mapping[str, Any]) -> None:
     """UnfitError where a JSON object is not what it was when its field `digest` was written."""
     if document.get("digest") != content_digest(document):

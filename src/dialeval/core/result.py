@@ -36,7 +36,7 @@ from dialeval.core.files import reading_together, replacing_together
 from dialeval.core.fold import Estimate, Level
 from dialeval.core.item_parts import ItemPart
 from dialeval.core.itemfile import write_items
-from dialeval.core.jsondata import dump, null_for_nan
+from dialeval.core.jsondata import null_for_nan
 from dialeval.core.rowtable import RowTable
 from dialeval.core.run_tables import ItemTable, estimate_table, flat_figures
 from dialeval.core.tabular import Tabular
@@ -245,7 +245,7 @@ class Run(Mapping[str, Result], Tabular, Shown):
                 files.take(name, part.place, part.sha256)
                 changed = {system: shown for system, shown in names.items() if system != shown}
                 before.append({"file": name, "sha256": part.sha256, **({"systems": changed} if changed else {})})
-            files.add_bytes(RUN_FILE, _with_digest({**self.to_dict(), "format": FORMAT, "items": [], **written}))
+            files.add_bytes(RUN_FILE, gate.with_digest({**self.to_dict(), "format": FORMAT, "items": [], **written}))
         return folder
 
 
@@ -323,12 +323,6 @@ def _write_tables(tables: list[pa.Table], target: Path) -> None:
     import pyarrow.parquet as pq
 
     pq.write_table(pa.concat_tables(tables, promote_options="default"), target, compression="zstd")
-
-
-def _with_digest(document: dict[str, Any]) -> bytes:
-    """Return a document as JSON, with the digest of what is written."""
-    written: dict[str, Any] = gate.parse_json(dump(document), RUN_FILE, "")
-    return dump({**written, "digest": gate.content_digest(written)})
 
 
 def _estimate_to_dict(estimate: Estimate) -> dict[str, Any]:

@@ -1,4 +1,7 @@
-"""Targets: may files be written where they are to go? To be asked before long work."""
+"""Preflight checks of output paths.
+
+A folder may be reached by a link that leads to a folder; a file is never written through one.
+"""
 
 from __future__ import annotations
 
@@ -12,14 +15,16 @@ from typing import Any
 from urllib.parse import unquote
 
 from dialeval.core.errors import DataError, Fault
-from dialeval.core.files import refusals_explained
+from dialeval.core.files import is_device, refusals_explained, refuse_link
 
 
 def check_writable(folder: str | os.PathLike[str]) -> None:
     """DataError unless a folder is there, or can be made, and may be written to."""
     folder = Path(folder)
     with refusals_explained(folder):
-        there = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+        there = next(path for path in (folder, *folder.absolute().parents) if os.path.lexists(path))
+        if not there.exists():
+            refuse_link(there)
         tempfile.TemporaryFile(dir=there).close()
 
 
@@ -28,7 +33,11 @@ def check_file(target: Path | None, *inputs: Any) -> None:
     if target is None:
         return
     refuse_inputs([target], *inputs)
-    if not target.exists() or target.is_file():  # else a device, a pipe
+    if not is_device(target):
+        with refusals_explained(target):
+            refuse_link(target)
+            if target.is_dir():
+                raise IsADirectoryError(0, "is a folder")
         check_writable(target.parent)
 
 

@@ -18,7 +18,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, nullco
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from dialeval.core.errors import SettingError
+from dialeval.core.errors import DataError, SettingError, UnsavedRunError
 from dialeval.core.files import workplace
 from dialeval.core.intervals import IntervalChoice, Kind
 from dialeval.core.needs import Need
@@ -166,7 +166,10 @@ def run_sources(
         run = Run(results, __version__, (*warnings, *resource_warnings(opened[1]), *told), known)
         if options.output is not None and not in_memory:
             parts = item_parts(systems, chunks, store) if options.items else None
-            run.save(options.output, parts, force=options.force)
+            try:
+                run.save(options.output, parts, force=options.force)
+            except DataError as error:
+                raise UnsavedRunError(error.faults, run) from error
     return Evaluation(run, systems)
 
 

@@ -25,8 +25,8 @@ from dialeval.reports.figures import (
     plain,
     shorten,
     show,
-    show_fixed,
     show_interval,
+    show_p,
     show_signed,
 )
 from dialeval.reports.forest import scale_of, stretched
@@ -227,7 +227,7 @@ def _cells(row: Difference, comparison: Comparison) -> list[str]:
         show(row.baseline_mean),
         show(row.mean) + scored,
         f"{show_signed(row.difference)}{mark(row, comparison.settings.alpha)}{interval} {mark_of(row)}".strip(),
-        show_fixed(row.adjusted_p, 4),
+        show_p(row.adjusted_p),
         show(row.effect, 2) if abs(row.effect) >= 0.005 or math.isnan(row.effect) else "0.00",
         MISSING if row.wins is None else f"{row.wins}/{row.ties}/{row.losses}",
         show_detectable(row),

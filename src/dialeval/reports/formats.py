@@ -104,9 +104,15 @@ def latex_lines(columns: int, *tables: Table, figure: Callable[[str], str] = str
     for number, table in enumerate(tables):
         lines += [r"\midrule"] if number else []
         rows = [[latex(name), *map(figure, cells)] for name, *cells in table.rows]
-        head, *rest = (" & ".join(cells) + r" \\" for cells in ([latex(cell) for cell in table.head], *rows))
+        head, *rest = (_latex_row(cells) for cells in ([latex(cell) for cell in table.head], *rows))
         lines += [head, r"\midrule", *rest]
     return [*lines, r"\bottomrule", r"\end{tabular}"]
+
+
+def _latex_row(cells: Sequence[str]) -> str:
+    r"""Return a row of a tabular; a bracket or a star at its start would be taken for an option of the `\\` before."""
+    guard = "{}" if cells and cells[0].lstrip().startswith(("[", "*")) else ""
+    return guard + " & ".join(cells) + r" \\"
 
 
 def latex_float(

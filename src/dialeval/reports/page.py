@@ -37,6 +37,10 @@ def script(*files: str) -> str:
     return f'(() => {{\n"use strict";\n{asset(*files)}}})();\n'
 
 
+MARK = '<meta name="generator" content="dialeval">'
+"""The line by which a page of ours is told from a file of somebody else."""
+
+
 def page(title: str, lead: str, sections: Sequence[Section], data: str, scripts: Sequence[str]) -> str:
     """The page; `lead` and `data` are markup, `scripts` run in this order, the first before anything is shown."""
     contents = "".join(f'<li><a href="#{each.name}">{each.title}</a></li>' for each in sections)
@@ -73,6 +77,7 @@ def document(title: str, body: str, style: str, scripts: Sequence[str], more_pol
         f'<meta http-equiv="Content-Security-Policy" content="{policy}{more_policy}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<meta name="referrer" content="no-referrer">\n'
+        f"{MARK}\n"
         f"<title>{escape(plain(title))}</title>\n<style>{style}</style>\n{first}</head>\n<body>\n"
         f"{body}{''.join(rest)}</body>\n</html>\n"
     )

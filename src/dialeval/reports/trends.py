@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from dialeval.reports import formats
 from dialeval.reports.documents import Document, laid_out, text_formats
-from dialeval.reports.figures import MISSING, plain, shorten, show_fixed, show_rounded
+from dialeval.reports.figures import MISSING, plain, shorten, show_p, show_rounded
 from dialeval.reports.formats import LaidOut, Table
 from dialeval.reports.tables import ARROWS
 
@@ -72,7 +72,7 @@ def _line(row: MetricTrend) -> list[str]:
     values = [show_rounded(value, interval) for value, interval in zip(row.values, row.intervals, strict=True)]
     slope = MISSING if math.isnan(row.slope) else show_rounded(row.slope, row.interval, signed=True)
     mark = "*" if row.significant else ""
-    return [shorten(plain(row.key)) + ARROWS[row.better], *values, slope + mark, show_fixed(row.adjusted_p, 4)]
+    return [shorten(plain(row.key)) + ARROWS[row.better], *values, slope + mark, show_p(row.adjusted_p)]
 
 
 def _notes(trend: Trend) -> list[str]:

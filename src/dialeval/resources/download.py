@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import os
 import re
 import time
 import urllib.error
@@ -38,7 +39,14 @@ TIMEOUT_SECONDS = 30.0
 
 _CHUNK = 1 << 16
 _PASSING = frozenset({HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS})
-_CONTENT_RANGE = re.compile(r"bytes (\d+)-\d+/(\d+)")
+_CONTENT_RANGE = re.compile(r"bytes ([0-9]{1,15})-[0-9]{1,15}/([0-9]{1,15})")
+_LENGTH = re.compile("[0-9]{1,15}")
+MOST_BYTES = 1 << 34
+"""Of a download that nobody gives another limit."""
+
+
+class _TooLongError(Exception):
+    """A download has more bytes than it may."""
 
 
 class _BrokenError(Exception):
@@ -56,8 +64,12 @@ class _Facts:
 
 def check_address(address: str) -> str:
     """The address itself, or SettingError where it is none that may be downloaded from."""
-    parts = urlsplit(address)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
+    try:
+        parts = urlsplit(address)
+        known = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # such as http://[::1, or a port of six digits
+        known = False
+    if not known:
         raise SettingError(f"cannot download from {address!r}; give an address that starts with https:// or http://")
     if parts.username or parts.password:
         raise SettingError(f"the address at {parts.hostname} holds a user name or password; give one without")
@@ -66,17 +78,38 @@ def check_address(address: str) -> str:
 
 def shown(address: str) -> str:
     """An address for messages and records: without its query, which may hold a token."""
-    parts = urlsplit(address)
+    try:
+        parts = urlsplit(address)
+    except ValueError:
+        return address.partition("?")[0]
     return urlunsplit((parts.scheme, parts.netloc, parts.path, "", ""))
 
 
-def download(address: str, target: Path, sha256: str | None = None, progress: Progress | None = None) -> None:
-    """Download to `target`, going on from a part that an earlier call left; DataError where it cannot be downloaded."""
+def download(
+    address: str,
+    target: Path,
+    sha256: str | None = None,
+    progress: Progress | None = None,
+    most_bytes: int = MOST_BYTES,
+) -> None:
+    """Download to `target`, going on from a part that an earlier call left; DataError where it cannot be downloaded.
+
+    What is longer than `most_bytes` is given up, and what came of it is removed.
+    """
     check_address(address)
     part, record = target.with_name(f"{target.name}.part"), target.with_name(f"{target.name}.json")
     target.parent.mkdir(parents=True, exist_ok=True)
     with refusals_explained(FULL), _alone(target.with_name(f"{target.name}.lock"), address):
-        _fetch(address, part, record, progress)
+        for place in (part, record, target):
+            if place.is_symlink() or (place.exists() and not place.is_file()):  # a pipe would never be open
+                place.unlink()
+        try:
+            _fetch(address, part, record, progress, most_bytes)
+        except _TooLongError:
+            part.unlink(missing_ok=True)
+            record.unlink(missing_ok=True)
+            what = f"is longer than the {most_bytes:,} bytes that it may have"
+            raise _fault(address, what, "give another address; the file was thrown away") from None
         if sha256 is not None and (digest := sha256_of(part)) != sha256:
             part.unlink()
             record.unlink(missing_ok=True)
@@ -86,19 +119,19 @@ def download(address: str, target: Path, sha256: str | None = None, progress: Pr
         record.unlink(missing_ok=True)
 
 
-def _fetch(address: str, part: Path, record: Path, progress: Progress | None) -> None:
+def _fetch(address: str, part: Path, record: Path, progress: Progress | None, most_bytes: int) -> None:
     reason = ""
     for wait in (0.0, *WAITS):
         time.sleep(wait)
         try:
-            return _attempt(address, part, record, progress)
+            return _attempt(address, part, record, progress, most_bytes)
         except _BrokenError as error:
             reason = str(error)
     remedy = "run the same command again: it goes on where this one stopped"
     raise _fault(address, f"failed {len(WAITS) + 1} times ({reason})", remedy)
 
 
-def _attempt(address: str, part: Path, record: Path, progress: Progress | None) -> None:
+def _attempt(address: str, part: Path, record: Path, progress: Progress | None, most_bytes: int) -> None:
     facts = _read_facts(record, address)
     have = part.stat().st_size if part.exists() else 0
     if facts and facts.total is not None and have == facts.total:
@@ -110,11 +143,13 @@ def _attempt(address: str, part: Path, record: Path, progress: Progress | None) 
         headers |= {"Range": f"bytes={resume}-", "If-Range": validator}
     with _open(address, headers, part) as response:
         start, fresh = _start(response, address, resume, facts, part)
+        if (fresh.total or 0) > most_bytes:
+            raise _TooLongError
         write_bytes(record, json.dumps(asdict(fresh)).encode())
         with part.open("r+b" if start else "wb") as out:
             out.seek(start)
             out.truncate()
-            done = _copy(response, out, start, fresh.total, progress)
+            done = _copy(response, out, start, fresh.total, progress, most_bytes)
     if fresh.total is not None and done != fresh.total:
         raise _BrokenError(f"{done} of {fresh.total} bytes came")
 
@@ -138,6 +173,8 @@ def _open(address: str, headers: dict[str, str], part: Path) -> http.client.HTTP
         raise _BrokenError(str(error.reason)) from error
     except (http.client.HTTPException, OSError) as error:
         raise _BrokenError(str(error) or type(error).__name__) from error
+    except ValueError:  # of a redirection
+        raise _fault(address, "leads to what is no address", "give another address") from None
 
 
 def _start(
@@ -151,8 +188,9 @@ def _start(
             part.unlink(missing_ok=True)
             raise _BrokenError("the server sent another part than was asked for")
         return resume, _Facts(address, facts.validator, int(match[2]))
-    total = int(length) if length and length.isdigit() else None
-    return 0, _Facts(address, _validator(response), total)
+    if length is not None and not _LENGTH.fullmatch(length):
+        raise _fault(address, f"the server states a length of {length[:40]!r}", "give another address")
+    return 0, _Facts(address, _validator(response), None if length is None else int(length))
 
 
 def _validator(response: http.client.HTTPResponse) -> str | None:
@@ -164,11 +202,18 @@ def _validator(response: http.client.HTTPResponse) -> str | None:
 
 
 def _copy(
-    response: http.client.HTTPResponse, out: IO[bytes], done: int, total: int | None, progress: Progress | None
+    response: http.client.HTTPResponse,
+    out: IO[bytes],
+    done: int,
+    total: int | None,
+    progress: Progress | None,
+    most_bytes: int,
 ) -> int:
     while chunk := _read(response):
-        out.write(chunk)
         done += len(chunk)
+        if done > most_bytes:
+            raise _TooLongError
+        out.write(chunk)
         if progress:
             progress(done, total)
     return done
@@ -210,13 +255,22 @@ def _alone(lock: Path, address: str) -> Iterator[None]:
     except ImportError:  # Windows: an open file cannot be replaced there anyway
         yield
         return
-    with lock.open("w") as held:
+    while True:
+        held = os.open(lock, os.O_CREAT | os.O_RDWR, 0o666)
         try:
             fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
+            os.close(held)
             what = "is being downloaded by another process"
             raise _fault(address, what, "wait until it has finished, then run again") from None
+        if os.fstat(held).st_nlink:
+            break
+        os.close(held)  # another process removed it before it was locked
+    try:
         yield
+    finally:
+        lock.unlink(missing_ok=True)
+        os.close(held)
 
 
 def _fault(address: str, what: str, remedy: str) -> DataError:

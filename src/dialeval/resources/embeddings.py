@@ -60,15 +60,15 @@ class WordVectors(Protocol):
 @checked
 def load_embeddings(source: str | os.PathLike[str]) -> Embeddings | Subwords:
     """Word vectors from a file, an installed data pack or an installed package; see the top of this module."""
-    path = Path(source)
+    path, name = Path(source), os.fspath(source)
+    if isinstance(source, str):  # a name means the same in every working folder
+        if name == WORDLLAMA:
+            return Subwords()
+        pack_name, _, file_name = name.partition("/")
+        if pack_name in PACK_SOURCES:
+            return _from_pack(pack_name, file_name)
     if path.is_file():
         return _from_file(path, path.name)
-    name = os.fspath(source)
-    if name == WORDLLAMA:
-        return Subwords()
-    pack_name, _, file_name = name.partition("/")
-    if pack_name in PACK_SOURCES:
-        return _from_pack(pack_name, file_name)
     if path.suffix or len(path.parts) > 1 or not isinstance(source, str):
         what = "is a folder, not a file of word vectors" if path.is_dir() else "no such file"
         raise DataError(Fault(name, None, what, "give a file of word vectors or the name of a data pack"))
@@ -80,7 +80,7 @@ def _from_pack(name: str, file_name: str) -> Embeddings:
     file_name = file_name or PACK_SOURCES[name].files[0]
     if file_name not in pack.files:
         raise SettingError(f"the data pack {name} has no file {file_name!r}; it has {', '.join(pack.files)}")
-    return _from_file(pack.path / file_name, f"{name}/{file_name}")
+    return _from_file(pack.file(file_name), f"{name}/{file_name}", pack.files[file_name].sha256)
 
 
 def _unknown(name: str) -> str:
@@ -90,9 +90,9 @@ def _unknown(name: str) -> str:
     return f"no word vectors named {name!r}; {hint}"
 
 
-def _from_file(path: Path, name: str) -> Embeddings:
+def _from_file(path: Path, name: str, expected: str | None = None) -> Embeddings:
     try:
-        return stored(name, *_reader(path), remake=partial(_from_file, path, name))
+        return stored(name, *_reader(path), remake=partial(_from_file, path, name, expected), expected=expected)
     except PermissionError as error:
         raise DataError(Fault(str(path), None, "must not be read", "give yourself the right to read it")) from error
 

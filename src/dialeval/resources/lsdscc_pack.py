@@ -21,8 +21,11 @@ _PLACES = (FILE, f"data/{FILE}", f"lsdscc/data/{FILE}")
 
 
 def reference_groups() -> Path:
-    """The file of the installed pack; SettingError with the command that installs it."""
-    return installed_pack(NAME).path / FILE
+    """Return the file of the installed pack, which has its digest; SettingError with the command that installs it."""
+    pack = installed_pack(NAME)
+    if FILE not in pack.files:
+        raise DataError(Fault(str(pack.path), None, f"its manifest does not name {FILE}", pack.remedy))
+    return pack.checked_file(FILE)
 
 
 def build_local(source: Path, target: Path) -> None:

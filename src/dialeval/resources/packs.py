@@ -85,6 +85,28 @@ class Pack:
         return hashlib.sha256(lines.encode()).hexdigest()[:DIGEST_LENGTH]
 
     @property
+    def remedy(self) -> str:
+        """What to do where it is damaged."""
+        return f"run: dialeval data remove {self.name}, then: dialeval data add {self.name}"
+
+    def file(self, name: str) -> Path:
+        """Return the path of a file; DataError where it is not the plain file of the manifest's size."""
+        size, path = self.files[name].size, self.path / name
+        if path.is_symlink() or not path.is_file():
+            raise DataError(Fault(str(path), None, "there is no such plain file", self.remedy))
+        if path.stat().st_size != size:
+            raise DataError(Fault(str(path), None, f"{path.stat().st_size} bytes instead of {size}", self.remedy))
+        return path
+
+    def checked_file(self, name: str) -> Path:
+        """Return the path of a file that has the manifest's digest; DataError where it does not."""
+        path = self.file(name)
+        if (digest := sha256_of(path)) != self.files[name].sha256:
+            what = f"SHA-256 {digest} instead of {self.files[name].sha256}"
+            raise DataError(Fault(str(path), None, what, self.remedy))
+        return path
+
+    @property
     def size(self) -> int:
         return sum(facts.size for facts in self.files.values())
 
@@ -196,15 +218,11 @@ def verify_pack(name: str) -> list[Fault]:
     """Read every byte of an installed pack and list what is not as the manifest says."""
     pack = installed_pack(name)
     faults: list[Fault] = []
-    remedy = f"run: dialeval data remove {name}, then: dialeval data add {name}"
-    for file_name, facts in pack.files.items():
-        file = pack.path / file_name
-        if not file.is_file():
-            faults.append(Fault(str(file), None, "there is no such plain file", remedy))
-        elif file.stat().st_size != facts.size:
-            faults.append(Fault(str(file), None, f"{file.stat().st_size} bytes instead of {facts.size}", remedy))
-        elif (digest := sha256_of(file)) != facts.sha256:
-            faults.append(Fault(str(file), None, f"SHA-256 {digest} instead of {facts.sha256}", remedy))
+    for file_name in pack.files:
+        try:
+            pack.checked_file(file_name)
+        except DataError as error:
+            faults += error.faults
     return faults
 
 
@@ -238,9 +256,9 @@ def _from_address(source: PackSource, address: str, folder: Path, progress: Prog
         return None
     name = hashlib.sha256(check_address(address).encode()).hexdigest()[:16]
     archive = cache_folder("downloads") / f"{source.name}-{name}"
-    if not archive.exists():
+    if archive.is_symlink() or not archive.is_file():
         # A digest is pinned for what the official address gives; a mirror must give the same.
-        download(address, archive, source.sha256, progress)
+        download(address, archive, source.sha256, progress, source.most_bytes)
     try:
         unpack(archive, source.files, folder, source.most_bytes, shown(address))
         digest = sha256_of(archive)

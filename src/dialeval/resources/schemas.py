@@ -103,6 +103,8 @@ class Judge(Struct):
     encoder: JudgeEncoder
     turns: Size
     sha256: Digest
+    digest: Digest
+    """SHA-256 of all else in the document, see `gate.content_digest`."""
 
 
 class PlainEncoder(Struct):
@@ -121,6 +123,7 @@ class DialogueJudge(Struct):
     shape: judge_settings.PairShape
     encoder: PlainEncoder
     sha256: Digest
+    digest: Digest
     breakdown: judge_settings.BreakdownScale = judge_settings.BreakdownScale()
 
 

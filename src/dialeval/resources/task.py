@@ -95,8 +95,7 @@ def _misfits(files: TaskFiles, ontology: Ontology) -> Iterator[Fault]:
 
 def _folder(data: str | os.PathLike[str] | None) -> Path:
     if data is not None:
-        named = Path(data)
-        return sample.folder() / TOWN if str(data) == TOWN and not named.exists() else named
+        return sample.folder() / TOWN if data == TOWN else Path(data)  # a name means the same in every working folder
     from dialeval.resources.packs import find_pack
 
     pack = find_pack(PACK)
@@ -105,6 +104,8 @@ def _folder(data: str | os.PathLike[str] | None) -> Path:
             "there is no MultiWOZ data; run `dialeval data add multiwoz`, or pass data=... (--data) with a folder, or "
             f"data={TOWN!r} for the invented town that ships with dialeval"
         )
+    for name in pack.files:  # sizes only: `dialeval data verify` reads every byte
+        pack.file(name)
     return pack.path
 
 

@@ -255,11 +255,12 @@ def stored(
     rows: Iterable[WordRows],
     findings: Findings,
     remake: Remake | None = None,
+    expected: str | None = None,
 ) -> Embeddings:
     """The vectors of a source: a file, and those that belong to it.
 
     `rows` parses it, is read only if need be, and fills in the `findings`. `remake` calls this function again with a
-    new reader, for an entry that turns out to be damaged later on.
+    new reader, for an entry that turns out to be damaged later on. `expected` is the SHA-256 that the source must have.
     """
     note = _note_of(sources[0])
     stamp = _stamp(sources)
@@ -268,11 +269,15 @@ def stored(
         known
         and known["stamp"] == stamp
         and known["settled"]
+        and expected in (None, known["sha256"])
         and (entry := _opened(name, str(known["sha256"]), remake))
     ):
         return entry
     started = time.time()
     sha256 = sha256_of(*sources)
+    if expected not in (None, sha256):
+        what, remedy = f"SHA-256 {sha256} instead of {expected}", "run: dialeval data remove, then: dialeval data add"
+        raise DataError(Fault(str(sources[0]), None, what, remedy))
     entry = _opened(name, sha256, remake)
     if entry is None:
         target = _folder_of(sha256)

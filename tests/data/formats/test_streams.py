@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import io
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dialeval.core.errors import DataError
+from dialeval.core.notes import noted
 from dialeval.data.formats import streams
 from dialeval.data.formats.streams import LineStream, count_lines, is_pattern, local_path, matching, size_of, unpacked
 
@@ -90,3 +92,31 @@ def test_a_line_without_an_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> No
     assert LineStream(io.BytesIO(b"x" * 90 + b"\n")).take(1) == b"x" * 90 + b"\n"
     with pytest.raises(DataError, match="here: has a line of more than 100 bytes; write one row per line"):
         LineStream(io.BytesIO(b"x" * 200), where="here").take(1)
+
+
+@pytest.mark.parametrize("link", ["file", "folder", "hard link"])
+def test_a_link_to_a_matching_file_does_not_repeat_its_rows(tmp_path: Path, link: str) -> None:
+    (tmp_path / "logs" / "day").mkdir(parents=True)
+    for name in ("b", "c"):
+        (tmp_path / "logs" / "day" / f"{name}.txt").write_text(f"{name}\n")
+    if link == "file":
+        (tmp_path / "logs" / "a.txt").symlink_to(tmp_path / "logs" / "day" / "b.txt")
+    elif link == "folder":
+        (tmp_path / "logs" / "again").symlink_to(tmp_path / "logs" / "day")
+    else:
+        os.link(tmp_path / "logs" / "day" / "b.txt", tmp_path / "logs" / "x.txt")
+    with noted() as notes:
+        found = matching(f"{tmp_path}/logs/**/*.txt")
+    assert [Path(path).name for path in found] == ["b.txt", "c.txt"]
+    assert len(notes) == (2 if link == "folder" else 1)
+    assert all("is the same file as" in str(each) for each in notes)
+
+
+def test_files_of_a_folder_of_shards_count_once(tmp_path: Path) -> None:
+    import dialeval
+
+    (tmp_path / "a.txt").write_text("one\ntwo\n")
+    (tmp_path / "z.txt").symlink_to(tmp_path / "a.txt")
+    with noted():
+        run = dialeval.evaluate(tmp_path, shards=True, metrics="length")
+    assert [result["length"].rows for result in run.values()] == [2]

@@ -20,9 +20,10 @@ def reader() -> tuple[FieldReader, list[Fault]]:
     [
         ("a", "a", []),
         ([], "", []),
-        (["a", "b"], "ab", []),
+        (["a", "b"], "a b", []),
+        (["a", " b", "c\n", "d"], "a b c\nd", []),
         ([{"type": "text", "text": "a"}, {"type": "image_url", "image_url": {"url": "u"}}], "a [image]", []),
-        ([{"type": "image"}, {"type": "text", "text": "a"}, {"text": "b"}], "[image] ab", []),
+        ([{"type": "image"}, {"type": "text", "text": "a"}, {"text": "b"}], "[image] a b", []),
         ([{"type": "text", "text": "a "}, {"type": "input_audio"}, {"type": "file"}], "a [audio] [file]", []),
         ([{"type": "thinking", "thinking": "hm"}, {"type": "text", "text": "a"}], "a", []),
         ([{"type": "tool_use", "name": "f", "input": {"q": "é"}}], "", ['[call f({"q":"é"})]']),

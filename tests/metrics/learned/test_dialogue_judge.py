@@ -24,6 +24,7 @@ from dialeval.metrics.learned.judge import open_vectors
 from dialeval.resources.encoder_files import lacking
 from dialeval.resources.judge_settings import Scale
 from metrics.learned.judges import tiny_dialogue_judge
+from sealing import write_sealed
 from tiny_encoder import write_encoder
 
 needs_encoder = pytest.mark.skipif(lacking() is not None, reason="the weights of minilm are not installed")
@@ -84,13 +85,24 @@ def test_folders_that_hold_no_such_judge_are_refused(tmp_path: Path) -> None:
         ("format", 99, "newer"),
         ("scale", {}, "missing required field rank"),
     ):
-        facts.write_text(json.dumps({**document, name: value}))
+        write_sealed({**document, name: value}, facts)
         with pytest.raises(DataError, match=message):
             load_judge(tmp_path / "judge")
     facts.write_text(json.dumps(document))
     (tmp_path / "judge" / "judge.safetensors").unlink()
     with pytest.raises(DataError, match="cannot be read"):
         load_judge(tmp_path / "judge")
+
+
+def test_no_digit_of_a_judge_is_changed_unnoticed(tmp_path: Path) -> None:
+    tiny_dialogue_judge(tmp_path)
+    facts = tmp_path / "judge" / "judge.json"
+    sound = facts.read_bytes()
+    for place, byte in enumerate(sound):
+        if chr(byte).isdigit():
+            facts.write_bytes(sound[:place] + b"%d" % ((byte - ord("0") + 5) % 10) + sound[place + 1 :])
+            with pytest.raises(DataError, match=r"judge\.json"):
+                load_judge(tmp_path / "judge")
 
 
 def test_an_encoder_that_it_was_not_trained_on_is_refused(tmp_path: Path) -> None:

@@ -95,3 +95,13 @@ def test_a_judge_stays_when_another_cannot_be_saved(tmp_path: Path, monkeypatch:
     with pytest.raises(DataError, match="No space left"):
         replace(first, identity=0.5).save(tmp_path)
     assert load(tmp_path).digest == first.digest
+
+
+def test_no_digit_of_a_judge_is_changed_unnoticed(tmp_path: Path) -> None:
+    facts = tiny_weights().save(tmp_path) / "judge.json"
+    sound = facts.read_bytes()
+    for place, byte in enumerate(sound):
+        if chr(byte).isdigit():
+            facts.write_bytes(sound[:place] + b"%d" % ((byte - ord("0") + 5) % 10) + sound[place + 1 :])
+            with pytest.raises(DataError, match=r"judge\.json|is newer"):
+                load(tmp_path)

@@ -11,7 +11,8 @@ import glob
 import gzip
 import io
 import os
-from collections.abc import Hashable, Iterator
+import stat
+from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, cast
@@ -21,6 +22,7 @@ import numpy as np
 
 from dialeval.core.arrays import Ints
 from dialeval.core.errors import DataError, Fault, SettingError
+from dialeval.core.notes import note
 from dialeval.data.formats.opening import (
     BROKEN_PACKING,
     not_whole,
@@ -49,7 +51,10 @@ def is_remote(path: str) -> bool:
 
 def local_path(path: str) -> str:
     """A local path as the system knows it, without `file://`."""
-    return unquote(urlsplit(path).path) if path.startswith("file://") else path
+    try:
+        return unquote(urlsplit(path).path) if path.startswith("file://") else path
+    except ValueError:  # such as file://[::1
+        raise SettingError(f"{path} is no address of a file; give its path") from None
 
 
 def is_pattern(path: str) -> bool:
@@ -64,10 +69,22 @@ def matching(pattern: str) -> list[str]:
         with _faults_named(pattern):
             names = [system.unstrip_protocol(name) for name in system.glob(inside) if not system.isdir(name)]
     else:
-        names = [name for name in glob.glob(local_path(pattern), recursive=True) if not os.path.isdir(name)]  # noqa: PTH112, PTH207
+        there = [name for name in glob.glob(local_path(pattern), recursive=True) if not os.path.isdir(name)]  # noqa: PTH112, PTH207
+        names = without_repeated(there)
     if not names:
         raise DataError(Fault(pattern, None, "no file matches", "check the pattern, and quote it for the shell"))
     return sorted(names)
+
+
+def without_repeated(paths: Sequence[str]) -> list[str]:
+    """Return local paths in the order of their names, each file once: a link to one of them is left out with a note."""
+    kept: dict[tuple[int, int], str] = {}
+    for path in sorted(paths, key=lambda path: (os.path.realpath(path) != os.path.abspath(path), path)):  # noqa: PTH100
+        with _faults_named(path):
+            status = Path(path).stat()
+        if (first := kept.setdefault((status.st_dev, status.st_ino), path)) != path:
+            note(f"{path} is the same file as {first} and is not read twice")
+    return sorted(kept.values())
 
 
 def size_of(path: str) -> int:
@@ -76,7 +93,11 @@ def size_of(path: str) -> int:
         if is_remote(path):
             system, inside = _storage(path)
             return int(system.size(inside))
-        return Path(local_path(path)).stat().st_size
+        status = Path(local_path(path)).stat()
+    if stat.S_ISFIFO(status.st_mode) or stat.S_ISSOCK(status.st_mode):
+        what, remedy = "is a pipe, and what is read in chunks must be a file", "write it to a file first"
+        raise DataError(Fault(path, None, what, remedy))
+    return status.st_size
 
 
 def changed_at(path: str) -> str:
@@ -162,7 +183,13 @@ def _storage(path: str) -> tuple[Any, str]:
         raise SettingError(f"{path} needs fsspec; run: pip install 'dialeval[cluster]'") from None
     try:
         system, inside = fsspec.core.url_to_fs(path)
-    except (ImportError, ValueError) as error:
+    except (
+        ImportError,
+        ValueError,
+        TypeError,
+        KeyError,
+        OSError,
+    ) as error:  # it may lack settings
         raise SettingError(f"{path} cannot be opened: {error}") from None
     return system, str(inside)
 

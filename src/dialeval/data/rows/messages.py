@@ -105,19 +105,20 @@ def role_of(reader: FieldReader, message: RowObject, what: str) -> str | None:
 
 
 def content(reader: FieldReader, value: object, what: str, inner: bool = False) -> tuple[str, list[str]]:
-    """What a content says, and the calls in it: a text, or parts such as `{"type": "text", "text": ...}`, joined."""
+    """Return what a content says, and the calls in it.
+
+    It is a text, or parts such as `{"type": "text", "text": ...}`, which are joined with spaces.
+    """
     if not isinstance(value, LISTS):
         return reader.text(value, what), []
-    text, apart = "", False
+    text = ""
     calls: list[str] = []
     for part in value:
         kind, said = _part(reader, part, what, inner)
         if kind == "call":
             calls.append(said)
         elif said:
-            mark = kind != "text"
-            text += " " * ((mark or apart) and bool(text) and not text[-1].isspace()) + said
-            apart = mark
+            text += " " * (bool(text) and not text[-1].isspace() and not said[0].isspace()) + said
     return text, calls
 
 

@@ -22,7 +22,7 @@ from dialeval.core.needs import Need
 from dialeval.core.plain_text import whole_characters
 from dialeval.core.result import Role
 from dialeval.data.formats.opening import LINES, format_of, stem_of
-from dialeval.data.formats.streams import is_pattern, is_remote, local_path, matching, size_of
+from dialeval.data.formats.streams import is_pattern, is_remote, local_path, matching, size_of, without_repeated
 from dialeval.data.rows.fields import kind_of
 from dialeval.data.rows.reading import files_in, is_folder
 from dialeval.data.rows.system import Rows
@@ -132,7 +132,7 @@ def _paths(given: Any, as_shards: bool, what: str) -> list[str]:
     if not as_shards:
         remedy = "name one file, or write --shards if the files of a folder are the parts of one"
         raise DataError(Fault(where, None, "is a folder, and one file is expected", remedy))
-    return [str(file) for file in files_in(local_path(where))]
+    return without_repeated([str(file) for file in files_in(local_path(where))])
 
 
 def _path(given: Any, what: str) -> str:

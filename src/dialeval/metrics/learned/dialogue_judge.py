@@ -32,7 +32,6 @@ from dialeval.core.arrays import Floats
 from dialeval.core.columns import DIGEST_LENGTH
 from dialeval.core.errors import DataError, Fault, SettingError
 from dialeval.core.files import place_of, reading_together, replacing_together
-from dialeval.core.jsondata import dump
 from dialeval.metrics.learned.cross_encoder import CrossEncoder
 from dialeval.metrics.learned.cross_weights import HEADS, Changes
 from dialeval.metrics.learned.judge import Texts, closest_cosines, open_vectors
@@ -105,7 +104,7 @@ class JudgeWeights:
         }
         with replacing_together(folder, FACTS_FILE) as files:
             document["sha256"] = files.add_bytes(TENSORS_FILE, content)
-            files.add_bytes(FACTS_FILE, dump(document))
+            files.add_bytes(FACTS_FILE, gate.with_digest(document))
         return folder
 
 
@@ -130,6 +129,8 @@ def _load(folder: Path) -> JudgeWeights:
         what = f"layout {layout} is newer than this dialeval reads ({FORMAT})"
         raise DataError(Fault(str(file), None, what, "upgrade dialeval"))
     saved = gate.fitting(facts, Schema, str(file), _REMEDY)
+    with gate.explained(file, _REMEDY):
+        gate.check_digest(facts)
     place = place_of(folder / TENSORS_FILE, saved.sha256)
     return JudgeWeights(
         _changes(place, gate.read_bytes(place, _REMEDY, saved.sha256, FACTS_FILE)),

@@ -29,7 +29,6 @@ from dialeval.core.arrays import Floats
 from dialeval.core.columns import DIGEST_LENGTH
 from dialeval.core.errors import DataError, Fault
 from dialeval.core.files import place_of, reading_together, replacing_together
-from dialeval.core.jsondata import dump
 from dialeval.core.targets import check_files
 
 TENSORS_FILE = "judge.safetensors"
@@ -149,7 +148,7 @@ class Weights:
         }
         with replacing_together(folder, FACTS_FILE) as files:
             document["sha256"] = files.add_bytes(TENSORS_FILE, content)
-            files.add_bytes(FACTS_FILE, dump(document))
+            files.add_bytes(FACTS_FILE, gate.with_digest(document))
             if card is not None:
                 files.add_bytes(CARD_FILE, card.encode())
         return folder
@@ -184,6 +183,8 @@ def _load(folder: Path) -> Weights:
         what = f"layout {layout} is newer than this dialeval reads ({FORMAT})"
         raise DataError(Fault(str(folder), None, what, "upgrade dialeval"))
     judge = gate.fitting(facts, Judge, str(file), remedy)
+    with gate.explained(file, remedy):
+        gate.check_digest(facts)
     place = place_of(folder / TENSORS_FILE, judge.sha256)
     tensors = gate.read_tensors(place, remedy, judge.sha256, FACTS_FILE)
     with gate.explained(place, remedy):
