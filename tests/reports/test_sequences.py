@@ -19,7 +19,7 @@ def test_the_terminal() -> None:
     text = printed(sequences.table(FOUND))
     assert text.startswith("Paired design: both systems have the same 60 dialogues, matched by id.")
     assert "confidence sequences" in text
-    assert "Divided by 2" in text
+    assert "Alpha is divided by 2" in text
 
 
 def test_what_has_no_interval_says_why() -> None:

@@ -30,8 +30,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, replace
-from typing import Literal, NamedTuple, TypeAlias, get_args
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 
@@ -80,6 +80,10 @@ class Design:
     def clusters(self) -> int:
         """The number of dialogues or rows that the comparison is made of."""
         return self.baseline_units + self.system_units if self.name == "unpaired" else self.common
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data for JSON."""
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
 
     def describe(self, baseline: str, system: str) -> str:
         """Return the design in one sentence."""

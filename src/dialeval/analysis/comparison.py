@@ -104,7 +104,7 @@ class Comparison(Tabular, Shown):
             "baseline": self.baseline,
             "systems": list(self.systems),
             **asdict(self.settings),
-            "designs": {name: asdict(design) for name, design in self.designs.items()},
+            "designs": {name: design.to_dict() for name, design in self.designs.items()},
             "panel": list(self.panel),
             "adjusted_for": list(self.adjusted_for),
             "warnings": list(self.warnings),

@@ -5,15 +5,15 @@ dialogue and stops when 0 is outside will in the end be wrong almost surely. A c
 of dialogues at once, with 95%. The price is width: `docs/simulations.md` says how much wider than Student's interval it
 is.
 
-The values are differences of dialogues, in the order of the run: the mean over the rows of a dialogue of the system's
-values less the baseline's. The interval is for the mean difference per dialogue. It assumes that
+Dialogues are taken in the order of the run. The interval is for the difference of the means over rows, as in
+`comparison`, or with `weight="dialogues"` for that of means in which every dialogue counts once. It assumes that
 
 - dialogues are independent and identically distributed: drawn one after the other from the same source, in an order
   that has nothing to do with their values (a sorted file, or users who change over the weeks, violate that);
-- every dialogue has equal weight, so that long dialogues count no more than short ones;
 - the same systems and metrics are tested at every interim look, since alpha is divided by their number.
 
-- `betting`, where the metric has bounds: exact for any distribution, from the first dialogue on. Differences are
+- `betting`, where the metric has bounds and all dialogues count equally (the same number of rows in each, or
+  `weight="dialogues"`): exact for any distribution, from the first dialogue on. Differences are
   brought to 0..1. For every possible mean m two gamblers bet on it being too low and too high,
 
       K+_t(m) = product of (1 + l+_s (x_s - m))        l+_s = min(l_s, c / m)
@@ -23,7 +23,7 @@ values less the baseline's. The interval is for the mean difference per dialogue
   where v_{s-1} is the variance of the values before. Neither can expect to win if m is the mean, so that the half of
   the larger one exceeds 1 / alpha with a probability of at most alpha, ever (Ville). The interval are those m at which
   it does not.
-- `asymptotic`, where it has none: mean -+ s_t sqrt(2 (t rho^2 + 1) / (t^2 rho^2) log(sqrt(t rho^2 + 1) / alpha)), a
+- `asymptotic`, elsewhere: mean -+ s_t sqrt(2 (t rho^2 + 1) / (t^2 rho^2) log(sqrt(t rho^2 + 1) / alpha)), a
   normal mixture, from `FIRST` dialogues on. rho is chosen so that it is narrowest at `BEST` dialogues. It is right for
   many dialogues, as Student's interval is without normal values. Skewed differences need more of them: there is no
   interval before `SKEWED` times their squared skewness either. No rule can allow for rare large differences that have
@@ -31,7 +31,8 @@ values less the baseline's. The interval is for the mean difference per dialogue
   true mean 0 before the first loss. Where that is possible, declare the range of the values (`Metric.bounds`), and the
   sequence is exact.
 
-With several systems and metrics alpha is divided by their number. Intervals are intersected with those before, so that
+With several systems and metrics alpha is divided by their number in the panel (`comparison`), and by that of the other
+metrics for these. Intervals are intersected with those before, so that
 they never grow again. Values of all rows together have no value per dialogue and no sequence.
 
 Papers: Waudby-Smith and Ramdas 2024, "Estimating means of bounded random variables by betting", JRSS B; Waudby-Smith,
@@ -53,6 +54,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dialeval.analysis.alignment import Alignment, Design, DesignName, align
+from dialeval.analysis.comparison import choose_panel
 from dialeval.analysis.difference import DEFAULT_ALPHA, paired_values
 from dialeval.analysis.pairing import Runs, Weight, chosen, describe_inputs, keys_meant, systems_of, weigh
 from dialeval.analysis.unpaired import ClusterSums
@@ -61,6 +63,7 @@ from dialeval.core.arguments import checked
 from dialeval.core.arrays import Floats
 from dialeval.core.display import Shown, listed
 from dialeval.core.errors import SettingError
+from dialeval.core.fold import Estimate
 from dialeval.core.jsondata import null_for_nan
 from dialeval.core.plain_text import plain as shown
 from dialeval.core.result import Result
@@ -115,9 +118,11 @@ class Watch(Shown):
     systems: Sequence[str]
     rows: Sequence[Watched]
     alpha: float
-    """Of all intervals together."""
+    """Of all intervals of the panel together, and of all others together."""
     tests: int
+    """Differences in the panel."""
     unit: str
+    panel: Sequence[str] = ()
     designs: Mapping[str, Design] = field(default_factory=dict)
     version: str = __version__
 
@@ -135,7 +140,8 @@ class Watch(Shown):
             "alpha": self.alpha,
             "tests": self.tests,
             "unit": self.unit,
-            "designs": {name: asdict(design) for name, design in self.designs.items()},
+            "panel": list(self.panel),
+            "designs": {name: design.to_dict() for name, design in self.designs.items()},
             "differences": [row.to_dict() for row in self.rows],
         }
 
@@ -166,30 +172,44 @@ def watch(
         shared = [key for key in known[first] if key in known[name]]
         common[name] = shared if asked is None else keys_meant(asked, shared, "not every system has", "they share")
     alignments = {name: align(known[first], known[name], design) for name in others}
-    tests = sum(not known[first][key].corpus for keys in common.values() for key in keys)
-    rows = [
-        _watched(name, key, alignments[name], known, first, alpha / max(tests, 1))
+    reasons = {
+        (name, key): _why_unwatched(key, alignments[name], known[first][key], known[name][key])
         for name, keys in common.items()
         for key in keys
+    }
+    every = list(dict.fromkeys(key for keys in common.values() for key in keys))
+    panel = choose_panel({name: known[name] for name in (first, *others)}, every, asked is not None)
+    sizes = {
+        inside: sum(reason is None and (key in panel) == inside for (_, key), reason in reasons.items())
+        for inside in (True, False)
+    }
+    rows = [
+        _watched(name, key, alignments[name], alpha / max(sizes[key in panel], 1))
+        if reason is None
+        else Watched(name, key, 0, math.nan, None, None, None, None, reason)
+        for (name, key), reason in reasons.items()
     ]
     designs = {name: alignment.design for name, alignment in alignments.items()}
-    return Watch(first, others, rows, alpha, tests, next(iter(designs.values())).unit, designs)
+    return Watch(first, others, rows, alpha, sizes[True], next(iter(designs.values())).unit, list(panel), designs)
 
 
-def _watched(
-    name: str, key: str, alignment: Alignment, known: Mapping[str, Result], baseline: str, alpha: float
-) -> Watched:
+def _why_unwatched(key: str, alignment: Alignment, here: Estimate, there: Estimate) -> str | None:
+    """Say why a metric has no sequence; None where it has one."""
+    metric = metric_of(here)
+    if (reason := describe_inputs(here, there, alignment)) is not None:
+        return reason
+    if here.corpus:
+        return "a corpus value has no values of dialogues"
+    if metric is not None and metric.untestable is not None:
+        return metric.untestable
+    if any(side.get(key) is None or side[key].items is None for side in (alignment.left, alignment.right)):
+        return "the run holds no per-row scores for it"
+    return None
+
+
+def _watched(name: str, key: str, alignment: Alignment, alpha: float) -> Watched:
     left, right = alignment.left, alignment.right
-    metric = metric_of(known[baseline][key])
-    reason = describe_inputs(known[baseline][key], known[name][key], alignment)
-    if reason is None and known[baseline][key].corpus:
-        reason = "a corpus value has no values of dialogues"
-    if reason is None and metric is not None:
-        reason = metric.untestable
-    if reason is None and any(side.get(key) is None or side[key].items is None for side in (left, right)):
-        reason = "the run holds no per-row scores for it"
-    if reason is not None:
-        return Watched(name, key, 0, math.nan, None, None, None, None, reason)
+    metric = metric_of(left[key])
     bounds = (-math.inf, math.inf) if metric is None else metric.bounds_of(key)
     first, second = _sum_dialogues(left, right, key, alignment)
     low, high, by = (unpaired_sequence if alignment.design.name == "unpaired" else sequence)(

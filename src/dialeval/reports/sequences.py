@@ -47,17 +47,17 @@ FORMATS = text_formats(document, to_csv)
 
 def notes(watch: Watch) -> list[str]:
     """What the figures are, a line each."""
-    what = f"Differences to {plain(watch.baseline)} per {watch.unit.removesuffix('s')}, in the order of the run"
+    what = f"Differences to {plain(watch.baseline)}, {watch.unit} in the order of the run"
     lines = [
         f"{what}, with {100 * (1 - watch.alpha):g}% confidence sequences.",
         "Look as often as you like, and stop when you like.",
-        "Dialogues are taken as independent draws from one source, each with equal weight.",
-        "betting: exact for values with bounds.",
+        "Dialogues are taken as independent draws from one source.",
+        "betting: exact for values with bounds where all dialogues count equally.",
     ]
     if any(row.by == "asymptotic" for row in watch.rows):
         lines.append("asymptotic: for many dialogues; wrong if rare large differences have not occurred yet.")
     if watch.tests > 1:
-        lines.append(f"Divided by {watch.tests}, so that all of them hold together.")
+        lines.append(f"Alpha is divided by {watch.tests}, so that all intervals of the panel hold together.")
     lines += dict.fromkeys(f"{plain(row.key)}: {row.reason}." for row in watch.rows if row.reason)
     return lines
 
