@@ -114,7 +114,7 @@ def test_rows_of_a_dialogue_are_matched_as_far_as_prompts_agree() -> None:
 
 def test_designs_in_words() -> None:
     assert Design("paired", "rows", 9, 9, 9, "position").describe("a", "b") == (
-        "Paired design: both systems have the same 9 rows, matched by position."
+        "Paired design: the systems have the same 9 rows, matched by position."
     )
     left = result([1] * 9, [f"d{at}" for at in range(9)])
     right = result([1] * 6, [f"d{at}" for at in (0, 1, 2, 3, 4, 20)])

@@ -49,7 +49,7 @@ def test_it_says_what_is_worse_and_where(baseline: Run) -> None:
     with pytest.raises(AssertionError) as error:
         dialeval.assert_no_worse(scored(range(10, 30)), baseline, "rouge-l", rows=2)
     first, design, difference, p, won, lost, *worst = str(error.value).splitlines()
-    assert design == "  Paired design: both systems have the same 20 dialogues, matched by id."
+    assert design == "  Paired design: the systems have the same 20 dialogues, matched by id."
     assert first.startswith("rouge-l of run/system is ")
     assert "significantly worse (adjusted p 0.00" in first
     assert difference.startswith("  difference -0.3")

@@ -263,7 +263,7 @@ def test_score_states_the_design_and_calls_nobody_better_by_diversity(dialeval: 
     NEW.openai(tmp_path / "new.jsonl")
     found = dialeval("score", "old.jsonl", "new.jsonl", "-m", "length,distinct-2")
     first = " ".join(found.stdout.split())
-    assert first.startswith("Paired design: both systems have the same 40 dialogues, matched by prompt.")
+    assert first.startswith("Paired design: the systems have the same 40 dialogues, matched by prompt.")
     assert "new and old differ in length" in first
     assert "better than" not in first
     assert "worse than" not in first
@@ -372,7 +372,7 @@ def test_agents_on_the_same_tasks_are_paired_by_task(dialeval: Dialeval, tmp_pat
     agent("two", 2, lambda task, trial: task % 3 > 0)
     scored = dialeval("score", "one.jsonl", "two.jsonl", "-m", "pass-hat,length", "-o", "run")
     assert scored.returncode == 0, scored.stderr
-    assert scored.stdout.startswith("Paired design: both systems have the same 12 dialogues, matched by id.")
+    assert scored.stdout.startswith("Paired design: the systems have the same 12 dialogues, matched by id.")
     found = json.loads(dialeval("compare", "run", "-f", "json").stdout)
     design = found["designs"]["two"]
     assert (design["name"], design["by"], design["whole"], design["common"]) == ("paired", "ids", True, 12)

@@ -36,7 +36,7 @@ def test_a_separator_a_warning_and_prompts(dialeval: Dialeval, tmp_path: Path) -
         "score parts/*.csv -m length --jobs 2",
         "score parts/*.csv -m kl-div,length --resume work",
         "meta excel.csv --human overall -m length",
-        "rank pairs.csv --resamples 9",
+        "rank pairs.csv",
     ],
 )
 def test_windows_1252_is_read_and_told_once_wherever_csv_is(dialeval: Dialeval, tmp_path: Path, command: str) -> None:

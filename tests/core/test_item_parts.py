@@ -18,7 +18,7 @@ from dialeval.core.files import sha256_of, workplace
 from dialeval.core.fold import Estimate, Level
 from dialeval.core.item_parts import ItemPart, PartWriter
 from dialeval.core.result import Result, Run, load
-from dialeval.core.rowtable import RowTable
+from dialeval.core.rowtable import PROMPT, RowTable
 
 sizes = st.lists(st.lists(st.lists(st.integers(1, 3), min_size=1, max_size=3), max_size=3), max_size=4)
 
@@ -109,3 +109,20 @@ def test_a_place_that_cannot_be_written_to(tmp_path: Path, monkeypatch: pytest.M
     writer.add("s", {"turn": {"x": np.array([1.0])}}, None)
     with pytest.raises(SettingError, match=r"items cannot be written to .*No space left on device"):
         writer.parts()
+
+
+def test_digests_that_come_later_begin_a_file_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows without a context are followed by rows that have one."""
+    monkeypatch.setattr(item_parts, "HELD_BYTES", 1)
+    writer = PartWriter(str(tmp_path))
+    tables = [
+        RowTable(np.arange(3), digests={}),
+        RowTable(np.arange(2), digests={PROMPT: np.array([7], np.uint64)}),
+        RowTable(np.arange(3)),
+    ]
+    for table in tables:
+        writer.add("bot", {"turn": {"length": np.ones(len(table))}}, table)
+    files = [part.place for part in writer.parts() if part.kind == "rows"]
+    assert len(files) == 2
+    read = RowTable.joined([RowTable.from_arrow(pq.read_table(file)) for file in files])
+    assert read.digests[PROMPT].tolist() == [0, 0, 7, 0, 0]

@@ -343,7 +343,7 @@ def test_memory_does_not_grow_with_the_rows_of_a_packed_file(
 
     peak(2_000)
     # Both have more bytes than are read at once. Twice: the table of Python's own strings may grow in either run.
-    few, many = (min(peak(size) for _ in range(2)) for size in (100_000, 300_000))
+    few, many = (min(peak(size) for _ in range(2)) for size in (400_000, 600_000))
     assert many - few < 8 * 200_000 / 2, "less than half of the items of the rows that are more"
 
 

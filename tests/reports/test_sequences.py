@@ -17,7 +17,7 @@ FOUND = dialeval.watch(RUN)
 
 def test_the_terminal() -> None:
     text = printed(sequences.table(FOUND))
-    assert text.startswith("Paired design: both systems have the same 60 dialogues, matched by id.")
+    assert text.startswith("Paired design: the systems have the same 60 dialogues, matched by id.")
     assert "confidence sequences" in text
     assert "Alpha is divided by 2" in text
 

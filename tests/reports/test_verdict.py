@@ -37,7 +37,7 @@ def difference(key: str, by: float, better: Better | None, p: float, significant
 
 
 PAIRED = Alignment(Design("paired", "dialogues", 60, 60, 60, "ids"), Result({}), Result({}))
-DESIGN = "Paired design: both systems have the same 60 dialogues, matched by id."
+DESIGN = "Paired design: the systems have the same 60 dialogues, matched by id."
 
 
 def comparison(*rows: Difference, systems: Sequence[str] = ("new",)) -> Comparison:
@@ -125,7 +125,7 @@ def test_metrics_that_describe_replies_make_nobody_better() -> None:
     rows = [difference(f"count-{n}", n + 1.0, None, 0.001, True) for n in range(5)]
     (text,) = said(*rows)
     assert text.startswith("new and old differ in count-4")
-    assert "and 2 more (5% level" in text
+    assert "and 3 more (5% level" in text
     assert "None of the tested metrics says which replies are better" in text
     weak = replace(difference("distinct-2", 0.2, "higher", 0.001, True), evidence=False)
     (text,) = said(weak)
@@ -160,7 +160,7 @@ def test_a_run_is_compared_if_it_has_two_systems_that_can_be() -> None:
     shorter = dialeval.evaluate({"c": words(3, 50)[:20]}, metrics="distinct-1,length")
     found = judge_run(Run({**run, **shorter}, run.version))
     assert found.sentences[:2] == [
-        "b: Paired design: both systems have the same 40 rows, matched by position.",
+        "b: Paired design: the systems have the same 40 rows, matched by position.",
         "c: Unpaired design: 40 rows of a and 20 of c are compared as independent samples.",
     ]
     unknown = judge_run(Run({"a": run["a"], "b": replace(run["b"], rows=None)}, run.version))

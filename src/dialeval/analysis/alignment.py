@@ -90,7 +90,7 @@ class Design:
         units = self.unit if self.common != 1 else self.unit.removesuffix("s")
         if self.name == "paired":
             how = "" if self.by is None else ", matched by " + _WORDS[self.by]
-            return f"Paired design: both systems have the same {self.common:,} {units}{how}."
+            return f"Paired design: the systems have the same {self.common:,} {units}{how}."
         if self.name == "common":
             by = "" if self.by is None else _WORDS[self.by]
             only = "; ".join(

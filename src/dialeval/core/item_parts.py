@@ -84,13 +84,20 @@ class PartWriter:
             )
 
     def _write(self) -> None:
+        places = {
+            system: RowTable.joined(tables)
+            for system, several in self._held.items()
+            if (tables := [table for _, table in several if table is not None])
+        }
+        writer = self._places
         try:
+            if writer is not None and not all(map(writer.has_columns_for, places.values())):
+                self._close()  # a file has its columns from the start
             self._write_items()
-            for system, several in self._held.items():
-                tables = [places for _, places in several if places is not None]
-                if tables:
-                    self._places = self._places or PlacesWriter(self._new("rows"))
-                    self._places.add(system, RowTable.joined(tables))
+            for system, table in places.items():
+                digests = {name for each in places.values() for name in each.digests}
+                self._places = self._places or PlacesWriter(self._new("rows"), digests)
+                self._places.add(system, table)
         except OSError as error:
             what = f"items cannot be written to {self._folder} ({error.strerror})"
             raise SettingError(f"{what}; make room there") from error

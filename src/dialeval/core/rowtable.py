@@ -11,7 +11,7 @@ resampled as if it had none.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -230,12 +230,14 @@ def is_texts(kind: pa.DataType) -> bool:
 class PlacesWriter:
     """Writes rows without their texts to a file as they come; rows and dialogues are numbered for each system."""
 
-    def __init__(self, target: Path) -> None:
+    def __init__(self, target: Path, digests: Iterable[str] = ()) -> None:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        types = (pa.string(), pa.int64(), pa.int64(), pa.string(), *[pa.int64()] * (1 + len(_DIGESTS)))
-        self._schema = pa.schema(zip((*_PLACES, *_DIGESTS), types, strict=True))
+        self._digests = frozenset(digests)
+        names = (*_PLACES, *(_DIGEST + name for name in sorted(self._digests)))
+        types = (pa.string(), pa.int64(), pa.int64(), pa.string(), *[pa.int64()] * (1 + len(self._digests)))
+        self._schema = pa.schema(zip(names, types, strict=True))
         self._before: dict[str, tuple[int, int]] = defaultdict(lambda: (0, 0))
         self._writer: Any = pq.ParquetWriter(
             target,
@@ -251,6 +253,10 @@ class PlacesWriter:
 
     def __exit__(self, *_error: object) -> None:
         self._writer.close()
+
+    def has_columns_for(self, rows: RowTable) -> bool:
+        """Tell whether the file has a column for each digest of some rows."""
+        return rows.digests.keys() <= self._digests
 
     def add(self, system: str, rows: RowTable) -> None:
         """Write the next rows of a system; no dialogue goes on from those before."""

@@ -27,7 +27,9 @@ MOST_TESTS = 300
 MOST_UNASKED = 60
 """With more tests than that only the panel is tested unless `dialeval compare` is asked."""
 _MOST_NAMED = 3
-"""Differences that are named before the rest is counted, and systems before an overview is given."""
+"""Reasons that are given before the rest is left out, and systems before an overview is given."""
+_MOST_DIFFERENCES = 2
+"""Differences that are no evidence of better replies that are named before the rest is counted."""
 _MOST_SYSTEMS = 8
 """Systems that an overview names before the rest is counted."""
 
@@ -190,8 +192,8 @@ def _without_evidence(stands: Standing, comparison: Comparison, system: str, bas
 
 
 def _list_differences(rows: Sequence[Difference]) -> str:
-    named = ", ".join(_figure(row) for row in sorted(rows, key=_size, reverse=True)[:_MOST_NAMED])
-    more = len(rows) - _MOST_NAMED
+    named = ", ".join(_figure(row) for row in sorted(rows, key=_size, reverse=True)[:_MOST_DIFFERENCES])
+    more = len(rows) - _MOST_DIFFERENCES
     return f"{named}{f' and {more} more' if more > 0 else ''}"
 
 
