@@ -122,7 +122,7 @@ def test_other_settings_of_a_metric_are_not_compared() -> None:
     one = dialeval.evaluate({"a": texts(1)}, metrics="distinct-1,length")
     other = dialeval.evaluate({"b": texts(2)}, metrics="distinct-1,length", settings={"distinct": {"oov": "unk"}})
     found = {row.key: row for row in compare([one, other], **QUICK).rows}
-    assert found["distinct-1"].reason == "settings of metric differ: distinct-1 and distinct(oov=unk)"
+    assert found["distinct-1"].reason == "settings of metric differ: distinct-1 and distinct(n=1,oov=unk)"
     assert found["length"].reason is None
 
 

@@ -275,3 +275,22 @@ def test_a_pipe_is_not_read_in_chunks(dialeval: Dialeval, tmp_path: Path, option
     done = dialeval("score", "pipe.txt", "-m", "length", *option)
     assert done.returncode == 2
     assert "pipe.txt: is a pipe, and what is read in chunks must be a file" in done.stderr
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_sigterm_leaves_no_temporary_files(tmp_path: Path, jobs: str) -> None:
+    """Signals at different moments of a run in chunks: what was begun in TMPDIR and in the output is gone."""
+    (tmp_path / "rows.jsonl").write_text('{"response": "one two three four five six"}\n' * 400_000)
+    (tmp_path / "temporary").mkdir()
+    environment = {**os.environ, "TMPDIR": str(tmp_path / "temporary")}
+    command = [*COMPLETED, "score", "rows.jsonl", "-m", "length,distinct", "--jobs", jobs, "-o", "out"]
+    process = subprocess.Popen(command, cwd=tmp_path, env=environment, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 30
+    while not (tmp_path / "out").exists() and process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.02)
+    process.send_signal(signal.SIGTERM)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 143, errors
+    assert errors.strip().endswith("dialeval: ended by SIGTERM")
+    assert not [path for path in (tmp_path / "temporary").iterdir() if path.name.startswith("dialeval-")]
+    assert not (tmp_path / "out").exists()

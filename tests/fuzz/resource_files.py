@@ -103,3 +103,24 @@ def pack_archives(folder: Path) -> None:
             assert {path.name for path in Path(place).iterdir()} == {"inner"}
             assert {path.name for path in inner.iterdir()} <= set(WANTED)
             assert not any(path.is_symlink() for path in inner.iterdir())
+
+
+def _addresses() -> list[Files]:
+    """Addresses of downloads and of files."""
+    texts = ("https://localhost:8080/a/b.zip?token=1#x", "http://[::1]:80/x", "file:///tmp/a%20b.txt")
+    return [{"address.txt": text.encode()} for text in texts]
+
+
+@target("addresses", seeds=_addresses)
+def addresses(folder: Path) -> None:
+    """An address as commands take it; nothing is asked for over a network."""
+    from dialeval.data.formats.streams import is_pattern, local_path
+    from dialeval.resources.download import check_address, shown
+
+    text = (folder / "address.txt").read_bytes().decode("utf-8", "surrogateescape")
+    shown(text)
+    if text.startswith("file://"):
+        local_path(text)
+        is_pattern(text)
+    else:
+        check_address(text)

@@ -105,10 +105,12 @@ def _as_now(key: str, estimate: Estimate, now: Estimate) -> Estimate:
 
 
 def _without_more(new: Result, old: Result) -> Result:
-    """A new result without what the old one does not have: some metrics, and fields of rows that are kept now."""
+    """A new result without what the old one does not have: some metrics, and fields and digests of rows."""
     estimates = {key: estimate for key, estimate in new.items() if key in old}
     contributions = {name: each for name, each in new.contributions.items() if name in old.contributions}
-    rows = new.rows if old.rows is None or new.rows is None else replace(new.rows, fields=old.rows.fields)
+    rows = new.rows
+    if old.rows is not None and rows is not None:
+        rows = replace(rows, fields=old.rows.fields, digests=old.rows.digests)
     return replace(new, estimates=estimates, contributions=contributions, rows=rows)
 
 

@@ -10,9 +10,10 @@ import atexit
 import errno
 import gc
 import os
+import signal
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from io import StringIO, TextIOWrapper
 from keyword import iskeyword
@@ -55,6 +56,7 @@ STATUSES = {
     70: "an internal error: a fault of dialeval, to be reported",
     130: "interrupted by Ctrl-C",
     141: "the reader of the output has gone, as after `| head`",
+    143: "ended by SIGTERM",
 }
 """What the exit status of a process says."""
 INTERNAL_ERROR = 70
@@ -65,6 +67,10 @@ _COMPLETE = "_DIALEVAL_COMPLETE"
 DEBUG = "DIALEVAL_DEBUG"
 """The variable that shows the traceback of an internal error."""
 _UNWRITABLE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG})
+
+
+class Terminated(KeyboardInterrupt):
+    """The process was asked to end (SIGTERM): temporary files are removed on the way out, as after Ctrl-C."""
 
 
 class LazyGroup(click.Group):
@@ -108,6 +114,8 @@ def main() -> None:
     # The threads of a run share its rows. Further ones of OpenBLAS, NumPy's library, would wait for each other: an
     # encoder then takes five times the processor time, and starting them takes 40 ms.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    with suppress(ValueError):  # only the first thread of a process may do that
+        signal.signal(signal.SIGTERM, _terminate)
     try:
         _open_closed_streams()
         if isinstance(sys.stdout, TextIOWrapper):
@@ -129,9 +137,10 @@ def main() -> None:
     except MemoryError:
         say("dialeval: out of memory; score fewer metrics at once, or fewer rows")
         status = 2
-    except (KeyboardInterrupt, click.exceptions.Abort):
-        say("dialeval: interrupted")
-        status = 130
+    except (KeyboardInterrupt, click.exceptions.Abort) as error:
+        is_asked = isinstance(error, Terminated) or isinstance(error.__context__, Terminated)
+        say("dialeval: ended by SIGTERM" if is_asked else "dialeval: interrupted")
+        status = 143 if is_asked else 130
     except SystemExit as end:
         # click ends the process itself in two cases: after a completion, and where the reader of our output has gone.
         status = end.code if _COMPLETE in os.environ else _reader_gone()
@@ -159,6 +168,12 @@ def _reader_gone() -> int:
     # click sees most of these first and would end the process with 1; but 1 is for gates.
     drop_output(sys.stdout)
     return 141
+
+
+def _terminate(*_: object) -> None:
+    """End on a signal, once: what is removed on the way out is not interrupted."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    raise Terminated
 
 
 def _system_error(error: OSError) -> int:

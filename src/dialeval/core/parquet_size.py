@@ -8,7 +8,7 @@ Files above `LARGEST_CHECKED` bytes are not looked at: their readers expect to n
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -44,38 +44,42 @@ def check_decoded_size(source: Any, size: int) -> None:
     limit, total = decoded_limit(size), 0
     for number in range(metadata.num_row_groups):
         group = metadata.row_group(number)
-        total += group.total_byte_size
-        for place in range(group.num_columns):
-            column = group.column(place)
-            total += column.num_values * _NUMBER_BYTES
-            if total > limit:
-                raise _refusal()
-            if column.physical_type == "BYTE_ARRAY":
-                total += _text_bytes(source, number, column, limit)
-            elif column.physical_type == "FIXED_LEN_BYTE_ARRAY":
+        columns = [group.column(place) for place in range(group.num_columns)]
+        total += group.total_byte_size + sum(column.num_values for column in columns) * _NUMBER_BYTES
+        for place, column in enumerate(columns):
+            if column.physical_type == "FIXED_LEN_BYTE_ARRAY":
                 total += column.num_values * metadata.schema.column(place).length
-            if total > limit:
-                raise _refusal()
+        if total > limit:
+            raise _refusal()
+        # Texts that are in no dictionary are in the pages, whose size the file states.
+        texts = [column for column in columns if column.physical_type == "BYTE_ARRAY" and column.has_dictionary_page]
+        total += _text_bytes(source, metadata, number, [column for column in texts if column.num_values], limit)
+        if total > limit:
+            raise _refusal()
 
 
 def _refusal() -> UnfitError:
     return UnfitError(f"its values take more than {MOST_TIMES} times the size of the file")
 
 
-def _text_bytes(source: Any, group: int, column: Any, limit: int) -> int:
-    """Return a bound of the bytes of the texts in a column of a row group: exact where a rough one is too large."""
+def _text_bytes(source: Any, metadata: Any, group: int, columns: Sequence[Any], limit: int) -> int:
+    """Return a bound of the bytes of the texts in columns of a row group: exact where a rough one is too large."""
     from pyarrow.parquet import ParquetFile
 
-    if not column.has_dictionary_page or not column.num_values:
-        return 0  # each text is in the pages, whose size the file states
-    path = column.path_in_schema
-    file = ParquetFile(source, read_dictionary=[path])
-    first = next(iter(file.iter_batches(1, row_groups=[group], columns=[path])), None)
+    if not columns:
+        return 0
+    paths = [column.path_in_schema for column in columns]
+    file = ParquetFile(source, metadata=metadata, read_dictionary=paths)
+    first = next(iter(file.iter_batches(1, row_groups=[group], columns=paths, use_threads=False)), None)
     longest = 0 if first is None else max((int(_lengths(each).max(initial=0)) for each in _leaves(first)), default=0)
-    if longest * column.num_values <= limit:
-        return longest * int(column.num_values)
-    whole = file.read_row_group(group, columns=[path])
-    return sum(int(_lengths(each)[_indices(each)].sum()) for batch in whole.to_batches() for each in _leaves(batch))
+    rough = longest * sum(int(column.num_values) for column in columns)
+    if rough <= limit:
+        return rough
+    total = 0
+    for path in paths:
+        whole = file.read_row_group(group, columns=[path]).to_batches()
+        total += sum(int(_lengths(each)[_indices(each)].sum()) for batch in whole for each in _leaves(batch))
+    return total
 
 
 def _leaves(batch: pa.RecordBatch) -> Iterator[pa.DictionaryArray]:

@@ -26,6 +26,7 @@ from dialeval.core.notes import noted
 from dialeval.core.result import TRAINED_ON, Run
 from dialeval.core.version import __version__
 from dialeval.data.rows.fields import FieldNames
+from dialeval.data.rows.reading import check_number_of_systems
 from dialeval.data.shards.blocks import row_blocks
 from dialeval.data.shards.chunks import Chunk, cut_sources
 from dialeval.data.shards.sources import Source
@@ -157,6 +158,7 @@ def run_sources(
         )
         job = replace(job, keeps_items=store.keeps_items, workplace=store.workplace)
         totals = _Fold(job, engine, sources, chunks, versions, store, options.progress).run()
+        check_number_of_systems(len(totals), sources[0].where if sources else "responses")
         systems = finish_systems(planner, asked, sources, totals, store, ready)
         results = {name: system.result(intervals) for name, system in systems.items()}
         notes |= {line: None for total in totals.values() for line in total.notes}

@@ -9,6 +9,7 @@ same text.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape, quoteattr
@@ -22,6 +23,10 @@ from dialeval.reports.verdict import judge_run, verdict
 if TYPE_CHECKING:
     from dialeval.analysis.gates import Gate
     from dialeval.core.result import Result, Run
+
+
+_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""Characters that no XML document may hold."""
 
 
 def to_junit(gates: Sequence[Gate], subject: Run | Comparison) -> str:
@@ -90,8 +95,13 @@ def _signature(result: Result, key: str) -> str:
 
 
 def _attribute(text: str) -> str:
-    return quoteattr(plain(text))
+    return quoteattr(_valid(text))
 
 
 def _text(text: str) -> str:
-    return escape(plain(text))
+    return escape(_valid(text))
+
+
+def _valid(text: str) -> str:
+    """Write out what a terminal obeys, and replace characters that XML does not allow."""
+    return _NOT_XML.sub("\ufffd", plain(text))

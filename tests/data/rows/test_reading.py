@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from dialeval.core.columns import RaggedColumn
-from dialeval.core.errors import Fault
+from dialeval.core.errors import DataError, Fault
 from dialeval.core.needs import Need
 from dialeval.data.formats.tables import as_table
+from dialeval.data.rows import reading
 from dialeval.data.rows.checks import check
 from dialeval.data.rows.reading import attach, read_files, read_responses, read_texts
 
@@ -216,3 +217,16 @@ def test_further_fields_are_kept_of_every_format(name: str, write: Write, tmp_pa
 def test_a_field_that_no_row_has_is_a_fault(write: Write, faults_of: Caught) -> None:
     [fault] = faults_of(lambda: read_responses({"bot": ["a", "b"]}, keep=["topic"]))
     assert fault.what == "no row of bot has a value in the field 'topic'"
+
+
+def test_a_run_has_so_many_systems_and_no_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import dialeval
+
+    monkeypatch.setattr(reading, "MOST_SYSTEMS", 3)
+    path = tmp_path / "rows.jsonl"
+    path.write_text("".join(f'{{"response": "a", "system": "s{number}"}}\n' for number in range(4)))
+    for shards in (False, True):
+        with pytest.raises(DataError, match=r": holds 4 systems, and a run has at most 3"):
+            dialeval.evaluate(tmp_path if shards else path, metrics="length", shards=shards)
+    path.write_text("".join(f'{{"response": "a", "system": "s{number}"}}\n' for number in range(3)))
+    assert len(dialeval.evaluate(path, metrics="length")) == 3

@@ -17,7 +17,7 @@ import stat
 import zlib
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, TypeAlias, cast
+from typing import IO, TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 
@@ -53,6 +53,7 @@ BROKEN_PACKING = (OSError, EOFError, zlib.error)
 
 SPILLED_BYTES = 1 << 20
 _READ_BYTES = 1 << 24
+_USUAL_TIMES = 4
 
 _SURELY_UNPACKED = 1 << 26
 """Bytes that a packed file may give however small it is; what is small says little by its ratio."""
@@ -121,7 +122,10 @@ def read_bytes(path: PathSource) -> Bytes:
         return raw
     try:
         with _unpacking(raw, packing) as stream:
-            return np.frombuffer(read_limited(stream.read, unpacked_limit(len(raw)), where), np.uint8)
+            limit, usual = unpacked_limit(len(raw)), max(_READ_BYTES, _USUAL_TIMES * len(raw))
+            if packing == ".gz":  # whose `readinto` is slow
+                return np.frombuffer(read_limited(stream.read, limit, where, usual), np.uint8)
+            return _unpacked(stream, limit, where, usual)
     except BROKEN_PACKING as error:
         raise DataError(not_whole(where, packing, error)) from None
 
@@ -131,15 +135,29 @@ def unpacked_limit(packed_bytes: int) -> int:
     return max(_SURELY_UNPACKED, MOST_TIMES * packed_bytes)
 
 
-def read_limited(read: Callable[[int], bytes], limit: int, where: str) -> bytes:
-    """Read a stream to its end; DataError beyond a number of bytes."""
+def read_limited(read: Callable[[int], bytes], limit: int, where: str, size: int = _READ_BYTES) -> bytes:
+    """Read a stream to its end, `size` bytes at a time; DataError beyond a number of bytes."""
     parts: list[bytes] = []
-    while part := read(_READ_BYTES):
+    while part := read(size):
         parts.append(part)
         limit -= len(part)
         if limit < 0:
             raise DataError(unpacks_to_too_much(where))
     return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+def _unpacked(stream: Any, limit: int, where: str, size: int) -> Bytes:
+    """Return all bytes of an unpacking stream, in an array of a size that most files do not fill: it is not copied."""
+    content, filled = np.empty(min(size, limit + 1), np.uint8), 0
+    while count := stream.readinto(content[filled:].data):
+        filled += count
+        if filled > limit:
+            raise DataError(unpacks_to_too_much(where))
+        if filled == len(content):
+            larger = np.empty(min(2 * filled, limit + 1), np.uint8)
+            larger[:filled] = content
+            content = larger
+    return content[:filled]
 
 
 def unpacks_to_too_much(where: str) -> Fault:

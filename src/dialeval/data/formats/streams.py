@@ -37,7 +37,7 @@ from dialeval.data.formats.opening import (
 
 LONGEST_LINE = 1 << 28
 """Bytes of a line that is read from a stream; a line is held in memory."""
-_CHUNK = 1 << 20
+_CHUNK = 1 << 18
 _VERSION_FACTS = ("size", "ETag", "etag", "generation", "LastModified", "last_modified", "updated", "mtime", "created")
 """What storages say of a file that changes with its content, and by nothing else: not when it was last read."""
 

@@ -53,6 +53,9 @@ _NO_RESPONSES = re.compile(
 """Files that may well lie in a folder of responses without being any."""
 
 
+MOST_SYSTEMS = 1_000
+
+
 def read_responses(
     source: Any,
     fields: Mapping[str, str] | None = None,
@@ -277,6 +280,13 @@ def _joined(readers: Iterable[Callable[[], list[Rows]]]) -> list[Rows]:
     return list(chain.from_iterable(all_of(readers)))
 
 
+def check_number_of_systems(number: int, where: str) -> None:
+    """DataError where there are more systems than a run may have: each costs a row of every table and test."""
+    if number > MOST_SYSTEMS:
+        what = f"holds {number:,} systems, and a run has at most {MOST_SYSTEMS:,}"
+        raise DataError(Fault(where, None, what, "check the field of systems, or score some of them at a time"))
+
+
 def _with_different_names(systems: list[Rows]) -> list[Rows]:
     """The same systems, no two of which may have the same name."""
     first: dict[str, str] = {}
@@ -289,4 +299,5 @@ def _with_different_names(systems: list[Rows]) -> list[Rows]:
         first.setdefault(rows.system, rows.where)
     if faults:
         raise DataError(faults)
+    check_number_of_systems(len(systems), systems[0].where if systems else "responses")
     return systems
