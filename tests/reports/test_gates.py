@@ -93,3 +93,9 @@ def test_one_system_has_no_verdict() -> None:
     text = to_github(list(limit_gates(run, {"length": 1.0}, {})), run)
     assert text.startswith("### dialeval: the gate holds\n\n| metric | system |")
     assert "- skipped bleu-4: needs references" in text
+
+
+def test_characters_that_xml_forbids_are_replaced(run: Run) -> None:
+    odd = Run({"a\ufffeb\uffff\x00": run["main"]}, "0")
+    (suite,) = ET.fromstring(to_junit(list(limit_gates(odd, {"length": 1.0}, {})), odd))
+    assert suite[0].get("classname") == "a\ufffdb\ufffd\\x00"
