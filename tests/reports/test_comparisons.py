@@ -87,7 +87,7 @@ def few(rows: int, **settings: Any) -> Comparison:
 
 def test_few_rows_are_marked_and_explained() -> None:
     shown = comparisons.to_markdown(few(8))
-    assert "randomisation, all 256 exchanges" in shown
+    assert "randomization, all 256 exchanges" in shown
     assert "~: a guide at best, since the rows are few" in shown
     (line,) = (line for line in shown.splitlines() if line.startswith("| length"))
     detectable, needed = line.split(" | ")[-2:]
@@ -105,8 +105,8 @@ def test_it_is_said_where_nothing_can_be_significant() -> None:
 
 def test_how_intervals_were_made_is_told() -> None:
     text = comparisons.to_markdown(few(30, test="bootstrap"))
-    assert "(paired bootstrap, studentised, 100 resamples; jackknife where different things are counted," in text
-    assert "paired bootstrap, studentised, with 100 resamples" in text
+    assert "(paired studentized bootstrap, 100 resamples; jackknife where distinct things are counted," in text
+    assert "paired bootstrap, studentized, with 100 resamples" in text
     lengths = compare(dialeval.evaluate({"a": ["x"] * 9, "b": ["x y"] * 9}, metrics="length"), resamples=9)
     assert "jackknife" not in comparisons.to_markdown(lengths)
     assert {row["interval_by"] for row in few(30).to_dict()["differences"]} == {"studentised", "jackknife"}

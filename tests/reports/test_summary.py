@@ -72,7 +72,7 @@ def test_the_verdict_on_many_systems_is_one_sentence_and_the_rest_is_folded() ->
     first = Page(content.partition('<ul class="answer">')[2].partition("</ul>")[0]).text
     assert "better: up, same, far; worse: down, low." in first
     assert content.index("System by system") < content.index("<table")
-    assert content.partition("<table")[0].count("<li>") == 1 + len(by) - 1
+    assert content.partition("<table")[0].count("<li>") == 2 + len(by) - 1
 
 
 def test_the_caption_says_which_intervals_there_are() -> None:
@@ -116,18 +116,21 @@ def test_rows_are_counted_where_systems_have_not_as_many() -> None:
 
 def test_differences_can_be_opened() -> None:
     page = Page(summary(Run({"base": result(LOW), "more": result(LOW + 0.4)}, "0")).content)
-    for part in ("Differences from base", "more against base", "+0.4000", "80, 0, 0", "adjusted by Holm for 1 tests"):
+    for part in ("Differences from base", "more against base", "+0.4000", "80, 0, 0", "seed 12345, one test"):
         assert part in page.text
 
 
 def test_what_was_scored_otherwise_is_not_compared_and_the_page_says_why() -> None:
     run = Run({"base": result(LOW), HOSTILE: result(LOW, signature=f"bleu({HOSTILE})")}, "0")
     page = Page(summary(run).content)
-    assert "Not compared: " in page.text
+    assert "Not compared: bleu-4: settings of metric differ" in page.text
     assert not page.of("img")
-    assert "Differences" not in page.text
     shorter = Run({"base": result(LOW), "short": result(LOW[:40])}, "0")
-    assert "Not compared: " in Page(summary(shorter).content).text
+    assert "Unpaired design: 80 rows of base and 40 of short" in Page(summary(shorter).content).text
+    unknown = Run({"base": result(LOW), "short": replace(result(LOW), rows=None)}, "0")
+    page = Page(summary(unknown).content)
+    assert "Not compared: " in page.text
+    assert "Differences" not in page.text
 
 
 def test_without_comparison_there_are_no_marks() -> None:

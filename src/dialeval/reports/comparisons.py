@@ -32,7 +32,7 @@ from dialeval.reports.figures import (
 from dialeval.reports.forest import scale_of, stretched
 from dialeval.reports.formats import LaidOut, Table
 from dialeval.reports.tables import ARROWS, best_words, significant_decimals
-from dialeval.reports.verdict import mark_of, verdict
+from dialeval.reports.verdict import describe_designs, mark_of, verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -62,7 +62,8 @@ def to_markdown(comparison: Comparison) -> str:
     parts = [
         formats.markdown_table(system_table(comparison, system), formats.markdown) for system in comparison.systems
     ]
-    return "\n".join(
+    designs = "".join(f"{formats.markdown(line)}\n\n" for line in describe_designs(comparison))
+    return designs + "\n".join(
         [*parts, "".join(f"{formats.markdown(line)}\n\n" for line in legend(comparison)).rstrip("\n") + "\n"]
     )
 
@@ -83,7 +84,8 @@ def to_latex(comparison: Comparison, transpose: bool = False) -> str:
     # The legend without the columns that a table of one value per system does not have.
     notes = [line for line in legend(comparison) if not line.startswith(("detectable: ", "needed: ", "~: "))]
     table = Table(["metric", *names], lines)
-    return formats.latex_float([table.transposed("system") if transpose else table], [*best_words(best), *notes])
+    caption = [*describe_designs(comparison), *best_words(best), *notes]
+    return formats.latex_float([table.transposed("system") if transpose else table], caption)
 
 
 FORMATS: Mapping[str, Callable[..., str]] = {
@@ -151,7 +153,7 @@ def _least_p(design: Design) -> float:
 
 def _intervals_of(comparison: Comparison) -> str:
     """Name the methods of the intervals."""
-    methods = dict.fromkeys(row.interval_by for row in comparison.rows if row.interval_by is not None)
+    methods = {row.interval_by for row in comparison.rows if row.interval_by is not None}
     unpaired = all(design.name == "unpaired" for design in comparison.designs.values())
     kind = "studentized" if unpaired else "paired studentized"
     words = {
@@ -161,7 +163,7 @@ def _intervals_of(comparison: Comparison) -> str:
         "newcombe": "Newcombe for proportions",
         "post-stratified": "post-stratified means, clustered standard errors",
     }
-    return "; ".join(words.get(method, method) for method in methods) or "none"
+    return "; ".join(text for method, text in words.items() if method in methods) or "none"
 
 
 def _test_of(comparison: Comparison) -> str:

@@ -68,7 +68,11 @@ def row_groups(run: Run) -> list[dict[str, Result]]:
 
 def _identity(rows: RowTable) -> tuple[Any, ...]:
     # Prompts and not contexts: these contain the replies of each system.
-    shared = [(name, digests.tobytes()) for name, digests in rows.digests.items() if name in (PROMPT, REFERENCE)]
+    shared = [
+        (text, rows.digests[name].tobytes() if name in rows.digests else rows.texts[text].digest)
+        for text, name in (("context", PROMPT), ("reference", REFERENCE))
+        if name in rows.digests or text in rows.texts
+    ]
     turns = None if rows.turns is None else rows.turns.tobytes()
     names = None if rows.dialogues is None else tuple(rows.dialogues)
     return rows.offsets.tobytes(), names, turns, tuple(shared)

@@ -37,7 +37,7 @@ from dialeval.reports.forest import WIDTH, kind_of, scale_of, strip
 from dialeval.reports.markup import Section
 from dialeval.reports.metric_drawings import axis
 from dialeval.reports.tables import better_of, row_decimals, unscored
-from dialeval.reports.verdict import MOST_TESTS, mark_of, verdict
+from dialeval.reports.verdict import MOST_TESTS, describe_designs, mark_of, verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -54,7 +54,7 @@ MANY = 9
 NARROW = 84
 """The width of a strip below a value."""
 MOST_SENTENCES = 3
-"""Sentences of the verdict; of more the first one is shown, and the rest is folded."""
+"""Sentences of the verdict; of more the design and one about all systems are shown, and the rest is folded."""
 
 
 def summary(run: Run, compared: bool = True, more: Sequence[str] = ()) -> Section:
@@ -107,7 +107,9 @@ def _caption(run: Run, comparison: Comparison | None) -> str:
 
 def _verdict(comparison: Comparison, more: Sequence[str]) -> str:
     items = [f"<li>{markup.text(sentence)}</li>" for sentence in (*verdict(comparison), *more)]
-    shown = len(items) if len(items) <= MOST_SENTENCES else 1
+    shown = len(items)
+    if shown > MOST_SENTENCES:
+        shown = len(describe_designs(comparison)) + 1  # the designs, and one sentence about all systems
     answer = f'<ul class="answer">{"".join(items[:shown])}</ul>'
     return answer + (markup.details("System by system", f"<ul>{''.join(items[shown:])}</ul>") if items[shown:] else "")
 
