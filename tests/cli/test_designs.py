@@ -232,7 +232,14 @@ def test_a_metric_with_other_inputs_is_left_out_and_the_others_go_on(dialeval: D
     gate = dialeval("compare", "two", "--no-worse-than", "one", "-m", "rouge-l")
     assert gate.returncode == 2
     assert "references differ in 3 of 60 rows" in gate.stderr
-    assert dialeval("score", "one.jsonl", "-m", "rouge-l(tokeniser=zh)", "-o", "zh").returncode == 0
+    assert dialeval("score", "two.jsonl", "-m", "length,rouge-l", "--tokeniser", "char", "-o", "char").returncode == 0
+    other = dialeval("compare", "two", "char")
+    assert other.returncode == 0
+    assert "rouge-l: tokenizers differ: auto" not in other.stdout
+    assert "tokenizers differ: " in other.stdout
+    nothing = dialeval("compare", "char", "--no-worse-than", "two")
+    assert nothing.returncode == 2, "a gate that compares nothing does not pass"
+    assert "tokenizers differ: " in nothing.stderr
 
 
 def test_gates_and_junit_work_on_independent_logs(dialeval: Dialeval, tmp_path: Path) -> None:

@@ -73,13 +73,15 @@ def _check_keys(results: Mapping[str, Result], keys: Iterable[str]) -> None:
 def baseline_gates(comparison: Comparison, margins: Mapping[str, float], named: bool = False) -> Iterator[Gate]:
     """A gate for each system and key: it is no worse than the baseline; `margins` by key, in units of the metric.
 
-    `named`: the metrics were asked for, so that one that cannot be compared is an error.
+    `named`: the metrics were asked for, so that one that cannot be compared is an error; so it is where none can be.
     """
     _check(comparison, margins)
+    left_out = [row for row in comparison.rows if math.isnan(row.difference) and row.reason is not None]
+    for row in left_out:
+        if named or row.key in margins or len(left_out) == len(comparison.rows):
+            raise SettingError(f"{row.system} cannot be held to {row.baseline} by {row.key}: {row.reason}")
     for row in comparison.rows:
-        if math.isnan(row.difference) and row.reason is not None:
-            if named or row.key in margins:
-                raise SettingError(f"{row.system} cannot be held to {row.baseline} by {row.key}: {row.reason}")
+        if row in left_out:
             continue
         means = f"{row.key} of {row.system} is {row.mean:.6g}, of {row.baseline} {row.baseline_mean:.6g}"
         failure = None

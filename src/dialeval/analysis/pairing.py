@@ -149,7 +149,8 @@ def describe_inputs(left: Estimate, right: Estimate, alignment: Alignment) -> st
     if left.signature is None or right.signature is None:
         return None
     design = alignment.design
-    for name, (here, there) in left.signature.differences(right.signature).items():
+    fields = left.signature.differences(right.signature)
+    for name, (here, there) in sorted(fields.items(), key=lambda field: field[0] == "metric"):  # the settings first
         if name in _MAY_DIFFER or (name in _COLUMNS and (design.name == "unpaired" or design.whole)):
             continue
         if name == REFERENCE and alignment.left.rows is not None and alignment.right.rows is not None:
