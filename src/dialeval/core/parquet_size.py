@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 MOST_TIMES = 200
-SURELY_DECODED = 1 << 28
+SURELY_DECODED = 1 << 29
 LARGEST_CHECKED = 1 << 26
 _NUMBER_BYTES = 8
 
 
 def decoded_limit(size: int) -> int:
-    """Return how many bytes the values of a file of some size may take: 200 times as many, and 256 MiB in any case."""
+    """Return how many bytes the values of a file of some size may take: 200 times as many, and 512 MiB in any case."""
     return max(SURELY_DECODED, MOST_TIMES * size)
 
 
