@@ -178,6 +178,10 @@ def test_the_page_keeps_its_promises() -> None:
         assert min(map(float, shares)) >= 95 - 100 * chance(0.95, sets["trials"]), (difficulty, tasks)
     for value, _, dialogues, *shares in lines_of("Differences found at 5%")[2:]:
         assert max(map(float, shares)) <= 6 + 100 * chance(0.06, sets["size"]), (value, dialogues)
+    for _, _, systems, left_out in lines_of("Equal systems that are called worse than the best")[2:]:
+        assert float(left_out) <= 5 + 100 * chance(0.05, sets["best"]), systems
+    for *_, by_randomization, by_bootstrap in lines_of("Differences of KL divergence")[2:]:
+        assert (by_randomization, by_bootstrap) == ("–", "–"), "it is not tested"
     for value, _, dialogues, *shares in lines_of("Detectable differences")[2:]:
         if value == "mean" and int(dialogues) >= 20:
             for found in map(float, shares):
