@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dialeval.core.arrow_arrays import numbers_of
 from dialeval.core.gate import UnfitError
 
 if TYPE_CHECKING:
@@ -102,9 +103,8 @@ def _leaves(batch: pa.RecordBatch) -> Iterator[pa.DictionaryArray]:
 def _lengths(array: pa.DictionaryArray) -> np.ndarray[Any, np.dtype[np.int64]]:
     import pyarrow.compute as pc
 
-    lengths = pc.fill_null(pc.binary_length(array.dictionary), 0)
-    return np.asarray(lengths.to_numpy(zero_copy_only=False), np.int64)
+    return numbers_of(pc.binary_length(array.dictionary), 0).astype(np.int64)
 
 
 def _indices(array: pa.DictionaryArray) -> np.ndarray[Any, np.dtype[np.int64]]:
-    return np.asarray(array.indices.drop_null().to_numpy(zero_copy_only=False), np.int64)
+    return numbers_of(array.indices.drop_null()).astype(np.int64)
