@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from dialeval.core import parquet_size
 from dialeval.core.gate import UnfitError
 from dialeval.core.parquet_size import check_decoded_size
 
@@ -37,9 +38,12 @@ def test_a_value_that_is_repeated_beyond_measure_is_refused() -> None:
         check(content)
 
 
-def test_numbers_and_nested_values_count_as_well() -> None:
-    with pytest.raises(UnfitError):
-        check(written(pa.array([0]).take(pa.array([0] * 40_000_000, pa.int32())), row_group_size=1 << 30))
+def test_numbers_and_nested_values_count_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
+    numbers = written(pa.array([0]).take(pa.array([0] * 4_000_000, pa.int32())), row_group_size=1 << 30)
+    check(numbers)
+    with monkeypatch.context() as patch, pytest.raises(UnfitError):
+        patch.setattr(parquet_size, "SURELY_DECODED", 1 << 24)
+        check(numbers)
     offsets = pa.array([0, 3000], pa.int32())
     with pytest.raises(UnfitError):
         check(written(pa.ListArray.from_arrays(offsets, repeated(LONG, 3000))))
