@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 import dialeval
-from dialeval.core.errors import SettingError
 from dialeval.core.joining import full_names
 
 ROWS: list[dict[str, Any]] = [
@@ -63,28 +61,15 @@ def test_a_floor_that_is_the_same_in_both_is_kept_once() -> None:
     assert set(both) == {*one, *other}
 
 
-@pytest.mark.parametrize(
-    ("rows", "what"),
-    [
-        (ROWS[:6], "dialogues: 3 and 2"),
-        ([*ROWS[:2], *ROWS[3:]], "turns of dialogue 'd0': 3 and 2"),
-        ([{**row, "dialog_id": row["dialog_id"].upper()} for row in ROWS], "dialogue 'd0' stands where 'D0' does"),
-        ([{**row, "turn": row["turn"] + 5} for row in ROWS], "row 1 is turn 0 and turn 5"),
-        ([{**row, "reference": "x"} for row in ROWS], "reference: "),
-    ],
-)
-def test_other_rows_are_refused(rows: list[dict[str, Any]], what: str) -> None:
-    with pytest.raises(SettingError, match=rf"^b was not scored on the rows of a, {re.escape(what)}.*same data$"):
-        made("a") + made("b", rows)
-
-
-def test_without_a_table_of_rows_their_number_decides() -> None:
-    one = made("a")
-    bare = replace(one, systems={"b": replace(one["a"], rows=None)})
-    assert list(one + bare) == ["a", "b"]
-    fewer = made("b", ROWS[:6])
-    with pytest.raises(SettingError, match="turns: 9 and 6"):
-        one + replace(fewer, systems={"b": replace(fewer["b"], rows=None)})
+def test_systems_of_other_rows_are_joined_and_compared_by_what_they_have_in_common() -> None:
+    for rows, design in (
+        (ROWS[:6], "common"),
+        ([*ROWS[:2], *ROWS[3:]], "paired"),  # a dialogue with another number of turns
+        ([{**row, "dialog_id": row["dialog_id"].upper()} for row in ROWS], "unpaired"),
+    ):
+        both = made("a") + made("b", rows)
+        assert list(both) == ["a", "b"]
+        assert dialeval.compare(both, metrics=["length"]).design.name == design
 
 
 def test_only_runs_are_added() -> None:

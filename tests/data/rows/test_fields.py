@@ -46,7 +46,7 @@ def row(**fields: object) -> dict[str, object]:
             ["bot", "a", "b"],
         ),
         ([{"speaker": "system", "text": "the bot"}, {"speaker": "user", "text": "b"}], ["the bot", "b"]),
-        ([{"role": "user", "content": [{"type": "text", "text": "b"}, {"type": "text", "text": "c"}]}], ["bc"]),
+        ([{"role": "user", "content": [{"type": "text", "text": "b"}, {"type": "text", "text": "c"}]}], ["b c"]),
     ],
 )
 def test_forms_of_a_context(context: object, expected: list[str]) -> None:
