@@ -353,6 +353,9 @@ def test_a_trend_over_versions(dialeval: Dialeval, tmp_path: Path) -> None:
     shown = dialeval("compare", "v0", "v1", "v2", "v3", "--trend")
     assert "length rises" in shown.stdout
     assert "Change points are not tested." in " ".join(shown.stdout.split())
+    assert dialeval("compare", "v0", "v1", "v2", "--trend", "-f", "junit").returncode == 2
+    assert dialeval("compare", "v0", "v1", "v2", "--trend", "--sequential").returncode == 2
+    assert dialeval("compare", "v0", "v1", "v2", "--trend", "--baseline", "v0").returncode == 2
     short = dialeval("compare", "v0", "v1", "--trend")
     assert short.returncode == 2
     assert "at least three systems" in short.stderr

@@ -39,7 +39,7 @@ _FILE_WIDTH = 160
 @options.choice(
     "--test",
     ["randomisation", "bootstrap"],
-    "What p is from; the interval is always that of the bootstrap.",
+    "What p is from; intervals of paired differences are always those of the bootstrap.",
 )
 @click.option("--alpha", type=float, default=0.05, help="Adjusted p below it is significant; at least 1e-9.")
 @click.option("--confidence", type=float, default=0.95, metavar="LEVEL", help="Level of the intervals.")
@@ -115,8 +115,8 @@ def compare(
     if bar is not None and baseline is not None:
         raise click.UsageError("--no-worse-than names the baseline; leave --baseline out")
     check_transposed(format_, transpose, ["latex"])
-    if format_ in options.GATE_FORMATS and (by or sequential):
-        raise click.UsageError(f"{format_} has neither slices nor sequences; choose another format")
+    if format_ in options.GATE_FORMATS and (by or sequential or trend):
+        raise click.UsageError(f"{format_} has no slices, sequences and trends; choose another format")
     check_places(None, files_of(*runs, *([] if bar is None else [bar])), files=(output,))
     wanted = None if systems is None else [name.strip() for name in systems.split(",")]
     keys = None if metrics is None else split_names(metrics)
