@@ -127,12 +127,14 @@ def test_post_stratification_weighs_strata_alike() -> None:
     assert "8% of the rows are in strata that only one log has" in str(row.note)
 
 
-def test_strata_with_one_cluster_are_merged_or_nothing_is_compared() -> None:
-    left, right = result(np.array([1.0, 2.0, 3.0])), result(np.array([2.0, 3.0, 5.0]))
+def test_the_only_cluster_of_a_stratum_has_the_variance_of_the_others() -> None:
+    left, right = result(np.array([1.0, 3.0, 9.0])), result(np.array([2.0, 4.0, 12.0]))
+    (row,) = unpaired_differences("a", "b", left, right, ["length"], Settings(trials=50), (list("xxy"), list("xxy")))
+    assert row.difference == pytest.approx(2 / 3 * 1.0 + 1 / 3 * 3.0)
+    # In both logs the jackknife's variance of the two rows, and the variance of these (2) for the third row.
+    assert row.error == pytest.approx(math.sqrt(2 * (2 / 3 * 2 * (2 / 3) ** 2 + 2 * (1 / 3) ** 2)))
     (row,) = unpaired_differences("a", "b", left, right, ["length"], Settings(trials=50), (list("xyz"), list("xyz")))
-    assert row.difference == pytest.approx(10 / 3 - 2), "all three are one stratum"
-    (row,) = unpaired_differences("a", "b", left, right, ["length"], Settings(trials=50), (list("aaa"), list("bbb")))
-    assert row.reason == "no stratum has two dialogues of each system"
+    assert row.reason == "no stratum of both logs has two dialogues of each system"
     assert math.isnan(row.difference)
 
 

@@ -19,8 +19,9 @@ of cluster k, N = sum of n_k and R = (sum of s_k) / N the mean of a system:
   Student's distribution with Welch's degrees of freedom.
 
 With `strata` (post-stratification), each mean is a weighted sum of its means per stratum, with the fractions of the
-strata in both logs together as weights. Strata that only one log has are left out; strata with a single cluster in one
-log are merged. The error follows from the weighted changes d_k; p is Student's with Welch's degrees of freedom.
+strata in both logs together as weights. Strata that only one log has are left out. The error follows from the weighted
+changes d_k within strata; the only cluster of a stratum has the pooled variance of the others. p is Student's with
+Welch's degrees of freedom.
 
 Papers: Welch 1947, "The Generalization of 'Student's' Problem When Several Different Population Variances Are
 Involved", Biometrika; Janssen 1997, "Studentized Permutation Tests for Non-i.i.d. Hypotheses and the Generalized
@@ -418,30 +419,41 @@ def _post_stratify(plain: Difference, left: Values, right: Values, settings: Set
     """Compare means that are standardized to the mix of strata of both logs together."""
     key = plain.key
     sides = [_by_stratum(side, key, labels) for side, labels in zip((left, right), strata, strict=True)]
-    names = merge_strata(*sides)
-    if names is None:
-        return replace(plain, difference=math.nan, reason="no stratum has two dialogues of each system")
-    # Per side: sums and numbers of rows, clusters by merged strata.
-    tables = [_sum_strata(side, names) for side in sides]
+    names = [name for name in sides[0] if all(name in side and side[name][1].any() for side in sides)]
+    if not names or not all(any(np.count_nonzero(side[name][1]) > 1 for name in names) for side in sides):
+        return replace(plain, difference=math.nan, reason="no stratum of both logs has two dialogues of each system")
+    # Per side: sums and numbers of rows, clusters by strata.
+    tables = [[np.column_stack([side[name][part] for name in names]) for part in (0, 1)] for side in sides]
     used = [numbers.sum(axis=0) for _, numbers in tables]
     weights = (used[0] + used[1]) / (used[0] + used[1]).sum()
-    means: list[float] = []
-    spreads: list[Spread] = []
-    for sums, numbers in tables:
-        totals = numbers.sum(axis=0)
-        by_stratum = sums.sum(axis=0) / totals
-        with np.errstate(divide="ignore", invalid="ignore"):
-            changes = (sums - by_stratum * numbers) / (totals - numbers)
-        weighted = np.nan_to_num(changes) @ weights
-        counts = numbers.sum(axis=1)
-        there = counts > 0
-        spread = Spread.of(weighted[there], counts[there])
-        spreads.append(replace(spread, freedom=max(1.0, spread.freedom - len(weights) + 1)))
-        means.append(float(weights @ by_stratum))
-    left_out = 1 - (sum(int(used_side.sum()) for used_side in used) / max(plain.rows, 1))
+    by_stratum = [sums.sum(axis=0) / numbers.sum(axis=0) for sums, numbers in tables]
+    spreads = [
+        _spread_stratified(sums, numbers, means, weights)
+        for (sums, numbers), means in zip(tables, by_stratum, strict=True)
+    ]
+    left_out = 1 - float(used[0].sum() + used[1].sum()) / max(plain.rows, 1)
     note = f"{100 * left_out:.0f}% of the rows are in strata that only one log has" if left_out > 0.005 else None
-    adjusted = replace(plain, baseline_mean=means[0], mean=means[1], difference=means[1] - means[0], note=note)
+    first, second = (float(weights @ means) for means in by_stratum)
+    adjusted = replace(plain, baseline_mean=first, mean=second, difference=second - first, note=note)
     return replace(_with_student(adjusted, spreads[0], spreads[1], settings), interval_by="post-stratified")
+
+
+def _spread_stratified(sums: Floats, numbers: Floats, means: Floats, weights: Floats) -> Spread:
+    """Return the spread of a weighted sum of the means of strata; columns are strata, lines are clusters.
+
+    The only cluster of a stratum says nothing about its spread: it has the pooled variance of the cluster means within
+    the other strata.
+    """
+    there = numbers > 0
+    alone = there.sum(axis=0) == 1
+    with np.errstate(divide="ignore", invalid="ignore"):
+        changes = np.where(there & ~alone, (sums - means * numbers) / (numbers.sum(axis=0) - numbers), 0.0)
+        away = np.where(there, sums / numbers - means, 0.0)
+    counts = numbers.sum(axis=1)
+    spread = Spread.of((changes @ weights)[counts > 0], counts[counts > 0])
+    pooled = float((away**2).sum()) / float((there.sum(axis=0) - 1).sum())
+    variance = spread.variance + pooled * float((weights[alone] ** 2).sum())
+    return replace(spread, variance=variance, freedom=max(1.0, spread.freedom - len(weights) + 1))
 
 
 def _by_stratum(values: Values, key: str, labels: Sequence[str]) -> dict[str, tuple[Floats, Floats]]:
@@ -463,28 +475,3 @@ def _by_stratum(values: Values, key: str, labels: Sequence[str]) -> dict[str, tu
             np.bincount(clusters[here], minlength=size).astype(np.float64),
         )
     return found
-
-
-def merge_strata(
-    left: dict[str, tuple[Floats, Floats]], right: dict[str, tuple[Floats, Floats]]
-) -> list[list[str]] | None:
-    """Group the strata that both logs have, those with a single cluster in one of them together; None for none."""
-    shared = [name for name in left if name in right]
-    clusters = {name: [int(np.count_nonzero(side[name][1])) for side in (left, right)] for name in shared}
-    shared = [name for name in shared if min(clusters[name]) > 0]
-    small = [name for name in shared if min(clusters[name]) < 2]
-    groups = [[name] for name in shared if name not in small]
-    if small:
-        enough = all(sum(clusters[name][side] for name in small) > 1 for side in (0, 1))
-        if enough:
-            groups.append(small)
-        elif groups:
-            groups[-1] = [*groups[-1], *small]
-    return groups or None
-
-
-def _sum_strata(side: dict[str, tuple[Floats, Floats]], groups: list[list[str]]) -> tuple[Floats, Floats]:
-    return (
-        np.column_stack([np.sum([side[name][0] for name in group], axis=0) for group in groups]),
-        np.column_stack([np.sum([side[name][1] for name in group], axis=0) for group in groups]),
-    )
