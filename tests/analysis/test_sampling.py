@@ -12,6 +12,7 @@ import pytest
 
 import dialeval
 from analysis.rated_runs import run_of, with_judge
+from dialeval.analysis import sampling
 from dialeval.analysis.sample_folder import read_sample
 from dialeval.analysis.sampling import inclusion, strata_of_rows, systematic
 from dialeval.core.errors import DataError, SettingError
@@ -187,3 +188,16 @@ def test_strata_by_a_field_that_the_run_kept() -> None:
     assert set(dialeval.draw(run, 20, by=["tags"]).design.strata) == {"tags=none", "tags=x", "tags=x + y"}
     with pytest.raises(SettingError, match="there are system, turn, topic, tags, length"):
         dialeval.draw(run, 20, by=["mood"])
+
+
+def test_a_sample_that_would_fill_the_memory_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every response of a long chat has all messages before it as its context."""
+    messages = [{"role": ("user", "assistant")[n % 2], "content": "w" * 100} for n in range(400)]
+    run = dialeval.evaluate({"bot": [{"messages": messages}]}, metrics="length")
+    texts = sum(100 * (2 * n + 1) + 100 for n in range(200))
+    monkeypatch.setattr(sampling, "MOST_BYTES", texts)
+    roles = 9 * 200 * 200  # who said each turn is text as well
+    with pytest.raises(SettingError, match="sample fewer rows, or cut long chats into dialogues"):
+        dialeval.draw(run, 200)
+    monkeypatch.setattr(sampling, "MOST_BYTES", texts + roles)
+    assert len(dialeval.draw(run, 200).rows) == 200

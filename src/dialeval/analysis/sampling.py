@@ -42,7 +42,7 @@ from dialeval.analysis.sample_folder import LEAST_UNSURE, Sample, design_of, dig
 from dialeval.analysis.values import metric_of
 from dialeval.core.arguments import checked
 from dialeval.core.arrays import Floats, Ints
-from dialeval.core.columns import RaggedColumn, SharedColumn
+from dialeval.core.columns import RaggedColumn, SharedColumn, TextColumn
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Level
 from dialeval.core.plain_text import whole_characters
@@ -51,6 +51,8 @@ from dialeval.core.rowtable import NO_TURN, RowTable
 
 LEAST_PER_STRATUM = 2
 QUANTILES = 4
+MOST_BYTES = 1 << 28
+"""Of the texts of a sample."""
 _LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"
 """Of ids: those that nobody confuses."""
 _ID_LENGTH = 8
@@ -333,6 +335,7 @@ def _sample(
     ids = _ids(len(chosen), f"{sorted(design.items())} {sorted(digests.items())} {chosen.tolist()}")
     tables, names = list(frame.systems.values()), list(frame.systems)
     clusters = [table.clusters for table in tables]
+    _check_size(tables, frame.system[chosen], frame.row[chosen])
     rows = []
     for identifier, place in zip(ids, chosen.tolist(), strict=True):
         system, row, unit = int(frame.system[place]), int(frame.row[place]), int(frame.unit[place])
@@ -369,6 +372,23 @@ def _sample(
         ),
         rows,
     )
+
+
+def _check_size(tables: Sequence[RowTable], systems: Ints, rows: Ints) -> None:
+    """Refuse a sample whose texts would fill the memory: every row of a long chat repeats what was said before it."""
+    total = 0
+    for number, table in enumerate(tables):
+        own = rows[systems == number]
+        for column in table.texts.values():
+            values = column if isinstance(column, TextColumn) else column.values
+            before = np.concatenate(([0], np.cumsum(values.ends - values.starts)))
+            starts, ends = (own, own + 1) if isinstance(column, TextColumn) else (column.starts[own], column.ends[own])
+            total += int((before[ends] - before[starts]).sum())
+    if total > MOST_BYTES:
+        raise SettingError(
+            f"the sampled rows with their contexts have {total >> 20:,} MiB of text, and {MOST_BYTES >> 20} are the "
+            "most; sample fewer rows, or cut long chats into dialogues"
+        )
 
 
 def _texts(table: RowTable, name: str, row: int) -> list[str]:
