@@ -123,7 +123,7 @@ def test_designs_in_words() -> None:
     ).replace("rows", "dialogues")
     other = result([1] * 4, ["w", "x", "y", "d1"])
     assert align(left, other).design.describe("a", "b") == (
-        "Unpaired design: 9 dialogues of a and 4 of b are compared as independent samples; 1 are in common."
+        "Unpaired design: 9 dialogues of a and 4 of b are compared as independent samples; 1 is in common."
     )
     with pytest.raises(SettingError, match="the designs are paired, common, unpaired"):
         align(left, right, "pairs")  # type: ignore[arg-type]

@@ -101,7 +101,7 @@ class Design:
             sizes = f"{self.baseline_units:,} and {self.system_units:,}"
             return f"Paired design on the {self.common:,} {units} in common (of {sizes}), matched by {by}; {only}."
         sizes = f"{self.baseline_units:,} {self.unit} of {baseline} and {self.system_units:,} of {system}"
-        why = f"; {self.common:,} are in common" if self.common else ""
+        why = f"; {self.common:,} {'is' if self.common == 1 else 'are'} in common" if self.common else ""
         return f"Unpaired design: {sizes} are compared as independent samples{why}."
 
 
