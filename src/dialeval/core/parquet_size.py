@@ -3,12 +3,13 @@
 A column that repeats one value is stored as a dictionary of one entry and a run length: 489 bytes can hold gigabytes.
 Before a small file is decoded, the longest entry of each dictionary times the number of values bounds what comes out of
 it. Where that is more than `decoded_limit`, the lengths of all values are added up, which takes four bytes for each.
-Files above `LARGEST_CHECKED` bytes are not looked at: their readers expect to need memory.
+Files above `LARGEST_CHECKED` bytes are not looked at: their readers expect to need memory. Nor are the lengths of lists
+of numbers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -45,16 +46,15 @@ def check_decoded_size(source: Any, size: int) -> None:
     limit, total = decoded_limit(size), 0
     for number in range(metadata.num_row_groups):
         group = metadata.row_group(number)
-        columns = [group.column(place) for place in range(group.num_columns)]
-        total += group.total_byte_size + sum(column.num_values for column in columns) * _NUMBER_BYTES
-        for place, column in enumerate(columns):
-            if column.physical_type == "FIXED_LEN_BYTE_ARRAY":
-                total += column.num_values * metadata.schema.column(place).length
+        columns = [metadata.schema.column(place) for place in range(group.num_columns)]
+        # Every column has at least a value for each row. Lists may have more, which only the metadata of a chunk say.
+        sizes = (each.length for each in columns if each.physical_type == "FIXED_LEN_BYTE_ARRAY")
+        total += group.total_byte_size + group.num_rows * (_NUMBER_BYTES * len(columns) + sum(sizes))
         if total > limit:
             raise _refusal()
-        # Texts that are in no dictionary are in the pages, whose size the file states.
-        texts = [column for column in columns if column.physical_type == "BYTE_ARRAY" and column.has_dictionary_page]
-        total += _text_bytes(source, metadata, number, [column for column in texts if column.num_values], limit)
+        texts = {each.path: at for at, each in enumerate(columns) if each.physical_type == "BYTE_ARRAY"}
+        if texts and group.num_rows:
+            total += _text_bytes(source, group, number, texts, limit)
         if total > limit:
             raise _refusal()
 
@@ -63,23 +63,31 @@ def _refusal() -> UnfitError:
     return UnfitError(f"its values take more than {MOST_TIMES} times the size of the file")
 
 
-def _text_bytes(source: Any, metadata: Any, group: int, columns: Sequence[Any], limit: int) -> int:
-    """Return a bound of the bytes of the texts in columns of a row group: exact where a rough one is too large."""
+def _text_bytes(source: Any, group: Any, number: int, places: Mapping[str, int], limit: int) -> int:
+    """Return a bound of the bytes of the texts in columns of a row group: exact where a rough one is too large.
+
+    `places`: the number of each column, by its path.
+    """
     from pyarrow.parquet import ParquetFile
 
-    if not columns:
-        return 0
-    paths = [column.path_in_schema for column in columns]
-    file = ParquetFile(source, metadata=metadata, read_dictionary=paths)
-    first = next(iter(file.iter_batches(1, row_groups=[group], columns=paths, use_threads=False)), None)
-    longest = 0 if first is None else max((int(_lengths(each).max(initial=0)) for each in _leaves(first)), default=0)
-    rough = longest * sum(int(column.num_values) for column in columns)
-    if rough <= limit:
-        return rough
-    total = 0
-    for path in paths:
-        whole = file.read_row_group(group, columns=[path]).to_batches()
-        total += sum(int(_lengths(each)[_indices(each)].sum()) for batch in whole for each in _leaves(batch))
+    paths = list(places)
+    file = ParquetFile(source, read_dictionary=paths)
+    try:
+        first = next(iter(file.iter_batches(1, row_groups=[number], columns=paths, use_threads=False)), None)
+        leaves = () if first is None else _leaves(first)
+        longest = max((int(_lengths(each).max(initial=0)) for each in leaves), default=0)
+        # Only now: where the metadata of a chunk are damaged, asking for them ends the process, and reading does not.
+        values = sum(int(group.column(place).num_values) for place in places.values())
+        if (longest + _NUMBER_BYTES) * values <= limit:
+            return (longest + _NUMBER_BYTES) * values
+        total = _NUMBER_BYTES * values
+        if total > limit:
+            raise _refusal()
+        for path in paths:
+            whole = file.read_row_group(number, columns=[path]).to_batches()
+            total += sum(int(_lengths(each)[_indices(each)].sum()) for batch in whole for each in _leaves(batch))
+    except KeyError:
+        raise UnfitError("it names columns that it does not have") from None
     return total
 
 
