@@ -132,11 +132,16 @@ def check_depth(document: Any) -> None:
 
 
 def content_digest(document: Mapping[str, Any]) -> str:
-    """Return the SHA-256 of all that a JSON object holds but its field `digest`, however it is indented."""
+    """Return the SHA-256 of all that a JSON object holds but its field `digest`, however it is indented.
+
+    Raises:
+        UnfitError: It is nested more deeply than it could be written again.
+    """
     import orjson
 
-    content = orjson.dumps({name: value for name, value in document.items() if name != "digest"})
-    return hashlib.sha256(content).hexdigest()
+    content = {name: value for name, value in document.items() if name != "digest"}
+    check_depth(content)
+    return hashlib.sha256(orjson.dumps(content)).hexdigest()
 
 
 def with_digest(document: Mapping[str, Any]) -> bytes:
