@@ -235,7 +235,6 @@ def test_a_metric_with_other_inputs_is_left_out_and_the_others_go_on(dialeval: D
     assert dialeval("score", "two.jsonl", "-m", "length,rouge-l", "--tokeniser", "char", "-o", "char").returncode == 0
     other = dialeval("compare", "two", "char")
     assert other.returncode == 0
-    assert "rouge-l: tokenizers differ: auto" not in other.stdout
     assert "tokenizers differ: " in other.stdout
     nothing = dialeval("compare", "char", "--no-worse-than", "two")
     assert nothing.returncode == 2, "a gate that compares nothing does not pass"
@@ -245,8 +244,7 @@ def test_a_metric_with_other_inputs_is_left_out_and_the_others_go_on(dialeval: D
 def test_gates_and_junit_work_on_independent_logs(dialeval: Dialeval, tmp_path: Path) -> None:
     worse = make_log(make_prompts(40, 8), 5, 3, None)
     for name, log in (("old", OLD), ("week", OTHER_USERS), ("short", worse)):
-        rows = [{**row, "scores": len(row["response"])} for row in log.rows()]
-        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+        log.jsonl(tmp_path / f"{name}.jsonl")
         assert dialeval("score", f"{name}.jsonl", "-m", "distinct-2", "-o", name).returncode == 0
     passed = dialeval("compare", "short", "--no-worse-than", "old", "-m", "distinct-2", "-f", "junit")
     assert passed.returncode == 0, passed.stderr
@@ -284,14 +282,6 @@ def test_slices_and_sequences_of_independent_logs(dialeval: Dialeval, tmp_path: 
         assert dialeval("score", f"{name}.jsonl", "-m", "length", "--by", "topic", "-o", name).returncode == 0
     found = json.loads(dialeval("compare", "old", "week", "--by", "topic", "-f", "json").stdout)
     for part in found["slices"]["slices"]:
-        lengths = [
-            [
-                sum(sizes) / 1
-                for each, sizes in zip(log.dialogues, log.lengths(), strict=True)
-                if each.topic == part["slice"]
-            ]
-            for log in (left, right)
-        ]
         rows = [
             [
                 size
@@ -301,7 +291,7 @@ def test_slices_and_sequences_of_independent_logs(dialeval: Dialeval, tmp_path: 
             ]
             for log in (left, right)
         ]
-        assert len(lengths[0]) == 60
+        assert part["dialogues"] == 60
         (row,) = part["differences"]
         assert row["difference"] == pytest.approx(np.mean(rows[1]) - np.mean(rows[0]))
         assert row["significant"]

@@ -74,8 +74,6 @@ def compare_mixes(
         if len(names) < 2 or len(names) > _MOST_LABELS or clusters > MOST_PERMUTED:
             continue
         sizes = len(left.offsets) - 1, len(right.offsets) - 1
-        own = np.zeros((1, clusters))
-        own[0, sizes[0] :] = 1
         fractions = [part.sum(axis=0) / part.sum() for part in (counts[: sizes[0]], counts[sizes[0] :])]
         apart = float(np.abs(fractions[1] - fractions[0]).sum() / 2)
         if apart < LEAST_APART or min(sizes) < 2:
