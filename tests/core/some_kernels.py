@@ -3,31 +3,32 @@
 from __future__ import annotations
 
 import sys
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from dialeval.core import kernel_files
-from dialeval.core.kernels import Kernels
 
 SOURCE = """
-from dialeval.core.numba_kernel import njit
+from dialeval.core.kernels import kernel
 
-@njit()
+@kernel
 def three(): return 3
 
-@njit()
+@kernel
 def times_three(number): return number * three()
 
-@njit()
+@kernel
 def ends(values): return values[0], values[-1] > 2, len(values)
 
-@njit()
+@kernel
 def add(left, right, both):
     for place in range(len(both)):
         both[place] = left[place] + right[place]
 
-@njit()
+@kernel
 def total(parts, weight):
     found = 0.0
     for part in parts:
@@ -35,16 +36,16 @@ def total(parts, weight):
             found += value
     return found * weight
 
-@njit()
+@kernel
 def ratio(one, other): return one // other
 
-@njit()
+@kernel
 def larger(one, other): return max(one, other)
 """
-CACHES = ("_file_of", "_sources", "_own_folder", "_is_safe", "_is_writable")
+CACHES = ("_file_of", "_own_folder", "_is_safe", "_is_writable")
 
 
-def some_kernels(folder: Path, monkeypatch: pytest.MonkeyPatch, source: str = SOURCE) -> Kernels:
+def some_kernels(folder: Path, monkeypatch: pytest.MonkeyPatch, source: str = SOURCE) -> Any:
     """The kernels of a module in a folder, as a new process would find them."""
     for name in CACHES:
         getattr(kernel_files, name).cache_clear()
@@ -54,4 +55,4 @@ def some_kernels(folder: Path, monkeypatch: pytest.MonkeyPatch, source: str = SO
     if not file.exists() or file.read_text() != source:
         file.write_text(source)
     monkeypatch.syspath_prepend(folder)
-    return Kernels("some_kernel")
+    return import_module("some_kernel")

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -49,38 +50,24 @@ def test_a_kernel_is_compiled_once(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.parametrize("variable", ["NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES", "NUMBA_OPT", "NUMBA_SLP_VECTORIZE"])
 def test_what_changes_the_code_is_in_its_name(monkeypatch: pytest.MonkeyPatch, variable: str) -> None:
-    before = kernel_files.digest_of("dialeval.text.words_kernel", "refill", ("int64",))
+    before = kernel_files.digest_of("source", "refill", ("int64",))
     monkeypatch.setenv(variable, "1")
-    assert kernel_files.digest_of("dialeval.text.words_kernel", "refill", ("int64",)) != before
+    assert kernel_files.digest_of("source", "refill", ("int64",)) != before
     monkeypatch.delenv(variable)
     monkeypatch.setenv("NUMBA_NUM_THREADS", "1")
-    assert kernel_files.digest_of("dialeval.text.words_kernel", "refill", ("int64",)) == before
+    assert kernel_files.digest_of("source", "refill", ("int64",)) == before
 
 
-def test_what_a_module_imports_is_part_of_its_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A kernel holds the code of those that it calls in other modules, and constants of any module."""
-    package = tmp_path / "dialeval" / "kinds"
-    package.mkdir(parents=True)
-    sources = {
-        "a": "from dialeval.kinds.b_kernel import f\nfrom dialeval.kinds.plain import SIZE\n",
-        "b": "from dialeval.kinds.c_kernel import g\n",
-        "c": "",
-    }
-    for name, text in sources.items():
-        (package / f"{name}_kernel.py").write_text(text)
-    (package / "plain.py").write_text("from dialeval.kinds.unknown import x\nSIZE = 3\n")
-    monkeypatch.setattr(dialeval, "__path__", [*dialeval.__path__, str(tmp_path / "dialeval")])
-
-    def digest() -> str:
-        kernel_files._sources.cache_clear()
-        return kernel_files.digest_of("dialeval.kinds.a_kernel", "f", ())
-
-    seen = {digest()}
-    for name in ("a_kernel", "b_kernel", "c_kernel", "plain"):
-        with (package / f"{name}.py").open("a") as file:
-            file.write("# changed\n")
-        seen.add(digest())
-    assert len(seen) == 5
+def test_called_kernels_and_constants_are_part_of_the_source() -> None:
+    """A kernel holds the code of those that it calls, and constants of its module."""
+    source = "from dialeval.core.kernels import kernel\nSIZE = {size}\n"
+    source += "@kernel\ndef g(x): return x + {added}\n@kernel\ndef f(x): return g(x) * SIZE{rest}\n"
+    seen = set()
+    for change in ({}, {"size": 4}, {"added": 2}, {"rest": " + 1"}):
+        names: dict[str, Any] = {"__name__": "some"}
+        exec(source.format(**({"size": 3, "added": 1, "rest": ""} | change)), names)
+        seen.add(names["f"].source_digest)
+    assert len(seen) == 4
 
 
 @pytest.mark.parametrize("damage", DAMAGES)

@@ -12,44 +12,44 @@ import pytest
 from numba.core import config
 from numba.core.errors import NumbaError
 
-from dialeval.core.numba_kernel import compiled, njit
+from dialeval.core.kernels import compile_kernel, kernel
 
 
 def test_the_code_of_a_function() -> None:
-    @njit()
+    @kernel
     def logs(values, found):  # type: ignore[no-untyped-def]
         for place in range(len(values)):
             found[place] = np.log(values[place])
         return len(values), values[0]
 
-    code, is_usual = compiled(logs, (np.ones(3), np.ones(3)))
+    code, is_usual = compile_kernel(logs, (np.ones(3), np.ones(3)))
     assert is_usual
     assert (list(code.returns), code.returns_tuple) == (["int64", "float64"], True)
     assert code.needs == [], "logarithms are in the library of every C compiler"
     assert code.content.startswith(b"\x7fELF") or len(code.content) > 100
     frozen = np.ones(3)
     frozen.flags.writeable = False
-    assert "readonly" not in compiled(logs, (frozen, np.ones(3)))[0].symbol, "one kernel for both kinds of arrays"
+    assert "readonly" not in compile_kernel(logs, (frozen, np.ones(3)))[0].symbol, "one kernel for both kinds of arrays"
 
 
 def test_a_kernel_allocates_nothing() -> None:
-    @njit()
+    @kernel
     def zeros(size):  # type: ignore[no-untyped-def]
         return np.zeros(size)[0]
 
     with pytest.raises(NumbaError, match="Only accept returning of array passed into the function"):
-        compiled(zeros, (3,))
+        compile_kernel(zeros, (3,))
 
 
 def test_settings_of_a_program_do_not_reach_the_code(monkeypatch: pytest.MonkeyPatch) -> None:
-    @njit()
+    @kernel
     def add(left, right):  # type: ignore[no-untyped-def]
         return left + right
 
-    usual = compiled(add, (1.0, 2.0))[0].content
+    usual = compile_kernel(add, (1.0, 2.0))[0].content
     monkeypatch.setattr(config, "DEBUGINFO_DEFAULT", 1)
     monkeypatch.setattr(config, "CPU_NAME", "generic")
-    code, is_usual = compiled(add, (1.0, 2.0))
+    code, is_usual = compile_kernel(add, (1.0, 2.0))
     assert not is_usual, "other settings were in use when the compiler was started"
     assert config.CPU_NAME == "generic", "those of the program are as before"
     assert len(code.content) == len(usual)
@@ -66,8 +66,7 @@ PROGRAM = """
 import sys
 sys.path.insert(0, {package!r})
 {first}
-from dialeval.core.kernels import Kernels
-kernel = Kernels("some_kernel").times_three
+from some_kernel import times_three as kernel
 assert kernel(2) == 6
 print(kernel.compiled)
 """

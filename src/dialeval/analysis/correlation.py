@@ -22,11 +22,8 @@ from itertools import combinations
 
 import numpy as np
 
+from dialeval.analysis import correlation_kernel as _kernel
 from dialeval.core.arrays import Floats, Ints
-from dialeval.core.kernels import Kernels
-
-_kernel = Kernels("dialeval.analysis.correlation_kernel")
-
 
 NAMES = ("pearson", "spearman", "kendall")
 

@@ -13,10 +13,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from dialeval.core.numba_kernel import njit
+from dialeval.core.kernels import kernel
 
 
-@njit()
+@kernel
 def _tally(counts, clusters, levels, weights, tree, level_weights):  # type: ignore[no-untyped-def]
     """Weights of points and of values of the second column; gives the sum."""
     for level in range(level_weights.shape[0]):
@@ -30,7 +30,7 @@ def _tally(counts, clusters, levels, weights, tree, level_weights):  # type: ign
     return total
 
 
-@njit()
+@kernel
 def _ranked(total, level_weights, level_ranks):  # type: ignore[no-untyped-def]
     """Midranks of the values of the second column, less their mean; gives the sum of squares and the tied pairs."""
     below = ties = 0
@@ -45,7 +45,7 @@ def _ranked(total, level_weights, level_ranks):  # type: ignore[no-untyped-def]
     return squares, ties
 
 
-@njit()
+@kernel
 def _order(start, stop, levels, weights, tree, level_weights, taken):  # type: ignore[no-untyped-def]
     """Concordant less discordant pairs of the points of one group with all points before; then takes the group in."""
     size = tree.shape[0]  # place 0 is not used, and nothing lies above the last value
@@ -72,7 +72,7 @@ def _order(start, stop, levels, weights, tree, level_weights, taken):  # type: i
     return score
 
 
-@njit()
+@kernel
 def rank_correlations(counts, clusters, groups, levels, weights, tree, level_weights, level_ranks, rho, tau):  # type: ignore[no-untyped-def]
     """Fill `rho` and `tau` with a value per resample, a row of `counts` each; NaN where a column is constant.
 

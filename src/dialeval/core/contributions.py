@@ -18,18 +18,17 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 import numpy as np
 
+from dialeval.core import contributions_kernel as _kernel
 from dialeval.core.arrays import Floats, Ids, Ints
 from dialeval.core.arrow_arrays import list_array, number_array, numbers_of, repeated_text, text_array
 from dialeval.core.columns import TokenColumn
 from dialeval.core.errors import NeedError
 from dialeval.core.gate import UnfitError
-from dialeval.core.kernels import Kernels
 from dialeval.core.ragged import offsets_of, ranges, row_numbers
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_kernel = Kernels("dialeval.core.contributions_kernel")
 
 KEPT_ROWS = 200_000
 """The contributions of systems with more rows than that are not kept: with so many rows chance is the least worry."""

@@ -6,10 +6,10 @@ with those that share the resamples.
 
 from __future__ import annotations
 
-from dialeval.core.numba_kernel import njit
+from dialeval.core.kernels import kernel
 
 
-@njit()
+@kernel
 def add_up(counts, offsets, kinds, times, totals):  # type: ignore[no-untyped-def]
     """Add the contributions of every cluster to `totals` (zeros before), as often as each resample takes it.
 

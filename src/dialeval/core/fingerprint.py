@@ -4,6 +4,11 @@ The digest of a column stands in signatures. Where a column is read in parts, on
 whole, so its digest is a fold like everything else: the texts are the coefficients of a polynomial, and that of two
 parts after each other is the first times a power of the base plus the second. Cut wherever one likes, the digest is
 the same. It tells apart what differs by accident (two polynomials modulo 2**61 - 1), and is no seal against forgery.
+
+The kernel behind fingerprints: texts as symbols, symbols as the coefficients of two polynomials modulo 2**61 - 1.
+
+A text is its bytes, seven to a symbol, and then one symbol with its length, which no seven bytes can be. The end of a
+row of several texts is a symbol of its own. So no two columns have the same symbols.
 """
 
 from __future__ import annotations
@@ -12,12 +17,10 @@ import hashlib
 from dataclasses import dataclass
 
 import numpy as np
+from numpy import uint64
 
 from dialeval.core.arrays import Bytes, Ints
-from dialeval.core.kernels import Kernels
-
-_kernel = Kernels("dialeval.core.fingerprint_kernel")
-
+from dialeval.core.kernels import kernel
 
 PRIME = (1 << 61) - 1
 FIRST_BASE = 0x12D687E5A3B9F04C
@@ -40,7 +43,7 @@ class Fingerprint:
         """That of texts; where rows hold several, `lists` are the offsets of the rows."""
         totals = np.zeros(3, np.uint64)
         offsets = np.empty(0, np.int64) if lists is None else lists
-        _kernel.add_texts(data, starts, ends, offsets, totals)
+        add_texts(data, starts, ends, offsets, totals)
         first, second, symbols = totals.tolist()
         return cls(first, second, symbols, len(starts))
 
@@ -48,7 +51,7 @@ class Fingerprint:
     def of_shared(cls, data: Bytes, starts: Ints, ends: Ints, firsts: Ints, lasts: Ints) -> Fingerprint:
         """That of rows of several texts, row `i` being the texts `firsts[i]` to `lasts[i]`, each read once."""
         totals, before = np.zeros(3, np.uint64), np.zeros((len(starts) + 1, 3), np.uint64)
-        _kernel.add_shared_texts(data, starts, ends, firsts, lasts, before, totals)
+        add_shared_texts(data, starts, ends, firsts, lasts, before, totals)
         first, second, symbols = totals.tolist()
         return cls(first, second, symbols, int((lasts - firsts).sum()))
 
@@ -66,3 +69,102 @@ class Fingerprint:
         """What stands in a signature."""
         content = f"{self.first} {self.second} {self.symbols} {self.texts}"
         return hashlib.sha256(content.encode()).hexdigest()[:DIGEST_LENGTH]
+
+
+_PRIME = np.uint64(PRIME)
+_FIRST = np.uint64(FIRST_BASE)
+_SECOND = np.uint64(SECOND_BASE)
+_BITS_30 = np.uint64((1 << 30) - 1)
+_BITS_31 = np.uint64((1 << 31) - 1)
+_END_OF_TEXT = np.uint64(1 << 56)
+_END_OF_ROW = np.uint64(1 << 60)
+
+
+@kernel
+def _step(total, base, symbol):  # type: ignore[no-untyped-def]
+    """(total * base + symbol) mod PRIME: factors cut at bit 31, so that no product leaves 64 bits."""
+    high, low = total >> uint64(31), total & _BITS_31
+    base_high, base_low = base >> uint64(31), base & _BITS_31
+    middle = low * base_high + high * base_low
+    product = (
+        high * base_high * uint64(2) + (middle >> uint64(30)) + ((middle & _BITS_30) << uint64(31)) + low * base_low
+    )
+    product = (product & _PRIME) + (product >> uint64(61)) + symbol
+    product = (product & _PRIME) + (product >> uint64(61))
+    return product - _PRIME if product >= _PRIME else product
+
+
+@kernel
+def _with_text(data, start, end, first, second, symbols):  # type: ignore[no-untyped-def]
+    """The two sums and the number of symbols after one more text."""
+    place = start
+    while place < end:
+        symbol = uint64(0)
+        for byte in range(place, min(place + 7, end)):
+            symbol = symbol << uint64(8) | uint64(data[byte])
+        first, second = _step(first, _FIRST, symbol), _step(second, _SECOND, symbol)
+        symbols += uint64(1)
+        place += 7
+    symbol = _END_OF_TEXT + uint64(end - start)
+    return _step(first, _FIRST, symbol), _step(second, _SECOND, symbol), symbols + uint64(1)
+
+
+@kernel
+def add_texts(data, starts, ends, lists, totals):  # type: ignore[no-untyped-def]
+    """Go on with `totals` (two sums, and the number of symbols) over texts; `lists` has the row offsets, or nothing."""
+    first, second, symbols = totals[0], totals[1], totals[2]
+    row = 1
+    while row < lists.shape[0] and lists[row] == lists[0]:
+        first, second = _step(first, _FIRST, _END_OF_ROW), _step(second, _SECOND, _END_OF_ROW)
+        symbols += uint64(1)
+        row += 1
+    for text in range(starts.shape[0]):
+        first, second, symbols = _with_text(data, starts[text], ends[text], first, second, symbols)
+        while row < lists.shape[0] and lists[row] - lists[0] == text + 1:
+            first, second = _step(first, _FIRST, _END_OF_ROW), _step(second, _SECOND, _END_OF_ROW)
+            symbols += uint64(1)
+            row += 1
+    totals[0], totals[1], totals[2] = first, second, symbols
+
+
+@kernel
+def _power(base, exponent):  # type: ignore[no-untyped-def]
+    """base ** exponent mod PRIME."""
+    power = uint64(1)
+    while exponent > uint64(0):
+        if exponent & uint64(1):
+            power = _step(power, base, uint64(0))
+        base = _step(base, base, uint64(0))
+        exponent >>= uint64(1)
+    return power
+
+
+@kernel
+def _between(before, after, power):  # type: ignore[no-untyped-def]
+    """The sum of some texts, from the sums before and after them and the base to the power of their symbols."""
+    return (after + _PRIME - _step(before, power, uint64(0))) % _PRIME
+
+
+@kernel
+def add_shared_texts(data, starts, ends, firsts, lasts, before, totals):  # type: ignore[no-untyped-def]
+    """Go on with `totals` over rows that share texts: row `i` is the texts `firsts[i]` to `lasts[i]`.
+
+    Each text is read once; `before` is filled with the sums and the symbols of all texts before each one. Two such sums
+    give that of the texts between them, as a polynomial without its first coefficients.
+    """
+    for text in range(starts.shape[0]):
+        first, second, symbols = before[text, 0], before[text, 1], before[text, 2]
+        first, second, symbols = _with_text(data, starts[text], ends[text], first, second, symbols)
+        before[text + 1, 0], before[text + 1, 1], before[text + 1, 2] = first, second, symbols
+    first, second, symbols = totals[0], totals[1], totals[2]
+    for row in range(firsts.shape[0]):
+        start, end = firsts[row], lasts[row]
+        length = before[end, 2] - before[start, 2]
+        power = _power(_FIRST, length)
+        first = _step(first, power, _between(before[start, 0], before[end, 0], power))
+        first = _step(first, _FIRST, _END_OF_ROW)
+        power = _power(_SECOND, length)
+        second = _step(second, power, _between(before[start, 1], before[end, 1], power))
+        second = _step(second, _SECOND, _END_OF_ROW)
+        symbols += length + uint64(1)
+    totals[0], totals[1], totals[2] = first, second, symbols

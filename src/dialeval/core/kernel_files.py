@@ -1,6 +1,6 @@
 """Where the machine code of kernels is kept, and how it is checked.
 
-Code is kept for a digest of the sources of the kernel, the versions of numba and llvmlite, the settings of numba, the
+Code is kept for a digest of the byte code of the kernel, the versions of numba and llvmlite, the settings of numba, the
 processor and the types of the arguments, in `NUMBA_CACHE_DIR` if that is set, else in the first of these folders that
 can be written to: `__pycache__` next to the module; `kernels` in the user's cache folder (`DIALEVAL_CACHE`). Where
 nothing can be written, or the disk is full, kernels are compiled in each process.
@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 import stat
 import sys
 import tempfile
@@ -36,7 +35,6 @@ _DIGEST_BYTES = 32
 _ROOT = 0
 UNRELATED_SETTINGS = frozenset({"NUMBA_CACHE_DIR", "NUMBA_NUM_THREADS"})
 """Settings of numba that do not change the code; every other one is taken to do so."""
-_IMPORTED = re.compile(rb"^from (dialeval\.[\w.]+) import", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -92,25 +90,16 @@ def warn(message: str, about: object) -> None:
     logging.getLogger("dialeval").warning(message, about)
 
 
-def digest_of(module: str, name: str, types: Sequence[str]) -> str:
-    """What the code of a kernel depends on."""
+def digest_of(source: str, name: str, types: Sequence[str]) -> str:
+    """Return the key that the code of a kernel is kept under: all that the code depends on."""
     choices = [f"{choice}={value}" for choice, value in os.environ.items() if choice.startswith("NUMBA_")]
     settings = sorted(choice for choice in choices if choice.partition("=")[0] not in UNRELATED_SETTINGS)
-    parts = [*_sources(module), _compiler(), *settings, name, *types]
+    parts = [source, _compiler(), *settings, name, *types]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
 
 
 def _file_name(module: str, name: str, digest: str) -> str:
     return f"{module.rpartition('.')[2]}.{name}-{digest}.kernel"
-
-
-@cache
-def _sources(module: str) -> tuple[str, ...]:
-    """The digests of a module and of what it imports, if it is one of kernels: constants and other kernels."""
-    content = _file_of(module).read_bytes()
-    imported = _IMPORTED.findall(content) if module.endswith("_kernel") else []
-    others = [digest for found in imported for digest in _sources(found.decode())]
-    return hashlib.sha256(content).hexdigest(), *others
 
 
 @cache

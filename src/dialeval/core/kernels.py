@@ -1,32 +1,44 @@
-"""Kernels: functions that numba compiles once on a machine. Later processes load the code and leave numba alone.
+"""Kernels: functions that numba compiles once on a machine. Later processes load the code and do not import numba.
 
-    _kernel = Kernels("dialeval.text.words_kernel")
-    _kernel.split_words(data, starts, ...)
+    @kernel
+    def count_matches(ids, offsets, matches): ...
 
-Importing numba takes longer than most evaluations. So nothing is imported before a kernel is called, and then the
-machine code of an earlier process (`kernel_files`) is loaded by llvmlite, which takes a few milliseconds. Only where
-there is none, the module is imported and the function compiled (`numba_kernel`). Where llvmlite cannot load the code,
-and with `NUMBA_DISABLE_JIT=1`, the function of the module is called as it is; it gives the same numbers. Kernels with
-instructions of their own (those of BLEU and chrF) cannot be run without the compiler.
+    count_matches(ids, offsets, matches)
+
+Importing numba takes longer than most evaluations. So a kernel is compiled when it is first called with arguments of
+some types, and the machine code is kept (`kernel_files`). A later process loads it with llvmlite in a few milliseconds.
+Where llvmlite cannot load the code, and with `NUMBA_DISABLE_JIT=1`, the function is called as numba or Python runs it;
+it gives the same numbers.
 
 A kernel takes arrays, numbers and tuples of these, allocates nothing, and returns nothing, a number, or a tuple of
-numbers. It is called as numba calls its own functions: two addresses (for the result, for an exception), then for each
-array its owner (none), size, address, shape and strides, and for each number its value.
+numbers. It may call other kernels and use constants of its module. It is called as numba calls its own functions: two
+addresses (for the result, for an exception), then for each array its owner (none), size, address, shape and strides,
+and for each number its value.
+
+numba reads a `.numba_config.yaml` in the working folder, which anybody may have put there. It is ignored here: code is
+compiled with the settings of the environment (`NUMBA_*`), which are part of the key that the code is kept under. Where
+a program imported numba before with other settings, the code is compiled with those of the environment too, and not
+kept.
 """
 
 from __future__ import annotations
 
 import ctypes
+import hashlib
 import os
-from collections.abc import Callable, Sequence
-from functools import cache
-from importlib import import_module
+import sys
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache, cached_property
+from pathlib import Path
 from threading import RLock
+from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dialeval.core.kernel_files import Code, digest_of, read, warn, write
+from dialeval.core.kernel_files import UNRELATED_SETTINGS, Code, digest_of, read, warn, write
 
 if TYPE_CHECKING:
     from llvmlite.binding import ExecutionEngine
@@ -46,24 +58,11 @@ _INT64 = range(-(1 << 63), 1 << 63)
 _LOADING = RLock()
 
 
-class Kernels:
-    """The kernels of a module, by name."""
-
-    def __init__(self, module: str) -> None:
-        self._module = module
-
-    def __getattr__(self, name: str) -> Kernel:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        kernel = self.__dict__[name] = Kernel(self._module, name)
-        return kernel
-
-
 class Kernel:
     """One kernel; its code is loaded or compiled when it is first called with arguments of some types."""
 
-    def __init__(self, module: str, name: str) -> None:
-        self._module, self._name = module, name
+    def __init__(self, function: Any, **options: Any) -> None:
+        self.function, self.options = function, options
         self._calls: dict[tuple[str, ...], Call] = {}
         self.compiled = 0
         """How often this process had to compile it."""
@@ -76,34 +75,72 @@ class Kernel:
         call = self._calls.get(key := tuple(types))
         if call is None:
             with _LOADING:
-                call = self._calls[key] = self._calls.get(key) or self._found(key, arguments)
+                call = self._calls[key] = self._calls.get(key) or self._find_call(key, arguments)
         return call(arguments, values)
 
-    def _found(self, types: tuple[str, ...], arguments: Sequence[Any]) -> Call:
+    @cached_property
+    def source_digest(self) -> str:
+        """Digest of the byte code of this kernel and of those it calls, and of the constants that it uses."""
+        code = self.function.__code__
+        parts = [repr(sorted(self.options.items())), *_describe_code(code)]
+        for name, value in self._globals().items():
+            if isinstance(value, Kernel):
+                parts.append(f"{name}:{value.source_digest}")
+            elif isinstance(value, int | float | np.generic | tuple):
+                parts.append(f"{name}={value!r}")
+            elif isinstance(value, np.ndarray):
+                parts.append(f"{name}={value.dtype.str}{value.tobytes().hex()}")
+        return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+    def _globals(self) -> dict[str, Any]:
+        """Return the values of the module that the function uses, by name."""
+        values = self.function.__globals__
+        return {name: values[name] for name in sorted(set(self.function.__code__.co_names)) if name in values}
+
+    @cached_property
+    def dispatcher(self) -> Any:
+        """The function as numba compiles it; importing numba takes a second."""
+        numba = _import_numba()
+        values = {name: each.dispatcher if isinstance(each, Kernel) else each for name, each in self._globals().items()}
+        function = FunctionType(self.function.__code__, {**values, "__name__": self.function.__module__})
+        function.__qualname__ = self.function.__qualname__
+        # No memory of its own: code that allocates would need numba's memory manager, so that the compiler refuses it.
+        return numba.njit(nogil=True, _nrt=False, **self.options)(function)
+
+    def _find_call(self, types: tuple[str, ...], arguments: Sequence[Any]) -> Call:
         if os.environ.get("NUMBA_DISABLE_JIT", "0") != "0":
-            return self._plain()
-        digest = digest_of(self._module, self._name, types)
-        code = read(self._module, self._name, digest)
-        if code is not None and (call := _loaded(code, types)) is not None:
+            return self._call_function(self.function)
+        module, name = self.function.__module__, self.function.__name__
+        digest = digest_of(self.source_digest, name, types)
+        code = read(module, name, digest)
+        if code is not None and (call := _load(code, types)) is not None:
             return call
-        from dialeval.core.numba_kernel import compiled
-
-        function = getattr(import_module(self._module), self._name)
-        if not hasattr(function, "py_func"):  # a program has told numba to compile nothing
-            return self._plain()
+        if not hasattr(self.dispatcher, "py_func"):  # a program has told numba to compile nothing
+            return self._call_function(self.function)
         self.compiled += 1
-        code, is_usual = compiled(function, arguments)
+        code, is_usual = compile_kernel(self, arguments)
         if is_usual:
-            write(self._module, self._name, digest, code)
-        if (call := _loaded(code, types)) is not None:
+            write(module, name, digest, code)
+        if (call := _load(code, types)) is not None:
             return call
-        warn("%s cannot be loaded as it was compiled; numba compiles it in each process", self._name)
-        return self._plain()
+        warn("%s cannot be loaded as it was compiled; numba compiles it in each process", name)
+        return self._call_function(self.dispatcher)
 
-    def _plain(self) -> Call:
-        """The function as numba makes it."""
-        function = getattr(import_module(self._module), self._name)
+    @staticmethod
+    def _call_function(function: Any) -> Call:
         return lambda arguments, _values: function(*arguments)
+
+
+def kernel(function: Any = None, **options: Any) -> Any:
+    """Make a function a kernel, with options of `numba.njit` if some are given."""
+    if function is None:
+        return lambda decorated: Kernel(decorated, **options)
+    return Kernel(function, **options)
+
+
+def _describe_code(code: CodeType) -> list[str]:
+    constants = [_describe_code(each) if isinstance(each, CodeType) else repr(each) for each in code.co_consts[1:]]
+    return [code.co_code.hex(), repr(constants), repr((code.co_names, code.co_varnames, code.co_freevars))]
 
 
 def _flatten(argument: Any, types: list[str], values: list[Any]) -> None:
@@ -138,8 +175,8 @@ def _number_type(number: Any) -> str:
     return name
 
 
-def _loaded(code: Code, types: Sequence[str]) -> Call | None:
-    """The function that code is of; None where it cannot be loaded here."""
+def _load(code: Code, types: Sequence[str]) -> Call | None:
+    """Return the function of some code; None where it cannot be loaded here."""
     try:
         engine, address = _engine(code)
     except (ImportError, OSError, RuntimeError) as error:
@@ -199,3 +236,76 @@ def _target() -> Any:
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     return llvm.Target.from_default_triple()
+
+
+_SETTINGS_FILE = ".numba_config.yaml"
+
+
+@cache
+def _import_numba() -> Any:
+    """Import numba as if the working folder had no settings file: without a YAML parser numba cannot read one."""
+    modules: dict[str, Any] = sys.modules
+    if not Path(_SETTINGS_FILE).exists() or "numba" in modules:
+        import numba
+
+        return numba
+    before = modules.get("yaml")
+    modules["yaml"] = None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            import numba
+    finally:
+        del modules["yaml"]
+        if before is not None:
+            modules["yaml"] = before
+    return numba
+
+
+@contextmanager
+def _environment_settings() -> Iterator[bool]:
+    """Make numba use the settings of the environment and no others; yield whether it did so before."""
+    from numba.core import config
+
+    settings: dict[str, Any] = vars(config)
+    before = {name: value for name, value in settings.items() if name.isupper()}
+    reloader, file = config._env_reloader, config._config_fname  # noqa: SLF001
+    known, config._config_fname = reloader.old_environ, ""  # noqa: SLF001
+    try:
+        reloader.update(force=True)
+        changed = {name for name, value in before.items() if repr(settings[name]) != repr(value)}
+        yield not {f"NUMBA_{name}" for name in changed} - UNRELATED_SETTINGS
+    finally:
+        settings.update(before)
+        reloader.old_environ, config._config_fname = known, file  # noqa: SLF001
+
+
+def compile_kernel(kernel: Kernel, arguments: Sequence[Any]) -> tuple[Code, bool]:
+    """Compile a kernel for arguments of these types, without what Python would need to call it.
+
+    Returns:
+        The machine code, and whether it may be kept for other processes.
+    """
+    numba = _import_numba()
+    with _environment_settings() as is_usual:
+        options = {**kernel.dispatcher.targetoptions, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+        bare = numba.jit(**options)(kernel.dispatcher.py_func)
+        # The compiler of a function returns its code and does not keep it for calls.
+        compiled = bare._compiler.compile(tuple(_type_of(each) for each in arguments), None)  # noqa: SLF001
+        functions = compiled.library._final_module.functions  # noqa: SLF001
+        content = compiled.library._get_compiled_object()  # noqa: SLF001
+    returned = compiled.signature.return_type
+    is_tuple = isinstance(returned, numba.types.BaseTuple)
+    numbers = list(returned) if is_tuple else [] if returned is numba.types.none else [returned]
+    # Functions that the code calls and does not contain; those of LLVM are instructions.
+    needs = sorted(each.name for each in functions if each.is_declaration and not each.name.startswith("llvm."))
+    return Code(compiled.fndesc.llvm_func_name, [str(each) for each in numbers], is_tuple, needs, content), is_usual
+
+
+def _type_of(argument: Any) -> Any:
+    """Return `numba.typeof(argument)`, but for arrays that may only be read the type of other arrays."""
+    numba = _import_numba()
+    if isinstance(argument, tuple):
+        return numba.types.BaseTuple.from_types(tuple(_type_of(each) for each in argument))
+    found = numba.typeof(argument)
+    return found.copy(readonly=False) if isinstance(found, numba.types.Array) else found

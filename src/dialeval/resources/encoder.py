@@ -25,10 +25,8 @@ import numpy.typing as npt
 
 from dialeval.core.arrays import Ints
 from dialeval.core.errors import SettingError
-from dialeval.core.kernels import Kernels
+from dialeval.resources import encoder_kernel as _kernel
 from dialeval.resources.encoder_files import EncoderFiles, Part, Singles, TransformerWeights, find_encoder
-
-_kernel = Kernels("dialeval.resources.encoder_kernel")
 
 _PROBES = 3
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from dialeval.core.numba_kernel import njit
+from dialeval.core.kernels import kernel
 
 _SUMS = {"reassoc", "nsz"}
 """Sums within a row may be taken in any order; the order is still the same for every row."""
 
 
-@njit(error_model="numpy")
+@kernel(error_model="numpy")
 def gelu(rows, bias):  # type: ignore[no-untyped-def]
     """x * (1 + erf(x / sqrt(2))) / 2 of rows + bias, with erf as a quotient of polynomials, exact to float32.
 
@@ -38,7 +38,7 @@ def gelu(rows, bias):  # type: ignore[no-untyped-def]
             rows[row, column] = np.float32(0.5) * value * (np.float32(1.0) + x * above / below)
 
 
-@njit()
+@kernel
 def relu(rows, bias):  # type: ignore[no-untyped-def]
     """max(0, x) of rows + bias."""
     for row in range(rows.shape[0]):
@@ -46,7 +46,7 @@ def relu(rows, bias):  # type: ignore[no-untyped-def]
             rows[row, column] = max(rows[row, column] + bias[column], np.float32(0.0))
 
 
-@njit(fastmath=_SUMS)
+@kernel(fastmath=_SUMS)
 def add_and_normalise(rows, added, bias, weight, shift, epsilon):  # type: ignore[no-untyped-def]
     """Layer normalisation of rows + added + bias, written over `rows`."""
     width = rows.shape[1]

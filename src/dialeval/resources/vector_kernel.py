@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from dialeval.core.numba_kernel import njit
+from dialeval.core.kernels import kernel
 
 if TYPE_CHECKING:
     from dialeval.core.arrays import Bytes, Floats, Ints
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-_compiled: Callable[[F], F] = njit(error_model="numpy")
+_compiled: Callable[[F], F] = kernel(error_model="numpy")
 
 _POWERS = np.array([float(f"1e{exponent}") for exponent in range(23)])
 _LARGEST = 2**53

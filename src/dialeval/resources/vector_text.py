@@ -28,12 +28,9 @@ import numpy as np
 
 from dialeval.core.arrays import Floats
 from dialeval.core.errors import DataError, Fault
-from dialeval.core.kernels import Kernels
+from dialeval.resources import vector_kernel as _kernel
 from dialeval.resources.vector_oddities import JOINED, Findings, Oddity, not_utf8
 from dialeval.resources.vectorstore import WordRows
-
-_kernel = Kernels("dialeval.resources.vector_kernel")
-
 
 BLOCK_BYTES = 1 << 24
 """How much text one thread parses at a time; a few such blocks are all that is in memory."""

@@ -6,6 +6,12 @@ packed (n = 2), or the number of its first n - 1 words among those of the column
 `NgramCounts` is the state of every metric that counts n-grams. Inside one evaluation all counts refer to one shared
 vocabulary. Counts that leave the process take the words they use with them, and merging translates where the
 vocabularies differ: the result is exact wherever the parts were counted.
+
+Kernels over n-gram keys, all linear: sorted keys, distinct keys per row, two sorted counts merged, hashes.
+
+Keys are non-negative int64. Tables are open-addressed, made by the caller, their length a power of two and at least
+twice the number of keys they may hold. The hashes of n-grams are made of the bytes of their words and of nothing else,
+so they are the same in every process and on every machine; their arithmetic is modulo 2**64.
 """
 
 from __future__ import annotations
@@ -17,19 +23,253 @@ from typing import TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
+from numpy import uint64
 
 from dialeval.core.arrays import Bytes, Floats, Ids, Ints, empty_array, release
 from dialeval.core.batch import Batch
 from dialeval.core.columns import TextColumn, TokenColumn
 from dialeval.core.fold import Reduction
 from dialeval.core.gate import UnfitError, check_array
-from dialeval.core.kernels import Kernels
+from dialeval.core.kernels import kernel
 from dialeval.core.needs import Need
 from dialeval.core.ragged import offsets_of, ranges
 from dialeval.text.tokenise import Oov, Tokeniser, tokenise, tokens
 from dialeval.text.vocabulary import Vocabulary
 
-_kernel = Kernels("dialeval.text.ngrams_kernel")
+_ODD = np.uint64(0x9E3779B97F4A7C15)
+_TOP = np.uint64(20)
+_FIRST = np.uint64(0xBF58476D1CE4E5B9)
+_SECOND = np.uint64(0x94D049BB133111EB)
+_HALF = np.uint64(32)
+_LOWER = 0xFFFFFFFF
+
+
+@kernel
+def sort_counts(keys, counts, spare_keys, spare_counts, places):  # type: ignore[no-untyped-def]
+    """Sort keys, each with its count, by one digit after the other; digits that all keys share are left out.
+
+    Gives whether the result is in the spare arrays. `places` has one element for every digit.
+    """
+    digits = uint64(places.shape[0] - 1)
+    differs = uint64(0)
+    for i in range(1, keys.shape[0]):
+        differs |= uint64(keys[i]) ^ uint64(keys[0])
+    shift, in_spare = uint64(0), False
+    while differs >> shift != 0:
+        if (differs >> shift) & uint64(1) == 0:
+            shift += uint64(1)
+            continue
+        if in_spare:
+            _sort_digit(spare_keys, spare_counts, keys, counts, places, shift, digits)
+        else:
+            _sort_digit(keys, counts, spare_keys, spare_counts, places, shift, digits)
+        in_spare = not in_spare
+        differs &= ~(digits << shift)
+    return in_spare
+
+
+@kernel
+def _sort_digit(keys, counts, sorted_keys, sorted_counts, places, shift, digits):  # type: ignore[no-untyped-def]
+    """Sort by the digit at a shift; keys of the same digit stay in order."""
+    places[:] = 0
+    for i in range(keys.shape[0]):
+        places[(uint64(keys[i]) >> shift) & digits] += 1
+    place = 0
+    for digit in range(places.shape[0]):
+        place, places[digit] = place + places[digit], place
+    for i in range(keys.shape[0]):
+        digit = (uint64(keys[i]) >> shift) & digits
+        sorted_keys[places[digit]], sorted_counts[places[digit]] = keys[i], counts[i]
+        places[digit] += 1
+
+
+@kernel
+def add_equal(keys, counts):  # type: ignore[no-untyped-def]
+    """Make one of equal neighbours, with the sum of their counts, in place; gives how many are left."""
+    size = 0
+    for i in range(keys.shape[0]):
+        if size > 0 and keys[i] == keys[size - 1]:
+            counts[size - 1] += counts[i]
+        else:
+            keys[size], counts[size] = keys[i], counts[i]
+            size += 1
+    return size
+
+
+@kernel
+def distinct_per_row(keys, offsets, table, seen, distinct):  # type: ignore[no-untyped-def]
+    """Number of distinct keys in every row; `seen` (zeros before) holds the last row that used a slot, plus one."""
+    mask = uint64(table.shape[0] - 1)
+    for row in range(distinct.shape[0]):
+        types = 0
+        for i in range(offsets[row], offsets[row + 1]):
+            key = keys[i]
+            slot = ((uint64(key) * _ODD) >> _TOP) & mask
+            while seen[slot] == row + 1 and table[slot] != key:
+                slot = (slot + uint64(1)) & mask
+            if seen[slot] != row + 1:
+                seen[slot] = row + 1
+                table[slot] = key
+                types += 1
+        distinct[row] = types
+
+
+@kernel
+def _compared(left, i, right, j):  # type: ignore[no-untyped-def]
+    """Below 0, 0 or above 0 as row `i` of the one comes before, equals or comes after row `j` of the other."""
+    for k in range(left.shape[1]):
+        if left[i, k] != right[j, k]:
+            return -1 if left[i, k] < right[j, k] else 1
+    return 0
+
+
+@kernel
+def is_ascending(keys):  # type: ignore[no-untyped-def]
+    """Whether every row comes after the one before."""
+    row = 1
+    while row < keys.shape[0] and _compared(keys, row - 1, keys, row) < 0:
+        row += 1
+    return row >= keys.shape[0]
+
+
+@kernel
+def merge_counts(left, left_counts, right, right_counts, merged, counts):  # type: ignore[no-untyped-def]
+    """Merge two lists of rows in ascending order, adding the counts of equal rows; gives the number of merged rows."""
+    i = j = size = 0
+    while i < left.shape[0] or j < right.shape[0]:
+        order = 0  # below 0: the left row comes first
+        if i == left.shape[0]:
+            order = 1
+        elif j == right.shape[0]:
+            order = -1
+        else:
+            order = _compared(left, i, right, j)
+        for k in range(merged.shape[1]):
+            merged[size, k] = left[i, k] if order <= 0 else right[j, k]
+        count = 0
+        if order <= 0:
+            count += left_counts[i]
+            i += 1
+        if order >= 0:
+            count += right_counts[j]
+            j += 1
+        counts[size] = count
+        size += 1
+    return size
+
+
+@kernel
+def _up_to(keys, start, stop, other, row):  # type: ignore[no-untyped-def]
+    """The first of the rows from `start` to `stop` that comes after a row of `other`."""
+    while start < stop:
+        middle = (start + stop) // 2
+        if _compared(keys, middle, other, row) <= 0:
+            start = middle + 1
+        else:
+            stop = middle
+    return start
+
+
+@kernel
+def merge_ends(left, i, right, j, most):  # type: ignore[no-untyped-def]
+    """How far from `i` and `j` on, at most `most` rows on either side, two lists can be merged by themselves."""
+    left_end = min(i + most, left.shape[0])
+    right_end = min(j + most, right.shape[0])
+    if i < left_end and j < right_end:
+        if _compared(left, left_end - 1, right, right_end - 1) <= 0:
+            right_end = _up_to(right, j, right_end, left, left_end - 1)
+        else:
+            left_end = _up_to(left, i, left_end, right, right_end - 1)
+    return left_end, right_end
+
+
+@kernel
+def _mixed(value):  # type: ignore[no-untyped-def]
+    """Every bit of the value spread over all bits (the finaliser of SplitMix64)."""
+    value = (value ^ (value >> uint64(30))) * _FIRST
+    value = (value ^ (value >> uint64(27))) * _SECOND
+    return value ^ (value >> uint64(31))
+
+
+@kernel
+def hash_words(data, starts, ends, hashes):  # type: ignore[no-untyped-def]
+    """Fill `hashes` with one of each word: its bytes eight at a time, then its length."""
+    for word in range(starts.shape[0]):
+        total = _ODD
+        place = starts[word]
+        while place < ends[word]:
+            piece = uint64(0)
+            for byte in range(place, min(place + 8, ends[word])):
+                piece = piece << uint64(8) | uint64(data[byte])
+            total = _mixed(total ^ piece) + _ODD
+            place += 8
+        hashes[word] = _mixed(total ^ uint64(ends[word] - starts[word]))
+
+
+@kernel
+def _word(keys, row, number):  # type: ignore[no-untyped-def]
+    """One of the halves of a row of keys: half 0 is the upper one of the first key."""
+    key = keys[row, number // 2]
+    return key & _LOWER if number % 2 else key >> 32
+
+
+@kernel
+def mark_words(keys, n, used):  # type: ignore[no-untyped-def]
+    """Set `used` for every word of n-grams in packed keys."""
+    for row in range(keys.shape[0]):
+        for half in range(n % 2, n + n % 2):
+            used[_word(keys, row, half)] = True
+
+
+@kernel
+def renumber_words(keys, n, numbers, renumbered):  # type: ignore[no-untyped-def]
+    """Fill `renumbered` with the packed keys, each word replaced by its number."""
+    for row in range(keys.shape[0]):
+        for k in range(keys.shape[1]):
+            upper = 0 if k == 0 and n % 2 else numbers[_word(keys, row, 2 * k)]
+            renumbered[row, k] = upper << 32 | numbers[_word(keys, row, 2 * k + 1)]
+
+
+@kernel
+def are_words(keys, n, words):  # type: ignore[no-untyped-def]
+    """Whether packed keys hold n words each, and all of these are below `words`."""
+    for row in range(keys.shape[0]):
+        for half in range(2 * keys.shape[1]):
+            word = _word(keys, row, half)
+            if word < 0 or word >= (words if half >= n % 2 else 1):
+                return False
+    return True
+
+
+@kernel
+def hash_of(keys, row, n, hashes):  # type: ignore[no-untyped-def]
+    """The hash of an n-gram, a row of packed places in `hashes`."""
+    total = _ODD
+    for half in range(n % 2, n + n % 2):
+        total = _mixed(total ^ hashes[_word(keys, row, half)]) + _ODD
+    return _mixed(total)
+
+
+@kernel
+def choose_parts(keys, n, hashes, chosen, sizes):  # type: ignore[no-untyped-def]
+    """Fill `chosen` with the part of each n-gram, by its hash, and `sizes` (zeros before) with how many a part has."""
+    parts = uint64(sizes.shape[0])
+    for row in range(keys.shape[0]):
+        # The lower half: the upper bits are those that choose a register of HyperLogLog.
+        half = hash_of(keys, row, n, hashes) & uint64(0xFFFFFFFF)
+        chosen[row] = (half * parts) >> _HALF
+        sizes[chosen[row]] += 1
+
+
+@kernel
+def cut_parts(keys, counts, chosen, places, part_keys, part_counts):  # type: ignore[no-untyped-def]
+    """Bring n-grams to their parts, in order; `places` is where the next one of each part goes."""
+    for row in range(keys.shape[0]):
+        place = places[chosen[row]]
+        places[chosen[row]] += 1
+        part_counts[place] = counts[row]
+        for k in range(keys.shape[1]):
+            part_keys[place, k] = keys[row, k]
 
 
 Counts: TypeAlias = npt.NDArray[np.int32 | np.int64]
@@ -96,13 +336,13 @@ class NgramColumn:
         table, seen = _table(longest), _table(longest)
         seen[:] = 0
         result = np.empty(rows, np.float64)
-        _kernel.distinct_per_row(self.keys, self.offsets, table, seen, result)
+        distinct_per_row(self.keys, self.offsets, table, seen, result)
         return result
 
     def counts(self) -> tuple[Ints, Counts]:
         """The distinct keys in ascending order, and how often each occurs."""
         keys, counts = _sorted_counts(self.keys.copy(), np.ones(len(self.keys), _counts_type(len(self.keys))))
-        size = _kernel.add_equal(keys, counts)
+        size = add_equal(keys, counts)
         return keys[:size].copy(), counts[:size].copy()
 
     def numbered(self) -> tuple[Ints, Ints]:
@@ -121,7 +361,7 @@ class NgramColumn:
 def _sorted_counts(keys: Ints, counts: Counts) -> tuple[Ints, Counts]:
     """Keys in ascending order, each with its count; what was given is overwritten."""
     spare = np.empty_like(keys), np.empty_like(counts)
-    in_spare = _kernel.sort_counts(keys, counts, *spare, np.empty(_DIGITS, np.int64))
+    in_spare = sort_counts(keys, counts, *spare, np.empty(_DIGITS, np.int64))
     return spare if in_spare else (keys, counts)
 
 
@@ -219,7 +459,7 @@ class NgramCounts:
         """The words that occur, in the order of their ids, and these ids."""
         column = self.vocabulary.column()
         used = np.zeros(len(column), np.bool_)
-        _kernel.mark_words(self.keys, self.n, used)
+        mark_words(self.keys, self.n, used)
         ids = np.flatnonzero(used)
         return column.take(ids), ids
 
@@ -227,7 +467,7 @@ class NgramCounts:
         """The keys with another number for every word that occurs."""
         places, keys = np.zeros(int(used[-1]) + 1 if len(used) else 0, np.int32), np.empty_like(self.keys)
         places[used] = numbers
-        _kernel.renumber_words(self.keys, self.n, places, keys)
+        renumber_words(self.keys, self.n, places, keys)
         return keys
 
     def worded(self) -> tuple[TextColumn, Ints]:
@@ -241,10 +481,10 @@ class NgramCounts:
         own = Vocabulary()  # of these words: each part looks through all words of its vocabulary
         own.add(words)
         chosen, sizes = np.empty(self.types, np.uint16), np.zeros(parts, np.int64)
-        _kernel.choose_parts(keys, self.n, word_hashes(words), chosen, sizes)
+        choose_parts(keys, self.n, word_hashes(words), chosen, sizes)
         edges = offsets_of(sizes)
         part_keys, part_counts = np.empty_like(keys), np.empty(self.types, self.counts.dtype)
-        _kernel.cut_parts(keys, self.counts, chosen, edges[:-1].copy(), part_keys, part_counts)
+        cut_parts(keys, self.counts, chosen, edges[:-1].copy(), part_keys, part_counts)
         rows = [slice(start, stop) for start, stop in pairwise(edges.tolist())]
         return [NgramCounts(self.n, own, part_keys[part], part_counts[part]) for part in rows]
 
@@ -273,10 +513,10 @@ class NgramCounts:
             raise UnfitError("no n-grams have these counts")
         if lengths.min(initial=0) < 0 or lengths.max(initial=0) > len(data) or lengths.sum() != len(data):
             raise UnfitError("words have other lengths than their text")
-        if not _kernel.are_words(keys, n, words):
+        if not are_words(keys, n, words):
             raise UnfitError("n-grams are of words that are not there")
         made = cls._of_plain(n, data, lengths, keys, counts)
-        if len(made.vocabulary) != words or not _kernel.is_ascending(made.keys):
+        if len(made.vocabulary) != words or not is_ascending(made.keys):
             raise UnfitError("words stand there twice, or n-grams are out of order")
         return made
 
@@ -297,11 +537,11 @@ def _merge(left: NgramCounts, right: NgramCounts, keys: Ints, counts: Counts) ->
     """Fill in the merged counts, a stretch at a time, and give their number."""
     i = j = size = 0
     while i < left.types or j < right.types:
-        i_end, j_end = _kernel.merge_ends(left.keys, i, right.keys, j, _COMPARED_KEYS)
+        i_end, j_end = merge_ends(left.keys, i, right.keys, j, _COMPARED_KEYS)
         here, there = slice(i, i_end), slice(j, j_end)
         parts = left.keys[here], left.counts[here], right.keys[there], right.counts[there]
         room_left = keys[size:], counts[size:]
-        merged = _kernel.merge_counts(*parts, *room_left)
+        merged = merge_counts(*parts, *room_left)
         for done in (*parts, *(part[:merged] for part in room_left)):
             release(done)
         i, j, size = i_end, j_end, size + merged
@@ -311,7 +551,7 @@ def _merge(left: NgramCounts, right: NgramCounts, keys: Ints, counts: Counts) ->
 def word_hashes(words: TextColumn) -> Hashes:
     """A hash of each word, the same in every process."""
     hashes = np.empty(len(words), np.uint64)
-    _kernel.hash_words(words.data, words.starts, words.ends, hashes)
+    hash_words(words.data, words.starts, words.ends, hashes)
     return hashes
 
 

@@ -29,14 +29,12 @@ from dialeval.core.arrays import Bytes, Mask
 from dialeval.core.batch import Batch
 from dialeval.core.columns import TextColumn
 from dialeval.core.fold import Fact
-from dialeval.core.kernels import Kernels
 from dialeval.core.needs import Need
 from dialeval.core.ragged import row_numbers
+from dialeval.text import separation as _kernel
 from dialeval.text.separation import kinds_of
 from dialeval.text.tokenise import Tokeniser, tokens
 from dialeval.text.vocabulary import Vocabulary
-
-_kernel = Kernels("dialeval.text.separation_kernel")
 
 LEAST_SHARE = 0.1
 MOST_SHARE = 0.5

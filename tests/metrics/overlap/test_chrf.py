@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from sacrebleu.metrics import CHRF
 
 from dialeval.core.errors import SettingError
-from dialeval.core.kernels import Kernels
-from dialeval.metrics.overlap.chrf import BLOCKS, Chrf
+from dialeval.metrics.overlap.chrf import BLOCKS, Chrf, match_pairs
 from dialeval.metrics.registry import registry
 from metrics.overlap.test_bleu import batch_of
 
@@ -74,8 +73,8 @@ def test_a_pair_does_not_see_the_places_of_those_before() -> None:
 def test_only_a_pair_of_two_long_texts_is_left_over(here: int, there: int, left: int) -> None:
     ids, matches = np.zeros(900, np.int32), np.zeros((1, 6), np.int64, order="F")
     texts = (ids, np.array([0, here]), ids, np.array([0, there]))
-    kernel = Kernels("dialeval.metrics.overlap.chrf_kernel")
-    assert kernel.match_pairs(*texts, np.zeros(BLOCKS, np.uint64), matches, np.empty(1, np.int64)) == left
+    scratch = (np.zeros(BLOCKS, np.uint64), *(np.zeros((6, BLOCKS), np.uint64) for _ in range(2)))
+    assert match_pairs(*texts, *scratch, matches, np.empty(1, np.int64)) == left
     assert matches.tolist() == [[0] * 6 if left else list(range(256, 250, -1))]
 
 

@@ -22,12 +22,10 @@ import numpy as np
 import numpy.typing as npt
 
 from dialeval.core.arrays import Floats, Ints
-from dialeval.core.kernels import Kernels
+from dialeval.metrics.coverage import coverage_kernel as _kernel
 from dialeval.metrics.coverage.aligners import PairAligner
 from dialeval.metrics.coverage.clustering import grouped
 from dialeval.metrics.coverage.comparison import Comparison
-
-_kernel = Kernels("dialeval.metrics.coverage.coverage_kernel")
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ import math
 
 import numpy as np
 
-from dialeval.core.numba_kernel import njit
+from dialeval.core.kernels import kernel
 
 NO_GROUP = -1
 """The group of a hypothesis that landed in none."""
@@ -25,7 +25,7 @@ UNDEFINED = -2
 _FREE_ORDER = {"reassoc", "contract"}
 
 
-@njit()
+@kernel
 def add_one(matches, lengths, counts, closest, n, scores):  # type: ignore[no-untyped-def]
     """Fill `scores` with the geometric mean of (matches + 1) / (n-grams + 1) over the orders up to n.
 
@@ -42,7 +42,7 @@ def add_one(matches, lengths, counts, closest, n, scores):  # type: ignore[no-un
             pair += 1
 
 
-@njit()
+@kernel
 def _sum(terms, size, partials):  # type: ignore[no-untyped-def]
     """The sum of some terms, rounded once, as `math.fsum` gives it."""
     count = 0
@@ -83,7 +83,7 @@ def _sum(terms, size, partials):  # type: ignore[no-untyped-def]
     return high
 
 
-@njit()
+@kernel
 def weighted(smoothed, matches, lengths, counts, closest, terms, partials, scores):  # type: ignore[no-untyped-def]
     """Fill `scores` with BLEU as nltk makes it of smoothed precisions, equal weights for all their orders.
 
@@ -112,7 +112,7 @@ def weighted(smoothed, matches, lengths, counts, closest, terms, partials, score
             pair += 1
 
 
-@njit(fastmath=_FREE_ORDER)
+@kernel(fastmath=_FREE_ORDER)
 def cosines(vectors, lists, reference_vectors, groups, group_lists, scores):  # type: ignore[no-untyped-def]
     """Fill `scores` with the largest cosine of a hypothesis and a reference of the group; vectors have length 1 or 0.
 
@@ -140,7 +140,7 @@ def cosines(vectors, lists, reference_vectors, groups, group_lists, scores):  # 
                 pair += 1
 
 
-@njit()
+@kernel
 def best_groups(scores, counts, lands, best, best_scores):  # type: ignore[no-untyped-def]
     """Fill `best` with the group of each hypothesis, counted within its query, and `best_scores` with its score.
 

@@ -12,16 +12,16 @@ from __future__ import annotations
 
 import math
 
-from numba import uint64
+from numpy import uint64
 
-from dialeval.core.numba_kernel import njit
-from dialeval.metrics.overlap.bleu_kernel import WORD_BITS, slot_of
+from dialeval.core.kernels import kernel
+from dialeval.metrics.overlap.bleu_counts import WORD_BITS, slot_of
 
 _BETA = math.log(0.5) / math.log(1.5) ** 2
 """Makes the length penalty 0.5 for a hypothesis of two thirds of the reference's words."""
 
 
-@njit()
+@kernel
 def _number(ids, offsets, first, last, n, bits, keys, numbers, frequency, prefix, grams):  # type: ignore[no-untyped-def]
     """Number the n-grams of the texts `first` to `last`: how often each occurs, and the n-gram without its last word.
 
@@ -50,7 +50,7 @@ def _number(ids, offsets, first, last, n, bits, keys, numbers, frequency, prefix
     return count
 
 
-@njit()
+@kernel
 def _look_up(ids, start, length, n, shift, keys, numbers, own):  # type: ignore[no-untyped-def]
     """Fill `own[order, i]` with the group's number of the hypothesis' n-gram at word `i`; 0 if the group lacks it."""
     for order in range(min(n, length)):
@@ -63,7 +63,7 @@ def _look_up(ids, start, length, n, shift, keys, numbers, own):  # type: ignore[
                     own[order, i] = numbers[slot]
 
 
-@njit()
+@kernel
 def _numerator(own, length, order, mine, there, weights):  # type: ignore[no-untyped-def]
     """The information of the n-grams that hypothesis and reference share, counted as often as both have them."""
     total = 0.0
@@ -80,7 +80,7 @@ def _numerator(own, length, order, mine, there, weights):  # type: ignore[no-unt
     return total
 
 
-@njit()
+@kernel
 def _best(own, length, order, reference_offsets, first, last, grams, mine, there, weights):  # type: ignore[no-untyped-def]
     """The information that the best reference shares of one order, and its length; the longest of equal ones."""
     base = reference_offsets[first]
@@ -105,7 +105,7 @@ def _best(own, length, order, reference_offsets, first, last, grams, mine, there
     return best, best_size
 
 
-@njit()
+@kernel
 def _weigh(words, count, frequency, prefix, mine, there, weights):  # type: ignore[no-untyped-def]
     """Fill `weights` with the information of the n-grams of a group of `words` words, and clear the counts."""
     mine[0] = there[0] = 0
@@ -115,7 +115,7 @@ def _weigh(words, count, frequency, prefix, mine, there, weights):  # type: igno
         mine[gram] = there[gram] = 0
 
 
-@njit()
+@kernel
 def nist(texts, n, table, counts, weights, grams, own, scores):  # type: ignore[no-untyped-def]
     """Fill `scores`; NaN where the hypothesis has fewer than n words, or all references of the group are empty.
 

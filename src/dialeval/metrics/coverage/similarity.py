@@ -31,16 +31,13 @@ import numpy as np
 import numpy.typing as npt
 
 from dialeval.core.arrays import Floats, Ints
-from dialeval.core.kernels import Kernels
 from dialeval.core.ragged import offsets_of, ranges
+from dialeval.metrics.coverage import coverage_kernel as _coverage_kernel
+from dialeval.metrics.coverage import nist_kernel as _nist_kernel
 from dialeval.metrics.coverage.comparison import Comparison
 from dialeval.metrics.embedding.vectors import WordValues
 from dialeval.metrics.overlap.bleu_counts import ORDERS, BleuCounts, match_long, match_short
 from dialeval.metrics.overlap.smoothing import NIST, log_precisions, sacre_bleu, smoothed_precisions
-
-_coverage_kernel = Kernels("dialeval.metrics.coverage.coverage_kernel")
-_nist_kernel = Kernels("dialeval.metrics.coverage.nist_kernel")
-
 
 MOST_ORDERS = 100
 """The longest n-grams that can be counted: counts take room for every order, and few responses have as many words."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from numba import uint64
 
 from dialeval.core.numba_kernel import njit
-from dialeval.text.ngrams_kernel import hash_of
+from dialeval.text.ngrams import hash_of
 
 
 @njit()

@@ -23,13 +23,11 @@ import numpy as np
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.batch import Batch
 from dialeval.core.fold import RowMetric
-from dialeval.core.kernels import Kernels
 from dialeval.core.needs import Need
 from dialeval.core.signature import Signature
+from dialeval.metrics.embedding import embedding_kernel as _kernel
 from dialeval.metrics.embedding.vectors import SIF_WEIGHT, TextVectors, average_vectors, cosines
 from dialeval.text.tokenise import DEFAULT, Oov, Tokeniser
-
-_kernel = Kernels("dialeval.metrics.embedding.embedding_kernel")
 
 
 @dataclass(frozen=True)

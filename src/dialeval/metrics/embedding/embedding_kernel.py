@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from dialeval.core.numba_kernel import njit
+from dialeval.core.kernels import kernel
 
 _FREE_ORDER = {"reassoc", "contract"}
 """Lets a sum of products use vector instructions; nothing else of IEEE arithmetic is given up."""
 
 
-@njit(fastmath=_FREE_ORDER)
+@kernel(fastmath=_FREE_ORDER)
 def weighted_means(ids, offsets, known, rows, weights, matrix, means, counted):  # type: ignore[no-untyped-def]
     """Fill `means` with the mean of weight * vector over the known words of each text, `counted` with their number."""
     size = matrix.shape[1]
@@ -36,7 +36,7 @@ def weighted_means(ids, offsets, known, rows, weights, matrix, means, counted): 
         counted[text] = words
 
 
-@njit()
+@kernel
 def extrema(ids, offsets, known, rows, matrix, ends, counted):  # type: ignore[no-untyped-def]
     """Fill `ends` with the value of largest magnitude per dimension over the known words, the first of equal ones."""
     size = matrix.shape[1]
@@ -56,7 +56,7 @@ def extrema(ids, offsets, known, rows, matrix, ends, counted):  # type: ignore[n
         counted[text] = words
 
 
-@njit()
+@kernel
 def sums_of_texts(vectors, counted, starts, ends, sums, words):  # type: ignore[no-untyped-def]
     """Fill `sums` with the sum of vector * words over the texts of each row, from first to last, `words` likewise.
 
@@ -79,7 +79,7 @@ def sums_of_texts(vectors, counted, starts, ends, sums, words):  # type: ignore[
                 sums[row, k] += vectors[text, k] * counted[text]
 
 
-@njit(fastmath=_FREE_ORDER)
+@kernel(fastmath=_FREE_ORDER)
 def cosines(left, right, which, result):  # type: ignore[no-untyped-def]
     """Fill `result` with the cosine of `left[i]` and `right[which[i]]`; NaN where either is the zero vector."""
     for i in range(result.shape[0]):
@@ -95,7 +95,7 @@ def cosines(left, right, which, result):  # type: ignore[no-untyped-def]
         result[i] = product / (np.sqrt(square) * np.sqrt(other)) if square > 0.0 and other > 0.0 else np.nan
 
 
-@njit(fastmath=_FREE_ORDER)
+@kernel(fastmath=_FREE_ORDER)
 def greedy(ids, offsets, owners, other_ids, other_offsets, rows, matrix, lengths, best, result):  # type: ignore[no-untyped-def]
     """Fill `result` with the greedy matching of text `owners[j]` and other text `j`, for every `j`.
 

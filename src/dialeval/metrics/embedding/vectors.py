@@ -18,14 +18,11 @@ import numpy as np
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.batch import Batch
 from dialeval.core.columns import TokenColumn
-from dialeval.core.kernels import Kernels
 from dialeval.core.needs import Need
+from dialeval.metrics.embedding import embedding_kernel as _kernel
 from dialeval.resources.words import KnownWords, Mask, TrainText, VectorTable
 from dialeval.text.ngram_values import NgramValues
 from dialeval.text.tokenise import Oov, Tokeniser, tokens
-
-_kernel = Kernels("dialeval.metrics.embedding.embedding_kernel")
-
 
 SIF_WEIGHT = 0.001
 """Frequent words weigh less: Arora et al. 2017, "A Simple but Tough-to-Beat Baseline for Sentence Embeddings", ICLR."""

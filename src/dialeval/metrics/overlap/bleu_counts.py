@@ -10,6 +10,21 @@ paper, of nltk and of sacreBLEU alike.
 Paper: Papineni et al. 2002, "BLEU: a Method for Automatic Evaluation of Machine Translation", ACL.
 
 Edge cases: an empty reference is a reference of no words. A row without any reference has `NO_REFERENCE` for a length.
+
+Kernels: clipped n-gram matches of responses against their references, for all orders in one pass.
+
+The j-th occurrence of an n-gram in a response counts where some reference has at least j of them; that is the clipping
+of BLEU, sum over n-grams of min(count in the response, largest count in a reference), word by word.
+
+`match_short_texts` compares every word of a response with every word of a reference, where neither has more than
+`SHORT` words: the places at which a word occurs are the bits of one integer, and the places at which the n-gram that
+ends in it occurs are those bits and the shifted ones of the n-gram before. The counts of all orders are stored next to
+each other in the bytes of another integer, so that one subtraction compares them. `match_long_texts` takes any length
+in linear time: it numbers the n-grams of the response in an exact hash table, order by order.
+
+A text is the words `ids[offsets[text]:offsets[text + 1]]`. For `match_long_texts` the references of a row are the texts
+`lists[row]` to `lists[row + 1]`, laid out the same way; `match_short_texts` takes queries. Kernels allocate nothing
+(that would double their compile time); scratch comes from the caller.
 """
 
 from __future__ import annotations
@@ -19,16 +34,15 @@ from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
+from numpy import int64, uint64
 
 from dialeval.core.arrays import Ints
 from dialeval.core.batch import Batch
+from dialeval.core.bytes_kernel import count_ones
 from dialeval.core.columns import TokenColumn
-from dialeval.core.kernels import Kernels
+from dialeval.core.kernels import kernel
 from dialeval.core.needs import Need
 from dialeval.text.tokenise import Tokeniser, tokens
-
-_kernel = Kernels("dialeval.metrics.overlap.bleu_kernel")
-
 
 Order = Literal[1, 2, 3, 4]
 """The longest n-grams that a BLEU counts."""
@@ -76,7 +90,7 @@ def match_short(texts: tuple[npt.NDArray[np.integer], ...], matches: Ints) -> tu
     """
     closest, rest = np.empty(len(matches), np.int64), np.empty(len(matches), np.int64)
     words, ranks, hits = (np.empty(SHORT, kind) for kind in (np.int32, np.uint64, np.uint64))
-    left = _kernel.match_short(texts, words, ranks, hits, matches, closest, rest)
+    left = match_short_texts(texts, words, ranks, hits, matches, closest, rest)
     return closest, rest[:left]
 
 
@@ -88,7 +102,7 @@ def match_long(rows: Ints, responses: TokenColumn, references: TokenColumn, list
     # Of arrays this large only the pages that are written to take memory.
     table = (slots, np.empty(longest, np.int64), *(np.empty(longest, np.int32) for _ in range(3)))
     texts = (responses.ids, responses.offsets, references.ids, references.offsets, lists)
-    _kernel.match_long(rows, *texts, np.empty(longest, np.int32), np.empty(most, np.int32), table, matches)
+    match_long_texts(rows, *texts, np.empty(longest, np.int32), np.empty(most, np.int32), table, matches)
 
 
 def bleu_counts(batch: Batch, tokeniser: Tokeniser) -> BleuCounts:
@@ -97,3 +111,225 @@ def bleu_counts(batch: Batch, tokeniser: Tokeniser) -> BleuCounts:
     references = tokens(batch, Need.REFERENCE, tokeniser)
     lists = batch.lists(Need.REFERENCE).offsets
     return batch.derived(("bleu counts", tokeniser), lambda: BleuCounts.of(responses, references, lists))
+
+
+STEP = 16
+"""Words compared by one instruction, or a few, of any processor with vectors; `SHORT` is a multiple."""
+
+_FLAGS = np.uint64(0x8080808080)
+"""The top bit of the byte of each order."""
+_UNITS = np.uint64(0x0101010101)
+_ODD = np.uint64(0x9E3779B97F4A7C15)
+"""2**64 divided by the golden ratio: the top bits of a product depend on all bits of the key (Fibonacci hashing)."""
+WORD_BITS = 32
+FIRST_BITS = 12
+"""Of the slots for the n-grams of a long text; they become more where it has more different ones."""
+
+
+@kernel
+def equal_words(words, start, word):  # type: ignore[no-untyped-def]
+    """Return an integer whose bit j is set where `words[start + j]` is the word, for `STEP` words."""
+    bits = uint64(0)
+    for j in range(STEP):
+        bits |= uint64(words[uint64(start + j)] == word) << uint64(j)
+    return bits
+
+
+@kernel
+def _places(words, size, word):  # type: ignore[no-untyped-def]
+    """Bit j is set where `words[j]` is the word; looks at `size` words, rounded up to whole steps."""
+    bits = uint64(0)
+    for j in range(0, size, STEP):
+        bits |= equal_words(words, j, word) << uint64(j)
+    return bits
+
+
+@kernel
+def _lanes(one, two, three, four, five):  # type: ignore[no-untyped-def]
+    """The numbers of set bits, each in a byte of its own."""
+    low = count_ones(one) | count_ones(two) << uint64(8) | count_ones(three) << uint64(16)
+    return low | count_ones(four) << uint64(24) | count_ones(five) << uint64(32)
+
+
+@kernel
+def _ending_here(one, two, three, four, here):  # type: ignore[no-untyped-def]
+    """The places of the n-grams that end in a word, from the places of the word and of those that end before it."""
+    step = uint64(1)
+    return here, (one << step) & here, (two << step) & here, (three << step) & here, (four << step) & here
+
+
+@kernel
+def rank_ngrams(ids, start, length, words, ranks):  # type: ignore[no-untyped-def]
+    """Fill `ranks`: per word which occurrence in the text its n-grams are (1 for the first), one byte for each order.
+
+    The n-grams of a word are those that end in it.
+    """
+    for i in range(length):
+        words[i] = ids[start + i]
+    one = two = three = four = five = uint64(0)
+    for i in range(length):
+        before = _places(words, i, words[i]) & ((uint64(1) << uint64(i)) - uint64(1))
+        one, two, three, four, five = _ending_here(one, two, three, four, before)
+        ranks[i] = _lanes(one, two, three, four, five) + _UNITS
+
+
+@kernel
+def closest_length(length, offsets, first, last):  # type: ignore[no-untyped-def]
+    """The length nearest to a text's among the references (-1: there is none), and the largest of all."""
+    best = -1
+    longest = length
+    for reference in range(first, last):
+        size = offsets[reference + 1] - offsets[reference]
+        further = abs(size - length) - abs(best - length)
+        if best < 0 or further < 0 or (further == 0 and size < best):
+            best = size
+        longest = max(longest, size)
+    return best, longest
+
+
+@kernel
+def clipped_matches(ids, start, length, reference_ids, reference_offsets, first, last, words, ranks, hits):  # type: ignore[no-untyped-def]
+    """The clipped matches of a short text and short references, from the ranks of its n-grams, one byte an order."""
+    for i in range(length):
+        hits[i] = 0
+    for reference in range(first, last):
+        begin = reference_offsets[reference]
+        size = reference_offsets[reference + 1] - begin
+        for j in range(size + STEP - 1 & -STEP):
+            words[j] = reference_ids[begin + j] if j < size else -1  # no word has this id
+        one = two = three = four = five = uint64(0)
+        for i in range(length):
+            here = _places(words, size, ids[start + i])
+            one, two, three, four, five = _ending_here(one, two, three, four, here)
+            # The flag of a byte survives where the reference has as many as the rank; no byte borrows.
+            hits[i] |= (_lanes(one, two, three, four, five) | _FLAGS) - ranks[i]
+    total = uint64(0)
+    for i in range(length):
+        total += (hits[i] & _FLAGS) >> uint64(7)
+    return total
+
+
+@kernel
+def match_short_texts(texts, words, ranks, hits, matches, closest, rest):  # type: ignore[no-untyped-def]
+    """Fill `matches` of pairs of short texts, `closest` (reference length, -1 if there is none) of all pairs.
+
+    `texts` lays out queries: query `q` has the texts `lists[q]` to `lists[q + 1]` and the groups of references
+    `group_lists[q]` to `group_lists[q + 1]`; each text and each group of a query are a pair. A response and its
+    references are a query with one text and one group. The numbers of pairs with a long text go into `rest`; gives how
+    many those are. `words`, `ranks` and `hits` are scratch for `SHORT` words each.
+    """
+    ids, offsets, lists, reference_ids, reference_offsets, groups, group_lists = texts
+    left = 0
+    pair = 0
+    for query in range(lists.shape[0] - 1):
+        for text in range(lists[query], lists[query + 1]):
+            start = offsets[text]
+            length = offsets[text + 1] - start
+            if length <= SHORT:
+                rank_ngrams(ids, start, length, words, ranks)
+            for group in range(group_lists[query], group_lists[query + 1]):
+                first = groups[group]
+                last = groups[group + 1]
+                closest[pair], longest = closest_length(length, reference_offsets, first, last)
+                if longest > SHORT:
+                    rest[left] = pair
+                    left += 1
+                else:
+                    total = clipped_matches(
+                        ids, start, length, reference_ids, reference_offsets, first, last, words, ranks, hits
+                    )
+                    for order in range(ORDERS):
+                        matches[pair, order] = (total >> uint64(8 * order)) & uint64(0xFF)
+                pair += 1
+    return left
+
+
+@kernel
+def slot_of(keys, shift, key):  # type: ignore[no-untyped-def]
+    """The slot of an n-gram: it holds the n-gram, or -1."""
+    mask = (uint64(1) << (uint64(64) - shift)) - uint64(1)
+    slot = (uint64(key ^ (key >> WORD_BITS)) * _ODD) >> shift
+    while keys[slot] != key and keys[slot] >= 0:
+        slot = (slot + uint64(1)) & mask
+    return slot
+
+
+@kernel
+def _place_of(slots, bits, keys, key):  # type: ignore[no-untyped-def]
+    """The slot of an n-gram: it holds the n-gram's number, or -1."""
+    mask = (uint64(1) << uint64(bits)) - uint64(1)
+    slot = (uint64(key ^ (key >> WORD_BITS)) * _ODD) >> uint64(64 - bits)
+    while slots[slot] >= 0 and keys[slots[slot]] != key:
+        slot = (slot + uint64(1)) & mask
+    return slot
+
+
+@kernel
+def _number_ngrams(ids, start, size, order, bits, grams, slots, keys, counts):  # type: ignore[no-untyped-def]
+    """Number the n-grams of a text in the order in which they occur, and count them; gives the bits of the slots."""
+    for slot in range(1 << bits):
+        slots[slot] = -1
+    count = 0
+    for i in range(size):
+        key = (int64(grams[i]) if order > 0 else int64(0)) << WORD_BITS | ids[start + i + order]
+        slot = _place_of(slots, bits, keys, key)
+        if slots[slot] < 0:
+            slots[slot] = count
+            keys[count] = key
+            counts[count] = 0
+            count += 1
+        number = slots[slot]
+        counts[number] += 1
+        grams[i] = number
+        if 2 * count > 1 << bits:  # memory is for the different n-grams of a text, not for its length
+            bits += 1
+            for slot in range(1 << bits):
+                slots[slot] = -1
+            for other in range(count):
+                slots[_place_of(slots, bits, keys, keys[other])] = other
+    return bits, count
+
+
+@kernel
+def match_long_texts(
+    rows, ids, offsets, reference_ids, reference_offsets, lists, grams, reference_grams, table, matches
+):  # type: ignore[no-untyped-def]
+    """Fill `matches` of the given rows, however long; it has a column for each order to count.
+
+    An n-gram is the number of its first n - 1 words and its last word in one key, so equal keys are equal n-grams.
+    Scratch: `grams` and `reference_grams` hold the words of one row's response and of all its references; `table` is
+    the slots (a power of two, at least twice the words of a response), and for each n-gram of a response its key, its
+    counts in the response and in a reference, and its matches.
+    """
+    slots, keys, counts, in_reference, matched = table
+    for place in range(rows.shape[0]):
+        row = rows[place]
+        start = offsets[row]
+        length = offsets[row + 1] - start
+        base = reference_offsets[lists[row]]
+        bits = 1
+        while bits < FIRST_BITS and (1 << bits) < 2 * length:
+            bits += 1
+        for order in range(matches.shape[1]):
+            bits, count = _number_ngrams(ids, start, length - order, order, bits, grams, slots, keys, counts)
+            for number in range(count):
+                in_reference[number] = matched[number] = 0
+            total = 0
+            for text in range(lists[row], lists[row + 1]):
+                first = reference_offsets[text]
+                last = reference_offsets[text + 1] - order
+                for j in range(first, last):
+                    before = reference_grams[j - base] if order > 0 else 0
+                    if before >= 0:  # what the response lacks it also lacks with one more word
+                        key = int64(before) << WORD_BITS | reference_ids[j + order]
+                        number = slots[_place_of(slots, bits, keys, key)]
+                        reference_grams[j - base] = number
+                        if number >= 0:
+                            in_reference[number] += 1
+                            if matched[number] < in_reference[number] and matched[number] < counts[number]:
+                                matched[number] += 1
+                                total += 1
+                for j in range(first, last):  # the next reference counts from zero again
+                    if reference_grams[j - base] >= 0:
+                        in_reference[reference_grams[j - base]] = 0
+            matches[row, order] = total

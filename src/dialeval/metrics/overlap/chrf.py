@@ -18,6 +18,17 @@ Papers: Popović 2015, "chrF: character n-gram F-score for automatic MT evaluati
 helping character n-grams", WMT.
 
 Edge cases: an empty response and an empty reference score 0; a row without any reference is not scored.
+
+Kernel: clipped n-gram matches of pairs of texts in characters.
+
+The places at which a character occurs in the shorter text are bits, in blocks of 64. The places at which the n-gram
+that ends in a character of the longer text occurs are the places of the character, and those of the n-gram before it,
+shifted by one. Of these the first that is not taken yet is taken. An n-gram so takes as many places as the text with
+fewer of it has, which is the clipping of BLEU, and different n-grams have different places: the matches of an order are
+the places that are taken in the end. Where an n-gram does not occur, no longer one that ends in the same character
+does, so most characters look at a few orders only.
+
+Layout of texts as in `bleu_kernel`, with one reference for each response; scratch comes from the caller.
 """
 
 from __future__ import annotations
@@ -28,12 +39,14 @@ from dataclasses import dataclass
 from typing import cast
 
 import numpy as np
+from numpy import uint64
 
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.batch import Batch
+from dialeval.core.bytes_kernel import count_ones
 from dialeval.core.columns import TextColumn, TokenColumn
 from dialeval.core.errors import SettingError
-from dialeval.core.kernels import Kernels
+from dialeval.core.kernels import kernel
 from dialeval.core.needs import Need
 from dialeval.core.ragged import offsets_of, row_numbers
 from dialeval.core.signature import SACREBLEU
@@ -45,12 +58,8 @@ from dialeval.text.characters import characters
 from dialeval.text.tokenise import tokens
 from dialeval.text.vocabulary import Vocabulary
 
-_kernel = Kernels("dialeval.metrics.overlap.chrf_kernel")
-
 BLOCK, BLOCKS = 64, 4
 """Places of the shorter text of a pair are bits of that many integers; two longer ones are left to `match_long`."""
-ORDERS = 8
-"""Orders that the kernel counts side by side; chrF has 6."""
 _PUNCTUATION = frozenset(string.punctuation)
 
 
@@ -151,12 +160,12 @@ def _count_pairs(
 def _character_matches(responses: TokenColumn, references: TokenColumn, matches: Ints) -> None:
     pairs, orders = matches.shape
     rest = np.arange(pairs)
-    if orders <= ORDERS:
-        code_points = 1 + max(int(column.ids.max(initial=0)) for column in (responses, references))
-        # Of an array this large only the pages that are written to take memory.
-        places = np.zeros(BLOCKS * code_points, np.uint64)
-        texts = (responses.ids, responses.offsets, references.ids, references.offsets)
-        rest = rest[: _kernel.match_pairs(*texts, places, matches, rest)]
+    code_points = 1 + max(int(column.ids.max(initial=0)) for column in (responses, references))
+    # Of an array this large only the pages that are written to take memory.
+    table = np.zeros(BLOCKS * code_points, np.uint64)
+    places, taken = (np.zeros((orders, BLOCKS), np.uint64) for _ in range(2))
+    texts = (responses.ids, responses.offsets, references.ids, references.offsets)
+    rest = rest[: match_pairs(*texts, table, places, taken, matches, rest)]
     if len(rest):
         match_long(rest, responses, references, np.arange(pairs + 1), matches)
 
@@ -198,3 +207,74 @@ def _without_punctuation(word: str) -> list[str]:
     if len(word) > 1 and word[0] in _PUNCTUATION:
         return [word[0], word[1:]]
     return [word]
+
+
+_STRIDE, _WIDTH = np.uint64(BLOCKS), np.uint64(BLOCK)
+_LAST = np.uint64(BLOCK - 1)
+
+
+@kernel
+def _match(ids, start, end, table, blocks, places, taken, counts):  # type: ignore[no-untyped-def]
+    """Fill `counts` with the matches of the longer text; the shorter one has its places in `blocks` blocks.
+
+    Scratch: `places` (of the n-grams that end in the character before) and `taken` have a line for each order.
+    """
+    orders = counts.shape[0]
+    for order in range(orders):
+        for block in range(blocks):
+            places[order, block] = taken[order, block] = uint64(0)
+    one = uint64(1)
+    reach = 0
+    for i in range(start, end):
+        first = uint64(ids[i]) * _STRIDE
+        reach = min(reach + 1, orders)  # orders of which the text before had an n-gram, and one more
+        for order in range(reach - 1, -1, -1):  # each order reads what the one below it had before
+            carry = found = any_here = uint64(0)
+            for block in range(blocks):
+                here = table[first + uint64(block)]
+                if order > 0:
+                    below = places[order - 1, block]
+                    here &= below << one | carry
+                    carry = below >> _LAST
+                places[order, block] = here
+                any_here |= here
+                free = here & ~taken[order, block]
+                if free and not found:
+                    taken[order, block] |= free & (~free + one)
+                    found = one
+            if not any_here:
+                reach = order
+    for order in range(orders):
+        total = uint64(0)
+        for block in range(blocks):
+            total += count_ones(taken[order, block])
+        counts[order] = total
+
+
+@kernel
+def match_pairs(ids, offsets, reference_ids, reference_offsets, table, places, taken, matches, rest):  # type: ignore[no-untyped-def]
+    """Fill `matches` of pairs, a column for each order; the numbers of pairs of two long texts go into `rest`.
+
+    Returns how many those are. Scratch: `table` has `BLOCKS` numbers for each id, all 0; `places` and `taken` have
+    `BLOCKS` for each order.
+    """
+    left = 0
+    for pair in range(offsets.shape[0] - 1):
+        longer, start, end = ids, offsets[pair], offsets[pair + 1]
+        shorter, first, last = reference_ids, reference_offsets[pair], reference_offsets[pair + 1]
+        if end - start < last - first:
+            longer, start, end, shorter, first, last = shorter, first, last, longer, start, end
+        if last - first > BLOCK * BLOCKS:
+            rest[left] = pair
+            left += 1
+            continue
+        # Unsigned, for an index that could be negative is checked for that.
+        begin, size = uint64(first), uint64(last - first)
+        blocks = (size + _WIDTH - uint64(1)) // _WIDTH
+        for place in range(size):
+            table[uint64(shorter[begin + place]) * _STRIDE + place // _WIDTH] |= uint64(1) << place % _WIDTH
+        _match(longer, start, end, table, blocks, places, taken, matches[pair])
+        for place in range(size):
+            for block in range(blocks):
+                table[uint64(shorter[begin + place]) * _STRIDE + block] = 0
+    return left
