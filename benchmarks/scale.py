@@ -37,8 +37,7 @@ MARK = "DIALEVAL_BENCH_MARK"
 WAYS = {
     "one core": ["--jobs", "1", "-j", "1"],
     "two processes": ["--jobs", "2"],
-    "two processes, --approx": ["--jobs", "2", "--approx"],
-    "two processes, --approx --no-items": ["--jobs", "2", "--approx", "--no-items"],
+    "two processes, --no-items": ["--jobs", "2", "--no-items"],
     "Ray, two cores": ["--engine", "ray"],
     "one core, without distinct": ["--jobs", "1", "-j", "1"],
     "two processes, without distinct": ["--jobs", "2"],

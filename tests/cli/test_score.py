@@ -342,14 +342,6 @@ def test_resume_and_report(dialeval: Dialeval, shards: Path) -> None:
     assert report.returncode == 0, report.stderr
 
 
-def test_approximate_counts_stand_in_the_signature(dialeval: Dialeval, shards: Path) -> None:
-    done = dialeval("score", "s=whole.jsonl", "-m", "distinct", "-f", "json", "--approx")
-    assert done.returncode == 0, done.stderr
-    signature = json.loads(done.stdout)["systems"]["s"]["metrics"]["distinct-2"]["signature"]
-    assert "count:approx" in signature
-    assert "error:0.0041" in signature
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

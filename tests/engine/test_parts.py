@@ -32,7 +32,6 @@ METRICS: list[str | Metric[Any]] = [
     Distinct(1),
     Distinct(2),
     Distinct(3),
-    Distinct(2, count="approx"),
     "kl-div",
 ]
 PLAN = make_plan(METRICS, COLUMNS)

@@ -39,6 +39,8 @@ REDEFINED = {
 """Metrics that read some inputs (none of the sample's) in another way than when the runs were saved."""
 OTHER_DEFAULT = {"oov": "unk", "definition": "2"}
 """What the signatures of metrics say now of which the group `dialog-eval` has not the defaults."""
+NOT_NOW = {"metric", "count"}
+"""Fields of signatures that may differ: the name, and `count:exact`, which is the only way to count now."""
 OTHER_WORDS = {
     "what is missing costs nothing, as in the original; --strict counts it as failed": (
         "as in the original, missing dialogues are left out; "
@@ -96,7 +98,7 @@ def _as_now(key: str, estimate: Estimate, now: Estimate) -> Estimate:
     assert now.signature is not None
     if now.signature.get("oov"):
         changed = now.signature.differences(estimate.signature).items()
-        assert {field: values[0] for field, values in changed if field != "metric"}.items() <= OTHER_DEFAULT.items()
+        assert {field: values[0] for field, values in changed if field not in NOT_NOW}.items() <= OTHER_DEFAULT.items()
         return replace(estimate, signature=now.signature)
     if key.split("/", maxsplit=1)[0] not in REDEFINED:
         return estimate

@@ -107,7 +107,6 @@ class Scaling:
     click.option("--resume", type=options.FOLDER, help="Keep finished chunks here; go on from them."),
     click.option("--items/--no-items", default=True, help="With -o: save one value per response."),
 )
-@click.option("--approx", is_flag=True, help="Count different n-grams for distinct by HyperLogLog, within 0.41 %.")
 @options.compared
 @click.option(
     "--progress",
@@ -119,7 +118,6 @@ class Scaling:
 def score(
     references: tuple[str, ...],
     bleu_smoothing: int | None,
-    approx: bool,
     output: Path | None,
     force: bool,
     format_: str,
@@ -148,8 +146,6 @@ def score(
     sources = () if force or output is None else file_names(given["responses"])
     check_places(output, references, *(given[name] for name in _FILES), sources=sources)
     settings: dict[str, dict[str, object]] = {} if bleu_smoothing is None else {"bleu": {"smooth": bleu_smoothing}}
-    if approx:
-        settings["distinct"] = {"count": "approx"}
     with metered(progress) as meter:
         given |= {"references": _references(references), "settings": settings, "output": output, "force": force}
         run = _evaluated(meter=meter, format_=format_, by=by, **given)

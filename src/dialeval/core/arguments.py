@@ -1,26 +1,26 @@
-"""Arguments of the wrong type are refused by name, before anything is done with them.
+"""Check the arguments of public functions by their annotations, before anything is done with them.
 
     @checked
     def load(path: str | os.PathLike[str]) -> Run: ...
 
     load({})    SettingError: load: path is a dict; a path is expected
 
-The annotations are what is checked: plain types, unions, literals, lists and mappings down to their items. What cannot
-be told from an annotation (Any, functions) is let pass, and so are iterators, which could be read only once.
+Plain types, unions, literals, lists and mappings are checked down to their items. An annotation that names a type which
+is imported for type checkers only is not checked, nor are iterators, which could be read only once.
 """
 
 from __future__ import annotations
 
-import builtins
 import collections.abc
 import inspect
 import os
 import typing
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import cache, wraps
 from itertools import islice
 from numbers import Integral, Real
-from types import UnionType
+from types import SimpleNamespace, UnionType
 from typing import Any, Literal, ParamSpec, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from dialeval.core.errors import SettingError
@@ -29,124 +29,84 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 _CHECKED_ITEMS = 1000
-"""So many items of a list are looked at: an argument is a handful of names or numbers; data is checked elsewhere."""
+"""Items of a list that are checked at most: an argument is a handful of names or numbers; data is checked elsewhere."""
 _NUMBERS: Mapping[Any, type] = {float: Real, int: Integral}
-_WORDS: Mapping[Any, str] = {
+_NAMES: Mapping[Any, str] = {
     str: "a text",
     float: "a number",
     int: "a whole number",
+    type(None): "None",
     os.PathLike: "a path",
-    Mapping: "a mapping",
-    Sequence: "a list",
-    Iterable: "a list",
-    Collection: "a list",
-    dict: "a mapping",
-    list: "a list",
+    **dict.fromkeys((Mapping, dict), "a mapping"),
+    **dict.fromkeys((Sequence, Iterable, Collection, list), "a list"),
 }
 
 
 def checked(function: Callable[P, R]) -> Callable[P, R]:
-    """The function, with its arguments checked by their annotations."""
+    """Return the function with a check of its arguments."""
     signature = inspect.signature(function)
 
     @wraps(function)
-    def called(*args: P.args, **kwargs: P.kwargs) -> R:
-        hints = _hints(function)
-        # Too many or too few arguments are left to Python, as for any function.
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        hints = _read_hints(function)
         for name, value in signature.bind(*args, **kwargs).arguments.items():
-            hint = hints.get(name, Any)
-            if not _fits(value, hint):
+            if name in hints and not _fits(value, hints[name]):
                 called_as = function.__qualname__.removesuffix(".__init__")
-                raise SettingError(f"{called_as}: {name} is {_shown(value)}; {_words(hint)} is expected")
+                raise SettingError(f"{called_as}: {name} is {_show(value)}; {_describe(hints[name])} is expected")
         return function(*args, **kwargs)
 
-    return called
+    return call
 
 
 @cache
-def _hints(function: Callable[..., Any]) -> Mapping[str, Any]:
-    hints = get_type_hints(function, localns=_Names(function.__globals__))
-    kinds = {name: parameter.kind for name, parameter in inspect.signature(function).parameters.items()}
-    several = (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
-    return {name: hint for name, hint in hints.items() if kinds.get(name) not in several}
-
-
-class _AnyAttribute(type):
-    def __getattr__(cls, name: str) -> Any:
-        if name.startswith("__"):  # what Python asks of a class
-            raise AttributeError(name)
-        return cls
-
-
-class _Unknown(metaclass=_AnyAttribute):
-    """A type or module that is imported for type checkers only; whatever it has in brackets or behind a dot."""
-
-    def __class_getitem__(cls, _items: object) -> type[_Unknown]:
-        return cls
-
-
-class _Names(dict[str, Any]):
-    """The names of a module, or what is usual under that name; any other one stands for an unknown type."""
-
-    def __missing__(self, name: str) -> Any:
-        for module in (builtins, collections.abc, typing):
-            if hasattr(module, name):
-                return getattr(module, name)
-        return os if name == "os" else _Unknown
+def _read_hints(function: Callable[..., Any]) -> Mapping[str, Any]:
+    """Return the types of the named parameters, of those whose annotation can be resolved."""
+    names = {**vars(typing), **vars(collections.abc), "os": os, **function.__globals__}
+    hints: dict[str, Any] = {}
+    skipped = (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
+    for name, parameter in inspect.signature(function).parameters.items():
+        if parameter.kind not in skipped and parameter.annotation is not parameter.empty:
+            with suppress(NameError):
+                hints |= get_type_hints(SimpleNamespace(__annotations__={name: parameter.annotation}), names)
+    return hints
 
 
 def _fits(value: object, hint: Any) -> bool:
     hint = getattr(hint, "__bound__", None) or hint  # a TypeVar is its bound
-    origin = get_origin(hint)
-    if origin in (Union, UnionType):
-        return any(_fits(value, each) for each in get_args(hint))
-    if origin is Literal:  # which of them, the function itself refuses in better words
-        return any(isinstance(value, type(each)) for each in get_args(hint))
-    if hint is None or hint is type(None):
-        return value is None
-    kind = origin or hint
-    if kind in (Any, _Unknown, object, bool) or not isinstance(kind, type):
+    kind, inner = get_origin(hint) or hint, get_args(hint)
+    if kind in (Union, UnionType):
+        return any(_fits(value, each) for each in inner)
+    if kind is Literal:  # which of them, the function itself checks with a better message
+        return any(isinstance(value, type(each)) for each in inner)
+    if kind in (Any, object, bool) or not isinstance(kind, type):
         return True
     if getattr(kind, "_is_protocol", False):
         return all(hasattr(value, name) for name in vars(kind) if not name.startswith("_"))
     if not isinstance(value, _NUMBERS.get(kind, kind)) or (kind in (Sequence, Iterable) and isinstance(value, bytes)):
         return False
-    return _items_fit(value, get_args(hint))
-
-
-def _items_fit(value: object, hints: Sequence[Any]) -> bool:
-    if isinstance(value, Mapping) and len(hints) == 2:
-        return all(_fits(key, hints[0]) and _fits(item, hints[1]) for key, item in value.items())
-    if isinstance(value, Collection) and len(hints) == 1:
-        return all(_fits(item, hints[0]) for item in islice(value, 1 if isinstance(value, str) else _CHECKED_ITEMS))
+    if isinstance(value, Mapping) and len(inner) == 2:
+        return all(_fits(key, inner[0]) and _fits(item, inner[1]) for key, item in value.items())
+    if isinstance(value, Collection) and len(inner) == 1:
+        return all(_fits(item, inner[0]) for item in islice(value, 1 if isinstance(value, str) else _CHECKED_ITEMS))
     return True
 
 
-def _shown(value: object) -> str:
-    """What a value is, and for what is short also which."""
-    if value is None:
-        return "None"
-    if isinstance(value, str | int | float):
+def _show(value: object) -> str:
+    """Return what a value is: a short one itself, else its type."""
+    if value is None or isinstance(value, str | int | float):
         return f"{value!r:.60}"
     name = type(value).__name__
     return f"{'an' if name[0] in 'aeiou' else 'a'} {name}"
 
 
-def _words(hint: Any) -> str:
-    """What an annotation asks for, in words."""
+def _describe(hint: Any) -> str:
+    """Return what an annotation asks for, in words."""
     hint = getattr(hint, "__bound__", None) or hint
-    if get_origin(hint) in (Union, UnionType):
-        parts = [_words(each) for each in get_args(hint)]
-        if "a path" in parts:
-            parts = [part for part in parts if part != "a text"]
-        return " or ".join(dict.fromkeys(parts))
-    if get_origin(hint) is Literal:
-        return " or ".join(map(repr, get_args(hint)))
-    if hint is type(None):
-        return "None"
-    kind = get_origin(hint) or hint
-    inner = get_args(hint)
-    words = _WORDS.get(kind, f"a {getattr(kind, '__name__', kind)}")
-    if words == "a list" and inner:
-        return f"a list, each item of it {_words(inner[0])},"
-    return words
+    kind, inner = get_origin(hint) or hint, get_args(hint)
+    if kind in (Union, UnionType):
+        parts = dict.fromkeys(map(_describe, inner))
+        return " or ".join(part for part in parts if part != "a text" or "a path" not in parts)
+    if kind is Literal:
+        return " or ".join(map(repr, inner))
+    name = _NAMES.get(kind, f"a {getattr(kind, '__name__', kind)}")
+    return f"{name}, each item of it {_describe(inner[0])}," if name == "a list" and inner else name

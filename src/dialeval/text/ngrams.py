@@ -255,7 +255,6 @@ def choose_parts(keys, n, hashes, chosen, sizes):  # type: ignore[no-untyped-def
     """Fill `chosen` with the part of each n-gram, by its hash, and `sizes` (zeros before) with how many a part has."""
     parts = uint64(sizes.shape[0])
     for row in range(keys.shape[0]):
-        # The lower half: the upper bits are those that choose a register of HyperLogLog.
         half = hash_of(keys, row, n, hashes) & uint64(0xFFFFFFFF)
         chosen[row] = (half * parts) >> _HALF
         sizes[chosen[row]] += 1

@@ -11,10 +11,8 @@ Paper: Li et al. 2016, "A Diversity-Promoting Objective Function for Neural Conv
 Tokens count as they are (`oov=self`), whatever vocabulary, training text or word vectors are given. With `oov=unk` all
 tokens outside the vocabulary count as one, `<unk>`, as in dialog-eval; `-m dialog-eval` sets that.
 
-Different n-grams are counted exactly (`count=exact`): memory grows with them, and what does not fit lies in temporary
-files; of several workers each counts a part of them. `count=approx` estimates their number from 64 KiB (see
-`hyperloglog`); the relative standard error stands in the signature. The value is then for the corpus alone; those of
-single responses stay exact.
+Different n-grams are counted exactly: memory grows with them, and what does not fit lies in temporary files; of several
+workers each counts a part of them.
 
 Edge cases: a response with fewer than n words has no n-gram and is not scored. The items are the values of the single
 responses under either setting. Where no response has an n-gram the value is NaN; dialog-eval ends with a division by
@@ -36,8 +34,6 @@ from dialeval.core.errors import SettingError
 from dialeval.core.exact import Moments
 from dialeval.core.fold import Estimate, Metric, Partial
 from dialeval.core.needs import Need
-from dialeval.core.signature import Signature
-from dialeval.metrics.diversity.hyperloglog import ERROR, DistinctSketch
 from dialeval.text.ngrams import NgramCounts, NgramTotals, ngram_counts, ngrams
 from dialeval.text.resampled import ngram_totals
 from dialeval.text.tokenise import DEFAULT, Oov, Tokeniser, tokens
@@ -47,7 +43,7 @@ from dialeval.text.tokenise import DEFAULT, Oov, Tokeniser, tokens
 class DistinctState:
     """The n-grams of all responses, and the moments of the values of single responses."""
 
-    ngrams: NgramCounts | DistinctSketch | NgramTotals
+    ngrams: NgramCounts | NgramTotals
     moments: Moments
 
 
@@ -61,6 +57,7 @@ class Distinct(Metric[DistinctState]):
     better = "higher"
     counts_kinds = True
     descriptive = True
+    grows = True
     bounds = (0.0, 1.0)
     definition = 2
 
@@ -68,7 +65,6 @@ class Distinct(Metric[DistinctState]):
     per: Literal["corpus", "response"] = "corpus"
     oov: Oov = "self"
     tokeniser: Tokeniser = DEFAULT
-    count: Literal["exact", "approx"] = "exact"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -79,12 +75,8 @@ class Distinct(Metric[DistinctState]):
     def wants(self) -> frozenset[Need]:
         return frozenset({Need.VOCABULARY}) if self.oov == "unk" else frozenset()
 
-    def signature(self) -> Signature:
-        plain = super().signature()
-        return plain.with_fields(error=round(ERROR, 4)) if self.count == "approx" else plain
-
     def empty(self) -> DistinctState:
-        return DistinctState(NgramCounts.empty(self.n) if self.count == "exact" else DistinctSketch.empty(), Moments())
+        return DistinctState(NgramCounts.empty(self.n), Moments())
 
     def partial(self, batch: Batch) -> Partial[DistinctState]:
         column = ngrams(batch, Need.RESPONSE, self.n, self.tokeniser, self.oov)
@@ -92,9 +84,8 @@ class Distinct(Metric[DistinctState]):
             items = column.distinct() / np.diff(column.offsets)
         counts = ngram_counts(batch, Need.RESPONSE, self.n, self.tokeniser, self.oov)
         words = tokens(batch, Need.RESPONSE, self.tokeniser, self.oov)
-        contributions = {self._words: words} if self.per == "corpus" and self.count == "exact" else {}
-        different = counts if self.count == "exact" else DistinctSketch.of(counts)
-        return Partial(DistinctState(different, Moments.of(items, batch.dialogues)), {self.name: items}, contributions)
+        contributions = {self._words: words} if self.per == "corpus" else {}
+        return Partial(DistinctState(counts, Moments.of(items, batch.dialogues)), {self.name: items}, contributions)
 
     @property
     def _words(self) -> str:
@@ -109,19 +100,15 @@ class Distinct(Metric[DistinctState]):
         return shares
 
     def merge(self, left: DistinctState, right: DistinctState) -> DistinctState:
-        ngrams: Any = left.ngrams  # both sides have the kind that `count` says
+        ngrams: Any = left.ngrams  # both sides are of the same type: counts, or totals of closed parts
         return DistinctState(ngrams.merge(right.ngrams), left.moments + right.moments)
-
-    @property
-    def grows(self) -> bool:
-        return self.count == "exact"
 
     def cut(self, state: DistinctState, parts: int) -> list[DistinctState]:
         first, *others = cast("NgramCounts", state.ngrams).cut(parts)
         return [DistinctState(first, state.moments), *(DistinctState(part, Moments()) for part in others)]
 
     def closed(self, state: DistinctState) -> DistinctState:
-        return DistinctState(NgramTotals(int(state.ngrams.types), state.ngrams.total), state.moments)
+        return DistinctState(NgramTotals(state.ngrams.types, state.ngrams.total), state.moments)
 
     def finish(self, state: DistinctState) -> Mapping[str, Estimate]:
         rows = Estimate.of_moments(state.moments, self.bounds)
