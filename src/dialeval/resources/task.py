@@ -61,7 +61,7 @@ class TaskData:
             for domain, wishes in goal.items()
         }
         if self.files.states is not None:
-            frames.update(map(tuple, self.files.states.facts.frames))
+            frames.update(self.files.states.frames)
         return frozenset(known | {(domain, slot(name)) for domain, *names in frames for name in names})
 
 

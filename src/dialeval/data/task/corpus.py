@@ -17,17 +17,14 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
-from dialeval.core.arrays import Bytes
 from dialeval.core.columns import DIGEST_LENGTH
 from dialeval.core.errors import DataError, Fault, SettingError
 from dialeval.data.formats import json_document
 from dialeval.data.formats.opening import PACKINGS, read_bytes, stem_of, without_mark
 from dialeval.data.task.shapes import Shape, shape_faults
-from dialeval.data.task.state_facts import KnownStates, StateFacts, States, with_facts
 
 MAIN_REFERENCES = "mwz22"
 """The reference set that comes first where it is there."""
@@ -79,13 +76,14 @@ class Goals:
 class TrueStates:
     """The true state of each turn, as the file spells it."""
 
-    states: Mapping[str, States]
+    states: Mapping[str, Sequence[Mapping[str, Mapping[str, str]]]]
     digest: str
 
     @property
-    def facts(self) -> StateFacts:
-        """Turns and slots."""
-        return self.states.facts if isinstance(self.states, KnownStates) else StateFacts.of(self.states)
+    def frames(self) -> set[tuple[str, ...]]:
+        """Each domain with the slots that it has in some state."""
+        given = (state for turns in self.states.values() for state in turns)
+        return {(domain, *slots) for state in given for domain, slots in state.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,23 +133,11 @@ def read_task(folder: Path, split: str | None = None) -> TaskFiles:
         faults.extend(wrong)
         return None if wrong else document
 
-    def load_states() -> KnownStates | None:
-        path = _existing(folder / "gold_states.json")
-        if path is None:
-            return None
-        try:
-            data = without_mark(read_bytes(path))
-            shas["gold_states.json"] = hashlib.sha256(data.data).hexdigest()
-            return with_facts(shas["gold_states.json"], partial(_states, data, str(path)))
-        except DataError as error:
-            faults.extend(error.faults)
-            return None
-
     goals = load("goals.json", _GOALS)
     if goals is None and not faults:
         faults.append(Fault(str(folder), None, "holds no goals.json", "name a folder with the files of a task"))
     booked = load("booked_domains.json", _per_turn(_TEXTS))
-    states = load_states()
+    states = load("gold_states.json", _per_turn(_STATE))
     users = load("user_turns.json", _per_turn(_TEXT))
     names = sorted(_reference_names(folder), key=lambda name: (name != MAIN_REFERENCES, name))
     sets = {name: load(f"references/{name}.json", _per_turn(_TEXT)) for name in names}
@@ -159,7 +145,7 @@ def read_task(folder: Path, split: str | None = None) -> TaskFiles:
         raise DataError(faults)
     counts = {
         "booked_domains": _lengths(booked),
-        "gold_states": None if states is None else states.facts.turns,
+        "gold_states": _lengths(states),
         "user_turns": _lengths(users),
         **{name: _lengths(texts) for name, texts in sets.items()},
     }
@@ -194,13 +180,6 @@ def _existing(path: Path) -> Path | None:
 def _document(path: Path) -> tuple[Any, str]:
     data = without_mark(read_bytes(path))
     return json_document.parsed(data, str(path)), hashlib.sha256(data.data).hexdigest()
-
-
-def _states(data: Bytes, where: str) -> Any:
-    document = json_document.parsed(data, where)
-    if faults := shape_faults(document, _per_turn(_STATE), where):
-        raise DataError(faults)
-    return document
 
 
 def _digest(shas: Mapping[str, str], *names: str) -> str:
