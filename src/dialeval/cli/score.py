@@ -247,6 +247,6 @@ def _engine(scaling: Scaling) -> Engine | None:
         return Processes(scaling.jobs)
     from os import cpu_count
 
-    from dialeval.engine.threads import Threads
+    from dialeval.engine.worker import Threads
 
     return Threads(scaling.threads or cpu_count() or 1)
