@@ -35,11 +35,10 @@ class Trace:
         if event != "call" or not _is_function(frame.f_code):
             return
         self.called.add(frame.f_code)
-        depth, caller = 0, frame
+        depth, caller = 0, frame.f_back
         while caller is not None:
-            depth += _is_function(caller.f_code)
-            caller = caller.f_back  # type: ignore[assignment]
-        self.deepest = max(self.deepest, depth)
+            depth, caller = depth + _is_function(caller.f_code), caller.f_back
+        self.deepest = max(self.deepest, depth + 1)
 
 
 def _is_function(code: CodeType) -> bool:

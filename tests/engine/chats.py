@@ -24,7 +24,7 @@ from dialeval.core.result import Result, Run
 from dialeval.engine.evaluate import evaluate
 from dialeval.engine.folding import Done
 from dialeval.engine.job import Engine
-from dialeval.engine.threads import Threads
+from dialeval.engine.worker import Threads
 
 
 def texts(rows: int, seed: int = 7) -> list[str]:

@@ -24,14 +24,7 @@ from dialeval.core.batch import Batch
 from dialeval.core.errors import DataError, SettingError
 from dialeval.core.fold import RowMetric
 from dialeval.core.needs import Need
-from dialeval.data.rows.fields import FieldNames
-from dialeval.engine.cluster import Cluster, _joined_states, _Lane, _only
-from dialeval.engine.job import Job, SystemState
-from dialeval.engine.plan import Plan
-from dialeval.engine.resources import Resources
-from dialeval.metrics.diversity.distinct import Distinct
-from dialeval.metrics.words.length import Length
-from dialeval.text.scripts import UnsplitTexts
+from dialeval.engine.cluster import Cluster
 from engine.chats import CHANGES, Delicate, bare, changed_in_between, estimates, in_chunks, write_shards
 from engine.planted import run_among_planted_modules
 
@@ -219,18 +212,6 @@ def test_a_lost_node(nodes: Any, tmp_path: Path) -> None:
     for (key, estimate), (name, expected) in zip(run.items(), plain.items(), strict=True):
         assert (estimate.mean, estimate.std, estimate.rows) == (expected.mean, expected.std, expected.rows), name
         np.testing.assert_array_equal(back[key].items, expected.items)
-
-
-def test_states_of_lanes_are_put_in_the_order_of_the_job() -> None:
-    """Details follow the metrics in every lane, and stand once behind all of them."""
-    light, heavy, detail = Length(), Distinct(), UnsplitTexts(Need.RESPONSE, "words.1")
-    plan = Plan({"distinct-2": heavy, "length": light}, details={"unsplit": detail})
-    job = Job((plan,), (frozenset({Need.RESPONSE}),), Resources(ready={}), FieldNames(), 10)
-    chosen = [_only(job, lambda metric, one=one: metric == one) for one in (light, heavy)]  # type: ignore[misc]
-    lanes = [_Lane(each, None, None, []) for each in chosen]  # type: ignore[arg-type]
-    several = [{(0, "s"): SystemState(3, (name, "counts"))} for name in ("of length", "of distinct")]
-    joined = _joined_states(job, lanes, several)[0, "s"]
-    assert (joined.rows, joined.states) == (3, ("of distinct", "of length", "counts"))
 
 
 def test_tallies_of_ray_tasks_are_merged(nodes: Any) -> None:

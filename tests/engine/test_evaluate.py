@@ -23,7 +23,7 @@ from dialeval.core.errors import DataError, NeedError, SettingError
 from dialeval.engine import worker
 from dialeval.engine.folding import Done
 from dialeval.engine.processes import Processes
-from dialeval.engine.threads import Threads
+from dialeval.engine.worker import Threads
 from dialeval.reports.explorer import explorer
 from engine.chats import Delicate, bare, estimates, in_chunks, rows, texts, write_shards
 from metrics.evaluated import VECTORS
@@ -269,7 +269,7 @@ def test_a_worker_that_met_too_many_words_starts_anew(tmp_path: Path, monkeypatc
     write_shards(tmp_path / "shards", 60, 2)
     expected = dialeval.evaluate({"s": tmp_path / "whole.jsonl"}, train=tmp_path / "whole.jsonl")
     opened = 0
-    plain = worker._Context.open
+    plain = worker.open_context
 
     def counted(*given: Any) -> Any:
         nonlocal opened
@@ -277,7 +277,7 @@ def test_a_worker_that_met_too_many_words_starts_anew(tmp_path: Path, monkeypatc
         return plain(*given)
 
     monkeypatch.setattr(worker, "MOST_WORDS", 20)
-    monkeypatch.setattr(worker._Context, "open", counted)
+    monkeypatch.setattr(worker, "open_context", counted)
     found = in_chunks({"s": f"{tmp_path}/shards/*"}, train=tmp_path / "whole.jsonl", chunk_bytes=900)
     assert estimates(found) == estimates(expected)
     assert opened > 4

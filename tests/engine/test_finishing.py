@@ -16,8 +16,7 @@ from dialeval.core.fold import Fact
 from dialeval.core.needs import Need
 from dialeval.data.rows.reading import read_responses
 from dialeval.data.shards.sources import memory_sources
-from dialeval.engine.finishing import signed
-from dialeval.engine.folding import Options, run_sources
+from dialeval.engine.folding import Options, run_sources, signed
 from dialeval.engine.plan import make_plan
 from dialeval.metrics.registry import registry
 from engine.chats import in_chunks

@@ -24,7 +24,7 @@ from dialeval.data.rows.system import Rows
 from dialeval.data.shards.sources import memory_sources
 from dialeval.engine.folding import Done, Options, run_sources
 from dialeval.engine.plan import Plan
-from dialeval.engine.threads import Threads
+from dialeval.engine.worker import Threads
 from engine.chats import CHANGES, changed_in_between, in_chunks
 
 

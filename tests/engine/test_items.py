@@ -16,9 +16,9 @@ from dialeval.core.needs import Need
 from dialeval.data.rows.system import Rows
 from dialeval.data.shards.chunks import cut_sources
 from dialeval.data.shards.sources import memory_sources
-from dialeval.engine import items
-from dialeval.engine.items import ItemStore, MemoryItems, PartItems
+from dialeval.engine import stores as items
 from dialeval.engine.job import ChunkItems, SystemItems
+from dialeval.engine.stores import ItemStore, MemoryItems, PartItems
 
 
 def rows_of(sizes: list[int]) -> Rows:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,12 +12,12 @@ from hypothesis import strategies as st
 
 from dialeval.core.fold import Metric
 from dialeval.core.needs import Need
+from dialeval.core.states import from_bytes, to_bytes
 from dialeval.data.rows.fields import FieldNames
 from dialeval.data.rows.reading import read_responses
 from dialeval.data.shards.chunks import cut_sources
 from dialeval.data.shards.sources import memory_sources
-from dialeval.engine.job import Job, Stage, StateSums, SystemStates
-from dialeval.engine.parts import closed_part, cut_states, merged_part, read_part, write_parts
+from dialeval.engine.job import Job, Stage, StateSums, SystemStates, cut_states, merge_states
 from dialeval.engine.plan import make_plan
 from dialeval.engine.resources import Resources
 from dialeval.engine.worker import Worker
@@ -86,8 +85,8 @@ def test_any_number_of_parts_in_any_order(
         pieces = [pieces[part] for _, pieces in cut]
         random.Random(seed).shuffle(pieces)
         middle = len(pieces) // 2
-        halves = [merged_part(job, stage, half) for half in (pieces[:middle], pieces[middle:])]
-        sums.append(closed_part(job, stage, merged_part(job, stage, halves)))
+        halves = [merge_states(job, stage, half) for half in (pieces[:middle], pieces[middle:])]
+        sums.append(merge_states(job, stage, halves, close=True))
     random.Random(seed).shuffle(sums)
     found = whole(job, stage, sums)
     assert finished(stage, found) == finished(stage, expected)
@@ -120,18 +119,16 @@ def test_what_goes_to_the_first_process_does_not_grow() -> None:
         rows = [{"response": response, "reference": reference} for response, reference in pairs]
         (chunk,) = cut_sources(memory_sources(read_responses(rows)), 1 << 15)
         rest, pieces = cut_states(job, "metrics", Worker(job).fold("metrics", chunk)[0], 4)
-        closed = [closed_part(job, "metrics", merged_part(job, "metrics", [piece])) for piece in pieces]
+        closed = [merge_states(job, "metrics", [piece], close=True) for piece in pieces]
         assert sum(each[0, "system"].states[0].ngrams.types for each in closed) == count
         assert min(each[0, "system"].states[0].ngrams.types for each in closed) > count / 10
         sizes.append(len(pickle.dumps([rest, closed])))
     assert sizes[1] < sizes[0] + 100  # larger numbers
 
 
-def test_parts_in_files_are_the_same(tmp_path: Path) -> None:
+def test_parts_in_bytes_are_the_same() -> None:
     (states,) = states_of([("a b b", "a b"), ("considerable \u4f60\u597d", "b")], "facts", 9)
     _, pieces = cut_states(JOB, "facts", states, 3)
-    files = write_parts(tmp_path, pieces)
-    back = [read_part(JOB, "facts", file) for file in files]
-    assert len(set(files)) == 3
+    back = [from_bytes(to_bytes(piece), JOB.no_rows("facts")) for piece in pieces]
     assert [finished("facts", each) for each in back] == [finished("facts", each) for each in pieces]
     assert finished("facts", whole(JOB, "facts", back)) == finished("facts", states)

@@ -11,7 +11,7 @@ import pytest
 import dialeval
 from dialeval.core.result import Run
 from dialeval.engine.processes import Processes
-from dialeval.engine.threads import Threads
+from dialeval.engine.worker import Threads
 from dialeval.metrics.words.length import Length
 
 CHINESE = ["今天天气很好", "我不知道你在说什么"]

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from dialeval.data.shards.chunks import Chunk
-from dialeval.engine import threads as module
-from dialeval.engine.threads import Threads
+from dialeval.engine import worker as module
+from dialeval.engine.worker import Threads
 
 
 class Fake:

@@ -178,7 +178,7 @@ def parts() -> list[Files]:
 @target("shards", seeds=parts)
 def shards(folder: Path) -> None:
     """Rows that are read in small chunks."""
-    from dialeval.engine.threads import Threads
+    from dialeval.engine.worker import Threads
 
     dialeval.evaluate(folder, shards=True, engine=Threads(1), chunk_bytes=64, metrics="length,distinct")
 

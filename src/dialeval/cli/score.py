@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -48,11 +49,6 @@ class Scaling:
     def __post_init__(self) -> None:
         if self.engine != "ray" and (self.address or self.gpus_per_task):
             raise click.UsageError("--address and --gpus-per-task go with --engine ray")
-
-    @property
-    def in_chunks(self) -> bool:
-        """Whether one of them asks for rows to be read in chunks."""
-        return self.shards or not self.items or bool(self.jobs or self.engine or self.resume)
 
 
 @options.examples(
@@ -181,44 +177,47 @@ def _evaluated(
     from dialeval.analysis.parts import FOUND
     from dialeval.core.errors import UnsavedRunError
     from dialeval.engine.evaluate import Inputs, evaluate
+    from dialeval.engine.folding import Options
 
     # The table of dialog-eval has its metrics and its confidence, unless others are asked for.
     as_there = format_ == "metrics-txt" and intervals.method is None
-    made: dict[str, Any] = {"intervals": "rows" if as_there else intervals.kind}
     if format_ == "metrics-txt":
         inputs["metrics"] = inputs["metrics"] or "dialog-eval"
     needs_all_rows = anchors or bool(by) or intervals.resampled
-    files = Inputs(inputs["responses"], inputs["references"], inputs["contexts"])
-    if not (files.in_many_files or scaling.in_chunks or (files.large and not needs_all_rows)):
-        given: dict[str, Any] = {"judge": judge, "threads": scaling.threads, "anchors": anchors}
-        given["keep"] = [field for field in by if field not in FOUND]
-        run = intervals.added_to(evaluate(**inputs, **given, **made, progress=meter.run), inputs["confidence"])
-        if output is not None:
-            save_run(run, output, force)
-        return run
-    if needs_all_rows:
+    rows = Inputs(inputs["responses"], inputs["references"], inputs["contexts"], shards=scaling.shards)
+    engine = _engine(scaling)
+    asked = Options(
+        engine=engine if scaling.jobs or scaling.engine else None, items=scaling.items, resume=scaling.resume
+    )
+    chunked = rows.are_chunked(asked, large_too=not needs_all_rows)
+    if chunked and needs_all_rows:
         resampling = "--intervals percentile or bca"
         raise click.UsageError(f"--anchors, --by and {resampling} need all rows at hand; a run in chunks lets them go")
     try:
         run = evaluate(
             **inputs,
-            **made,
+            intervals="rows" if as_there else intervals.kind,
             judge=_judge(scaling, judge),
+            anchors=anchors,
+            keep=[field for field in by if field not in FOUND],
             shards=scaling.shards,
-            engine=_engine(scaling),
+            engine=engine if chunked else None,
             threads=scaling.threads,
-            output=output,
+            output=output if chunked else None,
             force=force,
             items=scaling.items,
             resume=scaling.resume,
-            details={"command": command_line()},
+            details={"command": command_line()} if chunked else None,
             progress=meter.run,
         )
     except UnsavedRunError as error:
         UNSAVED.append(error)
         return cast("Run", error.run)
-    if output is not None:
+    run = intervals.added_to(run, inputs["confidence"])
+    if output is not None and chunked:
         say_saved(output)
+    elif output is not None:
+        save_run(run, output, force)
     return run
 
 
@@ -234,7 +233,7 @@ def _judge(scaling: Scaling, folder: str | None) -> Any:
     return LazyJudge(folder, device="cuda")
 
 
-def _engine(scaling: Scaling) -> Engine | None:
+def _engine(scaling: Scaling) -> Engine:
     if scaling.engine == "ray":
         if scaling.jobs:
             raise click.UsageError("--jobs is for this machine; a Ray cluster uses the cores it has")
@@ -245,8 +244,6 @@ def _engine(scaling: Scaling) -> Engine | None:
         from dialeval.engine.processes import Processes
 
         return Processes(scaling.jobs)
-    from os import cpu_count
+    from dialeval.engine.worker import Threads
 
-    from dialeval.engine.threads import Threads
-
-    return Threads(scaling.threads or cpu_count() or 1)
+    return Threads(scaling.threads or os.cpu_count() or 1)

@@ -1,6 +1,6 @@
 """A Ray cluster that folds chunks: every chunk a Ray task, states merged in tasks, resources opened once per worker.
 
-States that grow never come to this process: a chunk gives a part of them to each of several merges (`parts`), sixteen
+States that grow never come to this process: a chunk gives a part of them to each of several merges (`job`), sixteen
 parts of one number are merged in a task, sixteen such sums in another, and the last is closed there. What comes here of
 sixteen chunks is a few kilobytes.
 
@@ -12,8 +12,8 @@ Ray replaces a lost worker or node: its chunks are folded again elsewhere, and s
 anew from their chunks. Folding depends on the chunk alone, so the total stays exact. An error in the data is not tried
 again: it ends the run with file and line.
 
-Metrics that gain from an accelerator (`Metric.device`) run in actors that hold `gpus_per_task` of a GPU each, so that a
-model is loaded once per actor; the others run in tasks beside them.
+Where a metric gains from an accelerator (`Metric.device`), actors fold the chunks. Each holds `gpus_per_task` of a GPU
+and keeps its model loaded.
 
 A cluster that is started here listens on the loopback interface only and asks every connection for a token that is
 drawn for it. Workers do not import from the working folder unless this process does.
@@ -29,29 +29,24 @@ import sys
 import uuid
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from itertools import cycle, islice
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from dialeval.core.errors import DialevalError, SettingError
-from dialeval.core.fold import Metric
-from dialeval.core.item_parts import PartWriter
 from dialeval.data.shards.chunks import Chunk
 from dialeval.engine.job import (
-    ChunkItems,
     ChunkResult,
     Engine,
     FactValues,
     Job,
     Stage,
-    System,
-    SystemItems,
-    SystemState,
     SystemStates,
+    cut_states,
+    merge_states,
 )
-from dialeval.engine.parts import closed_part, cut_states, merged_part
 from dialeval.engine.worker import Worker
 
 RETRIES = 3
@@ -100,54 +95,25 @@ class _JobReference:
 
 
 def _fold(job: _JobReference, stage: Stage, parts: int, chunk: Chunk) -> tuple[Any, ...]:
-    """The states of a chunk, its items, and parts of states that grow, if they are to be cut."""
+    """Return the states of a chunk, its items, and parts of states that grow, if they are to be cut."""
     worker = job.worker()
     states, items = worker.fold(stage, chunk)
     states, pieces = cut_states(worker.job, stage, states, parts) if parts else (states, [])
     return states, items, *pieces
 
 
-def _merge(reference: _JobReference, stage: Stage, *states: SystemStates) -> SystemStates:
+def _merge(job: _JobReference, stage: Stage, close: bool, *states: SystemStates) -> SystemStates:
     import ray
 
-    return merged_part(ray.get(reference.references[0]), stage, states)
-
-
-def _close(reference: _JobReference, stage: Stage, *states: SystemStates) -> SystemStates:
-    import ray
-
-    return closed_part(ray.get(reference.references[0]), stage, _merge(reference, stage, *states))
-
-
-def _write(workplace: str, *several: ChunkItems) -> ChunkItems:
-    """The items of a chunk, those of some metrics and of others, in files."""
-    writer = PartWriter(workplace)
-    for (_, system), items in _joined_items(several).systems.items():
-        writer.add(system, items.values, items.places)
-    return ChunkItems(parts=writer.parts())
+    return merge_states(ray.get(job.references[0]), stage, states, close=close)
 
 
 class _Actor:
     """A process that keeps its worker, for models that should stay loaded."""
 
-    def __init__(self, job: _JobReference) -> None:
-        self._job = job
-
-    def fold(self, stage: Stage, parts: int, chunk: Chunk) -> tuple[Any, ...]:
-        """The result of a chunk."""
-        return _fold(self._job, stage, parts, chunk)
-
-
-@dataclass(frozen=True)
-class _Lane:
-    """Some of the metrics, and what folds chunks for them: tasks or actors."""
-
-    job: Job
-    reference: _JobReference
-    submit: Callable[[Chunk], Sequence[Any]]
-    """References to what `_fold` gives."""
-    trees: list[_Tree]
-    """One for each part of states that grow."""
+    def fold(self, job: _JobReference, stage: Stage, parts: int, chunk: Chunk) -> tuple[Any, ...]:
+        """Return the result of a chunk."""
+        return _fold(job, stage, parts, chunk)
 
 
 class _Tree:
@@ -163,13 +129,12 @@ class _Tree:
             self._ranks.append([])
         self._ranks[rank].append(reference)
         if len(self._ranks[rank]) == GROUP:
-            self.add(self._merge(*self._ranks[rank]), rank + 1)
+            self.add(self._merge(False, *self._ranks[rank]), rank + 1)
             self._ranks[rank] = []
 
-    @property
-    def references(self) -> list[Any]:
-        """The states that all others are merged into."""
-        return [reference for rank in self._ranks for reference in rank]
+    def close(self) -> Any:
+        """Return the reference to all states, merged and closed."""
+        return self._merge(True, *(reference for rank in self._ranks for reference in rank))
 
 
 class Cluster(Engine):
@@ -231,97 +196,44 @@ class Cluster(Engine):
     ) -> Iterator[ChunkResult]:
         cores = int(self._ray.cluster_resources().get("CPU", 1))
         parts = max(2, min(cores, MOST_PARTS)) if job.grows(stage) and not alone else 0
-        lanes = self._lanes(job, facts, stage, parts)
+        reference = _JobReference(uuid.uuid4().hex, (self._ray.put(job), self._ray.put(facts)))
+        submit = partial(self._submitter(job, stage, 2 + parts), reference, stage, parts)
+        merge = partial(self._ray.remote(max_retries=RETRIES)(_merge).remote, reference, stage)
+        trees = [_Tree(merge) for _ in range(parts)]
         size = 1 if alone else GROUP
         queue = iter(chunks.items())
-        ahead: deque[tuple[list[tuple[int, Chunk]], list[tuple[Any, list[Any]]]]] = deque()
+        ahead: deque[tuple[list[tuple[int, Chunk]], Any, list[Any]]] = deque()
         while True:
             while len(ahead) < 1 + -(-2 * cores // size) and (group := list(islice(queue, size))):
-                ahead.append((group, [self._submitted(lane, stage, group) for lane in lanes]))
+                sent = [submit(chunk) for _, chunk in group]
+                for _, _, *pieces in sent:
+                    for tree, piece in zip(trees, pieces, strict=True):
+                        tree.add(piece)
+                states, items = ([answer[at] for answer in sent] for at in range(2))
+                ahead.append((group, states[0] if size == 1 else merge(False, *states), items))
             if not ahead:
                 break
-            group, sent = ahead.popleft()
-            yield self._fetched_group(job, lanes, group, sent)
-        close = self._ray.remote(max_retries=RETRIES)(_close)
-        closed = [[close.remote(lane.reference, stage, *tree.references) for tree in lane.trees] for lane in lanes]
-        for several in zip(*closed, strict=True):
-            states = [self._fetched(reference, "counts") for reference in several]
-            yield ChunkResult((), self._joined(job, lanes, states), ())
+            group, merged, references = ahead.popleft()
+            items = [self._fetched(own, chunk) for own, (_, chunk) in zip(references, group, strict=True)]
+            yield ChunkResult(tuple(number for number, _ in group), self._fetched(merged, group[0][1]), tuple(items))
+        for closed in [tree.close() for tree in trees]:
+            yield ChunkResult((), self._fetched(closed, "counts"), ())
 
-    def _lanes(self, job: Job, facts: FactValues, stage: Stage, parts: int) -> list[_Lane]:
-        heavy = any(metric.device for plan in job.plans for metric in plan.folded)
-        if not (heavy and self._gpus and stage == "metrics"):
-            return [self._tasks(job, facts, stage, parts)]
-        # Items of one metric stand beside those of another: they are put together before they are written.
-        job = replace(job, workplace=None)
-        light = _only(job, lambda metric: not metric.device)
-        lanes = [self._tasks(light, facts, stage, parts)] if any(plan.metrics for plan in light.plans) else []
-        return [*lanes, self._actors(_only(job, lambda metric: metric.device), facts, stage, parts)]
-
-    def _lane(
-        self, job: Job, reference: _JobReference, stage: Stage, parts: int, submit: Callable[[Chunk], Sequence[Any]]
-    ) -> _Lane:
-        merge = self._ray.remote(max_retries=RETRIES)(_merge)
-        trees = [_Tree(partial(merge.remote, reference, stage)) for _ in range(parts)]
-        return _Lane(job, reference, submit, trees)
-
-    def _reference(self, job: Job, facts: FactValues) -> _JobReference:
-        return _JobReference(uuid.uuid4().hex, (self._ray.put(job), self._ray.put(facts)))
-
-    def _tasks(self, job: Job, facts: FactValues, stage: Stage, parts: int) -> _Lane:
-        reference = self._reference(job, facts)
-        fold = self._ray.remote(num_returns=2 + parts, max_retries=RETRIES)(_fold)
-        return self._lane(job, reference, stage, parts, partial(fold.remote, reference, stage, parts))
-
-    def _actors(self, job: Job, facts: FactValues, stage: Stage, parts: int) -> _Lane:
-        reference = self._reference(job, facts)
+    def _submitter(self, job: Job, stage: Stage, returns: int) -> Callable[..., Sequence[Any]]:
+        """Return the function that gives a chunk to the cluster: to a task, or to one of the actors with a GPU."""
+        device = any(metric.device for plan in job.plans for metric in plan.folded)
+        if not (device and self._gpus and stage == "metrics"):
+            task = self._ray.remote(num_returns=returns, max_retries=RETRIES)(_fold)
+            return cast("Callable[..., Sequence[Any]]", task.remote)
         nodes = [node["Resources"].get("GPU", 0) for node in self._ray.nodes() if node["Alive"]]
-        if max(nodes, default=0) < self._gpus:  # an actor would wait for ever
-            most = max(nodes, default=0)
+        most = max(nodes, default=0)
+        if most < self._gpus:  # an actor would wait for ever
             raise SettingError(f"no node of the cluster has more than {most:g} GPUs; --gpus-per-task is {self._gpus:g}")
-        # No core of their own: they would keep the tasks beside them from ever starting.
+        # No core of their own: they would keep the merges from ever starting.
         held = {"num_gpus": self._gpus, "num_cpus": 0}
         actor = self._ray.remote(**held, max_restarts=RETRIES, max_task_retries=RETRIES)(_Actor)
-        number = sum(int(have / self._gpus) for have in nodes)
-        actors = cycle([actor.remote(reference) for _ in range(number)])
-
-        def submit(chunk: Chunk) -> Sequence[Any]:
-            references: Sequence[Any] = next(actors).fold.options(num_returns=2 + parts).remote(stage, parts, chunk)
-            return references
-
-        return self._lane(job, reference, stage, parts, submit)
-
-    def _submitted(self, lane: _Lane, stage: Stage, group: Sequence[tuple[int, Chunk]]) -> tuple[Any, list[Any]]:
-        """References to the merged states of a group and to the items of each chunk."""
-        sent = [lane.submit(chunk) for _, chunk in group]
-        states = [state for state, _, *_ in sent]
-        for _, _, *pieces in sent:
-            for tree, piece in zip(lane.trees, pieces, strict=True):
-                tree.add(piece)
-        merge = self._ray.remote(max_retries=RETRIES)(_merge)
-        merged = states[0] if len(states) == 1 else merge.remote(lane.reference, stage, *states)
-        return merged, [items for _, items, *_ in sent]
-
-    def _fetched_group(
-        self,
-        job: Job,
-        lanes: Sequence[_Lane],
-        group: Sequence[tuple[int, Chunk]],
-        sent: Sequence[tuple[Any, list[Any]]],
-    ) -> ChunkResult:
-        write = self._ray.remote(max_retries=RETRIES)(_write)
-        items = []
-        for at, (_, chunk) in enumerate(group):
-            references = [references[at] for _, references in sent]
-            alone = len(lanes) == 1 or job.workplace is None
-            together = references[0] if alone else write.remote(job.workplace, *references)
-            items.append(self._fetched(together, chunk))
-        states = [self._fetched(merged, group[0][1]) for merged, _ in sent]
-        return ChunkResult(tuple(number for number, _ in group), self._joined(job, lanes, states), tuple(items))
-
-    @staticmethod
-    def _joined(job: Job, lanes: Sequence[_Lane], states: Sequence[SystemStates]) -> SystemStates:
-        return states[0] if len(lanes) == 1 else _joined_states(job, lanes, states)
+        actors = cycle([actor.remote() for _ in range(sum(int(have / self._gpus) for have in nodes))])
+        return lambda *given: cast("Sequence[Any]", next(actors).fold.options(num_returns=returns).remote(*given))
 
     def _fetched(self, reference: Any, chunk: Chunk | str) -> Any:
         errors = self._ray.exceptions
@@ -351,38 +263,3 @@ def _refuse_no_answer(address: str | None) -> None:
         socket.create_connection((host, int(port)), _CONNECT_SECONDS).close()
     except OSError as error:
         raise SettingError(f"no Ray cluster answers at {address} ({error}); check --address") from None
-
-
-def _only(job: Job, wanted: Callable[[Metric[Any]], bool]) -> Job:
-    """The job with some of its metrics."""
-    plans = (
-        replace(plan, metrics={name: metric for name, metric in plan.metrics.items() if wanted(metric)})
-        for plan in job.plans
-    )
-    return replace(job, plans=tuple(plans))
-
-
-def _joined_items(several: Sequence[ChunkItems]) -> ChunkItems:
-    """The items of some metrics and of others as one."""
-    joined: dict[System, SystemItems] = {}
-    for items in several:
-        for system, each in items.systems.items():
-            own = joined.setdefault(system, SystemItems({}, places=each.places))
-            for level, columns in each.values.items():
-                own.values.setdefault(level, {}).update(columns)
-    return ChunkItems(joined)
-
-
-def _joined_states(job: Job, lanes: Sequence[_Lane], several: Sequence[SystemStates]) -> SystemStates:
-    """The states of some metrics and of others, in the order of the job; those of details are the same in each lane."""
-    joined: SystemStates = {}
-    for system, first in several[0].items():
-        states = {
-            metric: state
-            for lane, part in zip(lanes, several, strict=True)
-            for metric, state in zip(lane.job.plans[system[0]].folded, part[system].states, strict=False)
-        }
-        ordered = tuple(states[metric] for metric in job.plans[system[0]].folded)
-        details = first.states[len(lanes[0].job.plans[system[0]].folded) :]
-        joined[system] = SystemState(first.rows, (*ordered, *details), first.fingerprints, first.notes)
-    return joined

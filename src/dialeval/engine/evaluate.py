@@ -22,7 +22,8 @@ from dialeval.data.lsdscc.reference_groups import Groups, attach_groups, read_gr
 from dialeval.data.rows.fields import FieldNames
 from dialeval.data.rows.reading import attach, read_responses, read_texts
 from dialeval.data.rows.system import Rows
-from dialeval.data.shards.sources import file_names, find_sources, memory_sources
+from dialeval.data.shards.sources import Source, file_names, find_sources, memory_sources
+from dialeval.engine.anchors import evaluate_with_anchors
 from dialeval.engine.folding import BATCH_ROWS, Options, Progress, run_sources
 from dialeval.engine.job import Engine
 from dialeval.engine.plan import Asked, Settings, planner
@@ -35,7 +36,7 @@ LARGE_BYTES = 1 << 28
 
 @dataclass(frozen=True)
 class Inputs:
-    """What is evaluated."""
+    """The rows that are evaluated, as a user gives them."""
 
     responses: Any
     references: Any = None
@@ -46,18 +47,25 @@ class Inputs:
     keep: Sequence[str] = ()
     system_prompts: bool = False
     separator: str | None = None
+    shards: bool = False
+    """Whether the files of a folder are the parts of one system."""
+
+    def are_chunked(self, options: Options, large_too: bool = False) -> bool:
+        """Return whether they are read in chunks and released: the one place where the route is chosen.
+
+        They are where an input is a pattern or on shared storage, or where an option needs chunks; with `large_too`
+        also if they are the lines of one system in a file so large that few would want its rows in memory.
+        """
+        asked = options.engine is not None or options.resume is not None or not options.items
+        return asked or self.shards or self._in_many_files or (large_too and self._large)
 
     @property
-    def in_many_files(self) -> bool:
-        """Whether some input is a pattern or lies on shared storage, so that it is read in chunks."""
+    def _in_many_files(self) -> bool:
         return any(is_remote(path) or is_pattern(path) for path in self._paths())
 
     @property
-    def large(self) -> bool:
-        """Whether it is the lines of one system, in a file so large that it is better read in chunks.
-
-        Several systems are compared with each other, for which all rows are at hand; rows may be of several.
-        """
+    def _large(self) -> bool:
+        # Several systems are compared with each other, for which all rows are needed; rows may be of several.
         paths = [*self._paths()]
         own = [*self.responses.values()] if isinstance(self.responses, Mapping) else [self.responses]
         if len(own) > 1 or not all(Path(path).is_file() and format_of(path) == LINES for path in paths):
@@ -76,19 +84,25 @@ class Inputs:
 
     @property
     def names(self) -> FieldNames:
-        """What the fields of the rows are called, and how they are read."""
+        """The names of the fields of the rows, and how they are read."""
         return FieldNames.of(self.fields, **self._reading)
 
+    def find_sources(self) -> list[Source]:
+        """Find the files of every system, to be read in chunks."""
+        if self.reference_groups is not None:
+            raise SettingError("anchors and reference_groups need all rows in memory; rows in chunks are let go")
+        if self.keep:
+            raise SettingError("fields are kept of rows in memory; rows in chunks are let go")
+        return find_sources(self.responses, self.references, self.contexts, self.shards)
+
     def read(self) -> tuple[list[Rows], Groups | None]:
-        """The rows of every system, and the reference groups if there are any."""
-        several = self.reference_groups is not None or holds_hypotheses(self.responses)
-        if several and self.keep:
-            raise SettingError("rows with several answers have no further fields to keep")
-        systems = (
-            read_hypotheses(self.responses, self.eos)
-            if several
-            else read_responses(self.responses, self.fields, keep=self.keep, **self._reading)
-        )
+        """Read the rows of every system, and the reference groups if there are any."""
+        if self.reference_groups is not None or holds_hypotheses(self.responses):
+            if self.keep:
+                raise SettingError("rows with several answers have no further fields to keep")
+            systems = read_hypotheses(self.responses, self.eos)
+        else:
+            systems = read_responses(self.responses, self.fields, keep=self.keep, **self._reading)
         groups = None if self.reference_groups is None else read_groups(self.reference_groups)
         if groups is not None:
             systems = [attach_groups(rows, groups) for rows in systems]
@@ -179,25 +193,40 @@ def evaluate(
         read = (responses, references, contexts, reference_groups, train, vocabulary, embeddings)
         check_folder(output, *read, sources=() if force else file_names(responses))
     inputs = Inputs(
-        responses, references, contexts, reference_groups, fields, eos, split_fields(keep), system_prompts, separator
+        responses,
+        references,
+        contexts,
+        reference_groups,
+        fields,
+        eos,
+        split_fields(keep),
+        system_prompts,
+        separator,
+        shards,
     )
     resources = Resources(train, vocabulary, embeddings, judge, known_words)
-    plans = planner(metrics, settings, tokeniser)
     options = Options(
-        t, confidence, intervals, batch_rows, threads, engine, progress, output, items, resume, chunk_bytes, force
+        t=t,
+        confidence=confidence,
+        intervals=intervals,
+        batch_rows=batch_rows,
+        threads=threads,
+        engine=engine,
+        progress=progress,
+        output=output,
+        items=items,
+        resume=resume,
+        chunk_bytes=chunk_bytes,
+        force=force,
     )
-    if inputs.in_many_files or shards or engine is not None or resume is not None or not items:
-        if anchors or reference_groups is not None:
+    plans = planner(metrics, settings, tokeniser)
+    if inputs.are_chunked(options):
+        if anchors:
             raise SettingError("anchors and reference_groups need all rows in memory; rows in chunks are let go")
-        if keep:
-            raise SettingError("fields are kept of rows in memory; rows in chunks are let go")
-        sources = find_sources(responses, references, contexts, shards)
-        return run_sources(sources, plans, resources, options, names=inputs.names, details=details).run
+        return run_sources(inputs.find_sources(), plans, resources, options, names=inputs.names, details=details).run
     with noted() as notes:
         systems, groups = inputs.read()
     if anchors:
-        from dialeval.engine.anchors import evaluate_with_anchors
-
         run = evaluate_with_anchors(systems, plans, resources, options)
     elif groups is not None:
         from dialeval.engine.alignments import evaluate_groups  # slow to import, and not needed to score responses

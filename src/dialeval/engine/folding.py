@@ -5,9 +5,9 @@ are known before, and their items, contributions and texts stay in memory. Wheth
 contexts is known only when all are read: metrics run as if they had, and those for which no row had what they need are
 skipped in the end.
 
-Facts are folded in a pass before the metrics; where the tokeniser is to be chosen by the texts, one before finds it
-(`splitting`). States are exact, so estimates and signatures do not depend on how the
-rows are cut nor on who folds them.
+Corpus statistics ("facts") are folded in a pass before the metrics; where the tokenizer is to be chosen by the texts, a
+pass before that counts their scripts. States are exact, so estimates and signatures depend neither on how the rows are
+cut into chunks nor on who folds them. Estimates are signed and named here and nowhere else.
 """
 
 from __future__ import annotations
@@ -16,36 +16,35 @@ import os
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from functools import cache, cached_property
+from typing import Any, NamedTuple, cast
 
-from dialeval.core.errors import DataError, SettingError, UnsavedRunError
+from dialeval.core.errors import DataError, Fault, SettingError, UnsavedRunError
 from dialeval.core.files import workplace
+from dialeval.core.fold import Estimate, Fact, Metric
 from dialeval.core.intervals import IntervalChoice, Kind
+from dialeval.core.item_parts import ItemPart
 from dialeval.core.needs import Need
 from dialeval.core.notes import noted
-from dialeval.core.result import TRAINED_ON, Run
+from dialeval.core.result import TRAINED_ON, Result, Run
+from dialeval.core.rowtable import RowTable
 from dialeval.core.version import __version__
 from dialeval.data.rows.fields import FieldNames
+from dialeval.data.rows.gathering import no_rows
 from dialeval.data.rows.reading import check_number_of_systems
+from dialeval.data.rows.system import Rows
 from dialeval.data.shards.blocks import row_blocks
 from dialeval.data.shards.chunks import Chunk, cut_sources
 from dialeval.data.shards.sources import Source
 from dialeval.data.shards.versions import Versions
-from dialeval.engine.dialogue_ids import with_dialogue_ids
-from dialeval.engine.finishing import (
-    FinishedSystem,
-    finish_systems,
-    item_parts,
-    metric_warnings,
-    signed,
-    torn_dialogues,
-)
-from dialeval.engine.items import ItemStore, MemoryItems, PartItems
+from dialeval.engine.checks import split_dialogue_warnings, unsplit_warnings, with_checks
 from dialeval.engine.job import ChunkResult, Engine, FactValues, Job, Opened, Stage, StateSums, System, SystemState
-from dialeval.engine.plan import Plan, Planner
+from dialeval.engine.plan import SCRIPT_COUNTS, Plan, Planner, asks_for_choice, with_tokeniser
 from dialeval.engine.resources import Resources, resource_warnings
-from dialeval.engine.splitting import asks_for_choice, choice, looking, settled, unsplit_texts, watched
-from dialeval.engine.threads import Threads
+from dialeval.engine.stores import ItemStore, Journal, MemoryItems, PartItems
+from dialeval.engine.worker import Threads
+from dialeval.text.row_digests import digest_rows
+from dialeval.text.scripts import added, chosen
 from dialeval.text.vocabulary import Vocabulary
 
 BATCH_ROWS = 1 << 15
@@ -67,22 +66,15 @@ class Done(NamedTuple):
     total: int | None
     """All rows, where their number is known."""
     share: float
-    """Share of all work, from 0 to 1."""
+    """Fraction of all work, from 0 to 1."""
 
 
 Progress = Callable[[Done], None]
 
 
-class Evaluation(NamedTuple):
-    """A run, and each of its systems with its plan and the details that the plan asked for."""
-
-    run: Run
-    systems: Mapping[str, FinishedSystem]
-
-
 @dataclass(frozen=True)
 class Options:
-    """How a run is done; none of it changes a digit but `t`, `confidence` and `intervals`, which make the intervals."""
+    """How a run is done; only `t`, `confidence` and `intervals`, which make the intervals, change a digit."""
 
     t: float | None = None
     confidence: float | None = None
@@ -103,10 +95,78 @@ class Options:
     force: bool = False
     """Whether a saved run of other files may be replaced."""
 
+
+@dataclass(frozen=True)
+class FinishedSystem:
+    """A system when all its rows are folded."""
+
+    source: Source
+    system: System
+    plan: Plan
+    job: Job
+    state: SystemState
+    digests: Mapping[Need, str]
+    """Of the columns and resources that stand in signatures."""
+    store: ItemStore
+
+    @cached_property
+    def states(self) -> dict[Metric[Any], Any]:
+        """The state of each metric."""
+        folded = self.job.plans[self.system[0]].folded
+        return dict(zip(folded, self.state.states, strict=False))  # details follow the metrics
+
     @property
-    def interval_choice(self) -> IntervalChoice:
-        """Which intervals estimates get."""
-        return IntervalChoice(self.intervals, self.t, self.confidence)
+    def detail_states(self) -> list[tuple[str, Fact[Any, Any], Any]]:
+        """The details of the plan and the checks, each with its name and state."""
+        details = self.job.plans[self.system[0]].details
+        states = self.state.states[-len(details) :]
+        return [(name, fold, state) for (name, fold), state in zip(details.items(), states, strict=True)]
+
+    @cached_property
+    def results(self) -> dict[str, Mapping[str, Estimate]]:
+        """The results of each metric by its name, under the keys that the metric gives them."""
+        return {name: metric.finish(self.states[metric]) for name, metric in self.plan.metrics.items()}
+
+    @cached_property
+    def rows(self) -> RowTable:
+        """The table of the rows of a source in memory."""
+        rows = cast("Rows", self.source.rows)
+        return replace(rows.table(), digests=digest_rows(rows.columns))
+
+    def result(self, intervals: IntervalChoice) -> Result:
+        """Return the estimates, signed and named, with the table of the rows."""
+        columns = self.store.columns(self.system)
+        estimates: dict[str, Estimate] = {}
+        for name, results in self.results.items():
+            metric = self.plan.metrics[name]
+            data = {need.value: self.digests[need] for need in signed(metric) if need in self.digests}
+            signature = metric.signature().with_fields(**data, **metric.known_as(self.states[metric]))
+            for key, shown in self.plan.shown(name, results).items():
+                estimate = replace(results[key], items=columns.get(key), level=metric.level, signature=signature)
+                estimates[shown] = intervals.added_to(estimate, metric.bounds_of(key))
+        rows = None if self.source.rows is None else self.rows
+        contributions = self.store.contributions(self.system)
+        return Result(estimates, self.plan.skipped, self.source.where, rows, contributions, self.source.role)
+
+    def details(self) -> dict[str, Any]:
+        """Return the results of the details that the plan asked for."""
+        return {name: fold.finish(state) for name, fold, state in self.detail_states if name in self.plan.details}
+
+    def dialogue_ids(self, chunks: Sequence[Chunk]) -> Iterator[list[str]]:
+        """Yield the ids of its dialogues, some at a time, where they are kept."""
+        if self.source.rows is not None:
+            yield [name for name in self.rows.dialogues or () if name]
+        for number, chunk in enumerate(chunks):
+            for part in self.store.parts(number) if chunk.source == self.system[0] else ():
+                if part.kind == "rows":
+                    yield part.dialogue_ids(self.system[1])
+
+
+class Evaluation(NamedTuple):
+    """A run, and each of its systems with its plan and the details that the plan asked for."""
+
+    run: Run
+    systems: Mapping[str, FinishedSystem]
 
 
 def run_sources(
@@ -129,45 +189,41 @@ def run_sources(
     resources, options, names = resources or Resources(ready={}), options or Options(), names or FieldNames()
     if options.batch_rows < 1 or (options.threads is not None and options.threads < 1):
         raise SettingError("batch_rows and threads are at least 1")
-    intervals = options.interval_choice
+    intervals = IntervalChoice(options.intervals, options.t, options.confidence)
     in_memory = all(source.rows is not None for source in sources)
     engine = options.engine or Threads(options.threads or os.cpu_count() or 1)
     if not engine.in_process:
         resources.require_paths()
     with noted() as notes:
-        opened = opened or opened_over_no_words(resources)
-    ready = frozenset(opened[1])
-    job = make_job([source.columns for source in sources], planner, resources, names, options.batch_rows, opened)
-    plans = job.plans
-    if not engine.in_process:
-        job = replace(job, opened=None)
-    versions = Versions.of(sources)
+        opened = opened or open_over_no_words(resources)
+    ready, columns = frozenset(opened[1]), [source.columns for source in sources]
+    given = (columns, resources, names, options.batch_rows, opened, engine.in_process)
+    job, versions = make_job(planner, *given), Versions.of(sources)
     with versions.behind_errors():
         chunks = cut_sources(sources, job.batch_rows, options.chunk_bytes) if kept is None else kept.chunks
-        with noted():  # whoever folds the chunks notes it again
+        with noted():  # whoever folds the chunks collects these notes again
             _refuse_missing_columns(planner, sources, chunks, names, ready)
     with ExitStack() as stack:
         stack.enter_context(engine)
-        if asks_for_choice(plans):
-            look = _Fold(replace(looking(job), keeps_items=False), engine, sources, chunks, versions, ItemStore(), None)
-            planner = settled(planner, choice(look.run(), sources))
-            job = replace(job, plans=tuple(planner(at, source.columns | ready) for at, source in enumerate(sources)))
-        asked, job = job, with_dialogue_ids(watched(job))
+        if asks_for_choice(job.plans):
+            count = replace(job, plans=(SCRIPT_COUNTS,) * len(sources), keeps_items=False)
+            counts = _Passes(count, engine, sources, chunks, versions, ItemStore()).run()
+            real = [state.states[0] for system, state in counts.items() if sources[system[0]].role == "system"]
+            planner = with_tokeniser(planner, chosen(added(real)))
+            job = make_job(planner, *given)
         store = stack.enter_context(
-            nullcontext(kept or MemoryItems(chunks)) if in_memory else _store(options, job, sources, chunks)
+            nullcontext(kept or MemoryItems(chunks)) if in_memory else _open_store(options, job, sources, chunks)
         )
         job = replace(job, keeps_items=store.keeps_items, workplace=store.workplace)
-        totals = _Fold(job, engine, sources, chunks, versions, store, options.progress).run()
+        totals = _Passes(job, engine, sources, chunks, versions, store, options.progress).run()
         check_number_of_systems(len(totals), sources[0].where if sources else "responses")
-        systems = finish_systems(planner, asked, sources, totals, store, ready)
+        systems = _finish_systems(planner, job, sources, totals, store, ready)
         results = {name: system.result(intervals) for name, system in systems.items()}
         notes |= {line: None for total in totals.values() for line in total.notes}
-        warned = (*unsplit_texts(job, totals, sources), *metric_warnings(systems.values()))
-        told = (*notes, *warned, *torn_dialogues(job, systems, chunks, store))
-        known = {**(details or {}), **_trained_on(job, opened[1])}
-        run = Run(results, __version__, (*warnings, *resource_warnings(opened[1]), *told), known)
+        found = (*resource_warnings(opened[1]), *notes, *_find_warnings(systems, chunks))
+        run = Run(results, __version__, (*warnings, *found), {**(details or {}), **_trained_on(job, opened[1])})
         if options.output is not None and not in_memory:
-            parts = item_parts(systems, chunks, store) if options.items else None
+            parts = _item_parts(systems, chunks, store) if options.items else None
             try:
                 run.save(options.output, parts, force=options.force)
             except DataError as error:
@@ -175,33 +231,35 @@ def run_sources(
     return Evaluation(run, systems)
 
 
-def opened_over_no_words(resources: Resources) -> Opened:
-    """A vocabulary without a word, and the resources over it."""
+def open_over_no_words(resources: Resources) -> Opened:
+    """Open the resources over a vocabulary without words."""
     vocabulary = Vocabulary()
     return vocabulary, resources.opened(vocabulary)
 
 
+def signed(metric: Metric[Any]) -> list[Need]:
+    """Return the needs whose digests stand in a metric's signature: all but its subject, which is what is compared."""
+    return sorted((metric.needs | metric.wants) - {metric.subject})
+
+
 def make_job(
-    columns: Sequence[frozenset[Need]],
     planner: Planner,
+    columns: Sequence[frozenset[Need]],
     resources: Resources,
     names: FieldNames,
     batch_rows: int,
     opened: Opened,
+    in_process: bool = True,
 ) -> Job:
-    """What is done in this process to every chunk of sources with such columns."""
-    ready = frozenset(opened[1])
-    plans = tuple(planner(number, own | ready) for number, own in enumerate(columns))
-    costly = any(metric.costly for plan in plans for metric in plan.folded)
-    rows = min(batch_rows, COSTLY_ROWS) if costly else batch_rows
-    digests = _digests(plans, opened[1])
-    return Job(plans, tuple(columns), replace(resources, digests=digests), names, rows, opened=opened)
-
-
-def _digests(plans: Sequence[Plan], opened: Mapping[Need, Any]) -> dict[Need, str]:
-    """The digests of the resources that metrics use."""
-    used = dict.fromkeys(need for plan in plans for metric in plan.folded for need in signed(metric))
-    return {need: opened[need].digest for need in used if need in opened}
+    """Make the job of a planner for sources with such columns."""
+    ready = opened[1]
+    plans = [planner(number, own | frozenset(ready)) for number, own in enumerate(columns)]
+    metrics = [metric for plan in plans for metric in plan.folded]
+    rows = min(batch_rows, COSTLY_ROWS) if any(metric.costly for metric in metrics) else batch_rows
+    used = dict.fromkeys(need for metric in metrics for need in signed(metric) if need in ready)
+    resources = replace(resources, digests={need: ready[need].digest for need in used})
+    plans = [with_checks(plan) for plan in plans]
+    return Job(tuple(plans), tuple(columns), resources, names, rows, opened=opened if in_process else None)
 
 
 def _trained_on(job: Job, opened: Mapping[Need, Any]) -> dict[str, dict[str, list[str]]]:
@@ -226,20 +284,18 @@ def _refuse_missing_columns(
             planner(number, frozenset(columns) | resources)
 
 
-def _store(
+def _open_store(
     options: Options, job: Job, sources: Sequence[Source], chunks: Sequence[Chunk]
 ) -> AbstractContextManager[ItemStore]:
-    """Where the items of rows in files go."""
+    """Open the store for the items of rows in files."""
     if options.resume is not None:
-        from dialeval.engine.journal import Journal
-
         return Journal.opened(options.resume, job, sources, chunks)
-    return _parts_in(options.output) if options.output is not None and options.items else nullcontext(ItemStore())
+    return _open_parts(options.output) if options.output is not None and options.items else nullcontext(ItemStore())
 
 
 @contextmanager
-def _parts_in(output: str | os.PathLike[str]) -> Iterator[PartItems]:
-    """A store of items that are written where the run is saved."""
+def _open_parts(output: str | os.PathLike[str]) -> Iterator[PartItems]:
+    """Open a store of items that are written where the run is saved."""
     from concurrent.futures import ThreadPoolExecutor
 
     with workplace(output) as place, ThreadPoolExecutor(_DISK_THREADS) as threads:
@@ -247,7 +303,7 @@ def _parts_in(output: str | os.PathLike[str]) -> Iterator[PartItems]:
 
 
 @dataclass
-class _Fold:
+class _Passes:
     """The passes over all chunks of a run."""
 
     job: Job
@@ -256,20 +312,20 @@ class _Fold:
     chunks: Sequence[Chunk]
     versions: Versions
     store: ItemStore
-    progress: Progress | None
+    progress: Progress | None = None
     _work: int = 0
     _rows: int = 0
 
     def run(self) -> dict[System, SystemState]:
-        """The states of all chunks together, by system."""
+        """Return the states of all chunks together, by system."""
         facts: dict[System, dict[Hashable, Any]] = {}
         if "facts" in self.job.stages:
-            for system, total in self._totals("facts", {}).items():
+            for system, total in self._total("facts", {}).items():
                 pairs = zip(self.job.facts(system[0]), total.states, strict=True)
                 facts[system] = {fact: fact.finish(state) for fact, state in pairs}
-        return self._totals("metrics", facts)
+        return self._total("metrics", facts)
 
-    def _totals(self, stage: Stage, facts: FactValues) -> dict[System, SystemState]:
+    def _total(self, stage: Stage, facts: FactValues) -> dict[System, SystemState]:
         # States of one process are over one vocabulary, but for a few where its worker starts again with another; those
         # that were kept may be of other processes.
         store = self.store
@@ -284,12 +340,12 @@ class _Fold:
         return sums.result()
 
     def _results(self, stage: Stage, facts: FactValues) -> Iterator[ChunkResult]:
-        """The result of every chunk in order, of this run or of one before."""
+        """Yield the result of every chunk in order, of this run or of one before."""
         kept = self.store.finished(stage)
         missing = {number: chunk for number, chunk in enumerate(self.chunks) if number not in kept}
         new = self.engine.fold(self.job, facts, stage, missing, self.store.keeps_states) if missing else ()
         following = 0
-        for result in self._of_one_version(new):
+        for result in self._refuse_changes(new):
             if result.chunks:
                 yield from self._kept(stage, following, result.chunks[0])
                 following = result.chunks[-1] + 1
@@ -298,8 +354,8 @@ class _Fold:
             yield result
         yield from self._kept(stage, following, len(self.chunks))
 
-    def _of_one_version(self, results: Iterable[ChunkResult]) -> Iterator[ChunkResult]:
-        """The same results; DataError if a file is no longer what it was before any of it was read."""
+    def _refuse_changes(self, results: Iterable[ChunkResult]) -> Iterator[ChunkResult]:
+        """Yield the same results; DataError if a file is no longer what it was before any of it was read."""
         with self.versions.behind_errors():
             for result in results:
                 self.versions.refuse_changed(path for number in result.chunks for path in self.chunks[number].paths)
@@ -317,3 +373,72 @@ class _Fold:
             known = [len(source.rows) for source in self.sources if source.rows is not None]
             total = sum(known) if len(known) == len(self.sources) else None
             self.progress(Done(self._rows, total, self._work / everything))
+
+
+def _finish_systems(
+    planner: Planner,
+    job: Job,
+    sources: Sequence[Source],
+    totals: Mapping[System, SystemState],
+    store: ItemStore,
+    resources: frozenset[Need],
+) -> dict[str, FinishedSystem]:
+    """Return every system by the name it is shown under."""
+    finished: dict[str, FinishedSystem] = {}
+    digest_of = cache(lambda column: str(column.digest))  # several systems share a column
+    for name, system in _name_systems(sources, totals).items():
+        number, source, state = system[0], sources[system[0]], totals[system]
+        if source.rows is not None:
+            available = source.columns
+            asked = {need for metric in job.plans[number].folded for need in signed(metric)}
+            columns = {need: digest_of(column) for need, column in source.rows.columns.items() if need in asked}
+        else:
+            columns = {Need(need): each.digest for need, each in state.fingerprints.items() if each.texts}
+            # What rows really had may be less than what they might have had.
+            available = frozenset({Need.RESPONSE, *columns})
+        plan = planner(number, available | resources)
+        finished[name] = FinishedSystem(source, system, plan, job, state, {**job.resources.digests, **columns}, store)
+    return finished
+
+
+def _name_systems(sources: Sequence[Source], totals: Iterable[System]) -> dict[str, System]:
+    """Return systems by the names they are shown under, in the order of the arguments and of their appearance."""
+    ordered = sorted(totals, key=lambda system: system[0])
+    for number, source in enumerate(sources):
+        if not any(system[0] == number for system in ordered):
+            raise DataError(no_rows(source.where))
+    names: dict[str, System] = {}
+    for system in ordered:
+        source = sources[system[0]]
+        together = [other for other in ordered if sources[other[0]].argument == source.argument]
+        name = system[1] if source.name is None else source.name if len(together) == 1 else f"{source.name}/{system[1]}"
+        if name in names:
+            what = f"the system {name!r} is also in {sources[names[name][0]].where}"
+            remedy = "rename one, or name them: NAME=PATH on the command line, {name: path} in Python"
+            raise DataError(Fault(source.where, None, what, remedy))
+        names[name] = system
+    return names
+
+
+def _find_warnings(systems: Mapping[str, FinishedSystem], chunks: Sequence[Chunk]) -> Iterator[str]:
+    """Yield the warnings of checks and metrics, most for all systems together; floors and ceilings are left out."""
+    checks = {name: [(fold, state) for _, fold, state in end.detail_states] for name, end in systems.items()}
+    real = [name for name, system in systems.items() if system.source.role == "system"]
+    yield from unsplit_warnings(checks[name] for name in real)
+    states: dict[Metric[Any], list[Any]] = {}
+    for name in real:
+        for metric, state in systems[name].states.items():
+            states.setdefault(metric, []).append(state)
+    for metric, several in states.items():
+        yield from metric.warnings(several)
+    yield from split_dialogue_warnings(checks, lambda name: systems[name].dialogue_ids(chunks))
+
+
+def _item_parts(
+    systems: Mapping[str, FinishedSystem], chunks: Sequence[Chunk], store: ItemStore
+) -> Iterator[tuple[ItemPart, Mapping[str, str]]]:
+    """Yield the files with the items of all chunks, in order, and what their systems are called in the run."""
+    for number, chunk in enumerate(chunks):
+        names = {end.system[1]: name for name, end in systems.items() if end.system[0] == chunk.source}
+        for part in store.parts(number):
+            yield part, names

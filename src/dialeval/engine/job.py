@@ -1,15 +1,20 @@
-"""A job: what is done to every chunk, wherever that is, and what comes of a chunk.
+"""A job: what is done to every chunk, on whatever machine, and what results from a chunk.
 
-`Job` is small and travels to workers: plans, field names, the paths and digests of resources. A `Worker` folds a chunk
-in one of two stages: first the facts that metrics ask for, then the metrics. It returns by system a `SystemState` (what
-merges) and `SystemItems` (one value per row). An `Engine` gives chunks to workers.
+`Job` is small and is sent to workers: plans, field names, the paths and digests of resources. A `Worker` folds a chunk
+in one of two stages: first the corpus statistics ("facts") that metrics ask for, then the metrics. It returns by system
+a `SystemState` (what merges) and `SystemItems` (one value per row). An `Engine` gives chunks to workers.
+
+States that grow with the rows are merged by many workers at once: a worker cuts the states of a chunk into parts
+(`core.fold.Fold.cut`). Parts of the same number, of all chunks, hold the same n-grams, so one worker merges them
+without knowing the others, and closes the sum. Only that, a few numbers, comes to the first process; all other states
+come there with their chunk, as they are small. The number of parts and workers changes no digit: counts are integers.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
 from dialeval.core.arrays import Floats
@@ -160,11 +165,43 @@ class StateSums:
         }
 
 
+def cut_states(job: Job, stage: Stage, states: SystemStates, parts: int) -> tuple[SystemStates, list[SystemStates]]:
+    """Return what goes to the first process, and the parts of the states that grow."""
+    rest: SystemStates = {}
+    pieces: list[SystemStates] = [{} for _ in range(parts)]
+    for system, state in states.items():
+        pairs = list(zip(job.folds(stage, system[0]), state.states, strict=True))
+        kept = tuple(fold.closed(fold.empty()) if fold.grows else each for fold, each in pairs)
+        rest[system] = replace(state, states=kept)
+        cuts = [fold.cut(each, parts) if fold.grows else [fold.empty()] * parts for fold, each in pairs]
+        for number, piece in enumerate(pieces):
+            piece[system] = SystemState(0, tuple(several[number] for several in cuts))
+    return rest, pieces
+
+
+def merge_states(job: Job, stage: Stage, several: Iterable[SystemStates], *, close: bool = False) -> SystemStates:
+    """Merge states of several chunks over one vocabulary; `close` those that grow, when all chunks are merged."""
+    sums = StateSums(job, stage, Vocabulary())
+    for states in several:
+        sums.add(states)
+    merged = sums.result()
+    if not close:
+        return merged
+    return {
+        system: replace(state, states=tuple(map(_close, job.folds(stage, system[0]), state.states)))
+        for system, state in merged.items()
+    }
+
+
+def _close(fold: Fact[Any, Any] | Metric[Any], state: Any) -> Any:
+    return fold.closed(state) if fold.grows else state
+
+
 @dataclass(frozen=True, slots=True)
 class ChunkResult:
     """The states of one or more consecutive chunks together, and the items of each of them.
 
-    Without a chunk it is what was merged of all of them: a closed part of states that grow (`parts`).
+    Without a chunk it is what was merged of all of them: a closed part of states that grow.
     """
 
     chunks: tuple[int, ...]

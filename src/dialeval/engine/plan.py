@@ -4,6 +4,11 @@ A metric that was asked for by its own name and cannot run is an error. One that
 (`all`, a family, or nothing in particular) is skipped, with one line that says what would bring it back. `all` means
 all metrics whose subject is there: scoring responses does not list what breakdown labels would allow. A metric that is
 costly, because it takes longer than all others together, is not among them; `all,adem` adds it.
+
+The tokenizer "auto" is chosen before any metric runs, by a pass of its own over all texts: the letters of responses and
+references of all systems together (floors and ceilings aside) are counted by script, and every metric that asked for
+"auto" gets the one tokenizer that fits them (`text.scripts`). So the choice does not depend on chunks, batches or
+workers, all systems are scored alike, and signatures name the tokenizer that was chosen.
 """
 
 from __future__ import annotations
@@ -17,7 +22,8 @@ from dialeval.core.errors import NeedError, SettingError
 from dialeval.core.fold import Fact, Metric
 from dialeval.core.needs import Need
 from dialeval.engine.resources import lacking
-from dialeval.text.tokenise import Tokeniser
+from dialeval.text.scripts import ScriptCounts
+from dialeval.text.tokenise import AUTO, Tokeniser
 
 Asked: TypeAlias = str | Metric[Any] | Callable[..., Any] | Iterable[str | Metric[Any] | Callable[..., Any]] | None
 """Metrics by names, families, objects, and functions of `metric_of_rows`; None: all that the inputs allow."""
@@ -27,6 +33,8 @@ Settings: TypeAlias = Mapping[str, Mapping[str, object]]
 
 _TOKENISER = "tokeniser"
 """The setting of that name."""
+_TEXTS = (Need.RESPONSE, Need.HYPOTHESES, Need.REFERENCE, Need.REFERENCE_GROUPS)
+"""Columns by whose scripts a tokenizer is chosen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,3 +136,35 @@ def _with(metric: Metric[Any], settings: Settings, of_group: Mapping[str, object
     if unknown:
         raise SettingError(f"{metric.family} has no setting {unknown[0]!r}; it has {', '.join(metric.setting_names())}")
     return replace(metric, **changes) if metric.name in metric.presets else metric
+
+
+SCRIPT_COUNTS = Plan({}, details={"scripts": ScriptCounts(_TEXTS)})
+"""The plan that counts scripts and does nothing else."""
+
+
+def tokeniser_of(metric: Metric[Any]) -> Tokeniser | None:
+    """Return the tokenizer of a metric that has one."""
+    found: Tokeniser | None = getattr(metric, _TOKENISER, None)
+    return found
+
+
+def asks_for_choice(plans: Iterable[Plan]) -> bool:
+    """Return whether a metric leaves the choice of its tokenizer to the run."""
+    return any(tokeniser_of(metric) == AUTO for plan in plans for metric in plan.folded)
+
+
+def with_tokeniser(planner: Planner, tokeniser: Tokeniser) -> Planner:
+    """Return a planner of the same plans, with a tokenizer for every metric that left the choice to the run."""
+
+    def choose(metric: Metric[Any]) -> Metric[Any]:
+        return replace(metric, **{_TOKENISER: tokeniser}) if tokeniser_of(metric) == AUTO else metric
+
+    def plan(number: int, available: frozenset[Need]) -> Plan:
+        given = planner(number, available)
+        details = {
+            name: replace(fold, metric=choose(fold.metric)) if hasattr(fold, "metric") else fold  # type: ignore[type-var]
+            for name, fold in given.details.items()
+        }
+        return replace(given, metrics={name: choose(each) for name, each in given.metrics.items()}, details=details)
+
+    return plan

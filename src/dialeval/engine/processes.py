@@ -7,7 +7,7 @@ chunk, the last while no other is worked on, the run ends and names it. An error
 run at once, with file and line.
 
 States that grow stay out of this process: workers leave parts of them in files of a temporary folder, and merge them
-when all chunks are folded (`parts`).
+when all chunks are folded (`job.cut_states`).
 
 Workers import from where this process imports, and not from the working folder, which may hold anything: `python -c`,
 by which `multiprocessing` starts processes, would put it first.
@@ -34,11 +34,22 @@ from pathlib import Path
 from typing import Any
 
 from dialeval.core.errors import DialevalError
+from dialeval.core.files import write_scratch
+from dialeval.core.states import from_bytes, to_bytes
 from dialeval.data.shards.chunks import Chunk
-from dialeval.engine.job import ChunkItems, ChunkResult, Engine, FactValues, Job, Stage, StateSums, SystemStates
-from dialeval.engine.parts import closed_part, cut_states, merged_part, read_part, write_parts
-from dialeval.engine.threads import in_order
-from dialeval.engine.worker import Worker
+from dialeval.engine.job import (
+    ChunkItems,
+    ChunkResult,
+    Engine,
+    FactValues,
+    Job,
+    Stage,
+    StateSums,
+    SystemStates,
+    cut_states,
+    merge_states,
+)
+from dialeval.engine.worker import Worker, in_order
 
 TRIES = 3
 """How often a chunk may kill its worker, and how often a worker may die before it is ready."""
@@ -333,12 +344,16 @@ def _fold(
     if folder is None:
         return states, tuple(items), []
     states, pieces = cut_states(worker.job, stage, states, parts)
-    return states, tuple(items), write_parts(Path(folder), pieces)
+    # Names of their own: after a death another worker may be writing the parts of the same chunks.
+    files = [Path(folder) / f"part-{os.urandom(16).hex()}" for _ in pieces]
+    for file, piece in zip(files, pieces, strict=True):
+        write_scratch(file, to_bytes(piece))
+    return states, tuple(items), list(map(str, files))
 
 
 def _merge(worker: Worker, stage: Stage, files: list[str]) -> SystemStates:
-    job = worker.job
-    return closed_part(job, stage, merged_part(job, stage, (read_part(job, stage, file) for file in files)))
+    like = worker.job.no_rows(stage)
+    return merge_states(worker.job, stage, (from_bytes(Path(file).read_bytes(), like) for file in files), close=True)
 
 
 def _received(content: bytes) -> Any:

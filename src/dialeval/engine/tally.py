@@ -34,16 +34,13 @@ from dialeval.data.rows.fields import FieldNames
 from dialeval.data.rows.system import Rows
 from dialeval.data.shards.chunks import MemoryChunk, cut_sources
 from dialeval.data.shards.sources import memory_sources
-from dialeval.engine.dialogue_ids import with_dialogue_ids
 from dialeval.engine.evaluate import Inputs
-from dialeval.engine.folding import BATCH_ROWS, Options, make_job, opened_over_no_words, run_sources
-from dialeval.engine.items import MemoryItems
+from dialeval.engine.folding import BATCH_ROWS, Options, make_job, open_over_no_words, run_sources
 from dialeval.engine.job import ChunkItems, Job, Opened, Stage, StateSums, SystemItems, SystemState, SystemStates
-from dialeval.engine.plan import Asked, Settings, names_of, planner
+from dialeval.engine.plan import Asked, Settings, asks_for_choice, names_of, planner
 from dialeval.engine.resources import Resources, WordChoice
-from dialeval.engine.splitting import asks_for_choice, watched
-from dialeval.engine.threads import Threads
-from dialeval.engine.worker import joined_items
+from dialeval.engine.stores import MemoryItems
+from dialeval.engine.worker import Threads, join_items
 from dialeval.text.tokenise import Tokeniser
 
 if TYPE_CHECKING:
@@ -80,7 +77,7 @@ def _join(parts: list[_Part], job: Job) -> None:
         sums, folded = StateSums(job, "metrics"), [part.folded for part in both if part.folded is not None]
         for state, _ in folded:
             sums.add({system: state})
-        items = joined_items([items for _, items in folded])
+        items = join_items([items for _, items in folded])
         by_name = [{name: part for each in one.contributions for name, part in each.items()} for _, one in folded]
         contributions = {name: gathered([each[name] for each in by_name]) for name in by_name[0]}
         rows, items = Rows.joined([part.rows for part in both]), replace(items, contributions=(contributions,))
@@ -207,17 +204,17 @@ class Tally:
     def _job_with(self, columns: frozenset[Need]) -> Job:
         """What is done to rows with some columns; an error where the rows before were not scored with these."""
         if self._opened is None:
-            self._opened = opened_over_no_words(self._resources)
+            self._opened = open_over_no_words(self._resources)
         if self._job is not None and columns <= self._job.columns[0]:
             return self._job
         known, rows = self._columns, self._options.batch_rows
-        job = make_job([known | columns], self._planner, self._resources, FieldNames(), rows, self._opened)
+        job = make_job(self._planner, [known | columns], self._resources, FieldNames(), rows, self._opened)
         if self._rows:
             before = self._planner(0, known | frozenset(self._opened[1]))
             if job.plans[0].folded != before.folded or _read(job) & (columns - known):
                 new = ", ".join(need.argument for need in sorted(columns - known))
                 raise SettingError(f"these rows have {new}, and those before had none; give them from the first on")
-        return with_dialogue_ids(watched(job))
+        return job
 
     def _folded(self, rows: Rows, job: Job) -> list[_Part]:
         if not len(rows):

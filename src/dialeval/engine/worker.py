@@ -1,28 +1,36 @@
-"""A worker folds chunks: it has a vocabulary and the resources over it, opened once and never sent.
+"""Workers fold chunks. Each has a vocabulary and the resources over it, opened once and never sent.
 
-An exception inside a metric is traced to the row that causes it, so that the error can name it.
+An exception inside a metric is traced to the row that causes it, so that the error can name it. `Threads` is the engine
+of this process: its threads share one worker, since kernels release the lock of the interpreter.
 """
 
 from __future__ import annotations
 
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, cast
+from collections import deque
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
+from dialeval.core.arrays import Floats
 from dialeval.core.batch import Batch
 from dialeval.core.columns import Column, RaggedColumn, SharedColumn
 from dialeval.core.errors import DataError, Fault, NeedError, SettingError
-from dialeval.core.fold import Level, check_column
+from dialeval.core.fold import Level, Metric, check_column
 from dialeval.core.item_parts import PartWriter
 from dialeval.core.itemfile import joined
+from dialeval.core.needs import Need
 from dialeval.core.notes import noted
 from dialeval.core.rowtable import RowTable
 from dialeval.core.states import translated
-from dialeval.data.rows.system import no_texts
+from dialeval.data.rows.system import Rows, no_texts
 from dialeval.data.shards.blocks import RowBlock, row_blocks
 from dialeval.data.shards.chunks import Chunk, FileChunk, MemoryChunk
 from dialeval.engine.job import (
     ChunkItems,
+    ChunkResult,
+    Engine,
     FactValues,
     Job,
     Stage,
@@ -35,43 +43,41 @@ from dialeval.text.row_digests import digest_rows
 from dialeval.text.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from dialeval.core.arrays import Floats
-    from dialeval.core.fold import Metric, Partial
-    from dialeval.core.needs import Need
-    from dialeval.data.rows.system import Rows
+    from concurrent.futures import Future, ThreadPoolExecutor
 
 MOST_WORDS = 1 << 22
 """A worker that has met this many more words than those of its first chunk starts again with an empty vocabulary."""
 
 _NOT_A_ROWS_FAULT = (DataError, NeedError, SettingError, MemoryError)
 
+Work = TypeVar("Work")
+Folded = TypeVar("Folded")
 
-@dataclass(frozen=True)
-class _Context:
-    """What batches are scored with: words, the resources over them, and facts in terms of them."""
+
+class _Context(NamedTuple):
+    """What batches are scored with: words, the resources over them, and corpus statistics in terms of them."""
 
     vocabulary: Vocabulary
     resources: Mapping[Need, Any]
-    facts: FactValues = field(default_factory=dict)
-
-    @classmethod
-    def open(cls, job: Job) -> _Context:
-        vocabulary = Vocabulary()
-        with noted():  # told where the run began
-            return cls(vocabulary, job.resources.opened(vocabulary))
+    facts: FactValues = {}
 
     def with_facts(self, facts: FactValues) -> _Context:
-        values = {
+        moved = {
             system: {fact: translated(value, self.vocabulary) for fact, value in values.items()}
             for system, values in facts.items()
         }
-        return replace(self, facts=values)
+        return self._replace(facts=moved)
+
+
+def open_context(job: Job) -> _Context:
+    """Open the resources of a job over a vocabulary without words; the run has collected the warnings about them."""
+    vocabulary = Vocabulary()
+    with noted():
+        return _Context(vocabulary, job.resources.opened(vocabulary))
 
 
 class _MetricError(Exception):
-    """What went wrong inside a metric, with its name; the cause is the exception itself."""
+    """An exception inside a metric, which is its cause, with the name of the metric."""
 
     def __init__(self, metric: str) -> None:
         super().__init__(metric)
@@ -79,21 +85,14 @@ class _MetricError(Exception):
 
 
 @contextmanager
-def _named(metric: Metric[Any]) -> Iterator[None]:
-    """Exceptions inside of a metric with its name; errors of ours have said what they mean."""
+def _name_errors(metric: str) -> Iterator[None]:
+    """Raise exceptions inside a metric with its name; errors of dialeval pass as they are."""
     try:
         yield
     except _NOT_A_ROWS_FAULT:
         raise
     except Exception as error:
-        raise _MetricError(metric.name) from error
-
-
-def _check_items(metric: Metric[Any], partial: Partial[Any], batch: Batch) -> None:
-    """An error for items that are not one number for each row or dialogue."""
-    rows = len(batch) if metric.level is Level.TURN else len(batch.dialogues) - 1
-    for key, values in partial.items.items():
-        check_column(key, values, rows, f"{metric.level}s")
+        raise _MetricError(metric) from error
 
 
 class Worker:
@@ -101,35 +100,35 @@ class Worker:
 
     def __init__(self, job: Job, facts: FactValues | None = None) -> None:
         self.job = job
-        self._context = _Context.open(job) if job.opened is None else _Context(*job.opened)
+        self._context = open_context(job) if job.opened is None else _Context(*job.opened)
         self._batches: dict[MemoryChunk, Batch] = {}
         self._first_words: int | None = None
         self.learn(facts or {})
 
     def learn(self, facts: FactValues) -> None:
-        """Take in the facts that metrics ask for."""
+        """Take in the corpus statistics that metrics ask for."""
         self._facts = facts
         self._context = self._context.with_facts(facts)
 
     def fold(self, stage: Stage, chunk: Chunk) -> tuple[SystemStates, ChunkItems]:
-        """The states and the items of a chunk."""
+        """Return the states and the items of a chunk."""
         context = self._context
         if self._first_words is not None and len(context.vocabulary) > self._first_words + MOST_WORDS:
-            # Nothing is lost by that: states take their words along.
-            self._context = context = _Context.open(self.job).with_facts(self._facts)
+            # Nothing is lost by that: states hold their words.
+            self._context = context = open_context(self.job).with_facts(self._facts)
             self._first_words = None
-        fold = _Fold(self.job, stage, chunk, context)
+        fold = _ChunkFold(self.job, stage, chunk, context)
         with noted() as notes:
             for block in row_blocks(chunk, self.job.names, self.job.batch_rows):
                 for rows in block.rows():
                     fold.add(block, rows, self._batch(fold, rows), tuple(notes))
         if self._first_words is None and isinstance(chunk, FileChunk):
-            # The words of resources and facts are known by now, and would be known again.
+            # The words of resources and corpus statistics are known by now, and would be known again.
             self._first_words = len(context.vocabulary)
         return fold.result()
 
-    def _batch(self, fold: _Fold, rows: Rows) -> Batch:
-        """The batch of some rows; that of a whole source is kept between stages, so that texts are split once."""
+    def _batch(self, fold: _ChunkFold, rows: Rows) -> Batch:
+        """Return the batch of some rows; keep that of a whole source between stages, to tokenize texts once."""
         chunk = fold.chunk
         if not isinstance(chunk, MemoryChunk) or not chunk.only:
             return fold.batch(rows)
@@ -139,25 +138,21 @@ class Worker:
         return batch
 
 
-class _Fold:
-    """The folding of one chunk in one stage."""
+class _ChunkFold:
+    """Folds the rows of one chunk in one stage."""
 
     def __init__(self, job: Job, stage: Stage, chunk: Chunk, context: _Context) -> None:
         self.stage, self.chunk, self._context = stage, chunk, context
-        self._plan, self._columns, self._facts = (
-            job.plans[chunk.source],
-            job.columns[chunk.source],
-            job.facts(chunk.source),
-        )
+        self._plan, self._columns = job.plans[chunk.source], job.columns[chunk.source]
+        self._facts = job.facts(chunk.source)
         self._in_memory = isinstance(chunk, MemoryChunk)
-        self._keeps_items = self._in_memory or job.keeps_items
+        self._saves_items = job.keeps_items and not self._in_memory and stage == "metrics"
         self._sums = StateSums(job, stage)
         self._items: dict[str, list[SystemItems]] = {}
-        writes = self._keeps_items and not self._in_memory and stage == "metrics" and job.workplace is not None
-        self._writer = PartWriter(cast("str", job.workplace)) if writes else None
+        self._writer = PartWriter(job.workplace) if self._saves_items and job.workplace is not None else None
 
     def batch(self, rows: Rows) -> Batch:
-        """A batch that has all columns: where rows carry no reference at all, every row has none."""
+        """Make a batch that has all columns of the source; rows that lack one have no text in it."""
         columns: dict[Need, Column] = dict(rows.columns)
         for need in self._columns - columns.keys():
             columns[need] = no_texts(len(rows))
@@ -165,71 +160,72 @@ class _Fold:
         return Batch(len(rows), columns, context.vocabulary, dialogues, context.resources, ids=rows.ids(dialogues))
 
     def add(self, block: RowBlock, rows: Rows, batch: Batch, notes: tuple[str, ...]) -> None:
-        """Fold one more batch, the rows of a system in a block, with what was noted by then."""
-        system = rows.system
+        """Fold one more batch, the rows of a system in a block, with the notes of the reader so far."""
         try:
-            state, items = self._scored(batch, system)
-        except _NOT_A_ROWS_FAULT:
-            raise
-        except Exception as error:
-            raise self._traced(block, error) from (error.__cause__ if isinstance(error, _MetricError) else error)
-        if self._keeps_items and not self._in_memory and self.stage == "metrics":
+            state, items = self._score(batch, rows.system)
+        except _MetricError as error:
+            raise self._trace(block, error) from error.__cause__
+        if self._saves_items:
             items = replace(items, places=replace(rows.places(batch.dialogues), digests=digest_rows(rows.columns)))
-        self._sums.add({(self.chunk.source, system): replace(state, notes=notes)})
+        self._sums.add({(self.chunk.source, rows.system): replace(state, notes=notes)})
         if self._writer is None:
-            self._items.setdefault(system, []).append(items)
+            self._items.setdefault(rows.system, []).append(items)
         else:
-            self._writer.add(system, items.values, items.places)
+            self._writer.add(rows.system, items.values, items.places)
         if not (isinstance(self.chunk, MemoryChunk) and self.chunk.only):
             for column in batch.columns.values():
                 column.release()
 
     def result(self) -> tuple[SystemStates, ChunkItems]:
-        """The states and items of all batches."""
-        items = {(self.chunk.source, system): joined_items(batches) for system, batches in self._items.items()}
+        """Return the states and items of all batches."""
+        items = {(self.chunk.source, system): join_items(batches) for system, batches in self._items.items()}
         return self._sums.result(), ChunkItems(items, () if self._writer is None else self._writer.parts())
 
-    def _scored(self, batch: Batch, system: str) -> tuple[SystemState, SystemItems]:
+    def _score(self, batch: Batch, system: str) -> tuple[SystemState, SystemItems]:
         if self.stage == "facts":
-            facts = tuple(fact.gather(batch.only(needs)) for fact, needs in self._facts.items())
+            with _name_errors("a metric"):
+                facts = tuple(fact.gather(batch.only(needs)) for fact, needs in self._facts.items())
             return SystemState(len(batch), facts), SystemItems({})
         batch = replace(batch, facts=self._context.facts.get((self.chunk.source, system), {}))
         values: dict[str, dict[str, Floats]] = {}
         states, contributions = [], []
         for metric in self._plan.folded:
-            with _named(metric):
+            rows = len(batch) if metric.level is Level.TURN else len(batch.dialogues) - 1
+            with _name_errors(metric.name):
                 partial = metric.partial(batch.only(metric.needs | metric.wants))
-                _check_items(metric, partial, batch)
+                for key, column in partial.items.items():
+                    check_column(key, column, rows, f"{metric.level}s")
             states.append(partial.state)
-            values.setdefault(metric.level.value, {}).update(self._shown(metric, partial.items))
             contributions.append(partial.contributions)
-        states += [detail.gather(batch) for detail in self._plan.details.values()]
+            if self._in_memory or self._saves_items:
+                values.setdefault(metric.level.value, {}).update(self._name_items(metric, partial.items))
+        with _name_errors("a metric"):
+            states += [detail.gather(batch) for detail in self._plan.details.values()]
         if self._in_memory:  # a column in memory has its digest as a whole
             return SystemState(len(batch), tuple(states)), SystemItems(values, tuple(contributions))
         kinds = (RaggedColumn, SharedColumn)
         lists = {need: column for need, column in batch.columns.items() if isinstance(column, kinds)}
         fingerprints = {need.value: column.fingerprint for need, column in lists.items()}
-        return SystemState(len(batch), tuple(states), fingerprints), SystemItems(values if self._keeps_items else {})
+        return SystemState(len(batch), tuple(states), fingerprints), SystemItems(values)
 
-    def _shown(self, metric: Metric[Any], items: Mapping[str, Floats]) -> Mapping[str, Floats]:
-        """Items under the keys that are shown, as they are saved; those in memory get their names in the end."""
+    def _name_items(self, metric: Metric[Any], items: Mapping[str, Floats]) -> Mapping[str, Floats]:
+        """Return items under the keys that are shown, as they are saved; those in memory are named at the end."""
         if self._in_memory:
             return items
         names = [name for name, each in self._plan.metrics.items() if each == metric]
         return {shown: items[key] for name in names for key, shown in self._plan.shown(name, items).items()}
 
-    def _traced(self, block: RowBlock, error: Exception) -> DataError:
-        """The fault of the first row that cannot be scored, found by halving."""
+    def _trace(self, block: RowBlock, error: _MetricError) -> DataError:
+        """Find the first row that cannot be scored, by halving."""
 
         def fails(start: int, stop: int) -> bool:
             try:
                 for rows in block.rows(start, stop):
-                    self._scored(self.batch(rows), rows.system)
+                    self._score(self.batch(rows), rows.system)
             except Exception as found:  # a metric that fails for another row does not count
-                return getattr(found, "metric", None) == which
+                return isinstance(found, _MetricError) and found.metric == error.metric
             return False
 
-        which = getattr(error, "metric", None)
         start, stop = 0, len(block)
         while stop - start > 1:
             middle = (start + stop) // 2
@@ -239,16 +235,70 @@ class _Fold:
                 start = middle
             else:
                 break
-        why = error.__cause__ if isinstance(error, _MetricError) else error
+        why = error.__cause__
         rows = "this row" if stop - start == 1 else f"these {stop - start} rows together"
-        cause = f"{which or 'a metric'} cannot score {rows} ({type(why).__name__}: {why})"
+        cause = f"{error.metric} cannot score {rows} ({type(why).__name__}: {why})"
         return DataError(Fault(block.where, block.line(start), cause, "leave it out, or score without the metric"))
 
 
-def joined_items(batches: Sequence[SystemItems]) -> SystemItems:
-    """The items of batches, one below the other."""
+def join_items(batches: Sequence[SystemItems]) -> SystemItems:
+    """Join the items of consecutive batches."""
     levels = dict.fromkeys(level for items in batches for level in items.values)
     values = {level: joined([items.values[level] for items in batches if level in items.values]) for level in levels}
     places = [items.places for items in batches if items.places is not None]
     contributions = tuple(each for items in batches for each in items.contributions)
     return SystemItems(values, contributions, RowTable.joined(places) if places else None)
+
+
+class Threads(Engine):
+    """Folds chunks in threads of this process, over one vocabulary."""
+
+    in_process = True
+
+    def __init__(self, threads: int = 1) -> None:
+        self._threads = threads
+        self._worker: Worker | None = None
+
+    def __exit__(self, *_: object) -> None:
+        self._worker = None
+
+    def fold(
+        self, job: Job, facts: FactValues, stage: Stage, chunks: Mapping[int, Chunk], alone: bool
+    ) -> Iterator[ChunkResult]:
+        if self._worker is None or self._worker.job is not job:
+            self._worker = Worker(job)
+        worker = self._worker
+        worker.learn(facts)
+        if self._threads == 1 or len(chunks) == 1:  # no pool to start, and no switching between threads
+            for number, chunk in chunks.items():
+                states, items = worker.fold(stage, chunk)
+                yield ChunkResult((number,), states, (items,))
+            return
+        from concurrent.futures import ThreadPoolExecutor
+
+        with (
+            ThreadPoolExecutor(self._threads) as pool,
+            closing(in_order(pool, self._threads, partial(worker.fold, stage), chunks)) as folded,
+        ):
+            for number, (states, items) in folded:
+                yield ChunkResult((number,), states, (items,))
+
+
+def in_order(
+    pool: ThreadPoolExecutor, threads: int, fold: Callable[[Work], Folded], chunks: Mapping[int, Work]
+) -> Generator[tuple[int, Folded], None, None]:
+    """Yield what threads make of numbered chunks or parts, in that order; a few are begun ahead."""
+    ahead: deque[tuple[int, Future[Folded]]] = deque()
+    waiting = iter(chunks.items())
+    try:
+        while True:
+            while len(ahead) <= 2 * threads and (following := next(waiting, None)) is not None:
+                number, chunk = following
+                ahead.append((number, pool.submit(fold, chunk)))
+            if not ahead:
+                return
+            number, future = ahead.popleft()
+            yield number, future.result()
+    finally:
+        for _, future in ahead:
+            future.cancel()

@@ -13,7 +13,7 @@ import dialeval
 from dialeval.core.errors import NeedError
 from dialeval.core.needs import Need
 from dialeval.engine.resources import open_resources
-from dialeval.engine.threads import Threads
+from dialeval.engine.worker import Threads
 from dialeval.metrics.learned.dialogue_judge import DialogueJudge, Verdicts
 from dialeval.metrics.learned.judge import LazyJudge
 from dialeval.metrics.learned.judgement import is_outside, reasons

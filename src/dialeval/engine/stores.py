@@ -1,13 +1,20 @@
-"""The journal: the results of finished chunks on disk, so that a run that was killed goes on where it stopped.
+"""Stores: where the results of chunks are kept until the run is complete.
 
-A folder holds `manifest.json` (what the run is about: inputs, settings, version) and a file per finished chunk with its
-states behind their SHA-256. The files with its items, as its worker wrote them, are there before that file, which names
-them. Files are written beside their place, forced to the disk and renamed, so that there is never half of one; one
-that is damaged all the same counts as not finished.
+- `ItemStore` drops items: nobody asked for them.
+- `MemoryItems`: for rows in memory. Columns of known length are filled in chunk by chunk; a large one lies in a
+  temporary file. It also collects what rows add to corpus values.
+- `PartItems`: for rows that are read and released. Workers write the items of a chunk to files in a workplace, and the
+  store knows the files.
+- `Journal`: states and items on disk, so that a run that was killed resumes where it stopped.
 
-A run takes up a journal only if its manifest says the same. Inputs are identified by path, size, time of change and a
-digest of samples, large ones also by when the system last noted any change to them, which nobody can set back; whatever
-differs is named, and the run refused. One run at a time uses a journal.
+The folder of a journal holds `manifest.json` (inputs, settings and version of the run) and a file per finished chunk
+with its states behind their SHA-256. The files with its items, as its worker wrote them, are there before that file,
+which names them. Files are written next to their place, forced to the disk and renamed, so that there is never half of
+one; one that is damaged all the same counts as not finished.
+
+A run resumes a journal only if its manifest is the same. Inputs are identified by path, size, time of change and a
+digest of samples, large ones also by when the system last noted any change to them, which nobody can set back; every
+difference is named, and the run refused. One run at a time uses a journal.
 """
 
 from __future__ import annotations
@@ -19,21 +26,26 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 from dialeval.core import gate
+from dialeval.core.arrays import Floats, release, unscored
+from dialeval.core.contributions import ContributionCollector, Contributions
 from dialeval.core.errors import DataError, Fault, SettingError
-from dialeval.core.files import is_unfinished, replacing, workplace, write_bytes
+from dialeval.core.files import force, is_unfinished, replacing, workplace, write_bytes
 from dialeval.core.fingerprint import Fingerprint
+from dialeval.core.fold import Level
 from dialeval.core.gate import UnfitError
 from dialeval.core.item_parts import ItemPart, PartKind
 from dialeval.core.states import check_like, from_bytes, to_bytes
 from dialeval.core.version import __version__
 from dialeval.data.formats.streams import changed_at, size_of, stored, touched_at
-from dialeval.data.shards.chunks import Chunk, FileChunk
+from dialeval.data.shards.chunks import Chunk, FileChunk, MemoryChunk
 from dialeval.data.shards.sources import Source
-from dialeval.engine.items import ItemStore
-from dialeval.engine.job import ChunkItems, Job, Stage, SystemState, SystemStates
+from dialeval.engine.job import ChunkItems, Job, Stage, System, SystemState, SystemStates
+
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
 
 MANIFEST = "manifest.json"
 LOCK = "lock"
@@ -44,7 +56,102 @@ _SAMPLES = 16
 _SAMPLE_BYTES = 1 << 16
 _DIGEST_BYTES = 32
 _END = b"\n"
-"""Between what the parts of a chunk hold and its states."""
+"""Between the kinds of the parts of a chunk and its states."""
+
+
+class ItemStore:
+    """Keeps nothing."""
+
+    keeps_states = False
+    keeps_items = False
+    workplace: str | None = None
+    """A folder in which workers write items; it goes when the store does."""
+
+    def finished(self, stage: Stage) -> set[int]:
+        """The numbers of the chunks that need not be folded again."""
+        return set()
+
+    def put(self, stage: Stage, number: int, states: SystemStates, items: ChunkItems) -> None:
+        """Keep the result of a chunk."""
+
+    def states(self, stage: Stage, number: int) -> SystemStates:
+        """The states of a finished chunk."""
+        raise KeyError(number)
+
+    def parts(self, number: int) -> Sequence[ItemPart]:
+        """The files with the items of a chunk, in order."""
+        return ()
+
+    def columns(self, system: System) -> Mapping[str, Floats]:
+        """The items of all rows of a system by key, where they are in memory."""
+        return {}
+
+    def contributions(self, system: System) -> dict[str, Contributions]:
+        """What the rows of a system add to corpus values, where that is kept."""
+        return {}
+
+
+class MemoryItems(ItemStore):
+    """Keeps items in memory, a column per system and key."""
+
+    keeps_items = True
+
+    def __init__(self, chunks: Sequence[Chunk]) -> None:
+        self.chunks: list[Chunk] = list(chunks)
+        self._chunks = [chunk for chunk in chunks if isinstance(chunk, MemoryChunk)]
+        self._sizes: dict[System, tuple[int, int]] = {}
+        for chunk in self._chunks:
+            dialogues = len(chunk.rows.dialogue_offsets()) - 1
+            ends = (chunk.first_row + len(chunk.rows), chunk.first_dialogue + dialogues)
+            self._sizes[chunk.source, chunk.rows.system] = ends
+        self._columns: dict[System, dict[str, Floats]] = {}
+        self._contributions = {system: ContributionCollector(rows) for system, (rows, _) in self._sizes.items()}
+
+    def put(self, stage: Stage, number: int, states: SystemStates, items: ChunkItems) -> None:
+        chunk = self._chunks[number]
+        if stage == "metrics":
+            for system, each in items.systems.items():
+                for level, columns in each.values.items():
+                    first = chunk.first_row if level == Level.TURN.value else chunk.first_dialogue
+                    for key, values in columns.items():
+                        self._fill(system, Level(level), key, first, values)
+                self._contributions[system].put(each.contributions)
+
+    def _fill(self, system: System, level: Level, key: str, first: int, values: Floats) -> None:
+        """Put values into a column; where a chunk has none for a key, they stay NaN."""
+        columns = self._columns.setdefault(system, {})
+        if key not in columns:
+            rows, dialogues = self._sizes[system]
+            columns[key] = unscored(rows if level is Level.TURN else dialogues)
+        part = columns[key][first : first + len(values)]
+        part[:] = values
+        release(part)
+
+    def columns(self, system: System) -> Mapping[str, Floats]:
+        return self._columns.get(system, {})
+
+    def contributions(self, system: System) -> dict[str, Contributions]:
+        return self._contributions[system].result()
+
+
+class PartItems(ItemStore):
+    """Knows the files that workers wrote; threads wait for the disk while further chunks are folded."""
+
+    keeps_items = True
+
+    def __init__(self, workplace: Path, threads: ThreadPoolExecutor) -> None:
+        self.workplace, self._threads = str(workplace), threads
+        self._parts: dict[int, tuple[ItemPart, ...]] = {}
+
+    def put(self, stage: Stage, number: int, states: SystemStates, items: ChunkItems) -> None:
+        if stage == "metrics":
+            self._parts[number] = items.parts
+            for part in items.parts:
+                if isinstance(part.place, str):
+                    self._threads.submit(force, Path(part.place))
+
+    def parts(self, number: int) -> Sequence[ItemPart]:
+        return self._parts[number]
 
 
 class Journal(ItemStore):

@@ -15,7 +15,7 @@ from dialeval.core.fold import Reduction
 from dialeval.core.gate import UnfitError
 from dialeval.core.needs import Need
 from dialeval.data.rows.system import Rows
-from dialeval.engine.dialogue_ids import DialogueIds, SeenIds
+from dialeval.engine.checks import DialogueIds, SeenIds
 from dialeval.text.vocabulary import Vocabulary
 
 FOLD = DialogueIds()
@@ -40,24 +40,24 @@ def whole(states: list[SeenIds]) -> SeenIds:
 @given(st.lists(st.lists(st.sampled_from("abcdefghij"), max_size=6), max_size=6), st.integers(1, 5), st.integers(0, 99))
 def test_any_batches_parts_and_order(batches: list[list[str]], parts: int, seed: int) -> None:
     every = [name for batch in batches for name in batch]
-    torn = {name for name in every if every.count(name) > 1}
+    split = {name for name in every if every.count(name) > 1}
     cut = [FOLD.cut(gathered(batch), parts) for batch in batches]
     random.Random(seed).shuffle(cut)
     closed = [FOLD.closed(whole([pieces[part] for pieces in cut])) for part in range(parts)]
     for state in (whole([gathered(batch) for batch in batches]), whole(closed)):
         found = FOLD.finish(state)
-        assert (0 if found is None else found.dialogues) == len(torn)
-        assert found is None or found.named([every]) in torn
+        assert (0 if found is None else found.dialogues) == len(split)
+        assert found is None or found.find_name([every]) in split
     assert not any(len(state.hashes) for state in closed)
-    assert all(len(state.torn) < 2 for state in closed)
+    assert all(len(state.split) < 2 for state in closed)
 
 
 def test_an_example_is_named_where_ids_are_known() -> None:
     found = FOLD.finish(whole([gathered(["b", "c"]), gathered(["b"])]))
     assert found is not None
     assert found.dialogues == 1
-    assert found.named([["a", "c"], [], ["a", "b"]]) == "b"
-    assert found.named([["a"]]) is None
+    assert found.find_name([["a", "c"], [], ["a", "b"]]) == "b"
+    assert found.find_name([["a"]]) is None
 
 
 def test_names_that_say_where_a_row_stands_are_no_ids() -> None:
@@ -67,11 +67,11 @@ def test_names_that_say_where_a_row_stands_are_no_ids() -> None:
 
 
 @pytest.mark.parametrize(
-    ("hashes", "torn", "closed"),
+    ("hashes", "split", "closed"),
     [([2, 1], [], 0), ([1, 1], [], 0), ([], [3, 2], 0), ([], [], -1), ([], [], "1")],
 )
-def test_what_is_no_state_is_refused(hashes: list[int], torn: list[int], closed: int) -> None:
+def test_what_is_no_state_is_refused(hashes: list[int], split: list[int], closed: int) -> None:
     with pytest.raises(UnfitError):
-        SeenIds.from_plain(np.array(hashes, np.uint64), np.array(torn, np.uint64), closed)
+        SeenIds.from_plain(np.array(hashes, np.uint64), np.array(split, np.uint64), closed)
     with pytest.raises(UnfitError):
         SeenIds.from_plain(np.zeros(1), np.zeros(0, np.uint64), 0)  # type: ignore[arg-type]

@@ -24,8 +24,8 @@ import dialeval
 from dialeval.core.errors import DataError, DialevalError, SettingError
 from dialeval.core.result import Run
 from dialeval.engine.job import ChunkResult, Engine, FactValues, Job, Stage
-from dialeval.engine.journal import stamps
-from dialeval.engine.threads import Threads
+from dialeval.engine.stores import stamps
+from dialeval.engine.worker import Threads
 from engine.chats import Delicate, estimates, in_chunks, write_shards
 
 VICTIM = """
