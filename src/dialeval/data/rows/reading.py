@@ -23,6 +23,7 @@ from dialeval.core.columns import RaggedColumn, TextColumn
 from dialeval.core.errors import DataError, Fault
 from dialeval.core.joined_columns import joined_texts
 from dialeval.core.needs import Need
+from dialeval.core.notes import noted
 from dialeval.core.plain_text import whole_characters
 from dialeval.core.ragged import offsets_of
 from dialeval.data.formats import delimited, json_document, jsonl, parquet
@@ -85,6 +86,22 @@ def read_files(paths: Iterable[PathSource], fields: Mapping[str, str] | None = N
     """The rows of every system in files and folders; a system must not stand in two of them."""
     names = FieldNames.of(fields)
     return _with_different_names(_joined(partial(_responses, path, names, None) for path in paths))
+
+
+def check(
+    path: PathSource, fields: Mapping[str, str] | None = None, **reading: Any
+) -> tuple[list[Rows], Sequence[Fault], Sequence[str]]:
+    """Read a file, or every file of a folder by itself, to check it.
+
+    Returns:
+        The rows of every system, or every problem; and what was guessed in reading.
+    """
+    with noted() as notes:
+        try:
+            files = files_in(path) if is_folder(path) else [path]
+            return _joined(partial(read_responses, file, fields, **reading) for file in files), [], notes
+        except DataError as error:
+            return [], error.faults, notes
 
 
 def read_texts(
