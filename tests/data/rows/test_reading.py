@@ -13,7 +13,7 @@ import pytest
 from dialeval.core.columns import RaggedColumn
 from dialeval.core.errors import DataError, Fault, SettingError
 from dialeval.core.needs import Need
-from dialeval.data.formats.tables import as_table
+from dialeval.data.formats.parquet import as_table
 from dialeval.data.rows import reading
 from dialeval.data.rows.reading import attach, check, read_files, read_responses, read_texts
 

@@ -15,7 +15,7 @@ import io
 import os
 import stat
 import zlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TypeAlias, cast
 
@@ -76,15 +76,6 @@ _ZIPPED = {
 def packing_of(path: PathSource) -> str:
     """The suffix of a packed file's packing; nothing for a plain one."""
     return _parts(path)[2]
-
-
-def paths_of(given: PathSource | Iterable[object]) -> list[PathSource]:
-    """A path, or several, as a list; SettingError for what is none."""
-    paths = [given] if isinstance(given, str | os.PathLike) else list(given)
-    for path in paths:
-        if not isinstance(path, str | os.PathLike):
-            raise SettingError(f"{path!r:.40} is no path of a file")
-    return paths  # type: ignore[return-value]
 
 
 def _parts(path: PathSource) -> tuple[str, str, str]:

@@ -17,11 +17,10 @@ from dialeval.core.columns import Column, RaggedColumn, TextColumn
 from dialeval.core.errors import DataError, Fault
 from dialeval.core.needs import Need
 from dialeval.core.ragged import cut
-from dialeval.data.formats.jsonl import records_of
+from dialeval.data.formats import jsonl, parquet
 from dialeval.data.formats.lines import encoding_faults, split
 from dialeval.data.formats.opening import LINES, format_of
 from dialeval.data.formats.streams import LineStream, count_lines, is_remote, local_path, size_of, stored, unpacked
-from dialeval.data.rows.arrow_columns import rows_of
 from dialeval.data.rows.fields import FieldNames
 from dialeval.data.rows.gathering import gather_rows
 from dialeval.data.rows.reading import file_responses, side_by_side
@@ -158,7 +157,7 @@ def _json_lines(chunk: FileChunk, stream: LineStream, names: FieldNames, rows: i
     path = chunk.span.path
 
     def read(lines: TextColumn, first: int, last: int) -> list[Rows]:
-        return gather_rows(records_of(lines.slice(first, last), path), names, chunk.system, part=True)
+        return gather_rows(jsonl.records_of(lines.slice(first, last), path), names, chunk.system, part=True)
 
     while True:
         taken = stream.lines
@@ -220,6 +219,7 @@ def _table_blocks(chunk: FileChunk, names: FieldNames, rows: int) -> Iterator[Ro
     for before, table in row_groups.tables(chunk.span, names, rows):
 
         def read(start: int, stop: int, table: row_groups.Table = table) -> list[Rows]:
-            return rows_of(table.slice(start, stop - start), path, names, chunk.system, part=True)
+            records = parquet.records_of(table.slice(start, stop - start), path, names)
+            return gather_rows(records, names, chunk.system, part=True)
 
         yield RowBlock(path, len(table), read, partial(int, before))

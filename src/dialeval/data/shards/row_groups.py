@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from dialeval.core.errors import DataError
 from dialeval.core.needs import Need
-from dialeval.data.formats.parquet import damage_explained
+from dialeval.data.formats.parquet import damage_explained, several_columns
 from dialeval.data.formats.streams import stored
-from dialeval.data.rows.arrow_columns import several_columns
 from dialeval.data.rows.fields import FieldNames
 from dialeval.data.shards.chunks import Span
 
