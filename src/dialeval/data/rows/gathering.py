@@ -481,12 +481,12 @@ def _find_field(records: Records, held: Sequence[tuple[int, object]], names: Fie
     own = names.name(need)
     if not there:
         return own
-    found = [name for name in (own, names.response) if name in there] or (there if len(there) == 1 else ())
-    if not found:
+    found = next((name for name in (own, names.response) if name in there), there[0] if len(there) == 1 else None)
+    if found is None:
         what, remedy = missing_field(own, need.value, there)
         records.faults.append(Fault(records.where, held[0][0] if held and records.header is None else 1, what, remedy))
         records.raise_faults()
-    return found[0]
+    return found or own
 
 
 def no_rows(where: str) -> Fault:

@@ -87,7 +87,7 @@ def read_files(paths: Iterable[PathSource], fields: Mapping[str, str] | None = N
 
 def check(
     path: PathSource, fields: Mapping[str, str] | None = None, **reading: Any
-) -> tuple[list[Rows], Sequence[Fault], Sequence[str]]:
+) -> tuple[list[Rows], Sequence[Fault], Iterable[str]]:
     """Read a file, or every file of a folder by itself, to check it.
 
     Returns:
