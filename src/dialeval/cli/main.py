@@ -48,7 +48,9 @@ _COMMANDS = {
     "validate": "List every fault of every file.",
     "from": "Take the flags of an original program: dialog-eval, mwzeval, sgd, lsdscc, dbdc.",
 }
-"""The one-line help of each command, which is the function of its name in the module of its name; `from` is `from_`."""
+"""The one-line help of each command, which is the function of its name (`from_` for `from`) in its module."""
+_MODULES = dict.fromkeys(("metrics", "formats", "schema", "validate"), "tools")
+"""The modules of commands that do not have one of their own name."""
 STATUSES = {
     0: "done",
     1: "a gate failed: --fail-under, --fail-over, --no-worse-than",
@@ -83,7 +85,7 @@ class LazyGroup(click.Group):
         if cmd_name not in _COMMANDS:
             return None
         name = f"{cmd_name}_" if iskeyword(cmd_name) else cmd_name
-        command: click.Command = getattr(import_module(f"dialeval.cli.{name}"), name)
+        command: click.Command = getattr(import_module(f"dialeval.cli.{_MODULES.get(name, name)}"), name)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -10,8 +10,7 @@ import pytest
 from dialeval.core.errors import DataError
 from dialeval.data.formats.records import FieldNames, Records
 from dialeval.data.rows import gathering
-from dialeval.data.rows.gathering import gather_rows
-from dialeval.data.rows.plain_rows import Texts, plain_rows
+from dialeval.data.rows.gathering import PlainRows, Texts, gather_rows
 from dialeval.data.rows.system import Rows
 
 NAMES = FieldNames()
@@ -48,6 +47,10 @@ def rows_of(random_: random.Random, strange: float) -> list[Any]:
             row[name] = random_.choice(STRANGE[name])
         rows.append("a text" if random_.random() < strange / 4 else row)
     return rows
+
+
+def plain_rows(rows: list[Any], names: FieldNames) -> PlainRows | None:
+    return gathering.plain_rows(gathering._columns_of(rows, names), names)
 
 
 def gathered(rows: list[Any]) -> object:
@@ -101,7 +104,7 @@ def test_columns() -> None:
 def test_what_is_not_plain_is_left_to_the_reader_of_single_rows(name: str, value: object) -> None:
     if name != "reward":  # without a trial it is nobody's
         assert plain_rows([{"response": "a"}, {"response": "b", name: value}], NAMES) is None
-    assert plain_rows(["a"], NAMES) is None
+    assert plain_rows(["a", {"response": "a"}], NAMES) is None
     assert plain_rows([{"response": "a", "topic": "x"}], FieldNames.of({}, ["topic"])) is None
     assert plain_rows([{"response": np.str_("a")}], NAMES) is None
 

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import gzip
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,12 +11,11 @@ from typing import Any
 import pytest
 
 from dialeval.core.columns import RaggedColumn
-from dialeval.core.errors import DataError, Fault
+from dialeval.core.errors import DataError, Fault, SettingError
 from dialeval.core.needs import Need
-from dialeval.data.formats.tables import as_table
+from dialeval.data.formats.parquet import as_table
 from dialeval.data.rows import reading
-from dialeval.data.rows.checks import check
-from dialeval.data.rows.reading import attach, read_files, read_responses, read_texts
+from dialeval.data.rows.reading import attach, check, read_files, read_responses, read_texts
 
 Caught = Callable[[Callable[[], object]], list[Fault]]
 Write = Callable[[str, "bytes | str"], Path]
@@ -172,7 +173,7 @@ def test_only_tables_are_tables() -> None:
 
 @pytest.mark.skipif(not RATED, reason=NO_RATED)
 def test_real_rated_rows_have_no_fault() -> None:
-    assert check(RATED) == []
+    assert not any(check(path)[1] for path in RATED)
 
 
 @pytest.mark.skipif(not RATED, reason=NO_RATED)
@@ -230,3 +231,58 @@ def test_a_run_has_so_many_systems_and_no_more(tmp_path: Path, monkeypatch: pyte
             dialeval.evaluate(tmp_path if shards else path, metrics="length", shards=shards)
     path.write_text("".join(f'{{"response": "a", "system": "s{number}"}}\n' for number in range(3)))
     assert len(dialeval.evaluate(path, metrics="length")) == 3
+
+
+def test_every_fault_of_every_file(write: Write, tmp_path: Path) -> None:
+    paths = [
+        write("a.txt", b"ok\n\xff\n\xfe\n"),
+        write("good.txt", "x\n"),
+        write("b.jsonl", '{"response": 1}\nnope\n{"answer": "x"}\n'),
+        write("c.csv", "answer\nx\n"),
+        write("d.json", "[1,\n2"),
+        write("e.txt", ""),
+        write("f.parquet", "x"),
+        write("g.txt.gz", "x\n"),
+        tmp_path / "missing.txt",
+    ]
+    paths[7].write_bytes(b"not packed")
+    found = [(Path(fault.where).name, fault.line) for path in paths for fault in check(path)[1]]
+    assert found == [
+        ("a.txt", 2),
+        ("a.txt", 3),
+        ("b.jsonl", 1),
+        ("b.jsonl", 2),
+        ("b.jsonl", 3),
+        ("c.csv", 1),
+        ("d.json", 2),
+        ("e.txt", None),
+        ("f.parquet", None),
+        ("g.txt.gz", None),
+        ("missing.txt", None),
+    ]
+
+
+def test_good_files_have_no_faults_even_if_they_share_a_name(write: Write, tmp_path: Path) -> None:
+    write("a.txt", "x\n")
+    write("a.txt.gz", "x\n")
+    systems, faults, _ = check(tmp_path)
+    assert ([rows.system for rows in systems], faults) == (["a", "a"], [])
+
+
+def test_fields_are_mapped(write: Write) -> None:
+    path = write("a.jsonl", '{"answer": "x"}\n')
+    assert not check(path, {"response": "answer"})[1]
+    with pytest.raises(SettingError):
+        check(path, {"answers": "answer"})
+
+
+def test_a_folder_without_files_is_a_fault(tmp_path: Path) -> None:
+    [fault] = check(tmp_path)[1]
+    assert fault.where == str(tmp_path)
+
+
+def test_importing_the_readers_loads_no_heavy_library() -> None:
+    heavy = ("pyarrow", "pandas", "polars", "orjson", "datasets", "numba")
+    code = f"import sys, dialeval.data; print([name for name in {heavy!r} if name in sys.modules])"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "[]"

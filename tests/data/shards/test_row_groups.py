@@ -11,8 +11,8 @@ import pytest
 
 from dialeval.core.errors import DataError
 from dialeval.data.rows.fields import FieldNames
+from dialeval.data.shards.blocks import read_row_groups
 from dialeval.data.shards.chunks import Span
-from dialeval.data.shards.row_groups import tables
 
 NAMES = FieldNames()
 
@@ -24,7 +24,7 @@ def written(path: Path, dialogues: list[Any], group: int) -> str:
 
 
 def rows(path: str, start: int, stop: int, size: int = 100) -> list[tuple[int, list[str]]]:
-    found = tables(Span(path, start, stop), NAMES, size)
+    found = read_row_groups(Span(path, start, stop), NAMES, size)
     return [(before, table.column("response").to_pylist()) for before, table in found]
 
 
@@ -59,4 +59,4 @@ def test_two_columns_of_dialogues_are_a_fault(tmp_path: Path) -> None:
     path = tmp_path / "rows.parquet"
     pq.write_table(pa.table([["d"], ["e"], ["x"]], ["dialog_id", "dialog_id", "response"]), path)
     with pytest.raises(DataError, match="has several columns 'dialog_id'"):
-        list(tables(Span(str(path), 0, 1), NAMES, 10))
+        list(read_row_groups(Span(str(path), 0, 1), NAMES, 10))

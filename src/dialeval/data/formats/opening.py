@@ -15,7 +15,9 @@ import io
 import os
 import stat
 import zlib
-from collections.abc import Callable, Iterable
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TypeAlias, cast
 
@@ -48,12 +50,9 @@ FORMATS = {
 
 PACKINGS = frozenset({".gz", ".zst"})
 
-BROKEN_PACKING = (OSError, EOFError, zlib.error)
-"""What the libraries raise for an archive that is cut off or none at all."""
-
 SPILLED_BYTES = 1 << 20
 _READ_BYTES = 1 << 24
-_USUAL_TIMES = 4
+_BUFFER = 1 << 18
 
 _SURELY_UNPACKED = 1 << 26
 """Bytes that a packed file may give however small it is; what is small says little by its ratio."""
@@ -76,15 +75,6 @@ _ZIPPED = {
 def packing_of(path: PathSource) -> str:
     """The suffix of a packed file's packing; nothing for a plain one."""
     return _parts(path)[2]
-
-
-def paths_of(given: PathSource | Iterable[object]) -> list[PathSource]:
-    """A path, or several, as a list; SettingError for what is none."""
-    paths = [given] if isinstance(given, str | os.PathLike) else list(given)
-    for path in paths:
-        if not isinstance(path, str | os.PathLike):
-            raise SettingError(f"{path!r:.40} is no path of a file")
-    return paths  # type: ignore[return-value]
 
 
 def _parts(path: PathSource) -> tuple[str, str, str]:
@@ -115,19 +105,42 @@ def read_bytes(path: PathSource) -> Bytes:
         raise DataError(unreadable(where, error)) from None
     except ValueError:
         raise DataError(Fault(repr(where), None, "is no path (it holds a NUL)", "check the path")) from None
-    packing = _parts(path)[2]
     if raw[: len(_ZIP)].tobytes() == _ZIP:
         raise DataError(Fault(where, None, *_ZIPPED.get(Path(where).suffix.lower(), _ZIPPED[""])))
-    if not packing:
+    if not packing_of(path):
         return raw
+    with unpacking(io.BytesIO(raw.data), len(raw), where) as stream:
+        return np.frombuffer(b"".join(iter(partial(stream.read, _READ_BYTES), b"")), np.uint8)
+
+
+@contextmanager
+def unpacking(raw: IO[bytes], size: int, where: str) -> Iterator[IO[bytes]]:
+    """Open a stream of the unpacked bytes of a file; the bytes as they are if its name names no packing.
+
+    Args:
+        raw: The packed bytes.
+        size: How many they are.
+        where: The path of the file.
+    """
+    packing = packing_of(where)
+    if not packing:
+        yield raw
+        return
     try:
-        with _unpacking(raw, packing) as stream:
-            limit, usual = unpacked_limit(len(raw)), max(_READ_BYTES, _USUAL_TIMES * len(raw))
-            if packing == ".gz":  # whose `readinto` is slow
-                return np.frombuffer(read_limited(stream.read, limit, where, usual), np.uint8)
-            return _unpacked(stream, limit, where, usual)
-    except BROKEN_PACKING as error:
-        raise DataError(not_whole(where, packing, error)) from None
+        with _unpack(raw, packing) as stream:
+            yield io.BufferedReader(_LimitedStream(stream, unpacked_limit(size), where), _BUFFER)
+    except (OSError, EOFError, zlib.error) as error:  # what the libraries raise for an archive that is cut off, or none
+        what = f"not a whole {packing} archive ({error})"
+        remedy = f"pack it again or, if it is not packed, take {packing} off its name"
+        raise DataError(Fault(where, None, what, remedy)) from None
+
+
+def _unpack(raw: IO[bytes], packing: str) -> IO[bytes]:
+    if packing == ".gz":
+        return cast("IO[bytes]", gzip.GzipFile(fileobj=raw))
+    import pyarrow as pa
+
+    return cast("IO[bytes]", pa.CompressedInputStream(pa.PythonFile(raw, "r"), "zstd"))
 
 
 def unpacked_limit(packed_bytes: int) -> int:
@@ -135,41 +148,26 @@ def unpacked_limit(packed_bytes: int) -> int:
     return max(_SURELY_UNPACKED, MOST_TIMES * packed_bytes)
 
 
-def read_limited(read: Callable[[int], bytes], limit: int, where: str, size: int = _READ_BYTES) -> bytes:
-    """Read a stream to its end, `size` bytes at a time; DataError beyond a number of bytes."""
-    parts: list[bytes] = []
-    while part := read(size):
-        parts.append(part)
-        limit -= len(part)
-        if limit < 0:
-            raise DataError(unpacks_to_too_much(where))
-    return parts[0] if len(parts) == 1 else b"".join(parts)
+class _LimitedStream(io.RawIOBase):
+    """The bytes of a stream; DataError beyond a number of bytes."""
 
+    def __init__(self, stream: IO[bytes], limit: int, where: str) -> None:
+        super().__init__()
+        self._stream, self._left, self._where = stream, limit, where
 
-def _unpacked(stream: Any, limit: int, where: str, size: int) -> Bytes:
-    """Return all bytes of an unpacking stream, in an array of a size that most files do not fill: it is not copied."""
-    content, filled = np.empty(min(size, limit + 1), np.uint8), 0
-    while count := stream.readinto(content[filled:].data):
-        filled += count
-        if filled > limit:
-            raise DataError(unpacks_to_too_much(where))
-        if filled == len(content):
-            larger = np.empty(min(2 * filled, limit + 1), np.uint8)
-            larger[:filled] = content
-            content = larger
-    return content[:filled]
+    def readable(self) -> bool:
+        """Return whether the stream can be read."""
+        return True
 
-
-def unpacks_to_too_much(where: str) -> Fault:
-    """Return the problem of a packed file that gives far more bytes than a text of its size would."""
-    what = f"unpacks to more than {MOST_TIMES} times its size"
-    return Fault(where, None, what, "unpack it yourself if that is as it should be")
-
-
-def not_whole(where: str, packing: str, error: Exception) -> Fault:
-    """The fault of a packed file that cannot be unpacked to its end."""
-    what = f"not a whole {packing} archive ({error})"
-    return Fault(where, None, what, f"pack it again or, if it is not packed, take {packing} off its name")
+    def readinto(self, buffer: Any) -> int:
+        """Read the next bytes into a buffer; 0 at the end."""
+        chunk = self._stream.read(len(buffer))
+        self._left -= len(chunk)
+        if self._left < 0:
+            what = f"unpacks to more than {MOST_TIMES} times its size"
+            raise DataError(Fault(self._where, None, what, "unpack it yourself if that is as it should be"))
+        buffer[: len(chunk)] = chunk
+        return len(chunk)
 
 
 def without_mark(data: Bytes) -> Bytes:
@@ -181,9 +179,8 @@ def _read(where: str) -> Bytes:
     with open(where, "rb") as file:  # noqa: PTH123  (a Path would turn an empty name into the current folder)
         refuse_device(where, file.fileno())
         before = os.fstat(file.fileno())
-        if (
-            not stat.S_ISREG(before.st_mode) or not before.st_size
-        ):  # a pipe has no size, nor do some files of the system
+        # A pipe has no size, nor do some files of the system.
+        if not stat.S_ISREG(before.st_mode) or not before.st_size:
             return np.frombuffer(file.read(), np.uint8)
         content = _room_for(before.st_size)
         parts = [content[start : start + _READ_BYTES] for start in range(0, len(content), _READ_BYTES)]
@@ -218,14 +215,6 @@ def refuse_device(where: str, file: int) -> None:
     mode = os.fstat(file).st_mode
     if stat.S_ISBLK(mode) or (stat.S_ISCHR(mode) and not os.isatty(file)):
         raise DataError(Fault(where, None, "is a device", "give a file or a pipe"))
-
-
-def _unpacking(raw: Bytes, packing: str) -> IO[bytes]:
-    if packing == ".gz":
-        return cast("IO[bytes]", gzip.GzipFile(fileobj=io.BytesIO(raw.data)))
-    import pyarrow as pa
-
-    return cast("IO[bytes]", pa.input_stream(pa.py_buffer(raw), compression="zstd"))
 
 
 def unreadable(where: str, error: OSError) -> Fault:

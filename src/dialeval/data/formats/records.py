@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, fields, replace
 from functools import cache
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from dialeval.core.errors import DataError, Fault, FaultList, SettingError
 from dialeval.core.needs import Need
@@ -70,6 +70,11 @@ class FieldNames:
         return self.response != "response" or self.messages != "messages"
 
     @property
+    def careful(self) -> tuple[str, ...]:
+        """The fields that only the reader of single rows knows: rows that have one are not read by column."""
+        return (self.messages, self.response_is_reference, self.trial)
+
+    @property
     def paths(self) -> list[str]:
         """The names that lead into objects, such as `output.text`."""
         return _paths(self)
@@ -118,6 +123,8 @@ class Records:
     faults: list[Fault] = field(default_factory=FaultList)
     header: tuple[str, ...] | None = None
     lines: Callable[[], Sequence[int]] | None = None
+    columns: Callable[[], Mapping[str, list[Any]]] | None = None
+    """All values by column, where a table gives these faster than its rows."""
 
     def __post_init__(self) -> None:
         if isinstance(self.faults, FaultList):

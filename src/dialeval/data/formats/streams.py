@@ -8,32 +8,20 @@ any size is read with little memory.
 from __future__ import annotations
 
 import glob
-import gzip
 import io
 import os
 import stat
+import sys
 from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import chain, islice
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, Any
 from urllib.parse import unquote, urlsplit
 
-import numpy as np
-
-from dialeval.core.arrays import Ints
 from dialeval.core.errors import DataError, Fault, SettingError
 from dialeval.core.notes import note
-from dialeval.data.formats.opening import (
-    BROKEN_PACKING,
-    not_whole,
-    packing_of,
-    read_limited,
-    refuse_device,
-    unpacked_limit,
-    unpacks_to_too_much,
-    unreadable,
-    version,
-)
+from dialeval.data.formats.opening import refuse_device, unpacking, unreadable, version
 
 LONGEST_LINE = 1 << 28
 """Bytes of a line that is read from a stream; a line is held in memory."""
@@ -143,7 +131,7 @@ def stored(path: str) -> Iterator[IO[bytes]]:
 def _opened(path: str) -> IO[bytes]:
     if is_remote(path):
         system, inside = _storage(path)
-        return cast("IO[bytes]", system.open(inside, "rb"))
+        return io.BufferedReader(system.open(inside, "rb"), _CHUNK)
     file = open(local_path(path), "rb")  # noqa: PTH123, SIM115  (a Path would turn an empty name into the current folder)
     try:
         refuse_device(path, file.fileno())
@@ -155,25 +143,9 @@ def _opened(path: str) -> IO[bytes]:
 
 @contextmanager
 def unpacked(path: str) -> Iterator[IO[bytes]]:
-    """A stream of the unpacked bytes of a file, from front to back."""
-    packing = packing_of(path)
-    with stored(path) as raw:
-        if not packing:
-            yield raw
-            return
-        try:
-            with _unpacking(raw, packing) as stream:
-                yield cast("IO[bytes]", _Limited(stream, path))
-        except BROKEN_PACKING as error:
-            raise DataError(not_whole(path, packing, error)) from None
-
-
-def _unpacking(raw: IO[bytes], packing: str) -> IO[bytes]:
-    if packing == ".gz":
-        return cast("IO[bytes]", gzip.open(raw, "rb"))
-    import pyarrow as pa
-
-    return cast("IO[bytes]", pa.CompressedInputStream(pa.PythonFile(raw, "r"), "zstd"))
+    """Open a stream of the unpacked bytes of a file, from front to back."""
+    with stored(path) as raw, unpacking(raw, size_of(path), path) as stream:
+        yield stream
 
 
 def _storage(path: str) -> tuple[Any, str]:
@@ -183,13 +155,7 @@ def _storage(path: str) -> tuple[Any, str]:
         raise SettingError(f"{path} needs fsspec; run: pip install 'dialeval[cluster]'") from None
     try:
         system, inside = fsspec.core.url_to_fs(path)
-    except (
-        ImportError,
-        ValueError,
-        TypeError,
-        KeyError,
-        OSError,
-    ) as error:  # it may lack settings
+    except (ImportError, ValueError, TypeError, KeyError, OSError) as error:  # it may lack settings
         raise SettingError(f"{path} cannot be opened: {error}") from None
     return system, str(inside)
 
@@ -203,86 +169,35 @@ def _faults_named(path: str) -> Iterator[None]:
         raise DataError(unreadable(path, error)) from None
 
 
-class _Limited(io.RawIOBase):
-    """The unpacked bytes of a file; DataError beyond as many as `unpacked_limit` says."""
-
-    def __init__(self, stream: IO[bytes], path: str) -> None:
-        super().__init__()
-        self._stream, self._path = stream, path
-        self._left = unpacked_limit(size_of(path))
-
-    def read(self, size: int | None = -1) -> bytes:
-        """The next bytes."""
-        if size is None or size < 0:
-            return read_limited(self.read, self._left + _CHUNK, self._path)
-        chunk = self._stream.read(size)
-        self._left -= len(chunk)
-        if self._left < 0:
-            raise DataError(unpacks_to_too_much(self._path))
-        return chunk
-
-
 class LineStream:
-    """The lines of a byte stream, some at a time, as bytes with their endings; at most `limit` bytes are read.
-
-    What is read ahead is kept with the places of its line feeds, so that short lines take no more time by byte.
-    """
+    """The lines of a byte stream, some at a time, as bytes with their endings; at most `limit` bytes are read."""
 
     def __init__(self, stream: IO[bytes], limit: int | None = None, where: str = "a stream") -> None:
-        self._stream, self._where = stream, where
-        self._left = limit
-        self._rest = b""
-        self._start = 0
-        self._feeds: Ints = np.zeros(0, np.int64)
-        """The places of line feeds in the rest, from its start on."""
+        self._lines = _read_lines(stream, limit, where)
         self.lines = 0
         """Lines handed out so far."""
 
-    def take(self, count: int) -> bytes:
-        """The next lines, as many as asked for or as there are."""
-        if len(self._feeds) < count:
-            self._read_ahead(count)
-        if len(self._feeds) < count:
-            end = len(self._rest)
-            open_ended = end > self._start and self._rest[-1:] != b"\n"
-            self.lines += len(self._feeds) + open_ended  # the last may have no feed
-            self._feeds = self._feeds[:0]
-        else:
-            end = int(self._feeds[count - 1]) + 1
-            self._feeds = self._feeds[count:]
-            self.lines += count
-        content = self._rest[self._start : end]
-        self._start = end
-        return content
+    def take(self, count: int) -> list[bytes]:
+        """Take the next lines, as many as asked for or as there are."""
+        lines = list(islice(self._lines, count))
+        self.lines += len(lines)
+        return lines
 
-    def put_back(self, lines: bytes) -> None:
-        """Hand lines out once more: those that were handed out last."""
-        self._hold([lines, self._rest[self._start :]])
-        self.lines -= lines.count(b"\n") + (not lines.endswith(b"\n") and lines != b"")
+    def put_back(self, line: bytes) -> None:
+        """Hand out once more the line that was handed out last."""
+        self._lines = chain((line,), self._lines)
+        self.lines -= 1
 
-    def _read_ahead(self, count: int) -> None:
-        parts, feeds, open_bytes = [self._rest[self._start :]], len(self._feeds), 0
-        while feeds < count and (chunk := self._read()):
-            parts.append(chunk)
-            found = chunk.count(b"\n")
-            feeds += found
-            open_bytes = 0 if found else open_bytes + len(chunk)
-            if open_bytes > LONGEST_LINE:
-                what = f"has a line of more than {LONGEST_LINE:,} bytes"
-                raise DataError(Fault(self._where, None, what, "write one row per line"))
-        if len(parts) > 1:
-            self._hold(parts)
 
-    def _hold(self, parts: list[bytes]) -> None:
-        self._rest, self._start = b"".join(parts), 0
-        self._feeds = np.flatnonzero(np.frombuffer(self._rest, np.uint8) == ord("\n"))
-
-    def _read(self) -> bytes:
-        size = _CHUNK if self._left is None else min(_CHUNK, self._left)
-        chunk = self._stream.read(size)
-        if self._left is not None:
-            self._left -= len(chunk)
-        return chunk
+def _read_lines(stream: IO[bytes], limit: int | None, where: str) -> Iterator[bytes]:
+    left = sys.maxsize if limit is None else limit
+    longest = LONGEST_LINE
+    while line := stream.readline(min(left, longest + 1)):
+        if len(line) > longest:
+            what = f"has a line of more than {longest:,} bytes"
+            raise DataError(Fault(where, None, what, "write one row per line"))
+        left -= len(line)
+        yield line
 
 
 def count_lines(path: str, size: int) -> int:

@@ -15,20 +15,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain
-from os import fspath
 
 import numpy as np
 
 from dialeval.core.arguments import checked
 from dialeval.core.arrays import Floats, Ints
-from dialeval.core.errors import DataError, Fault, SettingError
-from dialeval.core.needs import Need
-from dialeval.data.formats import parquet
-from dialeval.data.formats.opening import LINES, PathSource, format_of, paths_of
-from dialeval.data.formats.records import FieldNames, Records, RowObject, all_of, kind_of
+from dialeval.core.errors import SettingError
+from dialeval.data.formats.opening import PathSource
+from dialeval.data.formats.records import FieldNames, Records, RowObject, kind_of
 from dialeval.data.rows.fields import FieldReader, missing_field
-from dialeval.data.rows.reading import file_records
+from dialeval.data.rows.reading import read_objects
 
 NAMES = ("a", "b", "better", "response_a", "response_b", "dialog_id")
 TIE = "tie"
@@ -70,11 +66,7 @@ def read_pairs(
         if name not in names:
             raise SettingError(f"there is no field {name!r} to map; a pair has {', '.join(NAMES)}")
         names[name] = actual
-    if isinstance(paths, list) and paths and all(isinstance(row, dict) for row in paths):
-        rows = _pair_rows(Records("pairs", enumerate(paths, 1)), names)
-    else:
-        lists = all_of(partial(_file_rows, path, names) for path in paths_of(paths))
-        rows = list(chain.from_iterable(lists))
+    rows = read_objects(paths, "pairs", FieldNames(response=names["better"]), partial(_pair_rows, names=names))
     if not rows:
         raise SettingError("no pairs were given; name at least one file of compared responses")
     systems = list(dict.fromkeys(name for left, right, *_ in rows for name in (left, right)))
@@ -98,20 +90,7 @@ def read_pairs(
 _Row = tuple[str, str, int, "str | None", float]
 
 
-def _file_rows(path: PathSource, names: Mapping[str, str]) -> list[_Row]:
-    kind = format_of(path)
-    if kind == LINES:
-        remedy = "give .jsonl, .json, .csv, .tsv or .parquet"
-        raise DataError(Fault(fspath(path), None, "plain lines hold no pairs", remedy))
-    if kind in {"parquet", "arrow"}:
-        table = parquet.read(path, None, Need.RESPONSE)
-        lists: Iterable[Records] = [Records(fspath(path), enumerate(parquet.plain_rows(table, fspath(path)), 1))]
-    else:
-        lists = file_records(path, FieldNames(response=names["better"])).values()
-    return list(chain.from_iterable(all_of(partial(_pair_rows, records, names) for records in lists)))
-
-
-def _pair_rows(records: Records, names: Mapping[str, str]) -> list[_Row]:
+def _pair_rows(records: Records, _name: str, names: Mapping[str, str]) -> list[_Row]:
     reader = FieldReader(records.where, FieldNames(dialog_id=names["dialog_id"]), records.faults)
     rows = []
     for reader.line, row in records.rows:

@@ -12,18 +12,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
-from itertools import chain
-from os import fspath
 from typing import NamedTuple, TypeAlias
 
-from dialeval.core.errors import DataError, Fault
-from dialeval.data.formats.opening import PathSource, format_of
-from dialeval.data.formats.records import FieldNames, Records, all_of, kind_of
+from dialeval.data.formats.opening import PathSource
+from dialeval.data.formats.records import FieldNames, Records, kind_of
 from dialeval.data.rows.fields import FieldReader
 from dialeval.data.rows.ratings import is_again, scores_of
-from dialeval.data.rows.reading import file_records
+from dialeval.data.rows.reading import read_objects
 
-_READ = ("jsonl", "json", "csv", "tsv")
+_REMEDY = "give what raters sent back: .jsonl, .json, .csv, .tsv, or the .sqlite of `dialeval rate serve`"
 
 ScoreCheck: TypeAlias = Callable[[str, Mapping[str, float]], Sequence[str]]
 """Returns what is wrong with the scores of the row with an id."""
@@ -50,18 +47,13 @@ def read_rating_lines(
         known: The ids of what was to be rated; None: any.
         check: What scores must pass; None: any numbers will do.
     """
-    return list(chain.from_iterable(all_of(partial(_lines_of, source, known, check) for source in sources)))
+    read = partial(_read_lines, known=known, check=check)
+    return read_objects(sources, "ratings", FieldNames(), read, _REMEDY)
 
 
-def _lines_of(
-    source: PathSource | Records, known: Collection[str] | None, check: ScoreCheck | None
+def _read_lines(
+    source: Records, _name: str, known: Collection[str] | None, check: ScoreCheck | None
 ) -> list[RatingLine]:
-    if not isinstance(source, Records):
-        if format_of(source) not in _READ:
-            remedy = "give what raters sent back: .jsonl, .json, .csv, .tsv, or the .sqlite of `dialeval rate serve`"
-            raise DataError(Fault(fspath(source), None, "holds no ratings", remedy))
-        lists = file_records(source, FieldNames()).values()
-        return list(chain.from_iterable(all_of(partial(_lines_of, records, known, check) for records in lists)))
     reader = FieldReader(source.where, FieldNames(), source.faults)
     lines = []
     for reader.line, row in source.rows:

@@ -24,8 +24,6 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import chain
-from os import fspath
 from typing import NamedTuple, TypeGuard
 
 import numpy as np
@@ -33,14 +31,12 @@ import numpy.typing as npt
 
 from dialeval.core.arguments import checked
 from dialeval.core.arrays import Floats, Ints
-from dialeval.core.errors import DataError, Fault, SettingError
-from dialeval.core.needs import Need
+from dialeval.core.errors import Fault, SettingError
 from dialeval.core.notes import note
-from dialeval.data.formats import parquet
-from dialeval.data.formats.opening import LINES, PathSource, format_of, paths_of, stem_of
-from dialeval.data.formats.records import LISTS, FieldNames, Records, RowObject, all_of, kind_of, listed
+from dialeval.data.formats.opening import PathSource
+from dialeval.data.formats.records import LISTS, FieldNames, Records, RowObject, kind_of, listed
 from dialeval.data.rows.fields import FieldReader
-from dialeval.data.rows.reading import file_records
+from dialeval.data.rows.reading import read_objects
 
 OVERALL = "overall"
 """The quality that every rated set is expected to have."""
@@ -108,12 +104,7 @@ def read_ratings(
     given = dict(fields or {})
     own = {name: given.pop(name, name) for name in _OWN}
     names = FieldNames.of(given) if sampled is None else FieldNames()
-    if isinstance(paths, list) and paths and all(isinstance(row, dict) for row in paths):
-        rows = _rated_rows(Records("ratings", enumerate(paths, 1)), "ratings", names, own, sampled)
-    else:
-        lists = all_of(partial(_file_rows, path, names, own, sampled) for path in paths_of(paths))
-        rows = list(chain.from_iterable(lists))
-    rows = _by_id(rows)
+    rows = _by_id(read_objects(paths, "ratings", names, partial(_rated_rows, names=names, own=own, sampled=sampled)))
     if not rows:
         raise SettingError("no ratings were given; name at least one file of rated rows")
     *columns, _, _, scales, scores, named = zip(*rows, strict=True)
@@ -179,23 +170,6 @@ def is_again(row: RowObject) -> bool:
     return row.get("again") in (True, "true", "True", "1")
 
 
-def _file_rows(
-    path: PathSource, names: FieldNames, own: Mapping[str, str], sampled: Mapping[str, RowObject] | None
-) -> list[_Rated]:
-    kind = format_of(path)
-    if kind == LINES:
-        remedy = "give .jsonl, .json, .csv, .tsv or .parquet"
-        raise DataError(Fault(fspath(path), None, "plain lines hold no ratings", remedy))
-    lists: Iterable[Records]
-    if kind in {"parquet", "arrow"}:
-        table = parquet.read(path, None, Need.RESPONSE)
-        lists = [Records(fspath(path), enumerate(parquet.plain_rows(table, fspath(path)), 1))]
-    else:
-        lists = file_records(path, names).values()
-    rows = all_of(partial(_rated_rows, records, stem_of(path), names, own, sampled) for records in lists)
-    return list(chain.from_iterable(rows))
-
-
 class _Rated(NamedTuple):
     """A rated row: its entries of the columns in `_LISTED`, its scale, and the annotators' values of each quality."""
 
@@ -219,7 +193,7 @@ def _rated_rows(
     name: str,
     names: FieldNames,
     own: Mapping[str, str],
-    sampled: Mapping[str, RowObject] | None = None,
+    sampled: Mapping[str, RowObject] | None,
 ) -> list[_Rated]:
     """The rows of one list, or all its faults; `name` is the data set of those that name none."""
     reader = FieldReader(records.where, names, records.faults)

@@ -15,33 +15,31 @@ from dataclasses import replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
 from dialeval.core.columns import RaggedColumn, TextColumn
-from dialeval.core.errors import DataError, Fault
+from dialeval.core.errors import DataError, Fault, SettingError
 from dialeval.core.joined_columns import joined_texts
 from dialeval.core.needs import Need
+from dialeval.core.notes import noted
 from dialeval.core.plain_text import whole_characters
 from dialeval.core.ragged import offsets_of
 from dialeval.data.formats import delimited, json_document, jsonl, parquet
 from dialeval.data.formats.lines import read_lines
 from dialeval.data.formats.opening import LINES, PathSource, format_of, stem_of
 from dialeval.data.formats.records import LISTS, FieldNames, Records, all_of, kind_of
-from dialeval.data.formats.tables import as_table
-from dialeval.data.rows import arrow_columns
 from dialeval.data.rows.gathering import gather_rows, gather_texts
 from dialeval.data.rows.system import Rows
 
-if TYPE_CHECKING:
-    import pyarrow as pa
+T = TypeVar("T")
 
 UNNAMED = "system"
 """The system of responses that come without a name."""
 
-_Content: TypeAlias = "TextColumn | dict[str | None, Records] | pa.Table"
-"""What a source holds: lines, lists of rows by name (None: it has none), or a table."""
+_Content: TypeAlias = TextColumn | dict[str | None, Records]
+"""What a source holds: lines, or lists of rows by name (None: it has none)."""
 
 _DELIMITERS = {"csv": ",", "tsv": "\t"}
 _DATASET = frozenset({"dataset_info.json", "state.json"})
@@ -85,6 +83,22 @@ def read_files(paths: Iterable[PathSource], fields: Mapping[str, str] | None = N
     """The rows of every system in files and folders; a system must not stand in two of them."""
     names = FieldNames.of(fields)
     return _with_different_names(_joined(partial(_responses, path, names, None) for path in paths))
+
+
+def check(
+    path: PathSource, fields: Mapping[str, str] | None = None, **reading: Any
+) -> tuple[list[Rows], Sequence[Fault], Iterable[str]]:
+    """Read a file, or every file of a folder by itself, to check it.
+
+    Returns:
+        The rows of every system, or every problem; and what was guessed in reading.
+    """
+    with noted() as notes:
+        try:
+            files = files_in(path) if is_folder(path) else [path]
+            return _joined(partial(read_responses, file, fields, **reading) for file in files), [], notes
+        except DataError as error:
+            return [], error.faults, notes
 
 
 def read_texts(
@@ -189,30 +203,29 @@ def _is_dataset(folder: PathSource) -> bool:
 
 
 def _dataset_responses(folder: PathSource, names: FieldNames) -> list[Rows]:
-    """The rows of a saved dataset: all its files are one table, called by the folder."""
+    """Return the rows of a saved dataset: all its files are one table, called by the folder."""
     import pyarrow as pa
 
     where = os.fspath(folder)
-    tables = all_of(partial(parquet.read, file, names, Need.RESPONSE) for file in files_in(folder))
+    tables = all_of(partial(parquet.read_table, file, names, Need.RESPONSE) for file in files_in(folder))
     try:
         table = pa.concat_tables(tables)
     except pa.ArrowInvalid as error:
         what = f"its files do not have the same columns ({str(error).splitlines()[0]:.200})"
         raise DataError(Fault(where, None, what, "save the dataset again")) from None
-    return arrow_columns.rows_of(table, where, names, whole_characters(Path(where).resolve().name))
+    records = parquet.records_of(table, where, names)
+    return gather_rows(records, names, whole_characters(Path(where).resolve().name))
 
 
 def file_responses(path: PathSource, names: FieldNames, system: str) -> list[Rows]:
-    """The rows of every system in a file; `system` is the name of those that give none."""
+    """Return the rows of every system in a file; `system` is the name of those that give none."""
     return _rows_of(_content(path, os.fspath(path), names), os.fspath(path), names, system)
 
 
 def _rows_of(content: _Content, where: str, names: FieldNames, system: str) -> list[Rows]:
     if isinstance(content, TextColumn):
         return [Rows(system, {Need.RESPONSE: content}, where=where)]
-    if isinstance(content, dict):
-        return _joined(partial(gather_rows, records, names, inner or system) for inner, records in content.items())
-    return arrow_columns.rows_of(content, where, names, system)
+    return _joined(partial(gather_rows, records, names, inner or system) for inner, records in content.items())
 
 
 def _texts(source: Any, need: Need, names: FieldNames, where: str) -> RaggedColumn:
@@ -223,40 +236,79 @@ def _texts(source: Any, need: Need, names: FieldNames, where: str) -> RaggedColu
     content = _content(source, where, names, need)
     if isinstance(content, TextColumn):
         return RaggedColumn.single(content)
-    if isinstance(content, dict):
-        sets = all_of(partial(gather_texts, records, names, need) for records in content.values())
-        return side_by_side(dict(zip(map(str, content), sets, strict=True)), where)
-    return arrow_columns.texts_of(content, where, names, need)
+    sets = all_of(partial(gather_texts, records, names, need) for records in content.values())
+    return side_by_side(dict(zip(map(str, content), sets, strict=True)), where)
 
 
 def _content(source: Any, where: str, names: FieldNames, need: Need = Need.RESPONSE) -> _Content:
-    """What a file or an object holds."""
+    """Return what a file or an object holds."""
     if isinstance(source, TextColumn):
         return source
     if isinstance(source, str | os.PathLike):
-        kind = format_of(source)
-        if kind == LINES:
-            return read_lines(source)
-        return parquet.read(source, names, need) if kind in {"parquet", "arrow"} else file_records(source, names)
+        return read_lines(source) if format_of(source) == LINES else file_records(source, names, need)
     if isinstance(source, np.ndarray) and source.ndim == 1:
         source = source.tolist()
     elif isinstance(source, Sequence) and not isinstance(source, (bytes, bytearray, memoryview, *LISTS)):
         source = list(source)  # such as a column of a Hugging Face dataset, which reads its values when asked
     if isinstance(source, LISTS):
         return {None: Records(where, enumerate(source, 1))}
-    table = as_table(source, where, names, need)
+    table = parquet.as_table(source, where, names, need)
     if table is None:
         remedy = "pass a path, a list of strings, a list of rows, a mapping of these, or a table"
         raise DataError(Fault(where, None, f"cannot read rows from {kind_of(source)}", remedy))
-    return table
+    return {None: parquet.records_of(table, where, names, need)}
 
 
-def file_records(path: PathSource, names: FieldNames) -> dict[str | None, Records]:
-    """The parsed rows of a JSON, JSONL, CSV or TSV file: one list or, in a JSON document, several named ones."""
-    kind = format_of(path)
-    if kind == "json":
-        return json_document.read(path)
-    return {None: jsonl.read(path) if kind == "jsonl" else delimited.read(path, names, _DELIMITERS[kind])}
+def file_records(path: PathSource, names: FieldNames, need: Need | None = Need.RESPONSE) -> dict[str | None, Records]:
+    """Return the parsed rows of a file that is not lines: one list or, in a JSON document, several named ones.
+
+    Of a table only the columns are read that can matter to the need; all of them where it is None.
+    """
+    match format_of(path):
+        case "json":
+            return json_document.read(path)
+        case "jsonl":
+            return {None: jsonl.read(path)}
+        case "csv" | "tsv" as kind:
+            return {None: delimited.read(path, names, _DELIMITERS[kind])}
+        case _:
+            return {None: parquet.read(path) if need is None else parquet.read(path, names, need)}
+
+
+def read_objects(
+    sources: PathSource | Iterable[object],
+    what: str,
+    names: FieldNames,
+    read: Callable[[Records, str], list[T]],
+    remedy: str = "give .jsonl, .json, .csv, .tsv or .parquet",
+) -> list[T]:
+    """Read objects other than responses, such as ratings: from files, or from a list of objects.
+
+    Args:
+        sources: Paths, lists that were parsed already, or one list of objects.
+        what: What the objects are, for messages.
+        names: What the fields are called.
+        read: Makes something of the objects of one list; its second argument is the name of the file.
+        remedy: What to do about a file of plain lines.
+
+    Returns:
+        What `read` returned for all lists, one after the other.
+    """
+    if isinstance(sources, list) and sources and all(isinstance(row, dict) for row in sources):
+        return read(Records(what, enumerate(sources, 1)), what)
+
+    def read_source(source: PathSource | Records) -> list[T]:
+        if isinstance(source, Records):
+            return read(source, source.where)
+        if format_of(source) == LINES:
+            raise DataError(Fault(os.fspath(source), None, f"plain lines hold no {what}", remedy))
+        return _joined(partial(read, each, stem_of(source)) for each in file_records(source, names, None).values())
+
+    given = [sources] if isinstance(sources, str | os.PathLike) else list(sources)
+    for each in given:
+        if not isinstance(each, str | os.PathLike | Records):
+            raise SettingError(f"{each!r:.40} is no path of a file")
+    return _joined(partial(read_source, each) for each in given)  # type: ignore[arg-type]
 
 
 def side_by_side(sets: Mapping[str, RaggedColumn], where: str) -> RaggedColumn:
@@ -276,7 +328,7 @@ def side_by_side(sets: Mapping[str, RaggedColumn], where: str) -> RaggedColumn:
     return RaggedColumn(values.take(np.argsort(rows, kind="stable")), offsets_of(np.sum(counts, axis=0)))
 
 
-def _joined(readers: Iterable[Callable[[], list[Rows]]]) -> list[Rows]:
+def _joined(readers: Iterable[Callable[[], list[T]]]) -> list[T]:
     return list(chain.from_iterable(all_of(readers)))
 
 

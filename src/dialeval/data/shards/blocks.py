@@ -6,31 +6,32 @@ itself, which is how the row that a metric cannot score is found.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dialeval.core.columns import Column, RaggedColumn, TextColumn
 from dialeval.core.errors import DataError, Fault
 from dialeval.core.needs import Need
-from dialeval.core.ragged import cut
-from dialeval.data.formats.jsonl import records_of
+from dialeval.core.ragged import cut, offsets_of
+from dialeval.data.formats import jsonl, parquet
 from dialeval.data.formats.lines import encoding_faults, split
 from dialeval.data.formats.opening import LINES, format_of
 from dialeval.data.formats.streams import LineStream, count_lines, is_remote, local_path, size_of, stored, unpacked
-from dialeval.data.rows.arrow_columns import rows_of
 from dialeval.data.rows.fields import FieldNames
 from dialeval.data.rows.gathering import gather_rows
 from dialeval.data.rows.reading import file_responses, side_by_side
 from dialeval.data.rows.system import Rows
-from dialeval.data.shards import row_groups
 from dialeval.data.shards.chunks import Chunk, FileChunk, MemoryChunk, Span, dialogue_of, row_range, unequal
 
-_LOOKED_AT = 16
-"""Lines after a block that are looked at first, to find the end of its last dialogue."""
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_UNNAMED = (None, "")
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -104,7 +105,7 @@ def _line_blocks(chunk: FileChunk, rows: int) -> Iterator[RowBlock]:
 def _read_lines(
     chunk: FileChunk, responses: TextColumn, beside: Mapping[Need, Mapping[str, TextColumn]], start: int, stop: int
 ) -> list[Rows]:
-    """Lines of responses, with those of references and contexts beside them."""
+    """Return lines of responses, with those of references and contexts next to them."""
     where = chunk.span.path
     columns: dict[Need, Column] = {Need.RESPONSE: responses.slice(start, stop)}
     faults = encoding_faults(responses.slice(start, stop), where)
@@ -137,70 +138,43 @@ def _lines_of(span: Span, kind: str) -> Iterator[LineStream]:
             yield LineStream(stream, span.stop - span.start, span.path)
 
 
-def _split(content: bytes, first: bool) -> TextColumn:
-    return split(np.frombuffer(content, np.uint8), marked=first)
+def _split(lines: Sequence[bytes], first: bool) -> TextColumn:
+    return split(np.frombuffer(b"".join(lines), np.uint8), marked=first)
 
 
 def _json_blocks(chunk: FileChunk, names: FieldNames, rows: int) -> Iterator[RowBlock]:
-    span = chunk.span
-    if chunk.kind == "whole":
-        with unpacked(span.path) as stream:
-            yield from _json_lines(chunk, LineStream(stream, where=chunk.span.path), names, rows, start=0)
-        return
-    with stored(span.path) as stream:
-        start, stop = row_range(stream, span, size_of(span.path), names)
-        stream.seek(start)
-        yield from _json_lines(chunk, LineStream(stream, stop - start, chunk.span.path), names, rows, start)
-
-
-def _json_lines(chunk: FileChunk, stream: LineStream, names: FieldNames, rows: int, start: int) -> Iterator[RowBlock]:
-    """The blocks of the lines of a stream that begins `start` bytes into the file."""
-    path = chunk.span.path
+    span, path = chunk.span, chunk.span.path
 
     def read(lines: TextColumn, first: int, last: int) -> list[Rows]:
-        return gather_rows(records_of(lines.slice(first, last), path), names, chunk.system, part=True)
+        return gather_rows(jsonl.records_of(lines.slice(first, last), path), names, chunk.system, part=True)
 
-    while True:
-        taken = stream.lines
-        content = stream.take(rows)
-        if not content:
-            return
-        content += _rest_of_dialogue(content, stream, names)
-        lines = _split(content, first=not start and not taken)
-        yield RowBlock(path, len(lines), partial(read, lines), partial(_lines_before, path, start, taken))
+    if chunk.kind == "rows":
+        with stored(path) as file:
+            start, stop = row_range(file, span, size_of(path), names)
+        span = replace(span, start=start, stop=stop)
+    with _lines_of(span, chunk.kind) as stream:
+        while True:
+            taken = stream.lines
+            if not (content := stream.take(rows)):
+                return
+            lines = _split([*content, *_rest_of_dialogue(content, stream, names)], not span.start and not taken)
+            yield RowBlock(path, len(lines), partial(read, lines), partial(_lines_before, path, span.start, taken))
 
 
 def _lines_before(path: str, start: int, taken: int) -> int:
-    """The lines in the first `start` bytes of a file, and those taken since."""
+    """Count the lines in the first `start` bytes of a file, and those taken since."""
     return taken + (count_lines(path, start) if start else 0)
 
 
-def _rest_of_dialogue(content: bytes, stream: LineStream, names: FieldNames) -> bytes:
-    """The lines that go on with the dialogue of the last line."""
-    rest: list[bytes] = []
-    lines = content.rstrip(b"\r\n \t")
-    last = dialogue_of(lines[lines.rfind(b"\n") + 1 :], names)
-    count = _LOOKED_AT
-    while last is not None and (lines := stream.take(count)):
-        end = _end_of_dialogue(lines, last, names)
-        rest.append(lines[:end])
-        if end < len(lines):
-            stream.put_back(lines[end:])
-            break
-        count *= 2  # what is taken costs time whatever its size, and a dialogue may have any number of lines
-    return b"".join(rest)
-
-
-def _end_of_dialogue(lines: bytes, dialogue: str, names: FieldNames) -> int:
-    """Where the first line begins that is of another dialogue."""
-    place = 0
-    while place < len(lines):
-        end = lines.find(b"\n", place) + 1 or len(lines)
-        line = lines[place:end]
-        if line.strip() and dialogue_of(line, names) != dialogue:
-            break
-        place = end
-    return place
+def _rest_of_dialogue(content: Sequence[bytes], stream: LineStream, names: FieldNames) -> Iterator[bytes]:
+    """Take the lines that go on with the dialogue of the last line."""
+    last = next((line for line in reversed(content) if line.strip()), b"")
+    dialogue = dialogue_of(last, names)
+    while dialogue is not None and (taken := stream.take(1)):
+        if taken[0].strip() and dialogue_of(taken[0], names) != dialogue:
+            stream.put_back(taken[0])
+            return
+        yield taken[0]
 
 
 def _whole_file_blocks(chunk: FileChunk, names: FieldNames, rows: int) -> Iterator[RowBlock]:
@@ -217,9 +191,78 @@ def _whole_file_blocks(chunk: FileChunk, names: FieldNames, rows: int) -> Iterat
 
 def _table_blocks(chunk: FileChunk, names: FieldNames, rows: int) -> Iterator[RowBlock]:
     path = chunk.span.path
-    for before, table in row_groups.tables(chunk.span, names, rows):
 
-        def read(start: int, stop: int, table: row_groups.Table = table) -> list[Rows]:
-            return rows_of(table.slice(start, stop - start), path, names, chunk.system, part=True)
+    def read(table: pa.Table, start: int, stop: int) -> list[Rows]:
+        records = parquet.records_of(table.slice(start, stop - start), path, names)
+        return gather_rows(records, names, chunk.system, part=True)
 
-        yield RowBlock(path, len(table), read, partial(int, before))
+    for before, table in read_row_groups(chunk.span, names, rows):
+        yield RowBlock(path, len(table), partial(read, table), partial(int, before))
+
+
+def read_row_groups(span: Span, names: FieldNames, rows: int) -> Iterator[tuple[int, pa.Table]]:
+    """Read row groups of a Parquet file as tables of whole dialogues, each with the number of rows before it.
+
+    A dialogue that a row group leaves open belongs to the chunk with its first row: that chunk reads on into the next
+    groups, and the next chunk skips those rows. Only the column of dialogues is read to find that out.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    with stored(span.path) as stream, parquet.damage_explained(span.path):
+        file = pq.ParquetFile(stream)
+        number = file.metadata.num_row_groups
+        starts = offsets_of([file.metadata.row_group(group).num_rows for group in range(number)]).tolist()
+        columns = names.chosen(file.schema_arrow.names, Need.RESPONSE)
+        named = file.schema_arrow.names.count(names.dialog_id)
+        if named > 1:
+            raise DataError(parquet.several_columns(names.dialog_id, span.path))
+        edges = (span.start, span.stop)
+        first, last = (_end_of_open_dialogue(file, each, starts, names) if named else starts[each] for each in edges)
+        groups = [group for group in range(span.start, number) if starts[group] < last]
+        place, before, held, dialogue = starts[span.start], first, [], None
+        for batch in file.iter_batches(rows, row_groups=groups, columns=columns):
+            low, high = max(first - place, 0), min(last - place, len(batch))
+            place += len(batch)
+            if low >= high:
+                continue
+            table = pa.Table.from_batches([batch.slice(low, high - low)])
+            ids = table.column(names.dialog_id).to_pylist() if named else [None] * len(table)
+            edge = _start_of_last_dialogue(ids)  # what comes after it is held until the end of the dialogue is read
+            if edge or ids[0] != dialogue:
+                whole = pa.concat_tables([*held, table.slice(0, edge)])
+                if len(whole):
+                    yield before, whole
+                before, held = before + len(whole), []
+            if edge < len(ids):
+                held.append(table.slice(edge))
+                dialogue = ids[-1]
+        if held:
+            yield before, pa.concat_tables(held)
+
+
+def _end_of_open_dialogue(file: Any, group: int, starts: Sequence[int], names: FieldNames) -> int:
+    """Return the row on which the dialogue ends that is open where a row group begins."""
+
+    def read_ids(number: int) -> list[Any]:
+        ids: list[Any] = file.read_row_group(number, columns=[names.dialog_id]).column(0).to_pylist()
+        return ids
+
+    before = next((ids for number in range(group - 1, -1, -1) if (ids := read_ids(number))), [None])
+    if before[-1] in _UNNAMED:
+        return starts[group]
+    for number in range(group, len(starts) - 1):
+        for row, name in enumerate(read_ids(number), starts[number]):
+            if name != before[-1]:
+                return row
+    return starts[-1]
+
+
+def _start_of_last_dialogue(ids: Sequence[Any]) -> int:
+    """Return the row on which the last dialogue of some rows starts; their end where the last row is of none."""
+    if ids[-1] in _UNNAMED:
+        return len(ids)
+    start = len(ids) - 1
+    while start and ids[start - 1] == ids[-1]:
+        start -= 1
+    return start

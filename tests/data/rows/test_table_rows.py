@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dialeval.core.columns import RaggedColumn
 from dialeval.core.errors import DataError, Fault
 from dialeval.core.needs import Need
+from dialeval.data.formats import parquet
 from dialeval.data.formats.records import FieldNames, Records
-from dialeval.data.rows import arrow_columns
-from dialeval.data.rows.arrow_columns import rows_of, texts_of
-from dialeval.data.rows.gathering import gather_rows
+from dialeval.data.rows.gathering import gather_rows, gather_texts
 from dialeval.data.rows.reading import read_responses, read_texts
 from dialeval.data.rows.system import Rows
 
@@ -34,6 +34,14 @@ rows = st.fixed_dictionaries(
         "response_is_reference": st.none() | st.booleans(),
     }
 )
+
+
+def rows_of(table: pa.Table, where: str, names: FieldNames, system: str) -> list[Rows]:
+    return gather_rows(parquet.records_of(table, where, names), names, system)
+
+
+def texts_of(table: pa.Table, where: str, names: FieldNames, need: Need) -> RaggedColumn:
+    return gather_texts(parquet.records_of(table, where, names, need), names, need)
 
 
 def result(call: Callable[[], list[Rows]]) -> object:
@@ -64,8 +72,7 @@ def test_columns_and_rows_agree(values: list[dict[str, Any]], start: int, pieces
 @pytest.mark.parametrize(
     "kind", [pa.string(), pa.large_string(), pa.string_view(), pa.dictionary(pa.int32(), pa.string())]
 )
-def test_kinds_of_string(kind: pa.DataType, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delattr(arrow_columns, "gather_rows")
+def test_kinds_of_string(kind: pa.DataType) -> None:
     table = pa.table(
         {name: pa.array(["a", "é"]).cast(kind) for name in ("response", "reference", "system", "dialog_id")}
     )
@@ -74,8 +81,7 @@ def test_kinds_of_string(kind: pa.DataType, monkeypatch: pytest.MonkeyPatch) -> 
     assert list(found[1].columns[Need.REFERENCE]) == [["é"]]
 
 
-def test_plain_columns_are_not_read_row_by_row(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delattr(arrow_columns, "gather_rows")
+def test_contexts_references_and_turns() -> None:
     turns = [[{"role": "user", "content": "x"}], None, []]
     table = pa.table(
         {"response": ["a", "b", "c"], "context": turns, "reference": [["r"], [], None], "turn": [1, None, 3]}

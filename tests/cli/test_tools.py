@@ -1,0 +1,97 @@
+"""`dialeval metrics`, `formats`, `schema` and `validate`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from click.testing import CliRunner
+
+from cli.conftest import Dialeval
+from dialeval.cli.tools import formats, schema
+from dialeval.data.formats.row_shapes import OWN, SHAPES
+from dialeval.reports import schemas
+
+
+def test_metrics_lists_and_explains(dialeval: Dialeval) -> None:
+    listing = dialeval("metrics").stdout
+    assert all(name in listing for name in ("length", "distinct-1", "distinct-2"))
+    explained = dialeval("metrics", "distinct-2").stdout
+    assert all(word in explained for word in ("Li et al. 2016", "per = corpus", "Edge cases", "distinct-2|n:2"))
+    done = dialeval("metrics", "distnct")
+    assert done.returncode == 2
+    assert "did you mean" in done.stderr
+
+
+def test_an_argument_that_gives_several_things_is_named_once(dialeval: Dialeval) -> None:
+    (line,) = (line for line in dialeval("metrics").stdout.splitlines() if line.startswith("inform "))
+    assert line.split("  ")[0] == "inform"
+    assert " data, predictions " in line
+    assert dialeval("metrics", "inform").stdout.count("data (--data)") == 1
+
+
+def test_formats_lists_every_shape_with_its_fields_and_an_example() -> None:
+    result = CliRunner().invoke(formats, [])
+    assert result.exit_code == 0
+    lines = result.output.splitlines()
+    assert len(lines) == 3 * (1 + len(SHAPES))
+    for number, shape in enumerate((OWN, *SHAPES)):
+        title, where, example = lines[3 * number : 3 * number + 3]
+        assert title == f"{shape.name}: {shape.title}"
+        assert where.strip() == shape.explained
+        assert json.loads(example) == shape.example
+
+
+def test_formats_explains_one_shape() -> None:
+    result = CliRunner().invoke(formats, ["sharegpt"])
+    assert result.output.startswith("sharegpt: a chat of ShareGPT\n  messages = conversations; dialog_id = id\n")
+    assert CliRunner().invoke(formats, ["nothing"]).exit_code == 2
+
+
+def test_schema_lists_every_schema() -> None:
+    result = CliRunner().invoke(schema, [])
+    assert result.exit_code == 0
+    assert [line.split()[0] for line in result.output.splitlines()] == list(schemas.WRITTEN)
+
+
+def test_schema_prints_one() -> None:
+    result = CliRunner().invoke(schema, ["run"])
+    assert json.loads(result.output) == schemas.schema("run")
+
+
+def test_schema_refuses_an_unknown_name() -> None:
+    result = CliRunner().invoke(schema, ["nothing"])
+    assert result.exit_code == 2
+    assert "no schema 'nothing'; there are run," in result.output
+
+
+def test_validate_lists_every_fault_of_every_file(dialeval: Dialeval, tmp_path: Path) -> None:
+    (tmp_path / "good.txt").write_text("a\nb\n")
+    (tmp_path / "bad.txt").write_bytes(b"a\n\xff\nb\n\xfe\n")
+    (tmp_path / "bad.jsonl").write_text('{"response": "a"}\n{"respons": "b"}\n{broken\n')
+    done = dialeval("validate", "good.txt", "bad.txt", "bad.jsonl", "nowhere.txt")
+    assert done.returncode == 2
+    places = [line.split(": ")[0] for line in done.stdout.splitlines()]
+    assert places == ["good.txt", "bad.txt:2", "bad.txt:4", "bad.jsonl:2", "bad.jsonl:3", "nowhere.txt"]
+    assert dialeval("validate", "good.txt").returncode == 0
+
+
+def test_what_was_guessed_is_told(dialeval: Dialeval, tmp_path: Path) -> None:
+    (tmp_path / "excel.csv").write_bytes("response;reference\r\nGrüße;ja\r\n".encode("cp1252"))
+    done = dialeval("validate", "excel.csv")
+    assert done.returncode == 0
+    line, note = done.stdout.splitlines()
+    assert line == "excel.csv: csv, 1 row, system excel; response, reference"
+    assert "Windows-1252" in note
+    assert dialeval("validate", "excel.csv", "--sep", "tab").returncode == 2
+
+
+def test_validate_describes_what_a_file_or_folder_holds(dialeval: Dialeval, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("x\n")
+    rows = '{"response": "x", "system": "s", "dialog_id": 1, "turn": 2, "reference": "r"}\n{"response": "y"}\n'
+    (tmp_path / "b.jsonl").write_text(rows)
+    assert dialeval("validate", "a.txt", "b.jsonl", ".").stdout.splitlines() == [
+        "a.txt: txt, 1 row, system a; response",
+        "b.jsonl: jsonl, 2 rows, 2 systems: s, b; response, reference, dialog_id, turn",
+        ".: folder, 3 rows, 3 systems: a, s, b; response, reference, dialog_id, turn",
+    ]
