@@ -37,7 +37,7 @@ from typing import Any
 
 from dialeval.core.errors import DialevalError, SettingError
 from dialeval.core.fold import Metric
-from dialeval.core.item_parts import PartWriter
+from dialeval.core.rowtable import PartWriter
 from dialeval.data.shards.chunks import Chunk
 from dialeval.engine.job import (
     ChunkItems,

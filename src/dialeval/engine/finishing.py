@@ -10,10 +10,9 @@ from typing import Any, cast
 from dialeval.core.errors import DataError, Fault
 from dialeval.core.fold import Estimate, Metric
 from dialeval.core.intervals import IntervalChoice
-from dialeval.core.item_parts import ItemPart
 from dialeval.core.needs import Need
 from dialeval.core.result import Result
-from dialeval.core.rowtable import RowTable
+from dialeval.core.rowtable import ItemPart, RowTable
 from dialeval.data.rows.gathering import no_rows
 from dialeval.data.rows.system import Rows
 from dialeval.data.shards.chunks import Chunk

@@ -17,7 +17,7 @@ from dialeval.core.arrays import Floats, release, unscored
 from dialeval.core.contributions import ContributionCollector, Contributions
 from dialeval.core.files import force
 from dialeval.core.fold import Level
-from dialeval.core.item_parts import ItemPart
+from dialeval.core.rowtable import ItemPart
 from dialeval.data.shards.chunks import Chunk, MemoryChunk
 from dialeval.engine.job import ChunkItems, Stage, System, SystemStates
 

@@ -13,10 +13,8 @@ from dialeval.core.batch import Batch
 from dialeval.core.columns import Column, RaggedColumn, SharedColumn
 from dialeval.core.errors import DataError, Fault, NeedError, SettingError
 from dialeval.core.fold import Level, check_column
-from dialeval.core.item_parts import PartWriter
-from dialeval.core.itemfile import joined
 from dialeval.core.notes import noted
-from dialeval.core.rowtable import RowTable
+from dialeval.core.rowtable import PartWriter, RowTable, join_items
 from dialeval.core.states import translated
 from dialeval.data.rows.system import no_texts
 from dialeval.data.shards.blocks import RowBlock, row_blocks
@@ -248,7 +246,9 @@ class _Fold:
 def joined_items(batches: Sequence[SystemItems]) -> SystemItems:
     """The items of batches, one below the other."""
     levels = dict.fromkeys(level for items in batches for level in items.values)
-    values = {level: joined([items.values[level] for items in batches if level in items.values]) for level in levels}
+    values = {
+        level: join_items([items.values[level] for items in batches if level in items.values]) for level in levels
+    }
     places = [items.places for items in batches if items.places is not None]
     contributions = tuple(each for items in batches for each in items.contributions)
     return SystemItems(values, contributions, RowTable.joined(places) if places else None)

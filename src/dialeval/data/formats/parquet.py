@@ -5,9 +5,9 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from dialeval.core.arrow import check_decoded_size
 from dialeval.core.errors import DataError, Fault
 from dialeval.core.gate import UnfitError
-from dialeval.core.parquet_size import check_decoded_size
 from dialeval.data.formats.opening import PathSource, format_of, read_bytes
 
 if TYPE_CHECKING:
