@@ -150,7 +150,9 @@ def test_a_run_replaces_all_files_of_the_old_one_and_no_others(tmp_path: Path) -
     with_rows = dialeval.evaluate(["one two", "three"], metrics="distinct-1")
     assert {path.name for path in with_rows.save(tmp_path).iterdir()} == {path.name for path in files_of(tmp_path)}
     (tmp_path / "notes.txt").write_text("mine")
-    (tmp_path / ".items.parquet.0123456789ab.unfinished").write_text("left by a run that was killed")
+    left = tmp_path / ".items.parquet.0123456789ab.unfinished"
+    left.write_text("left by a run that was killed")
+    os.utime(left, (0, 0))
     plain = make_run(np.array([1.0]))
     assert load(plain.save(tmp_path, force=True)) == plain
     assert {path.name for path in tmp_path.iterdir()} == {"run.json", "items.parquet", "notes.txt"}
@@ -246,5 +248,7 @@ def test_processes_that_are_killed_while_they_save(tmp_path: Path) -> None:
             time.sleep(dice.uniform(0, 0.15))
             process.kill()
         assert load(tmp_path) in (old, new)
+    for left in tmp_path.glob(".*.unfinished"):
+        os.utime(left, (0, 0))
     old.save(tmp_path)
     assert {path.name for path in tmp_path.iterdir()} == {"run.json", "items.parquet"}
