@@ -89,7 +89,7 @@ def test_some_rows_are_an_evaluation_of_these(whole: Result, rows: Any) -> None:
         if estimate.corpus:
             assert found[key].mean == pytest.approx(estimate.mean, rel=1e-12)
             assert (found[key].rows, found[key].scored) == (estimate.rows, estimate.scored)
-            interval, by = found[key].interval, found[key].resampling
+            interval, by = found[key].interval, found[key].interval_by
             assert interval is not None
             assert interval[0] <= found[key].mean <= interval[1]
             assert by is not None

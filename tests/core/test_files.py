@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-import signal
 import stat
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -25,7 +22,6 @@ from dialeval.core.files import (
     reading_together,
     replacing,
     replacing_together,
-    sweep,
     write_bytes,
     write_scratch,
 )
@@ -97,45 +93,21 @@ def test_nothing_is_written_through_a_link_and_a_device_is_left_in_its_place(tmp
     assert stat.S_ISFIFO((tmp_path / "pipe").stat().st_mode)
 
 
-@pytest.mark.parametrize("as_folder", [False, True])
-def test_what_a_killed_process_left_is_removed_and_what_a_living_one_writes_stays(
-    tmp_path: Path, as_folder: bool
-) -> None:
-    program = (
-        "import sys\nfrom pathlib import Path\nfrom dialeval.core.files import building, replacing\n"
-        f"with {'building' if as_folder else 'replacing'}(Path(sys.argv[1])) as beside:\n"
-        "    print('ready', flush=True)\n    sys.stdin.read()"
-    )
-    with subprocess.Popen(
-        [sys.executable, "-c", program, str(tmp_path / "items.parquet")], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    ) as writer:
-        assert writer.stdout is not None
-        assert writer.stdout.readline() == b"ready\n"
-        sweep(tmp_path)
-        (left,) = tmp_path.iterdir()
-        assert is_unfinished(left.name)
-        writer.send_signal(signal.SIGKILL)
-    assert left.exists()
-    (tmp_path / ".items.parquet.mine").write_text("of the user")
-    sweep(tmp_path)
-    assert [path.name for path in tmp_path.iterdir()] == [".items.parquet.mine"]
-
-
-def test_single_files_sweep_their_folder_too(tmp_path: Path) -> None:
-    (tmp_path / ".report.html.0123456789ab.unfinished").write_text("half")
+def test_what_a_killed_process_left_is_removed_after_a_day(tmp_path: Path) -> None:
+    old, folder, new = (tmp_path / f".x.0123456789a{letter}.unfinished" for letter in "abc")
+    old.write_text("half")
+    folder.mkdir()
+    new.write_text("being written")
+    (tmp_path / ".x.mine").write_text("of the user")
+    for path in (old, folder, tmp_path / ".x.mine"):
+        os.utime(path, (0, 0))
     write_bytes(tmp_path / "report.html", b"whole")
-    assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
-
-
-def test_without_locks_what_is_a_day_old_was_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "_lock", lambda _handle: None)
-    old, new = tmp_path / ".x.0123456789ab.unfinished", tmp_path / ".x.0123456789ac.unfinished"
-    old.mkdir()
-    new.write_text("")
-    os.utime(old, (0, 0))
+    assert {path.name for path in tmp_path.iterdir()} == {new.name, ".x.mine", "report.html"}
+    assert is_unfinished(new.name)
+    os.utime(new, (0, 0))
     with building(tmp_path / "y"):
         pass
-    assert {path.name for path in tmp_path.iterdir()} == {new.name, "y"}
+    assert {path.name for path in tmp_path.iterdir()} == {".x.mine", "report.html", "y"}
 
 
 def save(folder: Path, content: str) -> None:
@@ -165,6 +137,7 @@ def saved(folder: Path) -> str:
 def test_files_together_replace_the_old_ones_and_leave_others_alone(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("of the user")
     (tmp_path / LEFT).write_text("half")
+    os.utime(tmp_path / LEFT, (0, 0))
     for content in ("one", "two"):
         save(tmp_path / ".", content)
         assert saved(tmp_path) == content

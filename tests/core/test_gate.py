@@ -17,6 +17,7 @@ import pytest
 from safetensors.numpy import save
 
 from dialeval.core import gate
+from dialeval.core.arrow import read_table
 from dialeval.core.errors import DataError
 
 
@@ -36,7 +37,7 @@ def reads(path: Path) -> list[Callable[[], object]]:
         lambda: gate.read_array(path, np.float64, "mend it"),
         lambda: gate.mapped_array(path, np.uint8, (3,), "mend it"),
         lambda: gate.read_tensors(path, "mend it"),
-        lambda: gate.read_table(path, {}, pa.types.is_float64, "mend it", "", "run.json"),
+        lambda: read_table(path, {}, [pa.float64()], "mend it", "", "run.json"),
     ]
 
 
@@ -211,7 +212,7 @@ def test_tables_that_do_not_fit(tmp_path: Path, table: pa.Table, what: str) -> N
     def read(table: pa.Table) -> pa.Table:
         pq.write_table(table, tmp_path / "x.parquet")
         sha256 = hashlib.sha256((tmp_path / "x.parquet").read_bytes()).hexdigest()
-        return gate.read_table(tmp_path / "x.parquet", columns, pa.types.is_float64, "", sha256, "run.json")
+        return read_table(tmp_path / "x.parquet", columns, [pa.float64()], "", sha256, "run.json")
 
     assert read(pa.table(TABLE)).num_rows == 2
     assert read(pa.table({**TABLE, "turn": pa.array([None, 1], pa.int64())})).num_columns == 4
@@ -227,9 +228,7 @@ def test_texts_of_tables_are_utf8(tmp_path: Path) -> None:
         changed = (tmp_path / "x.parquet").read_bytes().replace(b"systXX", b"syst\xff\xfe")
         (tmp_path / "x.parquet").write_bytes(changed)
         with pytest.raises(DataError, match="not a readable Parquet file"):
-            gate.read_table(
-                tmp_path / "x.parquet", {}, pa.types.is_string, "", hashlib.sha256(changed).hexdigest(), "run.json"
-            )
+            read_table(tmp_path / "x.parquet", {}, [pa.string()], "", hashlib.sha256(changed).hexdigest(), "run.json")
 
 
 @pytest.mark.parametrize("content", [b"a = ", b"\xff = 1", b"a = " + b"9" * 5000, b"a = " + b"[" * 5000])

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dialeval.core.columns import TextColumn
-from dialeval.core.grouped_column import GroupedColumn
+from dialeval.core.columns import GroupedColumn, TextColumn
 
 Rows = list[list[list[str]]]
 texts = st.sampled_from(["", "a", "é b", "longer text"])

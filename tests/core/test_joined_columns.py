@@ -5,9 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dialeval.core.columns import Column, NumberColumn, ObjectColumn, RaggedColumn, SharedColumn, TextColumn
-from dialeval.core.grouped_column import GroupedColumn
-from dialeval.core.joined_columns import joined_columns
+from dialeval.core.columns import (
+    Column,
+    GroupedColumn,
+    NumberColumn,
+    ObjectColumn,
+    RaggedColumn,
+    SharedColumn,
+    TextColumn,
+    join_columns,
+)
 
 
 def texts(*given: str) -> TextColumn:
@@ -43,11 +50,11 @@ def shared(values: list[str], starts: list[int], ends: list[int]) -> SharedColum
     ids=["texts", "ragged", "shared", "grouped", "objects", "numbers"],
 )
 def test_joined_columns_are_the_whole_column(parts: list[Column], whole: Column) -> None:
-    joined = joined_columns(parts)
+    joined = join_columns(parts)
     assert [np.array(row).tolist() for row in joined] == [np.array(row).tolist() for row in whole]
     assert joined.digest == whole.digest
 
 
 def test_one_column_is_itself() -> None:
     column = texts("a")
-    assert joined_columns([column]) is column
+    assert join_columns([column]) is column

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import dialeval
-from dialeval.core.joining import full_names
+from dialeval.core.result import full_names
 
 ROWS: list[dict[str, Any]] = [
     {"dialog_id": f"d{n // 3}", "turn": n % 3, "response": f"word {n}", "reference": f"word {n + n % 2}"}

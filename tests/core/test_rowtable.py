@@ -1,16 +1,13 @@
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from dialeval.core import rowtable
 from dialeval.core.columns import RaggedColumn, SharedColumn, TextColumn
 from dialeval.core.gate import UnfitError
-from dialeval.core.rowtable import NO_TURN, PlacesWriter, RowTable
+from dialeval.core.rowtable import NO_TURN, RowTable
 
 
 def table(**changes: object) -> RowTable:
@@ -99,22 +96,9 @@ def test_parts_below_each_other() -> None:
     assert RowTable.joined([part]) is part
 
 
-def test_places_are_written_part_by_part(tmp_path: Path) -> None:
-    part, bare = table(texts={}), RowTable(np.array([0, 3]))
-    with PlacesWriter(tmp_path / "rows.parquet") as writer:
-        for system, rows in [("a", part), ("b", bare), ("a", bare), ("a", part), ("b", bare)]:
-            writer.add(system, rows)
-    saved = pq.read_table(tmp_path / "rows.parquet").to_pylist()
-    for system, parts in {"a": [part, bare, part], "b": [bare, bare]}.items():
-        own = pa.Table.from_pylist([row for row in saved if row["system"] == system])
-        assert RowTable.from_arrow(own) == RowTable.joined(parts)
-        assert own["row"].to_pylist() == list(range(len(own))), "they count on from part to part"
-
-
 def test_rows_are_numbered_from_0_on() -> None:
     saved = table().to_arrow("damd")
     assert saved["row"].to_pylist() == list(range(len(saved)))
-    assert RowTable.from_arrow(saved.drop_columns(["row"])) == table(), "as a run that was saved before has them"
     with pytest.raises(UnfitError, match="not numbered from 0 on"):
         RowTable.from_arrow(saved.take([1, 0, *range(2, len(saved))]))
 

@@ -52,9 +52,9 @@ LENGTH = "systems.careful.metrics.length"
         ("responses", "systems", [], "systems: expected object"),
         ("responses", "warnings", "none", "warnings: expected array"),
         ("responses", "items", KeyError, "missing required field items"),
-        ("responses", "items.file", "../items.parquet", "items.file: expected str matching"),
-        ("responses", "items.file", "/dev/zero", "items.file: expected str matching"),
-        ("responses", "items.sha256", "", "items.sha256: expected str matching"),
+        ("responses", "items.0.file", "../items.parquet", "items[0].file: expected str matching"),
+        ("responses", "items.0.file", "/dev/zero", "items[0].file: expected str matching"),
+        ("responses", "items.0.sha256", "", "items[0].sha256: expected str matching"),
         ("responses", "systems.careful.role", "king", "role: invalid enum value"),
         ("responses", "systems.careful.skipped", {"x": 1}, "skipped"),
         (*("responses", f"{LENGTH}.mean"), "14", "mean: expected"),
@@ -103,7 +103,7 @@ def sealed(folder: Path, name: str, change: Callable[[pa.Table], pa.Table]) -> P
     """Change a table of a run, and its digest in `run.json` with it."""
     document = json.loads((folder / "run.json").read_text())
     pq.write_table(change(pq.read_table(folder / f"{name}.parquet")), folder / f"{name}.parquet")
-    document[name]["sha256"] = hashlib.sha256((folder / f"{name}.parquet").read_bytes()).hexdigest()
+    document[name][0]["sha256"] = hashlib.sha256((folder / f"{name}.parquet").read_bytes()).hexdigest()
     write_sealed(document, folder / "run.json")
     return folder / f"{name}.parquet"
 
@@ -129,20 +129,20 @@ def replaced(name: str, make: Callable[[pa.ChunkedArray], Any]) -> Callable[[pa.
         ("responses", "rows", replaced("dialogue", pc.negate), "a number below 0"),
         ("responses", "rows", replaced("dialogue", lambda column: column.cast(pa.float64())), "holds double"),
         ("responses", "rows", lambda table: table.slice(0, len(table) - 1), "59 rows are saved"),
-        ("town", "statistics", lambda table: table.slice(0, len(table) - 1), "another number of rows"),
+        ("town", "contributions", lambda table: table.slice(0, len(table) - 1), "another number of rows"),
         (
             "town",
-            "statistics",
+            "contributions",
             replaced("task-words", lambda column: pa.array([None, *column.to_pylist()[1:]], column.type)),
             "task-words has gaps",
         ),
         (
             "town",
-            "statistics",
+            "contributions",
             replaced("task-bleu/town/ignored", lambda column: pa.array([[1.0], *column.to_pylist()[1:]], column.type)),
             "different numbers of values",
         ),
-        ("town", "statistics", replaced("task-words", lambda column: pa.array([1] * len(column))), "holds int64"),
+        ("town", "contributions", replaced("task-words", lambda column: pa.array([1] * len(column))), "holds int64"),
     ],
 )
 def test_a_changed_table_is_refused(

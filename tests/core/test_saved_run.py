@@ -11,9 +11,8 @@ import pytest
 
 from dialeval.core.errors import DataError
 from dialeval.core.fold import Estimate
-from dialeval.core.item_parts import PartWriter
 from dialeval.core.result import Result, Run, load
-from dialeval.core.rowtable import RowTable
+from dialeval.core.rowtable import PartWriter, RowTable
 from sealing import write_sealed
 
 

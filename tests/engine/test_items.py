@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dialeval.core.columns import TextColumn
-from dialeval.core.item_parts import ItemPart
 from dialeval.core.needs import Need
+from dialeval.core.rowtable import ItemPart
 from dialeval.data.rows.system import Rows
 from dialeval.data.shards.chunks import cut_sources
 from dialeval.data.shards.sources import memory_sources

@@ -14,6 +14,7 @@ import pytest
 
 import dialeval
 from dialeval.core.errors import DataError, NeedError, SettingError
+from dialeval.core.fold import Analytic
 from dialeval.engine.tally import Tally
 
 RESPONSES = ["a b c", "c d e f", "hello world how are you", "x y z a b", "the cat", ""]
@@ -57,8 +58,9 @@ def test_dialogues_go_on_from_one_update_to_the_next(cut: int) -> None:
     for start in range(0, 20, cut):
         tally.update(rows(20)[start : start + cut])
     assert tally.run() == whole
-    assert whole["system"]["length"].analytic is not None
-    assert whole["system"]["length"].analytic.over == "dialogues"
+    how = whole["system"]["length"].interval_by
+    assert isinstance(how, Analytic)
+    assert how.over == "dialogues"
     assert tally.run().warnings == ()
 
 

@@ -63,6 +63,7 @@ def sealed(document: Any, folder: Path, names: Mapping[str, str]) -> bool:
     changed = False
     for field, default in names.items():
         entry = document.get(field) if isinstance(document, dict) else None
+        entry = entry[0] if isinstance(entry, list) and entry else entry
         if isinstance(entry, dict) and (folder / default).is_file():
             entry["sha256"] = hashlib.sha256((folder / default).read_bytes()).hexdigest()
             changed = True
@@ -141,7 +142,7 @@ def changed_table(content: bytes, rng: random.Random) -> bytes:
 
 # Saved runs.
 
-_RUN_FILES = ("items", "rows", "contributions", "statistics")
+_RUN_FILES = ("items", "rows", "contributions")
 
 
 def _runs() -> list[Files]:

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 from hypothesis import strategies as st
 
-from dialeval.core.columns import Column, RaggedColumn, TextColumn
-from dialeval.core.grouped_column import GroupedColumn
+from dialeval.core.columns import Column, GroupedColumn, RaggedColumn, TextColumn
 from dialeval.core.needs import Need
 from laws.responses import resources, texts
 from laws.worlds import World

@@ -119,15 +119,14 @@ def _with_corpus_values(part: Result, whole: Result, intervals: bool) -> Result:
             scored=_scored(key, part, whole),
             interval=None,
             confidence=math.nan,
-            analytic=None,
-            resampling=None,
+            interval_by=None,
         )
         if key in influences:
             bounds, _ = interval_of_changes(influences[key], None, level, values.clusters)
             if all(map(math.isfinite, bounds)):
                 low, high = within_range(bounds, key, made)
                 by = Resampling("jackknife", level, len(influences[key].changes), DEFAULT_SEED, values.clusters)
-                made = replace(made, interval=(low, high), confidence=(high - low) / 2, resampling=by)
+                made = replace(made, interval=(low, high), confidence=(high - low) / 2, interval_by=by)
         estimates[key] = made
     for key in values.reasons:
         del estimates[key]

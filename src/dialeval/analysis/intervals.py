@@ -113,7 +113,7 @@ def _with_intervals(result: Result, how: Resampling) -> tuple[Result, dict[str, 
             bounds = interval(drawn[key], how.level, values.clusters, influence if how.method == "bca" else None)
         if all(map(math.isfinite, bounds)):
             bounds = within_range(bounds, key, estimates[key])
-            estimates[key] = replace(estimates[key], interval=bounds, resampling=done)
+            estimates[key] = replace(estimates[key], interval=bounds, interval_by=done)
         elif not math.isnan(influence.value):
             reasons[key] = "too few dialogues could be scored"
     return replace(result, estimates=estimates), reasons, _doubts(influences)
@@ -133,7 +133,7 @@ def _with_formulas(estimates: Mapping[str, Estimate], values: Values, level: flo
             if found is not None:
                 (low, high), by = found
                 half = (high - low) / 2
-                made[key] = replace(estimate, interval=(low, high), confidence=half, analytic=by, resampling=None)
+                made[key] = replace(estimate, interval=(low, high), confidence=half, interval_by=by)
     return made
 
 

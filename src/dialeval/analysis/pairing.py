@@ -18,8 +18,7 @@ from dialeval.analysis.cutting import weigh_dialogues
 from dialeval.analysis.values import metric_of
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Estimate
-from dialeval.core.joining import full_names
-from dialeval.core.result import RUN_FILE, Result, Run, load
+from dialeval.core.result import RUN_FILE, Result, Run, full_names, load
 from dialeval.core.rowtable import REFERENCE
 from dialeval.metrics.registry import registry
 

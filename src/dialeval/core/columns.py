@@ -7,40 +7,30 @@
 - `TokenColumn`: int32 word ids with row offsets, over one vocabulary.
 - `ObjectColumn`: one plain Python object per row, for what is neither.
 - `NumberColumn`: several numbers per row, a matrix.
+- `GroupedColumn`: any number of texts per row, in groups of one meaning each (grouped references).
 
-`grouped_column` has one more: texts of a row in groups.
-
-Columns are never changed after they are made.
+Columns are never changed after they are made. `join_columns` puts the rows of several into one.
 """
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterator, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar, cast
 
 import numpy as np
 
 from dialeval.core.arrays import Bytes, Floats, Ids, Ints, Mask, release
 from dialeval.core.errors import DataError, Fault
-from dialeval.core.fingerprint import DIGEST_LENGTH, Fingerprint
+from dialeval.core.fingerprint import DIGEST_LENGTH, Fingerprint, short_digest
 from dialeval.core.ragged import offsets_of, ranges
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = [
-    "DIGEST_LENGTH",
-    "Column",
-    "NumberColumn",
-    "ObjectColumn",
-    "RaggedColumn",
-    "SharedColumn",
-    "TextColumn",
-    "TokenColumn",
-    "Words",
-]
+__all__ = ["DIGEST_LENGTH", "Column", "GroupedColumn", "TextColumn"]
 
 _DIGEST_ROWS = 1 << 16
 
@@ -53,8 +43,24 @@ class Words(Protocol):
     def words(self, ids: Ids) -> list[str]: ...
 
 
+class _Digested(ABC):
+    """A column whose digest is a fold over its rows."""
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def fingerprint(self) -> Fingerprint:
+        """The state behind the digest: the fingerprints of parts add up to that of the whole."""
+
+    @property
+    def digest(self) -> str:
+        """A digest of the texts and of how they are spread over the rows: the same for a file, a list and a table."""
+        return self.fingerprint.digest
+
+
 @dataclass(frozen=True, eq=False, slots=True)
-class TextColumn:
+class TextColumn(_Digested):
     """One UTF-8 text per row: row `i` is `data[starts[i]:ends[i]]`."""
 
     data: Bytes
@@ -115,13 +121,7 @@ class TextColumn:
         return TextColumn(self.data, self.starts[rows], self.ends[rows])
 
     @property
-    def digest(self) -> str:
-        """A digest of the texts alone: the same for a file, a list and a table that hold them."""
-        return self.fingerprint.digest
-
-    @property
     def fingerprint(self) -> Fingerprint:
-        """What the digest is made of: the fingerprints of parts add up to that of the whole."""
         total = Fingerprint()
         for start in range(0, len(self), _DIGEST_ROWS):
             part = self.slice(start, start + _DIGEST_ROWS)
@@ -144,8 +144,30 @@ def _surrogate_fault(text: str, where: str, row: int) -> Fault | None:
     return None
 
 
+class _TextLists(_Digested):
+    """Several texts per row: row `i` holds `values[starts[i]:ends[i]]`."""
+
+    __slots__ = ()
+    values: TextColumn
+    starts: Ints
+    ends: Ints
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    def __getitem__(self, row: int) -> list[str]:
+        return [self.values[index] for index in range(self.starts[row], self.ends[row])]
+
+    def __iter__(self) -> Iterator[list[str]]:
+        return (self[row] for row in range(len(self)))
+
+    def release(self) -> None:
+        """Release the pages of texts in a mapped file; they are read again when needed."""
+        self.values.release()
+
+
 @dataclass(frozen=True, eq=False, slots=True)
-class RaggedColumn:
+class RaggedColumn(_TextLists):
     """Several texts per row: row `i` holds `values[offsets[i]:offsets[i + 1]]`."""
 
     values: TextColumn
@@ -163,23 +185,14 @@ class RaggedColumn:
         return cls(column, np.arange(len(column) + 1, dtype=np.int64))
 
     @property
-    def starts(self) -> Ints:
+    def starts(self) -> Ints:  # type: ignore[override]
         """Where the texts of each row begin."""
         return self.offsets[:-1]
 
     @property
-    def ends(self) -> Ints:
+    def ends(self) -> Ints:  # type: ignore[override]
         """Where the texts of each row end."""
         return self.offsets[1:]
-
-    def __len__(self) -> int:
-        return len(self.offsets) - 1
-
-    def __getitem__(self, row: int) -> list[str]:
-        return [self.values[index] for index in range(self.offsets[row], self.offsets[row + 1])]
-
-    def __iter__(self) -> Iterator[list[str]]:
-        return (self[row] for row in range(len(self)))
 
     def slice(self, start: int, stop: int) -> RaggedColumn:
         """Rows `start` to `stop`, over the same bytes."""
@@ -192,18 +205,8 @@ class RaggedColumn:
         offsets = offsets_of(counts)
         return RaggedColumn(self.values.take(ranges(self.offsets[rows], counts)), offsets)
 
-    def release(self) -> None:
-        """Release the pages of texts in a mapped file; they are read again when needed."""
-        self.values.release()
-
-    @property
-    def digest(self) -> str:
-        """A digest of the texts and of how they are spread over the rows."""
-        return self.fingerprint.digest
-
     @property
     def fingerprint(self) -> Fingerprint:
-        """What the digest is made of: the fingerprints of parts add up to that of the whole."""
         total = Fingerprint()
         for start in range(0, len(self), _DIGEST_ROWS):
             offsets = self.offsets[start : start + _DIGEST_ROWS + 1]
@@ -214,7 +217,7 @@ class RaggedColumn:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class SharedColumn:
+class SharedColumn(_TextLists):
     """Several texts per row, which rows may share: row `i` holds `values[starts[i]:ends[i]]`.
 
     Every text is in some row. The contexts of a chat have as many texts as the chat has messages, and not the square.
@@ -238,15 +241,6 @@ class SharedColumn:
         firsts[1:][continues[1:]] = self.ends[:-1][continues[1:]]
         counts = self.ends - firsts
         return RaggedColumn(self.values.take(ranges(firsts, counts)), offsets_of(counts)), continues
-
-    def __len__(self) -> int:
-        return len(self.starts)
-
-    def __getitem__(self, row: int) -> list[str]:
-        return [self.values[index] for index in range(self.starts[row], self.ends[row])]
-
-    def __iter__(self) -> Iterator[list[str]]:
-        return (self[row] for row in range(len(self)))
 
     def slice(self, start: int, stop: int) -> SharedColumn:
         """Rows `start` to `stop`, over the same bytes."""
@@ -274,18 +268,8 @@ class SharedColumn:
         values = self.values.slice(int(lows[0]), int(reach[-1])) if whole else self.values.take(ranges(lows, lengths))
         return SharedColumn(values, starts + shifts, ends + shifts)
 
-    def release(self) -> None:
-        """Release the pages of texts in a mapped file; they are read again when needed."""
-        self.values.release()
-
-    @property
-    def digest(self) -> str:
-        """A digest of the texts of every row: that of a `RaggedColumn` with the same rows."""
-        return self.fingerprint.digest
-
     @property
     def fingerprint(self) -> Fingerprint:
-        """What the digest is made of: the fingerprints of parts add up to that of the whole."""
         texts = self.values
         return Fingerprint.of_shared(texts.data, texts.starts, texts.ends, self.starts, self.ends)
 
@@ -349,10 +333,8 @@ class ObjectColumn:
         """A digest of the objects as JSON with sorted keys."""
         import orjson
 
-        sha = hashlib.sha256()
-        for value in self.values:
-            sha.update(orjson.dumps(value, option=orjson.OPT_SORT_KEYS | orjson.OPT_APPEND_NEWLINE))
-        return sha.hexdigest()[:DIGEST_LENGTH]
+        option = orjson.OPT_SORT_KEYS | orjson.OPT_APPEND_NEWLINE
+        return short_digest(orjson.dumps(value, option=option) for value in self.values)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -377,9 +359,100 @@ class NumberColumn(ObjectColumn):
     @property
     def digest(self) -> str:
         """A digest of the numbers and of how many stand in a row."""
-        sha = hashlib.sha256(str(self.values.shape[1:]).encode())
-        sha.update(np.ascontiguousarray(self.values).data)
-        return sha.hexdigest()[:DIGEST_LENGTH]
+        return short_digest([str(self.values.shape[1:]).encode(), np.ascontiguousarray(self.values).data])
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class GroupedColumn(RaggedColumn):
+    """Several texts per row in groups: row `i` has the groups `lists[i]` to `lists[i + 1]`.
+
+    Group `g` holds `values[groups[g]:groups[g + 1]]`; read as a `RaggedColumn` it is the texts without their groups.
+    """
+
+    groups: Ints
+    lists: Ints
+
+    @classmethod
+    def of(
+        cls, values: TextColumn, group_sizes: Sequence[int] | Ints, row_sizes: Sequence[int] | Ints
+    ) -> GroupedColumn:
+        """A column from the texts of every group and the groups of every row."""
+        groups, lists = offsets_of(group_sizes), offsets_of(row_sizes)
+        return cls(values, groups[lists], groups, lists)
+
+    def grouped(self, row: int) -> list[list[str]]:
+        """The groups of a row."""
+        bounds = self.groups[self.lists[row] : self.lists[row + 1] + 1].tolist()
+        return [[self.values[text] for text in range(start, stop)] for start, stop in pairwise(bounds)]
+
+    def slice(self, start: int, stop: int) -> GroupedColumn:
+        """Rows `start` to `stop`, over the same bytes."""
+        lists, offsets = self.lists[start : stop + 1], self.offsets[start : stop + 1]
+        groups = self.groups[lists[0] : lists[-1] + 1] - offsets[0]
+        values = self.values.slice(int(offsets[0]), int(offsets[-1]))
+        return GroupedColumn(values, offsets - offsets[0], groups, lists - lists[0])
+
+    def take(self, rows: Ints) -> GroupedColumn:
+        """The given rows in the given order, over the same bytes."""
+        texts = RaggedColumn(self.values, self.offsets).take(rows)
+        sizes = np.diff(self.groups)
+        ranges = [sizes[self.lists[row] : self.lists[row + 1]] for row in rows.tolist()]
+        found = np.concatenate([np.zeros(0, np.int64), *ranges])
+        return GroupedColumn.of(texts.values, found, np.diff(self.lists)[rows])
+
+    @property
+    def fingerprint(self) -> Fingerprint:
+        """None: that of a `RaggedColumn` would be the same for other groups."""
+        raise TypeError("a column of groups has a digest as a whole, and no fingerprint that merges")
+
+    @property
+    def digest(self) -> str:
+        """A digest of the texts and of how they are spread over groups and rows."""
+        return short_digest([np.diff(self.lists).data, np.diff(self.groups).data, self.values.digest.encode()])
 
 
 Column: TypeAlias = TextColumn | RaggedColumn | SharedColumn | ObjectColumn
+
+C = TypeVar("C", bound=Column)
+
+
+def join_columns(parts: Sequence[C]) -> C:
+    """Return the rows of all parts; of texts that some rows share, a part without shared ones may be among them."""
+    return parts[0] if len(parts) == 1 else cast(C, _join(cast(Any, parts)))
+
+
+def join_texts(parts: Sequence[TextColumn]) -> TextColumn:
+    """Return the texts of all parts, over one copy of their bytes."""
+    shifts = offsets_of([len(part.data) for part in parts])[:-1]
+    return TextColumn(
+        np.concatenate([part.data for part in parts]),
+        _shifted([part.starts for part in parts], shifts),
+        _shifted([part.ends for part in parts], shifts),
+    )
+
+
+def _join(parts: Sequence[Any]) -> Column:
+    first = parts[0]
+    if isinstance(first, NumberColumn):
+        return NumberColumn(np.concatenate([part.values for part in parts]))
+    if isinstance(first, ObjectColumn):
+        return ObjectColumn([value for part in parts for value in part])
+    if isinstance(first, TextColumn):
+        return join_texts(parts)
+    values = join_texts([part.values for part in parts])
+    if isinstance(first, GroupedColumn):
+        return GroupedColumn.of(values, _sizes(part.groups for part in parts), _sizes(part.lists for part in parts))
+    if any(isinstance(part, SharedColumn) for part in parts):
+        shifts = offsets_of([len(part.values) for part in parts])[:-1]
+        starts = _shifted([part.starts for part in parts], shifts)
+        return SharedColumn(values, starts, _shifted([part.ends for part in parts], shifts))
+    return RaggedColumn(values, offsets_of(_sizes(part.offsets for part in parts)))
+
+
+def _shifted(parts: Sequence[Ints], shifts: Ints) -> Ints:
+    return np.concatenate([part + shift for part, shift in zip(parts, shifts, strict=True)])
+
+
+def _sizes(offsets: Iterable[Ints]) -> Ints:
+    """Return the sizes between the offsets of each part, one after the other."""
+    return np.concatenate([np.diff(each) for each in offsets])

@@ -20,7 +20,7 @@ import numpy as np
 
 from dialeval.core import contributions_kernel as _kernel
 from dialeval.core.arrays import Floats, Ids, Ints
-from dialeval.core.arrow_arrays import list_array, number_array, numbers_of, repeated_text, text_array
+from dialeval.core.arrow import list_array, number_array, numbers_of, repeated_text, text_array
 from dialeval.core.columns import TokenColumn
 from dialeval.core.errors import NeedError
 from dialeval.core.gate import UnfitError

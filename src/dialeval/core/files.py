@@ -14,8 +14,8 @@ lock, the manifest is renamed, and from that moment on the new files count; then
 process that is killed before the manifest was renamed leaves the old files, one that is killed after it the new ones:
 `place_of` finds those that still wait, and the next save moves them. So two saves at a time give one or the other.
 
-What a killed process left behind is removed by the next one that writes there. It is known by its name and by a lock,
-which ends with its process; where a file system has no locks, by an age of a day, and saves there exclude no others.
+What a killed process left behind is known by its name and is removed, when it is a day old, by the next process that
+writes there.
 """
 
 from __future__ import annotations
@@ -24,10 +24,9 @@ import hashlib
 import os
 import re
 import shutil
-import stat
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import TypeVar
@@ -132,52 +131,49 @@ def discard(folder: Path) -> None:
 class Together:
     """Files of a folder that are being written, see `replacing_together`."""
 
-    def __init__(self, folder: Path, stack: ExitStack) -> None:
-        self._folder, self._stack = folder, stack
-        self._spare: Path | None = None
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
         self.written: dict[str, tuple[Path, str]] = {}
         """Where each file waits, and its SHA-256, by its name."""
         self.removed: set[str] = set()
         """Names of files that the new ones make obsolete."""
 
     def add(self, name: str, write: Callable[[Path], object]) -> str:
-        """Write a file by a function that is given the path; its SHA-256."""
-        beside = self._stack.enter_context(_unfinished(self._folder / name))
-        write(beside)
-        self.written[name] = beside, sha256_of(beside)
+        """Write a file by a function that is given the path; return its SHA-256."""
+        write(self._folder / name)
+        self.written[name] = self._folder / name, sha256_of(self._folder / name)
         return self.written[name][1]
 
     def add_bytes(self, name: str, content: bytes) -> str:
-        """Write a file; its SHA-256."""
+        """Write a file; return its SHA-256."""
         return self.add(name, lambda path: path.write_bytes(content))
 
     def take(self, name: str, place: str | bytes, sha256: str) -> None:
-        """Take a file from a `workplace` of the folder, or one with the given content."""
+        """Take a file from a `workplace` of the folder, or write the given content."""
         if isinstance(place, bytes):
-            if self._spare is None:
-                self._spare = self._stack.enter_context(_unfinished(self._folder / "files", folder=True))
-            file = self._spare / name
-            file.write_bytes(place)
+            self.add_bytes(name, place)
         else:
-            file = Path(place)
-        self.written[name] = file, sha256
+            self.written[name] = Path(place), sha256
 
 
 @contextmanager
 def workplace(folder: str | os.PathLike[str]) -> Iterator[Path]:
-    """A hidden folder inside of a folder, for files that `Together.take` takes from there; it goes with the block.
+    """Make a hidden folder inside of a folder, for files that `Together.take` takes from there; remove it in the end.
 
-    The folder is made if it is not there, and goes as well if it is empty in the end.
+    The folder is made if it is not there, and is removed as well if it is empty in the end.
     """
     folder = Path(folder)
     made = not folder.exists()
     try:
-        with ExitStack() as stack:
-            with refusals_explained(folder):
-                folder.mkdir(parents=True, exist_ok=True)
-                sweep(folder)
-                place = stack.enter_context(_unfinished(folder / "files", folder=True))
-            yield place.absolute()
+        with refusals_explained(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+            sweep(folder)
+            place = _hidden(folder / "files").absolute()
+            place.mkdir()
+        try:
+            yield place
+        finally:
+            shutil.rmtree(place, ignore_errors=True)
     finally:
         if made:
             with suppress(OSError):
@@ -194,8 +190,8 @@ def replacing_together(folder: str | os.PathLike[str], manifest: str) -> Iterato
     with refusals_explained(folder):
         folder.mkdir(parents=True, exist_ok=True)
         sweep(folder)
-        with ExitStack() as stack:
-            files = Together(folder, stack)
+        with _unfinished(folder / "files", folder=True) as beside:
+            files = Together(beside)
             yield files
             for file, _ in files.written.values():
                 force(file)
@@ -281,103 +277,57 @@ def is_unfinished(name: str) -> bool:
 
 
 def sweep(folder: Path) -> None:
-    """Remove what killed processes had not finished in a folder."""
+    """Remove what killed processes had not finished in a folder a day ago."""
     with suppress(OSError):
         for name in filter(_UNFINISHED.fullmatch, os.listdir(folder)):  # noqa: PTH208  (a large folder, often)
-            _remove_if_left(folder / name)
+            place = folder / name
+            with suppress(OSError):  # another process sweeps too
+                if time.time() - place.lstat().st_mtime > _LEFT_BEHIND_SECONDS:
+                    shutil.rmtree(place) if place.is_dir() else place.unlink()
 
 
 _swept_once = cache(sweep)
 """Single files may be written by the thousand; what was left behind was there before the first."""
 
 
-def _remove_if_left(place: Path) -> None:
-    with suppress(OSError):  # another process sweeps too
-        is_folder = place.is_dir()
-        handle = os.open(place, os.O_RDONLY if is_folder else os.O_RDWR)
-        try:
-            ours = _lock(handle)
-            if ours is None:
-                ours = time.time() - os.fstat(handle).st_mtime > _LEFT_BEHIND_SECONDS
-            if ours:
-                shutil.rmtree(place) if is_folder else place.unlink()
-        finally:
-            os.close(handle)
+def _hidden(target: Path) -> Path:
+    """Return a new name next to a target for what is not finished."""
+    return target.with_name(f".{target.name[:_LONGEST_NAME]}.{os.urandom(6).hex()}.unfinished")
 
 
 @contextmanager
 def _unfinished(target: Path, folder: bool = False) -> Iterator[Path]:
-    """A new file or folder beside the target, locked; removed in the end if it is still there."""
-    while True:
-        beside = target.with_name(f".{target.name[:_LONGEST_NAME]}.{os.urandom(6).hex()}.unfinished")
-        if folder:
-            beside.mkdir()
-            handle = os.open(beside, os.O_RDONLY) if os.name == "posix" else None
-        else:
-            handle = os.open(beside, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o666)
-        held = None if handle is None else _lock(handle)
-        if handle is None or held is None or (held and os.fstat(handle).st_nlink):
-            break
-        os.close(handle)  # another process swept it before it was locked
+    """Make a new file or folder next to the target, and remove it in the end if it is still there."""
+    beside = _hidden(target)
+    beside.mkdir() if folder else beside.touch(exist_ok=False)
     try:
-        if handle is not None and os.name != "posix":  # what is open cannot be renamed there
-            os.close(handle)
-            handle = None
         yield beside
     finally:
-        with suppress(FileNotFoundError):
-            shutil.rmtree(beside, ignore_errors=True) if folder else beside.unlink()
-        if handle is not None:
-            os.close(handle)
+        shutil.rmtree(beside, ignore_errors=True) if folder else beside.unlink(missing_ok=True)
 
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
     """Hold the folder's lock; the system releases it when the process ends, however it ends."""
-    lock, end = folder / _LOCK, time.monotonic() + _WAIT_SECONDS
-    while True:
-        handle = os.open(lock, os.O_CREAT | os.O_RDWR, 0o666)
-        held = _lock(handle)
-        if held is None or (held and _is_at(handle, lock)):
-            break
-        os.close(handle)
-        if time.monotonic() > end:
-            what, remedy = "another process is saving there", "run again when it has ended, or choose another folder"
-            raise DataError(Fault(str(folder), None, what, remedy))
-        time.sleep(_POLL_SECONDS)
+    from filelock import FileLock, Timeout
+
+    lock = FileLock(folder / _LOCK, timeout=_WAIT_SECONDS, poll_interval=_POLL_SECONDS)
+    try:
+        lock.acquire()
+    except Timeout:
+        what, remedy = "another process is saving there", "run again when it has ended, or choose another folder"
+        raise DataError(Fault(str(folder), None, what, remedy)) from None
     try:
         yield
     finally:
         with suppress(OSError):
-            lock.unlink()  # while it is held: who waits for it sees that it is gone, and makes another
-        os.close(handle)
-
-
-def _is_at(handle: int, place: Path) -> bool:
-    try:
-        return os.path.samestat(os.fstat(handle), place.stat())
-    except FileNotFoundError:
-        return False
-
-
-def _lock(handle: int) -> bool | None:
-    """Take the lock of an open file; False if another holds it, None where there are no locks."""
-    try:
-        import fcntl
-    except ImportError:
-        return None
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except OSError:
-        return None
-    return True
+            (folder / _LOCK).unlink()  # while it is held: a process that waits for it makes another
+        lock.release()
 
 
 def force(place: Path) -> None:
     """Have the system write a file, or the names in a folder, to the disk."""
-    is_folder = stat.S_ISDIR(place.lstat().st_mode)
+    is_folder = place.is_dir()
     if is_folder and os.name != "posix":
         return
     handle = os.open(place, os.O_RDONLY if is_folder else os.O_RDWR)

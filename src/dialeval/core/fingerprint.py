@@ -14,6 +14,7 @@ row of several texts is a symbol of its own. So no two columns have the same sym
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,6 +28,14 @@ FIRST_BASE = 0x12D687E5A3B9F04C
 SECOND_BASE = 0x0B4C6F9D81E7A253
 DIGEST_LENGTH = 12
 """Hexadecimal digits of a SHA-256 that stand in a signature."""
+
+
+def short_digest(parts: Iterable[bytes | memoryview]) -> str:
+    """Return the SHA-256 of some bytes as signatures have it."""
+    sha = hashlib.sha256()
+    for part in parts:
+        sha.update(part)
+    return sha.hexdigest()[:DIGEST_LENGTH]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +76,7 @@ class Fingerprint:
     @property
     def digest(self) -> str:
         """What stands in a signature."""
-        content = f"{self.first} {self.second} {self.symbols} {self.texts}"
-        return hashlib.sha256(content.encode()).hexdigest()[:DIGEST_LENGTH]
+        return short_digest([f"{self.first} {self.second} {self.symbols} {self.texts}".encode()])
 
 
 _PRIME = np.uint64(PRIME)

@@ -99,7 +99,7 @@ class Analytic:
     over: Literal["dialogues", "rows"]
     clusters: int
     t: float | None
-    """The factor of the standard error; None where the method has none, or a run that was saved before lacks it."""
+    """The factor of the standard error; None where the method has none."""
     freedom: float | None = None
     error: float | None = None
 
@@ -110,7 +110,7 @@ class Estimate:
 
     `corpus` marks a value of all rows together (distinct-2 of a file): it has no spread over rows, so its standard
     deviation is 0 by convention. `confidence` is half the width of the interval; NaN where there is none. `error` is
-    what metrics give, and `intervals` makes the interval from it; `analytic` or `resampling` tells how that was found.
+    what metrics give, and `intervals` makes the interval from it.
     """
 
     mean: float
@@ -123,13 +123,9 @@ class Estimate:
     items: Floats | None = None
     level: Level = Level.TURN
     signature: Signature | None = None
-    resampling: Resampling | None = None
-    analytic: Analytic | None = None
+    interval_by: Resampling | Analytic | None = None
+    """How the interval was computed."""
     error: ClusterError | None = None
-
-    def __post_init__(self) -> None:
-        if self.resampling is not None and self.analytic is not None:  # the later one is the interval's
-            object.__setattr__(self, "analytic", None)
 
     def __repr__(self) -> str:
         spread = "" if self.interval is None else " [{:.4g}, {:.4g}]".format(*self.interval)
@@ -154,12 +150,7 @@ class Estimate:
             return replace(self, confidence=confidence)
         bounds = (self.mean - confidence, self.mean + confidence)
         how = Analytic("rows", level, "rows", self.scored, t)
-        return replace(self, confidence=confidence, interval=bounds, analytic=how)
-
-    @property
-    def interval_by(self) -> Resampling | Analytic | None:
-        """How the interval was found."""
-        return self.analytic if self.resampling is None else self.resampling
+        return replace(self, confidence=confidence, interval=bounds, interval_by=how)
 
 
 def _all_at_ends(moments: Moments, bounds: Bounds) -> bool:

@@ -20,18 +20,15 @@ import math
 import os
 import stat
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from dialeval.core.errors import DataError, Fault
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 T = TypeVar("T")
 
@@ -240,49 +237,3 @@ def _has_shape(array: npt.NDArray[Any], shape: tuple[int | None, ...]) -> bool:
 
 def _shown(shape: tuple[int | None, ...]) -> str:
     return " x ".join("any" if size is None else str(size) for size in shape)
-
-
-def read_table(
-    path: str | os.PathLike[str],
-    columns: Mapping[str, pa.DataType],
-    others: Callable[[pa.DataType], bool],
-    remedy: str,
-    sha256: str,
-    of: str,
-) -> pa.Table:
-    """The table of a Parquet file; `columns` are there, of these types and without a gap, and `others` takes the rest.
-
-    A name that ends in a question mark stands for a column that may be missing, and may have gaps.
-    """
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    from dialeval.core.parquet_size import check_decoded_size
-
-    content = read_bytes(path, remedy, sha256, of)
-    with explained(path, remedy):
-        try:
-            check_decoded_size(pa.BufferReader(content), len(content))
-            table = pq.ParquetFile(pa.BufferReader(content)).read()  # read_table would import pandas
-            table.validate(full=True)
-            names = table.column_names
-        except UnfitError:
-            raise
-        except (pa.ArrowException, OSError, ValueError) as error:  # ValueError: a name that is not UTF-8
-            raise UnfitError(
-                f"not a readable Parquet file ({(str(error) or type(error).__name__).splitlines()[0]})"
-            ) from None
-        if len(set(names)) < len(names):
-            raise UnfitError("has two columns of one name")
-        wanted = {name.removesuffix("?"): (kind, name.endswith("?")) for name, kind in columns.items()}
-        for name, (kind, optional) in wanted.items():
-            if name not in names and not optional:
-                raise UnfitError(f"has no column {name}")
-            if name in names and table[name].type != kind:
-                raise UnfitError(f"column {name} holds {table[name].type}, not {kind}")
-            if name in names and table[name].null_count and not optional:
-                raise UnfitError(f"column {name} has gaps")
-        for name in names:
-            if name not in wanted and not others(table[name].type):
-                raise UnfitError(f"column {name!r} holds {table[name].type}")
-    return table

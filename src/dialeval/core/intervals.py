@@ -82,7 +82,7 @@ class IntervalChoice:
         if found is None:
             return replace(plain, confidence=math.nan)
         (low, high), how = found
-        return replace(plain, interval=(low, high), confidence=(high - low) / 2, analytic=how)
+        return replace(plain, interval=(low, high), confidence=(high - low) / 2, interval_by=how)
 
     def _over_rows(self, estimate: Estimate) -> Estimate:
         t = DEFAULT_T if self.t is None else self.t

@@ -1,69 +1,84 @@
-"""Results: what an evaluation gives, saves and loads.
+"""Results of an evaluation, and the run store: saving, loading and joining runs.
 
 `Run` maps systems to `Result`; `Result` maps keys such as `distinct-2` to `Estimate`. A run is saved as files in a
-folder: `run.json` (every figure, signature, skipped metric and warning; what `-f json` prints), `items.parquet` (one
+folder: `run.json` (every estimate, signature, skipped metric and warning; what `-f json` prints), `items.parquet` (one
 row per turn or dialogue of each system, one column per key), `rows.parquet` (what those rows are: dialogue, turn,
 texts) and `contributions.parquet` (what each row adds to corpus values, for resampling). A streamed run has files of
 consecutive rows in place of the second and third (`items-00000.parquet` and so on), which `run.json` lists in order.
-Loading gives an equal run back. `run.json` holds the digests of the other files, so that files of two different runs
-are not taken for one, and a digest of its own content, so that no value in it is changed unnoticed; all of them are
-written by `core.files.replacing_together`. Other files in the folder are left alone, and `check_folder` says before a
-long evaluation whether one of them is in the way.
+Loading gives an equal run back, however its rows were split.
 
-A run is also given as tables for other programs (`run_tables`), joined with another by `+` (`joining`), and shows
-itself in a notebook (`display`).
+`run.json` holds the digests of the other files, so that files of two different runs are not taken for one, and a digest
+of its own content, so that no value in it is changed unnoticed; a mean must be the one of the items next to it. All
+files are written by `core.files.replacing_together`. Other files in the folder are left alone, and `check_folder` says
+before a long evaluation whether one of them is in the way.
+
+A run of other inputs is not replaced unless asked. Two runs are of the same inputs if they have the same systems from
+the same files, floors and ceilings aside. What the files hold may have changed: a run that is made again replaces the
+one before. Texts in memory have no name, so that for them the digests of references and contexts in the signatures must
+be equal too.
+
+`run + run` has the systems of both; `compare` finds out which rows they have in common. Names that both have get the
+number of their run, `1/damd` and `2/damd`; a floor or ceiling that is the same in both is kept once. Warnings and
+commands of both are kept, and details by system; other details only where both have the same.
 """
 
 from __future__ import annotations
 
+import math
 import os
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
 
 import numpy as np
 
 from dialeval.core import gate
 from dialeval.core.arguments import checked
 from dialeval.core.arrays import Floats
-from dialeval.core.contributions import Contributions, to_arrow
+from dialeval.core.arrow import read_table, text_array, write_tables
+from dialeval.core.contributions import Contributions, from_arrow, to_arrow
 from dialeval.core.display import Shown, listed, maker
-from dialeval.core.errors import DataError
-from dialeval.core.files import reading_together, replacing_together
+from dialeval.core.errors import DataError, Fault
+from dialeval.core.files import place_of, reading_together, replacing_together
 from dialeval.core.fold import Estimate, Level
-from dialeval.core.item_parts import ItemPart
-from dialeval.core.itemfile import write_items
 from dialeval.core.jsondata import null_for_nan
-from dialeval.core.rowtable import RowTable
+from dialeval.core.rowtable import (
+    ItemPart,
+    RowTable,
+    items_of,
+    items_schema,
+    items_table,
+    join_items,
+    rows_schema,
+)
+from dialeval.core.run_schema import FORMAT, Role, SavedEstimate, SavedFile, SavedResult, SavedRun
 from dialeval.core.run_tables import ItemTable, estimate_table, flat_figures
+from dialeval.core.signature import Signature
 from dialeval.core.tabular import Tabular
 from dialeval.core.targets import check_files
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-
 T = TypeVar("T")
 
 RUN_FILE = "run.json"
-ITEMS_FILE = "items.parquet"
-ROWS_FILE = "rows.parquet"
-CONTRIBUTIONS_FILE = "contributions.parquet"
-_FILES = (RUN_FILE, ITEMS_FILE, ROWS_FILE, CONTRIBUTIONS_FILE)
+_TABLES = ("items", "rows", "contributions")
+_FILES = (RUN_FILE, *(f"{what}.parquet" for what in _TABLES))
 _PART = re.compile(r"(items|rows)-[0-9]{5,9}\.parquet")
 TRAINED_ON = "trained_on"
 """The detail of a run that says, by the digest of a judge, which rated rows it learned from (`ratings.row_digests`)."""
-_FILE_FIELDS = ("items", "rows", "contributions", "statistics")
-OWN_FIELDS = frozenset({"dialeval", "systems", "warnings", "format", "digest", *_FILE_FIELDS})
-REMEDY = "pass the folder of a run that Run.save or `dialeval score -o` wrote, or save it again"
-FORMAT = 2
-"""Version of the saved layout; a run of a later layout is refused with a clear message."""
-
-Role: TypeAlias = Literal["system", "floor", "ceiling"]
-"""What a result is of: a system that somebody built, or a floor or ceiling (an anchor) that is scored beside it."""
+_COMMAND = "command"
+_OWN_FIELDS = frozenset({"dialeval", "systems", "warnings", "format", "digest", *_TABLES})
+_REMEDY = "pass the folder of a run that Run.save or `dialeval score -o` wrote, or save it again"
+_DATA = ("reference", "context")
+"""Fields of signatures that hold digests of the data."""
+_MEAN_TOLERANCE = 1e-9
+"""How far a mean may be from the one of its items, in units of the largest: rounding and no more."""
 
 
 @dataclass(frozen=True)
@@ -147,10 +162,8 @@ class Run(Mapping[str, Result], Tabular, Shown):
         return f"<{type(self).__name__}: {listed(self, 'system')}, {metrics}{warnings}>"
 
     def __add__(self, other: object) -> Run:
-        """The systems of both runs, which were scored on the same rows; see `joining`."""
-        from dialeval.core.joining import joined
-
-        return joined(self, other) if isinstance(other, Run) else NotImplemented
+        """Return a run with the systems of both."""
+        return _join_runs(self, other) if isinstance(other, Run) else NotImplemented
 
     def _ipython_key_completions_(self) -> list[str]:
         return list(self)
@@ -221,108 +234,37 @@ class Run(Mapping[str, Result], Tabular, Shown):
         """
         folder = Path(folder)
         check_folder(folder, tuple(result.source for result in self.values()))
-        if not force and (saved := _saved_document(folder)) is not None:
-            from dialeval.core.run_inputs import refuse_other_inputs
-
-            refuse_other_inputs(folder / RUN_FILE, saved, self)
-        rows = [result.rows.to_arrow(name) for name, result in self.items() if result.rows is not None]
-        contributions = [to_arrow(result.contributions, name) for name, result in self.items() if result.contributions]
-        writers: dict[str, tuple[str, Callable[[Path], None]]] = {}
-        if parts is None:
-            writers["items"] = ITEMS_FILE, partial(write_items, keys=_keys_with_items(self), blocks=_blocks(self))
-        if rows:
-            writers["rows"] = ROWS_FILE, partial(_write_tables, rows)
-        if contributions:
-            writers["contributions"] = CONTRIBUTIONS_FILE, partial(_write_tables, contributions)
+        if not force:
+            _refuse_other_inputs(folder, self)
+        tables = {
+            "items": [] if parts is not None else [items_table(*block) for block in _item_blocks(self)],
+            "rows": [result.rows.to_arrow(name) for name, result in self.items() if result.rows is not None],
+            "contributions": [to_arrow(each.contributions, name) for name, each in self.items() if each.contributions],
+        }
         with replacing_together(folder, RUN_FILE) as files:
             files.removed |= _own_files(folder)
-            written: dict[str, list[dict[str, Any]]] = {
-                what: [{"file": name, "sha256": files.add(name, write)}] for what, (name, write) in writers.items()
-            }
+            saved: dict[str, list[dict[str, Any]]] = {"items": []}
+            for what, each in tables.items():
+                if each:
+                    name = f"{what}.parquet"
+                    saved[what] = [{"file": name, "sha256": files.add(name, partial(write_tables, each))}]
             for part, names in parts or ():
-                before = written.setdefault(part.kind, [])
+                before = saved.setdefault(part.kind, [])
                 name = f"{part.kind}-{len(before):05}.parquet"
                 files.take(name, part.place, part.sha256)
                 changed = {system: shown for system, shown in names.items() if system != shown}
                 before.append({"file": name, "sha256": part.sha256, **({"systems": changed} if changed else {})})
-            files.add_bytes(RUN_FILE, gate.with_digest({**self.to_dict(), "format": FORMAT, "items": [], **written}))
+            files.add_bytes(RUN_FILE, gate.with_digest({**self.to_dict(), "format": FORMAT, **saved}))
         return folder
 
 
-def check_folder(folder: str | os.PathLike[str], *inputs: Any, sources: Iterable[str] = ()) -> None:
-    """DataError unless a run may be saved in a folder; ask it before a long evaluation.
-
-    `inputs`: what the run is made of, see `core.targets.refuse_inputs`. A saved run may be replaced, other files not;
-    with `sources`, the files that responses come from, only a run of these.
-    """
-    check_files(folder, _names_in(Path(folder)), _own_files, *inputs)
-    if (files := set(sources)) and (saved := _saved_document(Path(folder))) is not None:
-        from dialeval.core.run_inputs import refuse_other_files
-
-        refuse_other_files(Path(folder) / RUN_FILE, saved, files)
-
-
-def _names_in(folder: Path) -> list[str]:
-    """The names that files of a run may have, in a folder that may hold parts of one."""
-    there = sorted(path.name for path in folder.glob("*-*.parquet")) if folder.is_dir() else []
-    return [*_FILES, *filter(_PART.fullmatch, there)]
-
-
-def files_of(*runs: str | os.PathLike[str]) -> tuple[Path, ...]:
-    """The files that saved runs may consist of, by their folders or `run.json` files."""
-    folders = [path if path.is_dir() else path.parent for path in map(Path, runs)]
-    return tuple(folder / name for folder in folders for name in _names_in(folder))
-
-
-def _saved_document(folder: Path) -> dict[str, Any] | None:
-    """The `run.json` in a folder, whatever it holds; None if there is none."""
-    try:
-        return gate.read_json(folder / RUN_FILE, dict[str, Any], REMEDY)
-    except DataError:
-        return None
-
-
-def _own_files(folder: Path) -> set[str]:
-    """The files of the run that is saved in a folder; none if there is no run."""
-    document = _saved_document(folder)
-    if document is None:
-        return set()
-    fields = [document.get(what) for what in _FILE_FIELDS]
-    entries = [entry for field in fields for entry in (field if isinstance(field, list) else [field])]
-    named = {RUN_FILE, *(str(entry.get("file")) for entry in entries if isinstance(entry, dict))}
-    ours = {name for name in named if name in _FILES or _PART.fullmatch(name)}
-    return ours if isinstance(document.get("dialeval"), str) else set()
-
-
-@checked
-def load(path: str | os.PathLike[str]) -> Run:
-    """The run saved in a folder (or beside the given run.json); DataError for what is none, or not a whole one."""
-    from dialeval.core.saved_run import read
-
-    path = Path(path)
-    file = path / RUN_FILE if path.is_dir() else path
-    return reading_together(file, lambda: read(file))
-
-
-def _keys_with_items(run: Run) -> list[str]:
-    return list(dict.fromkeys(key for _, _, (block,) in _blocks(run) for key in block))
-
-
-def _blocks(run: Run) -> Iterator[tuple[str, Level, list[dict[str, Floats]]]]:
-    """The items that lie in the estimates of a run, one block for each system and level."""
+def _item_blocks(run: Run) -> Iterator[tuple[str, Level, dict[str, Floats]]]:
+    """Yield the items in the estimates of a run, one block for each system and level."""
     for system, result in run.items():
         for level in Level:
-            here = {key: est.items for key, est in result.items() if est.items is not None and est.level == level}
-            if here:
-                yield system, level, [here]
-
-
-def _write_tables(tables: list[pa.Table], target: Path) -> None:
-    """Write tables one below the other, with null where one lacks a column of another."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    pq.write_table(pa.concat_tables(tables, promote_options="default"), target, compression="zstd")
+            items = {key: est.items for key, est in result.items() if est.items is not None and est.level is level}
+            if items:
+                yield system, level, items
 
 
 def _estimate_to_dict(estimate: Estimate) -> dict[str, Any]:
@@ -341,13 +283,271 @@ def _estimate_to_dict(estimate: Estimate) -> dict[str, Any]:
 
 
 def _same_estimate(left: Estimate, right: Estimate) -> bool:
-    """Equality in which NaN equals NaN, and items are compared value by value."""
-    if (left.items is None) != (right.items is None):
-        return False
-    if left.items is not None and not np.array_equal(left.items, right.items, equal_nan=True):  # type: ignore[arg-type]
-        return False
+    """Compare estimates; NaN equals NaN."""
+    if left.items is None or right.items is None:
+        same = left.items is right.items
+    else:
+        same = np.array_equal(left.items, right.items, equal_nan=True)
     # Printed, because NaN is not equal to itself.
-    return all(repr(getattr(left, each.name)) == repr(getattr(right, each.name)) for each in _COMPARED)
+    return same and all(repr(getattr(left, name)) == repr(getattr(right, name)) for name in _COMPARED)
 
 
-_COMPARED = [each for each in fields(Estimate) if each.name != "items"]
+_COMPARED = [each.name for each in fields(Estimate) if each.name != "items"]
+
+
+# Preflight checks.
+
+
+def check_folder(folder: str | os.PathLike[str], *inputs: Any, sources: Iterable[str] = ()) -> None:
+    """Raise DataError unless a run may be saved in a folder; call it before a long evaluation.
+
+    `inputs`: what the run is made of, see `core.targets.refuse_inputs`. A saved run may be replaced, other files not;
+    with `sources`, the files that responses come from, only a run of these.
+    """
+    folder = Path(folder)
+    check_files(folder, _names_in(folder), _own_files, *inputs)
+    paths = tuple(os.path.normpath(path) for path in sources)
+    saved = _saved_run(folder) if paths else None
+    for name, each in saved.systems.items() if saved is not None else ():
+        # A source may be within a file, and is then named after it.
+        if each.role == "system" and each.source and not os.path.normpath(each.source).startswith(paths):
+            what = f"{name} is of {os.path.normpath(each.source)}, which is not among the responses now"
+            _refuse_run(folder, f"holds a run in which {what}")
+
+
+def _refuse_other_inputs(folder: Path, run: Run) -> None:
+    """Raise DataError where the run that is saved in a folder is of other inputs."""
+    if (saved := _saved_run(folder)) is None:
+        return
+    before = {name: each for name, each in saved.systems.items() if each.role == "system"}
+    now = {name: result for name, result in run.items() if result.role == "system"}
+    if before and before.keys() != now.keys():
+        _refuse_run(folder, f"holds a run of {', '.join(before)}, and this one is of {', '.join(now)}")
+    for name, each in before.items():
+        there, here = (os.path.normpath(source) if source else None for source in (each.source, now[name].source))
+        if there != here:
+            _refuse_run(folder, f"holds a run in which {name} is of {there}, and here it is of {here}")
+        if here is None or not os.path.exists(here):  # noqa: PTH110  (a name of texts is no path)
+            old = _data_digests(_read_estimate(metric, None) for metric in each.metrics.values())
+            new = _data_digests(now[name].values())
+            for data in old.keys() & new.keys():
+                if old[data] != new[data]:
+                    _refuse_run(folder, f"holds a run of other {data}s ({old[data]}, and here {new[data]})")
+
+
+def _refuse_run(folder: Path, what: str) -> NoReturn:
+    remedy = "choose another folder, or replace it: --force, force=True in Python"
+    raise DataError(Fault(str(folder / RUN_FILE), None, what, remedy))
+
+
+def _data_digests(estimates: Iterable[Estimate]) -> dict[str, str]:
+    """Return the digests of references and contexts in the signatures of estimates, by the field."""
+    signatures = [estimate.signature for estimate in estimates if estimate.signature is not None]
+    return {name: signature[name] for signature in signatures for name in _DATA if name in signature}
+
+
+def _names_in(folder: Path) -> list[str]:
+    """Return the names that files of a run may have, in a folder that may hold parts of one."""
+    there = sorted(path.name for path in folder.glob("*-*.parquet")) if folder.is_dir() else []
+    return [*_FILES, *filter(_PART.fullmatch, there)]
+
+
+def files_of(*runs: str | os.PathLike[str]) -> tuple[Path, ...]:
+    """Return the files that saved runs may consist of, by their folders or `run.json` files."""
+    folders = [path if path.is_dir() else path.parent for path in map(Path, runs)]
+    return tuple(folder / name for folder in folders for name in _names_in(folder))
+
+
+def _saved_run(folder: Path) -> SavedRun | None:
+    """Return the `run.json` in a folder; None if it is not that of a run."""
+    try:
+        return gate.read_json(folder / RUN_FILE, SavedRun, _REMEDY)
+    except DataError:
+        return None
+
+
+def _own_files(folder: Path) -> set[str]:
+    """Return the files of the run that is saved in a folder; none if there is no run."""
+    saved = _saved_run(folder)
+    if saved is None:
+        return set()
+    named = {each.file for each in (*saved.items, *saved.rows, *saved.contributions)}
+    return {RUN_FILE, *(name for name in named if name in _FILES or _PART.fullmatch(name))}
+
+
+# Loading.
+
+
+@checked
+def load(path: str | os.PathLike[str]) -> Run:
+    """The run saved in a folder (or beside the given run.json); DataError for what is none, or not a whole one."""
+    path = Path(path)
+    file = path / RUN_FILE if path.is_dir() else path
+    return reading_together(file, lambda: _read_run(file))
+
+
+def _read_run(file: Path) -> Run:
+    import pyarrow as pa
+
+    document = gate.read_json(file, dict[str, Any], _REMEDY)
+    if isinstance(layout := document.get("format"), int) and layout != FORMAT:
+        what = f"was saved in layout {layout}, and this dialeval reads layout {FORMAT}"
+        raise DataError(Fault(str(file), None, what, "read it with the version that saved it, or score again"))
+    with gate.explained(file, _REMEDY):
+        gate.check_depth(document)
+        saved = gate.fitting(document, SavedRun, str(file), _REMEDY)
+        gate.check_digest(document)
+    lists = pa.list_(pa.string())
+    tables = (
+        _read_tables(file, saved.items, items_schema(), [pa.float64()]),
+        _read_tables(file, saved.rows, rows_schema(), [pa.string(), lists, pa.bool_()]),
+        _read_tables(file, saved.contributions, {"system": pa.string()}, [pa.list_(pa.float64()), lists]),
+    )
+    systems = {name: _read_result(file, name, result, *tables) for name, result in saved.systems.items()}
+    details = {name: value for name, value in document.items() if name not in _OWN_FIELDS}
+    return Run(systems, saved.dialeval, tuple(saved.warnings), details)
+
+
+class _Table(NamedTuple):
+    """A table next to a `run.json`, and the names that its systems have in the run."""
+
+    path: Path
+    table: pa.Table
+    names: Mapping[str, str]
+
+
+def _read_tables(
+    file: Path, entries: list[SavedFile], columns: Mapping[str, pa.DataType], others: list[pa.DataType]
+) -> list[_Table]:
+    tables = []
+    for entry in entries:
+        path = place_of(file.with_name(entry.file), entry.sha256)
+        tables.append(_Table(path, read_table(path, columns, others, _REMEDY, entry.sha256, file.name), entry.systems))
+    return tables
+
+
+def _read_result(
+    file: Path, name: str, saved: SavedResult, items: list[_Table], rows: list[_Table], contributions: list[_Table]
+) -> Result:
+    scores = _read_lines(items, name, lambda lines: {level: items_of(lines, name, level) for level in Level})
+    by_level = {level: join_items(each[level] for each in scores) for level in Level}
+    tables = _read_lines(rows, name, RowTable.from_arrow)
+    statistics = _read_lines(contributions, name, from_arrow)
+    result = Result(
+        {key: _read_estimate(each, by_level[each.level].get(key)) for key, each in saved.metrics.items()},
+        saved.skipped,
+        saved.source,
+        RowTable.joined(tables) if any(map(len, tables)) else None,  # a table without it has no rows of the system
+        statistics[0] if statistics else {},
+        saved.role,
+    )
+    with gate.explained(file, _REMEDY):
+        _check_result(name, result)
+    return result
+
+
+def _read_lines(tables: list[_Table], system: str, read: Callable[[pa.Table], T]) -> list[T]:
+    """Read the lines of a system in each table that has some, or in the only one."""
+    import pyarrow.compute as pc
+
+    found = []
+    for path, table, names in tables:
+        inside = [own for own, shown in names.items() if shown == system]
+        inside += [system] if system not in names else []
+        lines = table.filter(pc.is_in(table["system"], text_array(inside)))
+        if len(lines) or len(tables) == 1:
+            with gate.explained(path, _REMEDY):
+                found.append(read(lines))
+    return found
+
+
+def _read_estimate(saved: SavedEstimate, items: Floats | None) -> Estimate:
+    """Make an estimate; columns without a single row are every system's, and count where it has no rows."""
+    return Estimate(
+        mean=_float(saved.mean),
+        std=_float(saved.std),
+        rows=saved.rows,
+        scored=saved.scored,
+        corpus=saved.of == "corpus",
+        confidence=_float(saved.confidence),
+        interval=None if saved.interval is None else (_float(saved.interval[0]), _float(saved.interval[1])),
+        items=None if items is not None and not len(items) and saved.rows else items,
+        level=saved.level,
+        signature=None if saved.signature is None else Signature.parse(saved.signature),
+        interval_by=saved.method(),
+    )
+
+
+def _float(value: float | None) -> float:
+    return math.nan if value is None else float(value)
+
+
+def _check_result(name: str, result: Result) -> None:
+    """Raise UnfitError where items, rows, contributions and what is stated of them do not agree."""
+    rows = result.rows
+    for key, estimate in result.items():
+        if estimate.items is None:
+            continue
+        if len(estimate.items) != estimate.rows:
+            raise gate.UnfitError(f"{name}: {len(estimate.items)} values of {key} are saved for {estimate.rows} rows")
+        known = None if rows is None else len(rows) if estimate.level is Level.TURN else len(rows.offsets) - 1
+        if known not in (None, estimate.rows):
+            raise gate.UnfitError(f"{name}: {known} rows are saved, and {key} has {estimate.rows}")
+        scored = estimate.items[~np.isnan(estimate.items)]
+        if len(scored) != estimate.scored:
+            raise gate.UnfitError(f"{name}: {len(scored)} values of {key} are saved, and {estimate.scored} are stated")
+        if len(scored) and not estimate.corpus:
+            mean = float(scored.mean())
+            if not abs(mean - estimate.mean) <= _MEAN_TOLERANCE * float(np.abs(scored).max()):
+                what = f"the values of {key} have the mean {mean:.6g}, and {estimate.mean:.6g} is stated"
+                raise gate.UnfitError(f"{name}: {what}")
+    counts = {len(each) for each in result.contributions.values()} | ({len(rows)} if rows is not None else set())
+    if result.contributions and len(counts) > 1:
+        raise gate.UnfitError(f"{name}: contributions are saved for another number of rows")
+
+
+# Joining.
+
+
+def full_names(labelled: Mapping[str, Mapping[str, Any]]) -> dict[tuple[str, str], str]:
+    """Return the name of each system by its run's label and its own name; a name that two have gets the label."""
+    times = Counter(system for systems in labelled.values() for system in systems)
+    return {
+        (label, system): system if times[system] == 1 else f"{label}/{system}"
+        for label, systems in labelled.items()
+        for system in systems
+    }
+
+
+def _join_runs(left: Run, right: Run) -> Run:
+    same = {name for name in right if name in left and left[name].role != "system" and left[name] == right[name]}
+    parts = {"1": left, "2": {name: result for name, result in right.items() if name not in same}}
+    names = full_names(parts)
+    systems = {names[label, name]: result for label, part in parts.items() for name, result in part.items()}
+    renamed = [_rename_systems(left.details, {name: names["1", name] for name in left})]
+    renamed.append(_rename_systems(right.details, {name: names["1" if name in same else "2", name] for name in right}))
+    details = {name: value for name, value in _merge_details(*renamed).items() if name != _COMMAND}
+    if commands := list(dict.fromkeys(run.details[_COMMAND] for run in (left, right) if _COMMAND in run.details)):
+        details[_COMMAND] = "\n".join(commands)
+    version = ", ".join(dict.fromkeys((left.version, right.version)))
+    return Run(systems, version, tuple(dict.fromkeys((*left.warnings, *right.warnings))), details)
+
+
+def _rename_systems(details: Any, names: Mapping[str, str]) -> Any:
+    """Rename systems wherever details are by system."""
+    if not isinstance(details, Mapping):
+        return details
+    if details and details.keys() <= names.keys():
+        return {names[name]: value for name, value in details.items()}
+    return {name: _rename_systems(value, names) for name, value in details.items()}
+
+
+def _merge_details(left: Mapping[str, Any], right: Mapping[str, Any]) -> dict[str, Any]:
+    """Merge nested mappings; what is not the same in both is left out."""
+    merged = {**left, **right}
+    for name in left.keys() & right.keys():
+        if isinstance(left[name], Mapping) and isinstance(right[name], Mapping):
+            merged[name] = _merge_details(left[name], right[name])
+        elif left[name] != right[name]:
+            del merged[name]
+    return merged

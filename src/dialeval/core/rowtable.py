@@ -1,27 +1,47 @@
-"""What the rows of a system are: the dialogue and turn of each, and its texts.
+"""Rows of a run and their per-row scores (items), in memory and as Parquet files.
 
-Items are values of rows, and this table says which rows. Dialogues are the clusters of an analysis, ids and turns match
-rows with those of other files, and texts are what a report shows. A run keeps the table of each system and saves it
-beside its items (`rows.parquet`), together with further fields that were kept for slices. The texts of very many rows
-are not saved, nor those of rows that were read in chunks and let go; digests of their prompts and references are, so
-that systems can be aligned without them. A run without the table does not know its dialogues, and is not compared or
-resampled as if it had none.
+`RowTable` says what the rows of a system are: the dialogue and turn of each, and its texts. Dialogues are the clusters
+of an analysis, ids and turns match rows with those of other files, and texts are what a report shows. A run keeps the
+table of each system and saves it next to its items (`rows.parquet`), together with further fields that were kept for
+slices. The texts of very many rows are not saved, nor those of rows that were read in chunks and let go; digests of
+their prompts and references are, so that systems can be aligned without them. A run without the table does not know
+its dialogues, and is not compared or resampled as if it had none.
+
+A file of items (`items.parquet`) has one line per row of each system and level and one column per key. A key that a
+system lacks is null; NaN is a row that could not be scored.
+
+A run over rows that are read in chunks has many such files (`ItemPart`), each of consecutive rows that are numbered
+from 0 on. A worker writes those of its chunk to a folder of the run and returns their names and digests
+(`PartWriter`); the run takes the files as they are. Where the worker does not see that folder (a cluster without shared
+storage) the content is returned in place of the name.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
+import io
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from dialeval.core.arrays import Ints
-from dialeval.core.arrow_arrays import list_array, no_text, number_array, numbers_of, repeated_text, text_array
+from dialeval.core.arrays import Floats, Ints
+from dialeval.core.arrow import (
+    list_array,
+    no_text,
+    number_array,
+    numbers_of,
+    repeated_text,
+    text_array,
+    write_tables,
+)
 from dialeval.core.columns import RaggedColumn, SharedColumn, TextColumn
+from dialeval.core.errors import SettingError
+from dialeval.core.fold import Level
 from dialeval.core.gate import UnfitError, check_array
 from dialeval.core.ragged import offsets_of, row_numbers
 
@@ -157,15 +177,15 @@ class RowTable:
             check_array(each, np.uint64, (int(offsets[-1]),))
         return cls(offsets, dialogues, turns, digests=digests)
 
-    def to_arrow(self, system: str, rows_before: int = 0, dialogues_before: int = 0) -> pa.Table:
+    def to_arrow(self, system: str) -> pa.Table:
         """The table as it is saved, one line per row; `row` is that of the items, and `dialogue` that of dialogues."""
         import pyarrow as pa
 
         rows, clusters = len(self), self.clusters
         columns: dict[str, Any] = {
             "system": repeated_text(system, rows),
-            "row": number_array(np.arange(rows_before, rows_before + rows)),
-            "dialogue": number_array(clusters + dialogues_before),
+            "row": number_array(np.arange(rows)),
+            "dialogue": number_array(clusters),
         }
         if self.dialogues is not None:
             columns["dialog_id"] = text_array(self.dialogues).take(number_array(clusters))
@@ -188,7 +208,7 @@ class RowTable:
         turns: Ints | None = numbers_of(columns["turn"], NO_TURN) if "turn" in columns else None
         if clusters.min(initial=0) < 0 or (turns is not None and turns.min() < NO_TURN):
             raise UnfitError("a dialogue or turn has a number below 0")
-        if "row" in whole and not np.array_equal(numbers_of(whole["row"]), np.arange(len(table))):
+        if not np.array_equal(numbers_of(whole["row"]), np.arange(len(table))):
             raise UnfitError("the rows are not numbered from 0 on")
         firsts = np.flatnonzero(np.diff(clusters, prepend=-1))
         kept = [name for name in columns if name.startswith(_FIELD)]
@@ -212,64 +232,11 @@ class RowTable:
 
 
 def rows_schema() -> dict[str, pa.DataType]:
-    """The columns of `rows.parquet` beside those of texts, as `gate.read_table` takes them."""
+    """The columns of `rows.parquet` beside those of texts, as `arrow.read_table` takes them."""
     import pyarrow as pa
 
-    numbers = {"row?": pa.int64(), "dialogue": pa.int64()}  # a run that was saved before has no `row`
-    digests = {f"{name}?": pa.int64() for name in _DIGESTS}
-    return {"system": pa.string(), **numbers, "dialog_id?": pa.string(), "turn?": pa.int64(), **digests}
-
-
-def is_texts(kind: pa.DataType) -> bool:
-    """Whether a column of `rows.parquet` holds a text, or texts, of each row, or whether these go on from the last."""
-    import pyarrow as pa
-
-    return kind in (pa.string(), pa.list_(pa.string()), pa.bool_())
-
-
-class PlacesWriter:
-    """Writes rows without their texts to a file as they come; rows and dialogues are numbered for each system."""
-
-    def __init__(self, target: Path, digests: Iterable[str] = ()) -> None:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-        self._digests = frozenset(digests)
-        names = (*_PLACES, *(_DIGEST + name for name in sorted(self._digests)))
-        types = (pa.string(), pa.int64(), pa.int64(), pa.string(), *[pa.int64()] * (1 + len(self._digests)))
-        self._schema = pa.schema(zip(names, types, strict=True))
-        self._before: dict[str, tuple[int, int]] = defaultdict(lambda: (0, 0))
-        self._writer: Any = pq.ParquetWriter(
-            target,
-            self._schema,
-            compression="zstd",
-            use_dictionary=["system", "dialog_id", "turn"],
-            # They count upwards, and would fill a dictionary.
-            column_encoding=dict.fromkeys(("row", "dialogue"), "DELTA_BINARY_PACKED"),
-        )
-
-    def __enter__(self) -> PlacesWriter:
-        return self
-
-    def __exit__(self, *_error: object) -> None:
-        self._writer.close()
-
-    def has_columns_for(self, rows: RowTable) -> bool:
-        """Tell whether the file has a column for each digest of some rows."""
-        return rows.digests.keys() <= self._digests
-
-    def add(self, system: str, rows: RowTable) -> None:
-        """Write the next rows of a system; no dialogue goes on from those before."""
-        import pyarrow as pa
-
-        before = self._before[system]
-        table = rows.to_arrow(system, *before)
-        columns = {
-            name: table[name] if name in table.column_names else pa.nulls(len(table), self._schema.field(name).type)
-            for name in self._schema.names
-        }
-        self._writer.write_table(pa.table(columns, schema=self._schema))
-        self._before[system] = before[0] + len(rows), before[1] + len(rows.offsets) - 1
+    numbers = dict.fromkeys(("row", "dialogue", "turn?", *(f"{name}?" for name in _DIGESTS)), pa.int64())
+    return {"system": pa.string(), "dialog_id?": pa.string(), **numbers}
 
 
 def _text_arrays(name: str, column: Texts) -> dict[str, pa.Array]:
@@ -312,3 +279,138 @@ def _same(left: Any, right: Any) -> bool:
     if left is None or right is None:
         return left is right
     return np.array_equal(left, right)
+
+
+# Items: per-row scores.
+
+Block: TypeAlias = Mapping[str, Floats]
+"""The items of consecutive rows by key."""
+
+LARGEST = 1e100
+"""No metric has larger values, and the squares of very many such values are numbers still."""
+
+_ITEM_PLACES = ("system", "level", "row")
+
+
+def items_schema() -> dict[str, pa.DataType]:
+    """Return the columns of `items.parquet` before those of the keys."""
+    import pyarrow as pa
+
+    return dict(zip(_ITEM_PLACES, (pa.string(), pa.string(), pa.int64()), strict=True))
+
+
+def items_table(system: str, level: Level, items: Block) -> pa.Table:
+    """Return the items of a system and level as they are saved, one line per row."""
+    import pyarrow as pa
+
+    size = len(next(iter(items.values())))
+    places = repeated_text(system, size), repeated_text(level.value, size), number_array(np.arange(size))
+    columns = {key: number_array(values) for key, values in items.items()}
+    return pa.table({**dict(zip(_ITEM_PLACES, places, strict=True)), **columns})
+
+
+def items_of(table: pa.Table, system: str, level: Level) -> dict[str, Floats]:
+    """Return the items of a level by key, out of the saved lines of one system."""
+    import pyarrow.compute as pc
+
+    own = table.filter(pc.equal(table["level"], repeated_text(level.value, 1)[0]))
+    if not np.array_equal(numbers_of(own["row"]), np.arange(len(own))):
+        raise UnfitError(f"the rows of {system} are not numbered from 0 on")
+    keys = [name for name in own.column_names if name not in _ITEM_PLACES]
+    items = {key: numbers_of(own[key]) for key in keys if not len(own) or own[key].null_count < len(own)}
+    for key, values in items.items():
+        if np.abs(values).max(initial=0.0, where=~np.isnan(values)) > LARGEST:
+            raise UnfitError(f"{key} of {system} has values beyond {LARGEST:g}, too large to compute with")
+    return items
+
+
+def join_items(blocks: Iterable[Block]) -> dict[str, Floats]:
+    """Join blocks of consecutive rows; NaN where one of them lacks a key."""
+    held = [block for block in blocks if block]
+    if len(held) == 1:
+        return dict(held[0])
+    missing = [np.full(len(next(iter(block.values()))), np.nan) for block in held]
+    return {
+        key: np.concatenate([block.get(key, none) for block, none in zip(held, missing, strict=True)])
+        for key in dict.fromkeys(key for block in held for key in block)
+    }
+
+
+# Parts: files of the rows of a chunk.
+
+PartKind: TypeAlias = Literal["items", "rows"]
+
+HELD_BYTES = 1 << 24
+"""Items from this size on are written: a packed file of any length is one chunk."""
+
+
+class ItemPart(NamedTuple):
+    """A file of items, or of what rows are."""
+
+    kind: PartKind
+    sha256: str
+    place: str | bytes
+    """Its path, or its content."""
+
+    def dialogue_ids(self, system: str) -> list[str]:
+        """Return the dialogue id of each row of a system that has one, out of a file of rows."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+        import pyarrow.parquet as pq
+
+        file = pq.ParquetFile(pa.BufferReader(self.place) if isinstance(self.place, bytes) else self.place)
+        if "dialog_id" not in file.schema_arrow.names:
+            return []
+        table = file.read(["system", "dialog_id"])
+        own = table.filter(pc.equal(table["system"], repeated_text(system, 1)[0]))
+        ids: list[str] = own["dialog_id"].drop_null().to_pylist()
+        return ids
+
+
+class PartWriter:
+    """Writes the items of consecutive rows, of any number of systems, as they come."""
+
+    def __init__(self, folder: str) -> None:
+        self._folder = Path(folder)
+        self._held: dict[str, list[tuple[Mapping[str, Block], RowTable | None]]] = {}
+        self._bytes = 0
+        self._parts: list[ItemPart] = []
+
+    def add(self, system: str, values: Mapping[str, Block], rows: RowTable | None) -> None:
+        """Add the next rows of a system: values by level and key, and what the rows are."""
+        self._held.setdefault(system, []).append((values, rows))
+        self._bytes += sum(column.nbytes for columns in values.values() for column in columns.values())
+        self._bytes += 0 if rows is None else rows.nbytes
+        if self._bytes >= HELD_BYTES:
+            self._write()
+
+    def parts(self) -> tuple[ItemPart, ...]:
+        """Write what is left, and return all parts in order."""
+        self._write()
+        return tuple(self._parts)
+
+    def _write(self) -> None:
+        tables: dict[PartKind, list[pa.Table]] = {"items": [], "rows": []}
+        for system, several in self._held.items():
+            for level in Level:
+                if items := join_items(values.get(level.value, {}) for values, _ in several):
+                    tables["items"].append(items_table(system, level, items))
+            if rows := [each for _, each in several if each is not None]:
+                tables["rows"].append(RowTable.joined(rows).to_arrow(system))
+        self._parts += [self._write_part(kind, each) for kind, each in tables.items() if each]
+        self._held, self._bytes = {}, 0
+
+    def _write_part(self, kind: PartKind, tables: Sequence[pa.Table]) -> ItemPart:
+        content = io.BytesIO()
+        write_tables(tables, content)
+        digest = sha256(content.getbuffer()).hexdigest()
+        if not self._folder.is_dir():
+            return ItemPart(kind, digest, content.getvalue())
+        # A name of its own: after a death another worker may be writing the items of the same chunk.
+        file = self._folder / f"{kind}-{os.urandom(16).hex()}.parquet"
+        try:
+            file.write_bytes(content.getbuffer())
+        except OSError as error:
+            what = f"items cannot be written to {self._folder} ({error.strerror})"
+            raise SettingError(f"{what}; make room there") from error
+        return ItemPart(kind, digest, str(file))

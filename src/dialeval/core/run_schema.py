@@ -1,12 +1,12 @@
 """The schema of `run.json`: what a saved run must hold, field by field, before anything is made of it.
 
 Details, which families of metrics add under names of their own, have schemas here too, since a report shows them as
-they stand in the file. A detail that is not listed may be anything.
+they are in the file. A detail that is not listed may be anything.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeAlias
 
 from msgspec import UNSET, Meta, Struct, UnsetType, convert
 
@@ -15,13 +15,17 @@ from dialeval.core.fold import Analytic, Level, Resampling
 from dialeval.core.gate import FILE_NAME, SHA256
 from dialeval.core.signature import Signature
 
+FORMAT = 2
+"""Version of the saved layout; a run of another layout is refused with a clear message."""
+
 Count = Annotated[int, Meta(ge=0, le=1 << 53)]
 Spread = Annotated[float, Meta(ge=0)]
-Role = Literal["system", "floor", "ceiling"]
+Role: TypeAlias = Literal["system", "floor", "ceiling"]
+"""What a result is of: a system that somebody built, or a floor or ceiling (an anchor) that is scored next to it."""
 
 
 class SavedFile(Struct):
-    """A file beside `run.json`."""
+    """A file next to `run.json`."""
 
     file: Annotated[str, Meta(pattern=FILE_NAME)]
     sha256: Annotated[str, Meta(pattern=SHA256)]
@@ -29,51 +33,43 @@ class SavedFile(Struct):
     """The names of systems in the file that are called otherwise in the run, with those of the run."""
 
 
-def files_in(entry: SavedFile | list[SavedFile] | UnsetType) -> list[SavedFile]:
-    """The files of an entry: several of consecutive rows, one, or none."""
-    return entry if isinstance(entry, list) else [entry] if isinstance(entry, SavedFile) else []
-
-
 class SavedEstimate(Struct):
-    """A figure; null stands for NaN."""
+    """An estimate; null is NaN."""
 
     mean: float | None
     std: Spread | None
     confidence: Spread | None
     interval: tuple[float | None, float | None] | None
+    interval_by: dict[str, Any] | None
     rows: Count
     scored: Count
     of: Literal["corpus", "rows"]
     level: Level
     signature: str | None
-    interval_by: dict[str, Any] | None = None
 
     def __post_init__(self) -> None:
         if self.scored > self.rows:
             raise ValueError(f"{self.scored} of {self.rows} rows are scored")
-        self.found_by()
+        self.method()
         if self.signature is not None:
             try:
                 Signature.parse(self.signature)
             except SettingError as error:
                 raise ValueError(str(error)) from None
 
-    def found_by(self) -> Resampling | Analytic | None:
-        """How the interval was found; a run saved before that was always said has mean -+ confidence over rows."""
+    def method(self) -> Resampling | Analytic | None:
+        """Return how the interval was computed."""
         how = self.interval_by
-        if how is not None:
-            return convert(how, Resampling) if "resamples" in how else convert(how, Analytic)
-        return None if self.interval is None else Analytic("rows", None, "rows", self.scored, None)
+        return None if how is None else convert(how, Resampling) if "resamples" in how else convert(how, Analytic)
 
 
 class SavedResult(Struct):
-    """The figures of one system."""
+    """The estimates of one system."""
 
     metrics: dict[str, SavedEstimate]
     skipped: dict[str, str]
     source: str | None
-    role: Role | None = None
-    """Runs that were saved before results had a role do not have it."""
+    role: Role
 
 
 class Standing(Struct):
@@ -206,15 +202,13 @@ class SavedRun(Struct):
     dialeval: str
     systems: dict[str, SavedResult]
     warnings: list[str]
-    format: Annotated[int, Meta(ge=1)]
+    format: int
     digest: Annotated[str, Meta(pattern=SHA256)]
     """SHA-256 of all else in the document, see `gate.content_digest`."""
-    items: SavedFile | list[SavedFile]
-    """Files of consecutive rows, in order; the first layout had one."""
-    rows: SavedFile | list[SavedFile] | UnsetType = UNSET
-    contributions: SavedFile | list[SavedFile] | UnsetType = UNSET
-    statistics: SavedFile | list[SavedFile] | UnsetType = UNSET
-    """What contributions were called in the first runs that had them."""
+    items: list[SavedFile]
+    """Files of consecutive rows, in order."""
+    rows: list[SavedFile] = []
+    contributions: list[SavedFile] = []
     command: str = ""
     anchors: Anchors | UnsetType = UNSET
     breakdown: dict[str, list[dict[str, Any]]] = {}

@@ -19,7 +19,8 @@ from dialeval.core.fold import Estimate
 from dialeval.core.intervals import Kind
 from dialeval.core.krippendorff import Distance, krippendorff_alpha
 from dialeval.core.needs import Need
-from dialeval.core.result import Result, Role, Run
+from dialeval.core.result import Result, Run
+from dialeval.core.run_schema import Role
 from dialeval.core.signature import Signature
 from dialeval.core.version import __version__
 from dialeval.data.breakdown.faults import Findings

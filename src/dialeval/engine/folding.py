@@ -23,7 +23,7 @@ from dialeval.core.errors import DataError, Fault, SettingError, UnsavedRunError
 from dialeval.core.files import workplace
 from dialeval.core.fold import Estimate, Fact, Metric
 from dialeval.core.intervals import IntervalChoice, Kind
-from dialeval.core.item_parts import ItemPart
+from dialeval.core.rowtable import ItemPart
 from dialeval.core.needs import Need
 from dialeval.core.notes import noted
 from dialeval.core.result import TRAINED_ON, Result, Run

@@ -21,9 +21,8 @@ from dialeval.core.arrays import Floats
 from dialeval.core.contributions import BatchContributions
 from dialeval.core.fingerprint import Fingerprint
 from dialeval.core.fold import Fact, Metric, Reduction
-from dialeval.core.item_parts import ItemPart
 from dialeval.core.needs import Need
-from dialeval.core.rowtable import RowTable
+from dialeval.core.rowtable import ItemPart, RowTable
 from dialeval.core.states import translated
 from dialeval.data.formats.records import FieldNames
 from dialeval.data.shards.chunks import Chunk

@@ -60,7 +60,7 @@ GROUP = 32
 PARTS = 2
 """Parts that states are cut into, for each worker: more need less memory at a time, and repeat more words."""
 
-_PRELOADED = ["dialeval.engine.worker", "dialeval.core.item_parts", "llvmlite.binding", "pyarrow.parquet"]
+_PRELOADED = ["dialeval.engine.worker", "dialeval.core.rowtable", "llvmlite.binding", "pyarrow.parquet"]
 """Imported once for all workers."""
 
 _LOST = (EOFError, OSError)

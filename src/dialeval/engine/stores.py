@@ -36,7 +36,7 @@ from dialeval.core.files import force, is_unfinished, replacing, workplace, writ
 from dialeval.core.fingerprint import Fingerprint
 from dialeval.core.fold import Level
 from dialeval.core.gate import UnfitError
-from dialeval.core.item_parts import ItemPart, PartKind
+from dialeval.core.rowtable import ItemPart, PartKind
 from dialeval.core.states import check_like, from_bytes, to_bytes
 from dialeval.core.version import __version__
 from dialeval.data.formats.streams import changed_at, size_of, stored, touched_at

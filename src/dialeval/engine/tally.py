@@ -40,7 +40,7 @@ from dialeval.engine.job import ChunkItems, Job, Opened, Stage, StateSums, Syste
 from dialeval.engine.plan import Asked, Settings, asks_for_choice, names_of, planner
 from dialeval.engine.resources import Resources, WordChoice
 from dialeval.engine.stores import MemoryItems
-from dialeval.engine.worker import Threads, join_items
+from dialeval.engine.worker import Threads, join_batch_items
 from dialeval.text.tokenise import Tokeniser
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def _join(parts: list[_Part], job: Job) -> None:
         sums, folded = StateSums(job, "metrics"), [part.folded for part in both if part.folded is not None]
         for state, _ in folded:
             sums.add({system: state})
-        items = join_items([items for _, items in folded])
+        items = join_batch_items([items for _, items in folded])
         by_name = [{name: part for each in one.contributions for name, part in each.items()} for _, one in folded]
         contributions = {name: gathered([each[name] for each in by_name]) for name in by_name[0]}
         rows, items = Rows.joined([part.rows for part in both]), replace(items, contributions=(contributions,))

@@ -18,11 +18,9 @@ from dialeval.core.batch import Batch
 from dialeval.core.columns import Column, RaggedColumn, SharedColumn
 from dialeval.core.errors import DataError, Fault, NeedError, SettingError
 from dialeval.core.fold import Level, Metric, check_column
-from dialeval.core.item_parts import PartWriter
-from dialeval.core.itemfile import joined
 from dialeval.core.needs import Need
 from dialeval.core.notes import noted
-from dialeval.core.rowtable import RowTable
+from dialeval.core.rowtable import PartWriter, RowTable, join_items
 from dialeval.core.states import translated
 from dialeval.data.rows.system import Rows, no_texts
 from dialeval.data.shards.blocks import RowBlock, row_blocks
@@ -178,7 +176,7 @@ class _ChunkFold:
 
     def result(self) -> tuple[SystemStates, ChunkItems]:
         """Return the states and items of all batches."""
-        items = {(self.chunk.source, system): join_items(batches) for system, batches in self._items.items()}
+        items = {(self.chunk.source, system): join_batch_items(batches) for system, batches in self._items.items()}
         return self._sums.result(), ChunkItems(items, () if self._writer is None else self._writer.parts())
 
     def _score(self, batch: Batch, system: str) -> tuple[SystemState, SystemItems]:
@@ -241,10 +239,12 @@ class _ChunkFold:
         return DataError(Fault(block.where, block.line(start), cause, "leave it out, or score without the metric"))
 
 
-def join_items(batches: Sequence[SystemItems]) -> SystemItems:
+def join_batch_items(batches: Sequence[SystemItems]) -> SystemItems:
     """Join the items of consecutive batches."""
     levels = dict.fromkeys(level for items in batches for level in items.values)
-    values = {level: joined([items.values[level] for items in batches if level in items.values]) for level in levels}
+    values = {
+        level: join_items([items.values[level] for items in batches if level in items.values]) for level in levels
+    }
     places = [items.places for items in batches if items.places is not None]
     contributions = tuple(each for items in batches for each in items.contributions)
     return SystemItems(values, contributions, RowTable.joined(places) if places else None)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import dialeval
 from dialeval.analysis.cutting import cut
 from dialeval.core.errors import SettingError
+from dialeval.core.fold import Analytic
 from dialeval.core.gate import UnfitError
 from dialeval.core.intervals import IntervalChoice
 from dialeval.metrics.task.trials import Flips, PassHat, TaskValues
@@ -62,8 +63,8 @@ def test_intervals_are_over_tasks() -> None:
     weighted = drawn @ np.array([2 / 3, 1, 1 / 3, 0] * 5 + [1])
     high = np.quantile(weighted, 0.975)
     assert estimate.interval == pytest.approx((1 - high, high), abs=1e-3), "Gaffke's, symmetric around one half"
-    how = estimate.analytic
-    assert how is not None
+    how = estimate.interval_by
+    assert isinstance(how, Analytic)
     assert (how.method, how.over, how.clusters, how.t) == ("gaffke", "dialogues", 20, None)
 
 

@@ -13,10 +13,10 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from dialeval.core.arrow import check_decoded_size
 from dialeval.core.errors import DataError, Fault
 from dialeval.core.gate import UnfitError
 from dialeval.core.needs import Need
-from dialeval.core.parquet_size import check_decoded_size
 from dialeval.data.formats.opening import PathSource, format_of, read_bytes
 from dialeval.data.formats.records import FieldNames, Records
 

@@ -17,9 +17,8 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, TypeVar
 
-from dialeval.core.columns import TextColumn
+from dialeval.core.columns import GroupedColumn, TextColumn
 from dialeval.core.errors import DataError, Fault
-from dialeval.core.grouped_column import GroupedColumn
 from dialeval.core.needs import Need
 from dialeval.data.formats import json_document
 from dialeval.data.formats.opening import PathSource

@@ -19,9 +19,8 @@ from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
-from dialeval.core.columns import RaggedColumn, TextColumn
+from dialeval.core.columns import RaggedColumn, TextColumn, join_texts
 from dialeval.core.errors import DataError, Fault, SettingError
-from dialeval.core.joined_columns import joined_texts
 from dialeval.core.needs import Need
 from dialeval.core.notes import noted
 from dialeval.core.plain_text import whole_characters
@@ -322,7 +321,7 @@ def side_by_side(sets: Mapping[str, RaggedColumn], where: str) -> RaggedColumn:
         if len(other) != len(column):
             what = f"{first!r} has {len(column)} rows, {name!r} has {len(other)}"
             raise DataError(Fault(where, None, what, "every set must have one row per response"))
-    values = joined_texts([each.values for each in sets.values()])
+    values = join_texts([each.values for each in sets.values()])
     counts = [np.diff(each.offsets) for each in sets.values()]
     rows = np.concatenate([np.repeat(np.arange(len(column)), each) for each in counts])
     return RaggedColumn(values.take(np.argsort(rows, kind="stable")), offsets_of(np.sum(counts, axis=0)))

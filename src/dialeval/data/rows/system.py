@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from dialeval.core.arrays import Ints, Mask
-from dialeval.core.columns import Column, RaggedColumn, SharedColumn, TextColumn
-from dialeval.core.joined_columns import joined_columns
+from dialeval.core.columns import Column, RaggedColumn, SharedColumn, TextColumn, join_columns
 from dialeval.core.needs import Need
 from dialeval.core.ragged import offsets_of, ranges, row_numbers
 from dialeval.core.rowtable import NO_TURN, RowTable
@@ -101,18 +100,18 @@ class Rows:
         return replace(
             parts[0],
             columns={
-                need: joined_columns([part.columns.get(need, no_texts(len(part))) for part in parts]) for need in needs
+                need: join_columns([part.columns.get(need, no_texts(len(part))) for part in parts]) for need in needs
             },
-            dialogues=joined_columns([part.names(at) for part, at in zip(parts, before, strict=False)])
+            dialogues=join_columns([part.names(at) for part, at in zip(parts, before, strict=False)])
             if named
             else None,
             turns=np.concatenate(turns) if turned else None,
             offsets=offsets_of(np.concatenate([np.diff(part.dialogue_offsets()) for part in parts])),
             fields={
-                name: joined_columns([part.fields.get(name, no_texts(len(part))) for part in parts]) for name in fields
+                name: join_columns([part.fields.get(name, no_texts(len(part))) for part in parts]) for name in fields
             },
             shown={
-                name: joined_columns([part.shown[name] for part in parts])
+                name: join_columns([part.shown[name] for part in parts])
                 for name in parts[0].shown
                 if all(name in part.shown for part in parts)
             },

@@ -21,9 +21,9 @@ from typing import IO, TYPE_CHECKING, ClassVar, Literal, TypeAlias
 
 import numpy as np
 
+from dialeval.core.arrow import check_decoded_size
 from dialeval.core.errors import DataError, Fault
 from dialeval.core.needs import Need
-from dialeval.core.parquet_size import check_decoded_size
 from dialeval.core.ragged import cut
 from dialeval.data.formats.opening import BYTE_ORDER_MARK, LINES, format_of, packing_of
 from dialeval.data.formats.parquet import damage_explained

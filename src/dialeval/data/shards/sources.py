@@ -20,7 +20,7 @@ from typing import Any
 from dialeval.core.errors import DataError, Fault, SettingError
 from dialeval.core.needs import Need
 from dialeval.core.plain_text import whole_characters
-from dialeval.core.result import Role
+from dialeval.core.run_schema import Role
 from dialeval.data.formats.opening import LINES, format_of, stem_of
 from dialeval.data.formats.streams import is_pattern, is_remote, local_path, matching, size_of, without_repeated
 from dialeval.data.rows.fields import kind_of

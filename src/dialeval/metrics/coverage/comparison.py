@@ -15,8 +15,7 @@ import numpy as np
 
 from dialeval.core.arrays import Ints
 from dialeval.core.batch import Batch
-from dialeval.core.columns import TextColumn, TokenColumn
-from dialeval.core.grouped_column import GroupedColumn
+from dialeval.core.columns import GroupedColumn, TextColumn, TokenColumn
 from dialeval.core.needs import Need
 from dialeval.core.ragged import cut, offsets_of, ranges, row_numbers
 from dialeval.text.tokenise import Tokeniser, tokens

@@ -1,16 +1,30 @@
+"""Arrow arrays are those that pyarrow makes; small Parquet files that hold gigabytes are refused."""
+
 from __future__ import annotations
 
+import io
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
-from dialeval.core import arrow_arrays
-from dialeval.core.arrow_arrays import list_array, no_text, number_array, numbers_of, repeated_text, text_array
+from dialeval.core import arrow
+from dialeval.core.arrow import (
+    check_decoded_size,
+    list_array,
+    no_text,
+    number_array,
+    numbers_of,
+    repeated_text,
+    text_array,
+)
 from dialeval.core.columns import TextColumn
+from dialeval.core.gate import UnfitError
 
 TEXTS = [["a", "", "ü", "中文"], ["a", None, ""], [None, None], []]
 
@@ -19,7 +33,7 @@ TEXTS = [["a", "", "ü", "中文"], ["a", None, ""], [None, None], []]
 def test_texts_are_what_arrow_makes_of_them(values: list[str | None], monkeypatch: pytest.MonkeyPatch) -> None:
     expected = pa.array(values, pa.string())
     assert text_array(values).equals(expected)
-    monkeypatch.setattr(arrow_arrays, "_MOST_BYTES", 0)
+    monkeypatch.setattr(arrow, "_MOST_BYTES", 0)
     assert text_array(values).equals(expected)
 
 
@@ -50,7 +64,7 @@ def test_numbers_are_what_arrow_makes_of_them(values: np.ndarray) -> None:
 def test_the_same_text_in_all_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     for rows in (0, 1, 3):
         assert repeated_text("bot ü", rows).equals(pa.array(["bot ü"] * rows, pa.string()))
-    monkeypatch.setattr(arrow_arrays, "_MOST_BYTES", 1)
+    monkeypatch.setattr(arrow, "_MOST_BYTES", 1)
     assert repeated_text("ab", 2).to_pylist() == ["ab", "ab"]
 
 
@@ -85,3 +99,57 @@ def test_numbers_come_back() -> None:
     for kind in (pa.float64(), pa.int64(), pa.bool_()):
         assert numbers_of(pa.chunked_array([], kind)).dtype == kind.to_pandas_dtype()
     assert pa.array(["a", None]).fill_null(no_text()).to_pylist() == ["a", ""]
+
+
+LONG = "x" * (1 << 20)
+
+
+def written(values: Any, kind: pa.DataType | None = None, **options: Any) -> bytes:
+    sink = io.BytesIO()
+    column = values if isinstance(values, pa.Array) else pa.array(values, kind)
+    pq.write_table(pa.table({"response": column}), sink, compression="zstd", **options)
+    return sink.getvalue()
+
+
+def check(content: bytes) -> None:
+    check_decoded_size(pa.BufferReader(content), len(content))
+
+
+def repeated(value: str, times: int) -> pa.DictionaryArray:
+    return pa.DictionaryArray.from_arrays(pa.array([0] * times, pa.int32()), pa.array([value]))
+
+
+def test_a_value_that_is_repeated_beyond_measure_is_refused() -> None:
+    content = written(repeated(LONG, 3000))
+    assert len(content) < 2000
+    with pytest.raises(UnfitError, match="more than 200 times the size of the file"):
+        check(content)
+
+
+def test_numbers_and_nested_values_count_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
+    numbers = written(pa.array([0]).take(pa.array([0] * 4_000_000, pa.int32())), row_group_size=1 << 30)
+    check(numbers)
+    with monkeypatch.context() as patch, pytest.raises(UnfitError):
+        patch.setattr(arrow, "SURELY_DECODED", 1 << 24)
+        check(numbers)
+    offsets = pa.array([0, 3000], pa.int32())
+    with pytest.raises(UnfitError):
+        check(written(pa.ListArray.from_arrays(offsets, repeated(LONG, 3000))))
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        repeated(LONG, 200),
+        repeated("always the same", 1_000_000),
+        [LONG, *["short"] * 100_000],
+        [LONG, LONG, None, ""],
+        [[LONG], ["a", None], None, []] * 50,
+        [{"role": "user", "content": "hello"}] * 1000,
+        [1.5, None] * 1000,
+        [],
+    ],
+    ids=["few", "constant", "one long", "gaps", "lists", "structs", "numbers", "none"],
+)
+def test_what_is_no_trap_is_taken(values: Any) -> None:
+    check(written(values if len(values) else pa.array([], pa.string())))
