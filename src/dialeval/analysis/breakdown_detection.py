@@ -19,8 +19,8 @@ from dialeval.core.files import write_bytes
 from dialeval.core.jsondata import dump
 from dialeval.core.needs import Need
 from dialeval.core.rowtable import NO_TURN
-from dialeval.data.breakdown.files import LABELS as ENDING
-from dialeval.data.breakdown.talks import read_chats
+from dialeval.data.breakdown.documents import LABELS as ENDING
+from dialeval.data.breakdown.reading import read_chats
 from dialeval.data.formats.opening import PathSource
 from dialeval.data.rows.reading import read_files, read_responses
 from dialeval.data.rows.system import Rows

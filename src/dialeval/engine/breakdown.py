@@ -22,10 +22,8 @@ from dialeval.core.needs import Need
 from dialeval.core.result import Result, Role, Run
 from dialeval.core.signature import Signature
 from dialeval.core.version import __version__
-from dialeval.data.breakdown.faults import Findings
-from dialeval.data.breakdown.labels import Match
-from dialeval.data.breakdown.logs import read_logs
-from dialeval.data.breakdown.reading import BreakdownData, read
+from dialeval.data.breakdown.documents import Findings
+from dialeval.data.breakdown.reading import BreakdownData, Match, read, read_logs
 from dialeval.data.rows.system import Rows
 from dialeval.data.shards.sources import memory_sources
 from dialeval.engine.folding import Options, Progress, run_sources
