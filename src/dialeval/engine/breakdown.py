@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
+from msgspec import to_builtins
 
 from dialeval.core.arguments import checked
 from dialeval.core.columns import NumberColumn
@@ -28,11 +29,19 @@ from dialeval.data.rows.system import Rows
 from dialeval.data.shards.sources import memory_sources
 from dialeval.engine.folding import Options, Progress, run_sources
 from dialeval.engine.plan import Plan
-from dialeval.metrics.breakdown.anchors import annotators, floors, oracle
-from dialeval.metrics.breakdown.distances import BreakdownDistance
-from dialeval.metrics.breakdown.labels import BreakdownDetection, LabelAccuracy
-from dialeval.metrics.breakdown.reference import LABELS, Codes, shares
-from dialeval.metrics.breakdown.tables import Tables, tables_of
+from dialeval.metrics.breakdown.detection import (
+    LABELS,
+    BreakdownDetection,
+    BreakdownDistance,
+    Codes,
+    LabelAccuracy,
+    Tables,
+    annotators,
+    floors,
+    oracle,
+    shares,
+    tables_of,
+)
 
 if TYPE_CHECKING:
     from dialeval.core.arrays import Floats, Ints
@@ -118,7 +127,7 @@ def evaluate_breakdown(
         rows.system: {at: tables_of(_codes(rows, at)[0], dialogues, at) for at in thresholds}
         for rows in read_data.systems
     }
-    details = {name: [table.to_dict() for table in by.values()] for name, by in tables.items()}
+    details = {name: [to_builtins(table) for table in by.values()] for name, by in tables.items()}
     return BreakdownRun(results, __version__, (*warnings, *run.warnings), {"breakdown": details}, tables, read_data)
 
 

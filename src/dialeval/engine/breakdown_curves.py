@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dialeval.metrics.breakdown.reference import LABELS
+from dialeval.metrics.breakdown.detection import LABELS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
