@@ -19,10 +19,9 @@ from dialeval.core.needs import Need
 from dialeval.core.rowtable import NO_TURN
 from dialeval.data.breakdown.documents import (
     LOGS,
-    MISSING_TURNS,
-    UNKNOWN_LABEL,
     Document,
     Findings,
+    Problem,
     name_turns,
     open_stores,
     parse,
@@ -215,9 +214,9 @@ def test_a_device_is_no_dialogue(tmp_path: Path) -> None:
 
 def findings(lenient: bool) -> Findings:
     found = Findings(lenient)
-    found.add(MISSING_TURNS, ("a.json", None), "no label for turn 3", turns=1)
-    found.add(MISSING_TURNS, ("b.json", 7), "no label for turns 1, 5", turns=2)
-    found.add(UNKNOWN_LABEL, ("c.json", None), "is not JSON")
+    found.add(Problem.MISSING_TURNS, ("a.json", None), "no label for turn 3", turns=1)
+    found.add(Problem.MISSING_TURNS, ("b.json", 7), "no label for turns 1, 5", turns=2)
+    found.add(Problem.UNKNOWN_LABEL, ("c.json", None), "is not JSON")
     found.remarks.append("a remark")
     return found
 
@@ -230,7 +229,7 @@ def test_strict_reading_raises_every_fault() -> None:
         ("b.json", 7),
         ("c.json", None),
     ]
-    assert caught.value.faults[0].remedy == MISSING_TURNS.remedy
+    assert caught.value.faults[0].remedy == Problem.MISSING_TURNS.remedy
 
 
 def test_lenient_reading_counts_files_and_turns() -> None:
@@ -240,7 +239,7 @@ def test_lenient_reading_counts_files_and_turns() -> None:
         "a remark",
     ]
     one = Findings(lenient=True)
-    one.add(MISSING_TURNS, ("a.json", None), "no label for turn 3", turns=1)
+    one.add(Problem.MISSING_TURNS, ("a.json", None), "no label for turn 3", turns=1)
     assert one.warnings() == ["annotated turns without labels: in 1 file (1 turn); not scored"]
 
 
@@ -255,8 +254,8 @@ def test_some_faults_are_never_only_counted() -> None:
 def test_an_error_is_placed_on_its_own_line() -> None:
     error = DataError(Fault("x", 4, "is not JSON", "mend it"))
     found = Findings()
-    found.add_error(UNKNOWN_LABEL, ("lines.jsonl", 9), error)
-    found.add_error(UNKNOWN_LABEL, ("a.json", None), error)
+    found.add_error(Problem.UNKNOWN_LABEL, ("lines.jsonl", 9), error)
+    found.add_error(Problem.UNKNOWN_LABEL, ("a.json", None), error)
     assert [fault.line for fault in found.faults] == [9, 4]
 
 

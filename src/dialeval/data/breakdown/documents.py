@@ -23,6 +23,7 @@ import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal, NamedTuple
@@ -62,49 +63,55 @@ Place = tuple[str, int | None]
 """The file of a document, and its line in a JSONL file."""
 
 
-class ProblemType(NamedTuple):
-    """A type of problem: what it is called when it is counted, how to solve it, what lenient reading does."""
+class Problem(Enum):
+    """What can be wrong: what it is called when it is counted, how to solve it, what lenient reading does."""
 
-    what: str
-    remedy: str
-    consequence: str
+    UNREADABLE_LOG = (
+        "dialogues that cannot be used",
+        "write the challenge's format (dialogue-id, turns, annotations)",
+        "left out",
+    )
+    UNREADABLE_LABELS = (
+        "labels files that cannot be used",
+        "write the challenge's format (dialogue-id, turns, labels)",
+        "not scored",
+    )
+    MARK = (
+        "files with a byte order mark",
+        "the original reads no such file: save it as UTF-8 without the mark",
+        "read without",
+    )
+    REPEATED_DIALOGUE = ("dialogues that are there twice", "give each dialogue an id of its own", "each is counted")
+    BAD_INDEX = (
+        "annotated turns without a number",
+        "number the turns of a dialogue from 0 on",
+        "matched by position alone",
+    )
+    OTHER_SPEAKER = (
+        "annotated turns of another speaker",
+        'write "S" for the system and "U" for the user',
+        "counted as the system's",
+    )
+    NO_REFERENCE = ("turns without an annotation O, T or X", "annotate them, or take the annotations out", "not scored")
+    NO_LABELS = ("dialogues without labels", "write a labels file for every dialogue", "not scored")
+    MISSING_TURNS = ("annotated turns without labels", "label every annotated turn", "not scored")
+    UNKNOWN_LABEL = ("labels other than O, T, X", "write O, T or X in capitals", "counted as wrong")
+    NOT_PROBABLE = (
+        "probabilities below 0 or not finite",
+        "write numbers from 0 to 1",
+        "not scored by divergence and squared error",
+    )
+    ODD_SUM = ("probabilities that do not add up to 1", "divide them by their sum", "used as they are")
+    OTHER_DIALOGUE = (
+        "labels that name another dialogue",
+        "write the labels of each dialogue into its own file",
+        "used",
+    )
+    REPEATED_LABELS = ("labels that are there twice", "keep one of them", "the first is used")
+    BAD_ENTRY = ("entries that cannot be used", 'give each a "turn-index" and "labels" with one object', "passed over")
 
-
-UNREADABLE_LOG = ProblemType(
-    "dialogues that cannot be used", "write the challenge's format (dialogue-id, turns, annotations)", "left out"
-)
-UNREADABLE_LABELS = ProblemType(
-    "labels files that cannot be used", "write the challenge's format (dialogue-id, turns, labels)", "not scored"
-)
-MARK = ProblemType(
-    "files with a byte order mark", "the original reads no such file: save it as UTF-8 without the mark", "read without"
-)
-REPEATED_DIALOGUE = ProblemType(
-    "dialogues that are there twice", "give each dialogue an id of its own", "each is counted"
-)
-BAD_INDEX = ProblemType(
-    "annotated turns without a number", "number the turns of a dialogue from 0 on", "matched by position alone"
-)
-OTHER_SPEAKER = ProblemType(
-    "annotated turns of another speaker", 'write "S" for the system and "U" for the user', "counted as the system's"
-)
-NO_REFERENCE = ProblemType(
-    "turns without an annotation O, T or X", "annotate them, or take the annotations out", "not scored"
-)
-NO_LABELS = ProblemType("dialogues without labels", "write a labels file for every dialogue", "not scored")
-MISSING_TURNS = ProblemType("annotated turns without labels", "label every annotated turn", "not scored")
-UNKNOWN_LABEL = ProblemType("labels other than O, T, X", "write O, T or X in capitals", "counted as wrong")
-NOT_PROBABLE = ProblemType(
-    "probabilities below 0 or not finite", "write numbers from 0 to 1", "not scored by divergence and squared error"
-)
-ODD_SUM = ProblemType("probabilities that do not add up to 1", "divide them by their sum", "used as they are")
-OTHER_DIALOGUE = ProblemType(
-    "labels that name another dialogue", "write the labels of each dialogue into its own file", "used"
-)
-REPEATED_LABELS = ProblemType("labels that are there twice", "keep one of them", "the first is used")
-BAD_ENTRY = ProblemType(
-    "entries that cannot be used", 'give each a "turn-index" and "labels" with one object', "passed over"
-)
+    def __init__(self, what: str, remedy: str, consequence: str) -> None:
+        self.what, self.remedy, self.consequence = what, remedy, consequence
 
 
 @dataclass
@@ -114,16 +121,16 @@ class Findings:
     lenient: bool = False
     faults: list[Fault] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
-    _counts: dict[ProblemType, list[int]] = field(default_factory=dict)
+    _counts: dict[Problem, list[int]] = field(default_factory=dict)
 
-    def add(self, kind: ProblemType, place: Place, what: str, turns: int = 0) -> None:
+    def add(self, kind: Problem, place: Place, what: str, turns: int = 0) -> None:
         """Add a problem of a document that concerns some turns (or all of it)."""
         self.faults.append(Fault(*place, what, kind.remedy))
         counted = self._counts.setdefault(kind, [0, 0])
         counted[0] += 1
         counted[1] += turns
 
-    def add_error(self, kind: ProblemType, place: Place, error: DataError) -> None:
+    def add_error(self, kind: Problem, place: Place, error: DataError) -> None:
         """Add the reason why a document could not be read."""
         first = error.faults[0]
         self.add(kind, (place[0], first.line if place[1] is None else place[1]), first.what)
@@ -324,11 +331,11 @@ def decode_dialogue(document: Document, findings: Findings) -> Dialogue | None:
         dialogue = _decode_dialogue(document, findings)
         dialogue.name.encode()  # it becomes a column of texts
     except UnicodeEncodeError:
-        findings.add(UNREADABLE_LOG, document.place, "the dialogue-id holds half a character")
+        findings.add(Problem.UNREADABLE_LOG, document.place, "the dialogue-id holds half a character")
     except ValidationError as error:
-        findings.add(UNREADABLE_LOG, document.place, f"is no dialogue of the challenge: {error}")
+        findings.add(Problem.UNREADABLE_LOG, document.place, f"is no dialogue of the challenge: {error}")
     except DataError as error:
-        findings.add_error(UNREADABLE_LOG, document.place, error)
+        findings.add_error(Problem.UNREADABLE_LOG, document.place, error)
     else:
         return dialogue
     return None
@@ -376,7 +383,7 @@ def parse(document: Document, findings: Findings) -> Any:
     if not isinstance(data, bytes):
         return data
     if data.startswith(BYTE_ORDER_MARK):
-        findings.add(MARK, document.place, "starts with a byte order mark")
+        findings.add(Problem.MARK, document.place, "starts with a byte order mark")
     try:
         return parsed(np.frombuffer(data, np.uint8), document.where)
     except DataError as error:

@@ -38,30 +38,16 @@ from dialeval.core.needs import Need
 from dialeval.core.ragged import offsets_of
 from dialeval.core.rowtable import NO_TURN
 from dialeval.data.breakdown.documents import (
-    BAD_ENTRY,
-    BAD_INDEX,
     LABELS,
     LOGS,
-    MISSING_TURNS,
-    NO_LABELS,
-    NO_REFERENCE,
-    NOT_PROBABLE,
-    ODD_SUM,
-    OTHER_DIALOGUE,
-    OTHER_SPEAKER,
-    REPEATED_DIALOGUE,
-    REPEATED_LABELS,
     SYSTEM,
-    UNKNOWN_LABEL,
-    UNREADABLE_LABELS,
-    UNREADABLE_LOG,
     USER,
     Document,
     Files,
     Findings,
     Listed,
     Place,
-    ProblemType,
+    Problem,
     Store,
     Turn,
     decode_dialogue,
@@ -180,7 +166,7 @@ def _judged_turns(document: Document, turns: list[Turn], findings: Findings) -> 
         if turn.annotations is UNSET or turn.speaker is UNSET:
             lacking = "annotations" if turn.annotations is UNSET else "speaker"
             what = f"is no dialogue of the challenge: Object missing required field `{lacking}` - at `$.turns[{at}]`"
-            findings.add(UNREADABLE_LOG, document.place, what)
+            findings.add(Problem.UNREADABLE_LOG, document.place, what)
             return None
         judged.append(turn)
         if type(turn.index) is not int or not -1 <= turn.index < _LARGEST_INDEX:
@@ -189,8 +175,8 @@ def _judged_turns(document: Document, turns: list[Turn], findings: Findings) -> 
         if turn.speaker != SYSTEM:
             others.append(at)
     for kind, places, what in (
-        (BAD_INDEX, unnumbered, "the turn-index is no whole number from 0 on"),
-        (OTHER_SPEAKER, others, "the speaker is neither S nor U"),
+        (Problem.BAD_INDEX, unnumbered, "the turn-index is no whole number from 0 on"),
+        (Problem.OTHER_SPEAKER, others, "the speaker is neither S nor U"),
     ):
         if places:
             findings.add(kind, document.place, f"{name_turns(places)} of the list: {what}", len(places))
@@ -202,11 +188,11 @@ def _check_annotated(annotated: Annotated, findings: Findings) -> None:
     seen: dict[str, str] = {}
     for place, dialogue in zip(annotated.places, annotated.dialogues, strict=True):
         if dialogue in seen:
-            findings.add(REPEATED_DIALOGUE, place, f"the dialogue {dialogue!r} is also in {seen[dialogue]}")
+            findings.add(Problem.REPEATED_DIALOGUE, place, f"the dialogue {dialogue!r} is also in {seen[dialogue]}")
         seen.setdefault(dialogue, place[0])
     for at, rows in _rows_by_dialogue(annotated, annotated.counts.sum(axis=1) == 0):
         what = f"{name_turns(annotated.turns[rows].tolist())}: no annotation is O, T or X"
-        findings.add(NO_REFERENCE, annotated.places[at], what, len(rows))
+        findings.add(Problem.NO_REFERENCE, annotated.places[at], what, len(rows))
 
 
 def _rows_by_dialogue(annotated: Annotated, chosen: Any) -> list[tuple[int, Ints]]:
@@ -233,9 +219,9 @@ def read_chats(source: Any) -> list[dict[str, Any]]:
             silent = [at for at, turn in enumerate(turns) if not isinstance(turn.utterance, str)]
             if moved:
                 what = f"turn {turns[moved[0]].index} is the {moved[0] + 1}. of the list, counted from index 0"
-                findings.add(BAD_INDEX, document.place, what, len(moved))
+                findings.add(Problem.BAD_INDEX, document.place, what, len(moved))
             if silent:
-                findings.add(UNREADABLE_LOG, document.place, f"{name_turns(silent)} of the list: no utterance")
+                findings.add(Problem.UNREADABLE_LOG, document.place, f"{name_turns(silent)} of the list: no utterance")
             messages = [
                 {"role": "user" if turn.speaker == USER else "assistant", "content": turn.utterance} for turn in turns
             ]
@@ -268,7 +254,7 @@ class LabelsReader:
             found = self._of_file(source, dialogue) if isinstance(source, Files) else listed.get(dialogue)
             if found is None:
                 what = f"there are no labels for the dialogue {dialogue!r}"
-                self.findings.add(NO_LABELS, (source.where, None), what, len(turns))
+                self.findings.add(Problem.NO_LABELS, (source.where, None), what, len(turns))
             document = found or Document(source.where, None, None)
             self.places.append(document.place)
             rows += [_NONE] * len(turns) if document.content is None else self._matched(dialogue, turns, document)
@@ -284,10 +270,10 @@ class LabelsReader:
             dialogue = _dialogue_id(document)
             if not isinstance(dialogue, str):
                 if document.content is not None:
-                    self.findings.add(UNREADABLE_LABELS, document.place, "has no dialogue-id")
+                    self.findings.add(Problem.UNREADABLE_LABELS, document.place, "has no dialogue-id")
             elif dialogue in documents:
                 what = f"there are labels for the dialogue {dialogue!r} before"
-                self.findings.add(REPEATED_LABELS, document.place, what)
+                self.findings.add(Problem.REPEATED_LABELS, document.place, what)
             else:
                 documents[dialogue] = document
         return documents
@@ -300,12 +286,12 @@ class LabelsReader:
         try:
             document = self._parsed(source.document(name))
         except DataError as error:
-            self.findings.add_error(UNREADABLE_LABELS, (f"{source.where}/{name}", None), error)
+            self.findings.add_error(Problem.UNREADABLE_LABELS, (f"{source.where}/{name}", None), error)
             return Document(source.where, None, None)
         other = _dialogue_id(document)
         if document.content is not None and other != dialogue:
             called = "no dialogue" if other is None else f"the dialogue {other!r}"
-            self.findings.add(OTHER_DIALOGUE, document.place, f"holds the labels of {called}, not {dialogue!r}")
+            self.findings.add(Problem.OTHER_DIALOGUE, document.place, f"holds the labels of {called}, not {dialogue!r}")
         return document
 
     def _parsed(self, document: Document) -> Document:
@@ -313,7 +299,7 @@ class LabelsReader:
         try:
             return document._replace(content=parse(document, self.findings))
         except DataError as error:
-            self.findings.add_error(UNREADABLE_LABELS, document.place, error)
+            self.findings.add_error(Problem.UNREADABLE_LABELS, document.place, error)
             return document._replace(content=None)
 
     def _matched(self, dialogue: str, turns: list[int], document: Document) -> list[tuple[Any, ...]]:
@@ -329,7 +315,7 @@ class LabelsReader:
         missing = [turn for turn, at in zip(turns, chosen, strict=True) if at is None]
         if missing:
             what = f"{name_turns(missing)}: no labels ({len(values)} entries for {len(turns)} annotated turns)"
-            self.findings.add(MISSING_TURNS, document.place, what, len(missing))
+            self.findings.add(Problem.MISSING_TURNS, document.place, what, len(missing))
         self.unused += len(values) - sum(at is not None for at in chosen)
         return [_NONE if at is None else values[at] for at in chosen]
 
@@ -337,14 +323,14 @@ class LabelsReader:
         """Return the turn-index of every entry, and its code and probabilities; report what an entry lacks."""
         given = document.content.get("turns") if isinstance(document.content, dict) else None
         if not isinstance(given, list):
-            self.findings.add(UNREADABLE_LABELS, document.place, 'has no list of "turns"')
+            self.findings.add(Problem.UNREADABLE_LABELS, document.place, 'has no list of "turns"')
             return [], []
         indices, values = [], []
         for at, entry in enumerate(given):
             index, labels = (entry.get("turn-index"), entry.get("labels")) if isinstance(entry, dict) else (None, None)
             indices.append(index)
             if not isinstance(labels, list) or not labels or not isinstance(labels[0], dict):
-                self.findings.add(BAD_ENTRY, document.place, f"entry {at}: no labels", 1)
+                self.findings.add(Problem.BAD_ENTRY, document.place, f"entry {at}: no labels", 1)
                 values.append(_NONE)
                 continue
             self.several += len(labels) > 1
@@ -352,7 +338,7 @@ class LabelsReader:
                 label, *probabilities = _fields(labels[0])
             except KeyError:
                 lacking = ", ".join(key for key in _KEYS if key not in labels[0])
-                self.findings.add(BAD_ENTRY, document.place, f"entry {at}: no {lacking}", 1)
+                self.findings.add(Problem.BAD_ENTRY, document.place, f"entry {at}: no {lacking}", 1)
                 label, *probabilities = (labels[0].get(key, UNSET) for key in _KEYS)
             code = _CODES.get(label, _OTHER) if isinstance(label, str) else np.nan if label is UNSET else _OTHER
             values.append((code, *probabilities))
@@ -368,10 +354,10 @@ class LabelsReader:
         if self.match == "turn-index":
             if repeated:
                 what = f"{name_turns(repeated)}: labels more than once"
-                self.findings.add(REPEATED_LABELS, document.place, what, len(repeated))
+                self.findings.add(Problem.REPEATED_LABELS, document.place, what, len(repeated))
             if nameless:
                 what = f"{nameless} of {len(indices)} entries have no whole number as turn-index"
-                self.findings.add(BAD_ENTRY, document.place, what, nameless)
+                self.findings.add(Problem.BAD_ENTRY, document.place, what, nameless)
         return [first.get(turn) for turn in turns]
 
     def _remark(self) -> None:
@@ -395,15 +381,15 @@ class LabelsReader:
         with np.errstate(invalid="ignore"):
             improbable = there & ~((probabilities >= 0) & np.isfinite(probabilities)).all(axis=1)
             odd = there & ~improbable & ~(np.abs(probabilities.sum(axis=1) - 1) <= SUM_TOLERANCE)
-        problems: tuple[tuple[Any, ProblemType, str], ...] = (
-            (code == _OTHER, UNKNOWN_LABEL, "the label is none of O, T and X"),
-            (improbable, NOT_PROBABLE, "a probability is below 0 or not finite"),
-            (odd, ODD_SUM, "the probabilities do not add up to 1"),
+        problems: tuple[tuple[Any, Problem, str], ...] = (
+            (code == _OTHER, Problem.UNKNOWN_LABEL, "the label is none of O, T and X"),
+            (improbable, Problem.NOT_PROBABLE, "a probability is below 0 or not finite"),
+            (odd, Problem.ODD_SUM, "the probabilities do not add up to 1"),
         )
         for bad, kind, what in problems:
             for owner, rows in _rows_by_dialogue(self.annotated, bad):
                 shown = ", ".join(f"{p:g}" for p in probabilities[rows[0]])
-                first = "" if kind is UNKNOWN_LABEL else f" (first: {shown})"
+                first = "" if kind is Problem.UNKNOWN_LABEL else f" (first: {shown})"
                 message = f"{name_turns(self.annotated.turns[rows].tolist())}: {what}{first}"
                 self.findings.add(kind, self.places[owner], message, len(rows))
 
