@@ -24,8 +24,8 @@ from dialeval.core.arguments import checked
 from dialeval.core.errors import DataError, Fault
 from dialeval.core.exact import Moments
 from dialeval.data.formats.opening import PathSource
-from dialeval.data.lsdscc import reference_groups
-from dialeval.data.lsdscc.hypotheses import HypothesisSet, each_of
+from dialeval.data.lsdscc import data
+from dialeval.data.lsdscc.data import HypothesisSet, each_of
 from dialeval.metrics.coverage.alignment import (
     Aligner,
     Alignment,
@@ -58,7 +58,7 @@ __all__ = [
 _LOG = logging.getLogger(__name__)
 
 
-class ReferenceSet(reference_groups.ReferenceSet):
+class ReferenceSet(data.ReferenceSet):
     """The references of one query in groups, each a list of words; a string is split at white space."""
 
     @classmethod

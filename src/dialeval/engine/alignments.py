@@ -11,7 +11,7 @@ from dialeval.core.columns import RaggedColumn
 from dialeval.core.fold import Fact
 from dialeval.core.needs import Need
 from dialeval.core.result import Run
-from dialeval.data.lsdscc.reference_groups import Groups
+from dialeval.data.lsdscc.data import Groups
 from dialeval.data.rows.system import Rows
 from dialeval.data.shards.sources import memory_sources
 from dialeval.engine.folding import Options, run_sources

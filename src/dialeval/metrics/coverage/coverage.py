@@ -34,6 +34,7 @@ max-bleu.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, cast
 
@@ -138,7 +139,9 @@ class Coverage(RowMetric):
             return EmbeddingAligner(WordValues.of(vectors, None, shares))
         if self.aligner == "nltk-bleu":
             return NLTKBleuAligner(self.smooth, self.n)
-        return {"bleu": BleuAligner, "nltk-nist": NLTKNistAligner, "sacre": SacreAligner}[self.aligner](self.n)
+        classes: dict[str, Callable[[int], PairAligner]]
+        classes = {"bleu": BleuAligner, "nltk-nist": NLTKNistAligner, "sacre": SacreAligner}
+        return classes[self.aligner](self.n)
 
 
 def bleu_floors(lengths: Ints, n: int) -> Floats:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dialeval import lsdscc
 from dialeval.data.formats.opening import PathSource
-from dialeval.data.lsdscc.hypotheses import EOS, read_hypothesis_lines
+from dialeval.data.lsdscc.data import EOS, read_hypothesis_lines
 from dialeval.lsdscc import ReferenceSet
 
 __all__ = ["HypothesisSet", "ReferenceSet"]
