@@ -55,7 +55,7 @@ from dialeval.core.batch import Batch
 from dialeval.core.fold import RowMetric
 from dialeval.core.needs import Need
 from dialeval.core.student import two_sided_t
-from dialeval.metrics.breakdown.labels import BreakdownDetection
+from dialeval.metrics.breakdown.detection import BreakdownDetection
 from dialeval.metrics.counting import Flags
 from dialeval.metrics.overlap.nlg_bleu import NlgBleu
 from dialeval.metrics.registry import registry

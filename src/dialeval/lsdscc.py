@@ -24,20 +24,21 @@ from dialeval.core.arguments import checked
 from dialeval.core.errors import DataError, Fault
 from dialeval.core.exact import Moments
 from dialeval.data.formats.opening import PathSource
-from dialeval.data.lsdscc import reference_groups
-from dialeval.data.lsdscc.hypotheses import HypothesisSet, each_of
-from dialeval.metrics.coverage.aligners import (
+from dialeval.data.lsdscc import data
+from dialeval.data.lsdscc.data import HypothesisSet, each_of
+from dialeval.metrics.coverage.alignment import (
     Aligner,
+    Alignment,
     BleuAligner,
+    Comparison,
     EmbeddingAligner,
     NLTKBleuAligner,
     NLTKNistAligner,
+    QueryAlignment,
     SacreAligner,
+    align,
     as_aligner,
 )
-from dialeval.metrics.coverage.alignment import Alignment, QueryAlignment, align
-from dialeval.metrics.coverage.comparison import Comparison
-from dialeval.text.vocabulary import Vocabulary
 
 __all__ = [
     "BleuAligner",
@@ -57,7 +58,7 @@ __all__ = [
 _LOG = logging.getLogger(__name__)
 
 
-class ReferenceSet(reference_groups.ReferenceSet):
+class ReferenceSet(data.ReferenceSet):
     """The references of one query in groups, each a list of words; a string is split at white space."""
 
     @classmethod
@@ -123,4 +124,4 @@ def _aligned(
         raise DataError(Fault("corpus", None, "holds no queries", "give at least one"))
     left = [each if isinstance(each, HypothesisSet) else HypothesisSet(each) for each in hypotheses]
     right = [each if isinstance(each, ReferenceSet) else ReferenceSet(each) for each in references]
-    return align(Comparison.of_words(left, right, Vocabulary()), as_aligner(aligner), threshold)
+    return align(Comparison.of_words(left, right), as_aligner(aligner), threshold)

@@ -89,7 +89,7 @@ def test_figures_that_are_said_to_be_equal_are() -> None:
     import sacrebleu
     from nltk.translate import bleu_score, nist_score
 
-    from dialeval.originals.lsdscc.align import NLTKNistAligner
+    from dialeval.originals.lsdscc import NLTKNistAligner
 
     responses = (sample.folder() / "responses" / "careful.txt").read_text().splitlines()
     references = (sample.folder() / "references.txt").read_text().splitlines()

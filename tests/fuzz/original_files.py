@@ -7,9 +7,7 @@ import json
 import tarfile
 from functools import cache
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 from click import ClickException
 
 import dialeval
@@ -17,9 +15,7 @@ from dialeval import sample
 from dialeval.breakdown import evaluate_breakdown
 from dialeval.cli.from_ import from_
 from dialeval.core.errors import DialevalError
-from dialeval.data.breakdown import logs
-from dialeval.data.breakdown.faults import Findings
-from dialeval.data.breakdown.talks import read_chats
+from dialeval.data.breakdown.reading import read_chats
 from dialeval.data.rows.reading import read_responses
 from dialeval.lsdscc import HypothesisSet, ReferenceSet, compute_score_on_corpus
 from dialeval.multiwoz import Evaluator
@@ -222,39 +218,3 @@ def breakdown(folder: Path) -> None:
 def breakdown_chats(folder: Path) -> None:
     """The dialogues of the challenge as chats, which a judge labels."""
     read_responses(read_chats(_store(folder, "data")))
-
-
-def annotated_dialogues() -> list[Files]:
-    """Single annotated dialogues, as the sample writes them and with white space left out."""
-    seeds: list[Files] = []
-    for content in below(SAMPLE / "breakdown", "data/l*.json").values():
-        packed = json.dumps(json.loads(content), separators=(",", ":"), ensure_ascii=False).encode()
-        seeds += [{"a.log.json": content}, {"a.log.json": packed}]
-    return seeds
-
-
-def _read(folder: Path, skimmed: bool) -> tuple[Any, Any]:
-    findings, before = Findings(True), logs.SKIMMED_FILES
-    logs.SKIMMED_FILES = 1 if skimmed else before
-    try:
-        found = logs.read_logs(folder, findings)
-        return found, (findings.warnings(), findings.remarks)
-    except DialevalError as error:
-        return None, str(error)
-    finally:
-        logs.SKIMMED_FILES = before
-
-
-@target("skimming", seeds=annotated_dialogues)
-def skimming(folder: Path) -> None:
-    """The kernel that skims annotated dialogues, and the decoder: both give the same, faults included."""
-    decoded, decoded_says = _read(folder, skimmed=False)
-    skimmed, skimmed_says = _read(folder, skimmed=True)
-    assert decoded_says == skimmed_says
-    assert (decoded is None) == (skimmed is None)
-    if decoded is not None:
-        assert decoded.dialogues == skimmed.dialogues
-        for name in ("offsets", "turns", "counts"):
-            np.testing.assert_array_equal(getattr(decoded, name), getattr(skimmed, name))
-    if decoded is None or decoded_says[0]:
-        raise DialevalError(str(decoded_says))

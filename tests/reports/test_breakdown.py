@@ -32,7 +32,9 @@ def test_there_is_a_confusion_table_for_each_detector_and_threshold(run: Breakdo
     assert heads == [f"{name}, threshold {at:g}" for name in run.tables for at in (0.0, 0.5)]
     line = next(line for line in tables_text(run).splitlines() if line.startswith("O "))
     table = run.tables[next(iter(run.tables))][0.0]
-    assert [cell for cell in line.split()[1:] if cell != "|"] == [str(n) for n in (*table.hard[0], *table.lenient[0])]
+    assert [cell for cell in line.split()[1:] if cell != "|"] == [
+        str(n) for rows in (table.confusion, table.confusion_lenient) for n in rows["O"].values()
+    ]
 
 
 def test_turns_have_a_line_each(run: BreakdownRun) -> None:

@@ -19,12 +19,12 @@ from dialeval.core.files import write_bytes
 from dialeval.core.jsondata import dump
 from dialeval.core.needs import Need
 from dialeval.core.rowtable import NO_TURN
-from dialeval.data.breakdown.files import LABELS as ENDING
-from dialeval.data.breakdown.talks import read_chats
+from dialeval.data.breakdown.documents import LABELS as ENDING
+from dialeval.data.breakdown.reading import read_chats
 from dialeval.data.formats.opening import PathSource
 from dialeval.data.rows.reading import read_files, read_responses
 from dialeval.data.rows.system import Rows
-from dialeval.metrics.breakdown.reference import LABELS
+from dialeval.metrics.breakdown.detection import LABELS
 from dialeval.metrics.learned.dialogue_judge import DialogueJudge
 
 Document = dict[str, Any]

@@ -6,7 +6,7 @@
 least is helped most, compared with saying the mean of every turn. The cut is the lowest one that helps that system at
 least half as much as the best one, compared with saying X of every turn: a new system may break down more often than
 all those known, and then every O costs. `left_out` says what that is worth
-on systems that neither head nor scale have seen, beside floors and ceilings (`metrics.breakdown.anchors`).
+on systems that neither head nor scale have seen, beside floors and ceilings (`metrics.breakdown.detection`).
 """
 
 from __future__ import annotations
@@ -16,10 +16,22 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from dialeval.core.arrays import Floats, Ints
-from dialeval.metrics.breakdown.anchors import annotators, constant, floors, mean_distribution, oracle
-from dialeval.metrics.breakdown.distances import grouped, jensen_shannon, squared_error
-from dialeval.metrics.breakdown.labels import DetectionCounts
-from dialeval.metrics.breakdown.reference import Codes, O, T, X, shares
+from dialeval.metrics.breakdown.detection import (
+    Codes,
+    DetectionCounts,
+    O,
+    T,
+    X,
+    annotators,
+    constant,
+    floors,
+    grouped,
+    jensen_shannon,
+    mean_distribution,
+    oracle,
+    shares,
+    squared_error,
+)
 from dialeval.metrics.learned.dialogue_judge import shrunk
 from dialeval.resources.judge_settings import BreakdownScale
 

@@ -171,7 +171,7 @@ def lsdscc(hypothesis_file: str, reference_file: str | None, eos: str) -> None:
 
     The hypotheses are lines of text, and the references JSON, whatever the suffixes of their files are.
     """
-    from dialeval.data.lsdscc.hypotheses import read_hypothesis_lines
+    from dialeval.data.lsdscc.data import read_hypothesis_lines
     from dialeval.lsdscc import ReferenceSet, compute_score_on_corpus
 
     hypotheses = list(read_hypothesis_lines(hypothesis_file, eos))

@@ -11,15 +11,14 @@ from dialeval.core.columns import RaggedColumn
 from dialeval.core.fold import Fact
 from dialeval.core.needs import Need
 from dialeval.core.result import Run
-from dialeval.data.lsdscc.reference_groups import Groups
+from dialeval.data.lsdscc.data import Groups
 from dialeval.data.rows.system import Rows
 from dialeval.data.shards.sources import memory_sources
 from dialeval.engine.folding import Options, run_sources
 from dialeval.engine.plan import Plan, Planner
 from dialeval.engine.resources import Resources
 from dialeval.metrics.coverage.alignment import QueryAlignment
-from dialeval.metrics.coverage.coverage import Coverage
-from dialeval.metrics.coverage.guard import short_hypotheses
+from dialeval.metrics.coverage.coverage import Coverage, warn_of_short
 
 ALIGNMENTS = "alignments"
 """Where a run holds the table: by system a list with an entry per query."""
@@ -74,7 +73,7 @@ def evaluate_groups(
         if not metric.threshold and len(groups.column.groups) - 1 <= len(rows):
             warnings.append(_ONE_GROUP)
         if metric.aligner == "bleu" and isinstance(hypotheses, RaggedColumn):
-            warnings += filter(None, [short_hypotheses(rows.system, hypotheses, metric.n)])
+            warnings += filter(None, [warn_of_short(rows.system, hypotheses, metric.n)])
         if table:
             tables[rows.system] = _table(evaluation.systems[rows.system].details()[ALIGNMENTS], groups, metric)
     run = evaluation.run

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
+from msgspec import to_builtins
 
 from dialeval.core.arguments import checked
 from dialeval.core.columns import NumberColumn
@@ -23,19 +24,25 @@ from dialeval.core.result import Result, Run
 from dialeval.core.run_schema import Role
 from dialeval.core.signature import Signature
 from dialeval.core.version import __version__
-from dialeval.data.breakdown.faults import Findings
-from dialeval.data.breakdown.labels import Match
-from dialeval.data.breakdown.logs import read_logs
-from dialeval.data.breakdown.reading import BreakdownData, read
+from dialeval.data.breakdown.documents import Findings
+from dialeval.data.breakdown.reading import BreakdownData, Match, read, read_logs
 from dialeval.data.rows.system import Rows
 from dialeval.data.shards.sources import memory_sources
 from dialeval.engine.folding import Options, Progress, run_sources
 from dialeval.engine.plan import Plan
-from dialeval.metrics.breakdown.anchors import annotators, floors, oracle
-from dialeval.metrics.breakdown.distances import BreakdownDistance
-from dialeval.metrics.breakdown.labels import BreakdownDetection, LabelAccuracy
-from dialeval.metrics.breakdown.reference import LABELS, Codes, shares
-from dialeval.metrics.breakdown.tables import Tables, tables_of
+from dialeval.metrics.breakdown.detection import (
+    LABELS,
+    BreakdownDetection,
+    BreakdownDistance,
+    Codes,
+    LabelAccuracy,
+    Tables,
+    annotators,
+    floors,
+    oracle,
+    shares,
+    tables_of,
+)
 
 if TYPE_CHECKING:
     from dialeval.core.arrays import Floats, Ints
@@ -121,7 +128,7 @@ def evaluate_breakdown(
         rows.system: {at: tables_of(_codes(rows, at)[0], dialogues, at) for at in thresholds}
         for rows in read_data.systems
     }
-    details = {name: [table.to_dict() for table in by.values()] for name, by in tables.items()}
+    details = {name: [to_builtins(table) for table in by.values()] for name, by in tables.items()}
     return BreakdownRun(results, __version__, (*warnings, *run.warnings), {"breakdown": details}, tables, read_data)
 
 

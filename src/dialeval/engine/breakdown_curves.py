@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dialeval.data.breakdown.utterances import utterances
-from dialeval.metrics.breakdown.reference import LABELS
+from dialeval.metrics.breakdown.detection import LABELS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -40,7 +39,7 @@ def with_curves(run: BreakdownRun, most: int = MOST) -> Run:
         for dialogue, curve in mine.items():
             far.setdefault(dialogue, []).append(_distance(curve))
     chosen = sorted(far, key=lambda dialogue: -float(np.mean(far[dialogue])))[:most]
-    said = {} if run.data is None else utterances(run.data.annotated, set(chosen))
+    said = {} if run.data is None else run.data.annotated.utterances(set(chosen))
     kept = {
         system: [{**mine[name], "said": [list(each) for each in said.get(name, ())]} for name in chosen if name in mine]
         for system, mine in curves.items()

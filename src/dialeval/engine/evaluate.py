@@ -17,8 +17,7 @@ from dialeval.core.result import Run, check_folder
 from dialeval.data.formats.opening import LINES, format_of
 from dialeval.data.formats.records import split_fields
 from dialeval.data.formats.streams import is_pattern, is_remote
-from dialeval.data.lsdscc.hypotheses import EOS, holds_hypotheses, read_hypotheses
-from dialeval.data.lsdscc.reference_groups import Groups, attach_groups, read_groups
+from dialeval.data.lsdscc.data import EOS, Groups, attach_groups, holds_hypotheses, read_groups, read_hypotheses
 from dialeval.data.rows.fields import FieldNames
 from dialeval.data.rows.reading import attach, read_responses, read_texts
 from dialeval.data.rows.system import Rows

@@ -62,9 +62,9 @@ _BUILT_IN: Mapping[Need, Sequence[str]] = {
     ),
     Need.SPANS: ("dialeval.metrics.task.frames:SlotTagging",),
     Need.LABELS: (
-        "dialeval.metrics.breakdown.labels:LabelAccuracy",
-        "dialeval.metrics.breakdown.labels:BreakdownDetection",
-        "dialeval.metrics.breakdown.distances:BreakdownDistance",
+        "dialeval.metrics.breakdown.detection:LabelAccuracy",
+        "dialeval.metrics.breakdown.detection:BreakdownDetection",
+        "dialeval.metrics.breakdown.detection:BreakdownDistance",
     ),
 }
 """By what they measure, in the order in which tables show them; imported when something of the kind is asked for."""

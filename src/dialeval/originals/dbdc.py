@@ -8,8 +8,15 @@ from typing import Any
 import numpy as np
 
 from dialeval.core.arrays import Floats
-from dialeval.metrics.breakdown.distances import divergence, jensen_shannon, squared_error
-from dialeval.metrics.breakdown.reference import LABELS, hard_reference, lenient_reference, shares
+from dialeval.metrics.breakdown.detection import (
+    LABELS,
+    divergence,
+    hard_reference,
+    jensen_shannon,
+    lenient_reference,
+    shares,
+    squared_error,
+)
 
 __all__ = ["calc_distribution", "jsd", "kld", "majority_label", "majority_label_lenient", "mse"]
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from dialeval.metrics.breakdown.distances import BreakdownDistance
-from dialeval.metrics.breakdown.reference import LABELS
+from dialeval.metrics.breakdown.detection import LABELS, BreakdownDistance
 from dialeval.reports.figures import plain
 from dialeval.reports.formats import csv_text
 
 if TYPE_CHECKING:
     from dialeval.engine.breakdown import BreakdownRun
-    from dialeval.metrics.breakdown.tables import Tables
+    from dialeval.metrics.breakdown.detection import Tables
 
 _DISTANCES = {
     "jsd-o-t-x": "JS divergence (O,T,X)",
@@ -68,10 +68,11 @@ def _tables(system: str, table: Tables) -> str:
     scored = f", {table.turns - table.scored} of them not scored" if table.scored < table.turns else ""
     head = f"{plain(system)}, threshold {table.threshold:g}: {table.dialogues} dialogues, {table.turns} turns{scored}"
     lines = [head, "label   " + _cells(LABELS) + "   |" + _cells(_LENIENT) + "   <- reference"]
-    for label, hard, lenient in zip(LABELS, table.hard, table.lenient, strict=True):
+    for label in LABELS:
+        hard, lenient = table.confusion[label].values(), table.confusion_lenient[label].values()
         lines.append(f"{label:<8}{_cells(hard)}   |{_cells(lenient)}")
     return "\n".join([*lines, ""])
 
 
-def _cells(values: tuple[object, ...]) -> str:
+def _cells(values: Iterable[object]) -> str:
     return "".join(f"{value!s:>8}" for value in values)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from dialeval.core.errors import DataError, Fault
 from dialeval.data.formats.opening import read_bytes
-from dialeval.data.lsdscc.reference_groups import read_groups
+from dialeval.data.lsdscc.data import read_groups
 from dialeval.resources.packs import installed_pack
 from dialeval.resources.progress import Progress
 

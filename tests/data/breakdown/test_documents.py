@@ -1,43 +1,53 @@
-"""Typed decoding against a plain reading of the parsed JSON."""
+"""Documents of the breakdown challenge: typed decoding, where documents are stored, problems of their files."""
 
 from __future__ import annotations
 
+import gzip
+import io
 import json
+import tarfile
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from msgspec import ValidationError
 
-from data.breakdown.challenge import SAMPLE
-from dialeval.core.errors import DataError
+from data.breakdown.challenge import SAMPLE, faults, labelled, log, write
+from dialeval.core.errors import DataError, Fault
+from dialeval.core.needs import Need
 from dialeval.core.rowtable import NO_TURN
-from dialeval.data.breakdown.documents import Dialogue, Labels, decoded
-from dialeval.data.breakdown.faults import Findings
-from dialeval.data.breakdown.files import Document
-from dialeval.data.breakdown.logs import Gathered
+from dialeval.data.breakdown.documents import (
+    LOGS,
+    Document,
+    Findings,
+    Problem,
+    name_turns,
+    open_stores,
+    parse,
+)
+from dialeval.data.breakdown.reading import read, read_logs
 
-Counted = tuple[str, list[int], list[list[int]]]
-"""Dialogue, annotated turns, and how often each was judged as O, T, X and other."""
+Counted = tuple[str, list[int], list[list[int]], int]
+"""Dialogue, annotated turns, how often each was judged as O, T and X, and all other judgments."""
 
 
 def typed(content: Any) -> Counted:
-    gathered = Gathered()
-    document = Document("x", None, content)
-    gathered.add(document, decoded(document, Dialogue, Findings()), Findings())
-    return gathered.dialogues[0], gathered.turns, gathered.count().astype(int).tolist()
+    """The dialogue by typed decoding; DataError where it is none."""
+    findings = Findings(lenient=True)
+    annotated = read_logs([content], findings)
+    if not annotated.dialogues:
+        raise DataError(findings.faults)
+    others = [int(remark.split()[0]) for remark in findings.remarks]
+    return annotated.dialogues[0], annotated.turns.tolist(), annotated.counts.astype(int).tolist(), sum(others)
 
 
 def plain(document: Any) -> Counted:
     turns = [turn for turn in document["turns"] if turn["speaker"] != "U" and turn["annotations"]]
     indices = [turn["turn-index"] if isinstance(turn["turn-index"], int) else NO_TURN for turn in turns]
-    counts = []
-    for turn in turns:
-        labels = [each["breakdown"] for each in turn["annotations"]]
-        known = [labels.count(label) for label in "OTX"]
-        counts.append([*known, len(labels) - sum(known)])
-    return document["dialogue-id"], indices, counts
+    labels = [[each["breakdown"] for each in turn["annotations"]] for turn in turns]
+    counts = [[judged.count(label) for label in "OTX"] for judged in labels]
+    return document["dialogue-id"], indices, counts, sum(map(len, labels)) - sum(map(sum, counts))
 
 
 texts = st.text(st.characters(codec="utf-8"), max_size=6)
@@ -80,8 +90,8 @@ def test_a_changed_byte_or_a_missing_end_is_met_as_by_a_full_parser(document: An
         del content[data.draw(st.integers(0, len(content) - 1)) :]
     try:
         expected = typed(json.loads(content))
-    except (ValueError, RecursionError):
-        with pytest.raises((DataError, ValidationError)):
+    except (ValueError, RecursionError, DataError):
+        with pytest.raises(DataError):
             typed(bytes(content))
     else:
         assert typed(bytes(content)) == expected
@@ -90,13 +100,6 @@ def test_a_changed_byte_or_a_missing_end_is_met_as_by_a_full_parser(document: An
 def test_the_files_of_the_challenge() -> None:
     for path in (SAMPLE / "data").iterdir():
         assert typed(path.read_bytes()) == plain(json.loads(path.read_text()))
-    for path in (SAMPLE / "keywords").iterdir():
-        labels = decoded(Document("x", None, path.read_bytes()), Labels, Findings())
-        entries = json.loads(path.read_text())["turns"]
-        assert [entry.index for entry in labels.turns] == [entry["turn-index"] for entry in entries]
-        firsts = [(entry.labels[0].breakdown, entry.labels[0].o, entry.labels[0].x) for entry in labels.turns]
-        expected = [entry["labels"][0] for entry in entries]
-        assert firsts == [(label["breakdown"], label["prob-O"], label["prob-X"]) for label in expected]
 
 
 @pytest.mark.parametrize(
@@ -113,9 +116,9 @@ def test_the_files_of_the_challenge() -> None:
     ],
 )
 def test_what_is_no_dialogue_says_where(change: dict[str, Any], what: str) -> None:
-    with pytest.raises(ValidationError) as caught:
+    with pytest.raises(DataError) as caught:
         typed(json.dumps({"dialogue-id": "d", "turns": [], **change}).encode())
-    assert what in str(caught.value)
+    assert what in caught.value.faults[0].what
 
 
 def test_bytes_that_are_not_utf8_are_a_fault_also_where_they_do_not_matter() -> None:
@@ -125,7 +128,7 @@ def test_bytes_that_are_not_utf8_are_a_fault_also_where_they_do_not_matter() -> 
 
 @pytest.mark.parametrize("turns", [{}, ""])
 def test_what_has_no_turns_for_the_original_has_none_here(turns: object) -> None:
-    assert typed(json.dumps({"dialogue-id": "d", "turns": turns}).encode()) == ("d", [], [])
+    assert typed(json.dumps({"dialogue-id": "d", "turns": turns}).encode()) == ("d", [], [], 0)
 
 
 def test_half_a_character_in_a_text_is_read_as_the_original_reads_it() -> None:
@@ -135,12 +138,135 @@ def test_half_a_character_in_a_text_is_read_as_the_original_reads_it() -> None:
         "turn-index": "\ud800",
         "annotations": [{"breakdown": "\ud800"}, {"breakdown": "X"}],
     }
-    assert typed(json.dumps({"dialogue-id": "d", "turns": [turn]}).encode()) == ("d", [NO_TURN], [[0, 0, 1, 1]])
+    assert typed(json.dumps({"dialogue-id": "d", "turns": [turn]}).encode()) == ("d", [NO_TURN], [[0, 0, 1]], 1)
 
 
 def test_a_byte_order_mark_is_noted_and_nan_is_read() -> None:
     findings = Findings()
     document = Document("x", None, b'\xef\xbb\xbf{"turns": [{"labels": [{"prob-O": NaN}]}]}')
-    [entry] = decoded(document, Labels, findings).turns
-    assert entry.labels[0].o != entry.labels[0].o
+    probability = parse(document, findings)["turns"][0]["labels"][0]["prob-O"]
+    assert probability != probability
     assert [fault.what for fault in findings.faults] == ["starts with a byte order mark"]
+
+
+def test_folder_jsonl_and_archive_are_the_same(tmp_path: Path) -> None:
+    for kind, ending in (("data", "log"), ("keywords", "labels")):
+        lines = [json.dumps(json.loads(path.read_text())) for path in sorted((SAMPLE / kind).glob(f"*.{ending}.json"))]
+        (tmp_path / f"{kind}.jsonl").write_text("\n".join(lines) + "\n")
+        (tmp_path / f"{kind}.jsonl.gz").write_bytes(gzip.compress("\n".join(lines).encode()))
+    with tarfile.open(tmp_path / "all.tar.gz", "w:gz") as archive:
+        archive.add(SAMPLE, "sample")
+    folder = read(SAMPLE / "data", SAMPLE / "keywords")
+    packed = read(tmp_path / "all.tar.gz", tmp_path / "all.tar.gz")
+    assert [rows.system for rows in packed.systems] == ["cautious", "keywords"]
+    others = [read(tmp_path / f"data.jsonl{end}", tmp_path / f"keywords.jsonl{end}") for end in ("", ".gz")]
+    for other in (*(found.systems[0] for found in others), packed.systems[1]):
+        assert (other.system, len(other)) == ("keywords", 16)
+        for need in (Need.LABELS, Need.ANNOTATIONS):
+            assert other.columns[need].digest == folder.systems[0].columns[need].digest
+
+
+def test_hidden_files_are_no_dialogues(tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    write(folder, "d1.log.json", log())
+    write(folder, "._d1.log.json", "what another system keeps beside a file")
+    with tarfile.open(tmp_path / "data.tar.gz", "w:gz") as archive:
+        archive.add(folder, "data")
+    for source in (folder, tmp_path / "data.tar.gz"):
+        assert read(source, [labelled()]).annotated.dialogues == ["d1"]
+
+
+def test_a_dialogue_id_leads_out_of_no_folder(tmp_path: Path) -> None:
+    write(tmp_path, "secret.labels.json", labelled("../secret"))
+    write(tmp_path / "data", "a.log.json", log("../secret"))
+    write(tmp_path / "labels", "other.labels.json", labelled("other"))
+    assert "there are no labels for the dialogue '../secret'" in faults(tmp_path / "data", tmp_path / "labels")[0]
+
+
+def archive_of(path: Path, *members: tuple[tarfile.TarInfo, bytes]) -> Path:
+    with tarfile.open(path, "w:gz") as archive:
+        for info, content in members:
+            info.size = len(content)
+            archive.addfile(info, io.BytesIO(content))
+    return path
+
+
+def test_archives_are_not_trusted(tmp_path: Path) -> None:
+    link = tarfile.TarInfo("data/d1.log.json")
+    link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
+    path = archive_of(tmp_path / "link.tar.gz", (link, b""))
+    assert "link or a device" in faults(path, [labelled()])[0]
+    bomb = archive_of(tmp_path / "bomb.tar.gz", (tarfile.TarInfo("x.bin"), bytes(40 << 20)))
+    assert "far more than it should" in faults(bomb, [labelled()])[0]
+    twice = [(tarfile.TarInfo("data/d1.log.json"), json.dumps(log()).encode()) for _ in range(2)]
+    assert "twice" in faults(archive_of(tmp_path / "twice.tar.gz", *twice), [labelled()])[0]
+    (tmp_path / "broken.tar.gz").write_bytes(b"\x1f\x8b nothing")
+    assert "is damaged" in faults(tmp_path / "broken.tar.gz", [labelled()])[0]
+    assert "no such file or folder" in faults(tmp_path / "nowhere", [labelled()])[0]
+
+
+def test_a_device_is_no_dialogue(tmp_path: Path) -> None:
+    (tmp_path / "a.log.json").symlink_to("/dev/zero")
+    (store,) = open_stores(tmp_path, LOGS).values()
+    with pytest.raises(DataError, match="is a device"):
+        list(store.documents())
+
+
+def findings(lenient: bool) -> Findings:
+    found = Findings(lenient)
+    found.add(Problem.MISSING_TURNS, ("a.json", None), "no label for turn 3", turns=1)
+    found.add(Problem.MISSING_TURNS, ("b.json", 7), "no label for turns 1, 5", turns=2)
+    found.add(Problem.UNKNOWN_LABEL, ("c.json", None), "is not JSON")
+    found.remarks.append("a remark")
+    return found
+
+
+def test_strict_reading_raises_every_fault() -> None:
+    with pytest.raises(DataError) as caught:
+        findings(lenient=False).warnings()
+    assert [(fault.where, fault.line) for fault in caught.value.faults] == [
+        ("a.json", None),
+        ("b.json", 7),
+        ("c.json", None),
+    ]
+    assert caught.value.faults[0].remedy == Problem.MISSING_TURNS.remedy
+
+
+def test_lenient_reading_counts_files_and_turns() -> None:
+    assert findings(lenient=True).warnings() == [
+        "annotated turns without labels: in 2 files (3 turns); not scored",
+        "labels other than O, T, X: in 1 file; counted as wrong",
+        "a remark",
+    ]
+    one = Findings(lenient=True)
+    one.add(Problem.MISSING_TURNS, ("a.json", None), "no label for turn 3", turns=1)
+    assert one.warnings() == ["annotated turns without labels: in 1 file (1 turn); not scored"]
+
+
+def test_some_faults_are_never_only_counted() -> None:
+    found = findings(lenient=True)
+    found.refuse(Fault("detector", None, "is not there", "check the path"))
+    with pytest.raises(DataError) as caught:
+        found.warnings()
+    assert len(caught.value.faults) == 4
+
+
+def test_an_error_is_placed_on_its_own_line() -> None:
+    error = DataError(Fault("x", 4, "is not JSON", "mend it"))
+    found = Findings()
+    found.add_error(Problem.UNKNOWN_LABEL, ("lines.jsonl", 9), error)
+    found.add_error(Problem.UNKNOWN_LABEL, ("a.json", None), error)
+    assert [fault.line for fault in found.faults] == [9, 4]
+
+
+@pytest.mark.parametrize(
+    ("turns", "shown"),
+    [
+        ([4], "turn 4"),
+        ([4, 6], "turns 4, 6"),
+        (list(range(12)), "turns 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11"),
+        (list(range(13)), "turns 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11 and 1 more"),
+    ],
+)
+def test_many_turns_are_cut_short(turns: list[int], shown: str) -> None:
+    assert name_turns(turns) == shown

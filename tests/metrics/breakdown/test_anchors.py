@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dialeval.metrics.breakdown.anchors import (
+from dialeval.metrics.breakdown.detection import (
     annotators,
     best_constant,
     constant,

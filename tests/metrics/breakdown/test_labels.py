@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dialeval.core.errors import SettingError
-from dialeval.metrics.breakdown.labels import BreakdownDetection, DetectionCounts, LabelAccuracy
+from dialeval.metrics.breakdown.detection import BreakdownDetection, DetectionCounts, LabelAccuracy
 from dialeval.metrics.registry import registry
 from laws.breakdown import WORLD, Row
 from laws.worlds import Place

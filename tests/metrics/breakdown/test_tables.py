@@ -8,9 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dialeval.metrics.breakdown.labels import BreakdownDetection
-from dialeval.metrics.breakdown.reference import OTHER, Codes, shares
-from dialeval.metrics.breakdown.tables import tables_of
+from dialeval.metrics.breakdown.detection import OTHER, BreakdownDetection, Codes, shares, tables_of
 from laws.breakdown import WORLD, Row
 from laws.worlds import Place
 from metrics.breakdown.naive import references
@@ -38,8 +36,13 @@ def test_as_counted_turn_by_turn(made: list[Row], threshold: float) -> None:
     labels = np.array([[row.label, *PROBABILITIES] for row in made])
     share = shares(np.array([row.counts for row in made], np.float64))
     tables = tables_of(Codes.of(labels, share, threshold), 1, threshold)
-    assert tables.hard == tuple(tuple(hard[label, code] for code in range(3)) for label in range(3))
-    assert tables.lenient == tuple(tuple(lenient[label, code] for code in (0, 2)) for label in range(3))
+    names = "OTX"
+    assert tables.confusion == {
+        name: {other: hard[label, code] for code, other in enumerate(names)} for label, name in enumerate(names)
+    }
+    assert tables.confusion_lenient == {
+        name: {"O": lenient[label, 0], "X": lenient[label, 2]} for label, name in enumerate(names)
+    }
     assert (tables.turns, tables.scored) == (len(made), len(made))
     assert tables.correct == sum(hard[code, code] for code in range(3))
     place = Place(WORLD, made)
@@ -57,4 +60,4 @@ def test_what_stands_in_neither_table() -> None:
     tables = tables_of(Codes.of(labels, shares(counts), 0.0), 2, 0.0)
     assert (tables.turns, tables.scored, tables.correct, tables.dialogues) == (4, 2, 1, 2)
     assert tables.references == {"O": 1, "T": 0, "X": 0}
-    assert tables.to_dict()["confusion_lenient"]["O"] == {"O": 1, "X": 0}
+    assert tables.confusion_lenient["O"] == {"O": 1, "X": 0}

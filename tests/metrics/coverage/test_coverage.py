@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dialeval
 from dialeval.core.errors import DataError, NeedError, SettingError
 from dialeval.core.fold import RowMetric
-from dialeval.metrics.coverage import coverage_kernel
-from dialeval.metrics.coverage.coverage import Coverage
+from dialeval.metrics.coverage.coverage import Coverage, bleu_floors, warn_of_short
 from dialeval.metrics.registry import registry
 from laws.coverage import WORLD, Row
 from laws.responses import FewVectors
@@ -141,14 +139,29 @@ def test_a_warning_without_groups() -> None:
     assert "|threshold:0.5|" in str(auto["system"]["mds"].signature)
 
 
-NUMBERS = st.floats(-1e9, 1e9) | st.sampled_from([1e300, -1e300, 1.0, 2.0**-53, -(2.0**-53), 2.0**-106])
+def test_a_warning_where_short_hypotheses_dominate() -> None:
+    groups = [[["a b c d e"], ["f g"]]]
+    run = dialeval.evaluate([["no", "yes", "ok then"]], reference_groups=groups)
+    assert len(run.warnings) == 1
+    assert run.warnings[0].startswith("system: short hypotheses dominate (a median of 1 words)")
+    others: list[dict[str, Any]] = [
+        {"settings": {"coverage": {"aligner": "sacre"}}},
+        {"metrics": "mds(aligner=nltk-bleu)"},
+    ]
+    for more in others:
+        assert dialeval.evaluate([["no", "yes"]], reference_groups=groups, **more).warnings == ()
+    assert dialeval.evaluate([["a reply of seven words or so"]], reference_groups=groups).warnings == ()
 
 
-@given(st.lists(NUMBERS, max_size=6))
-@example([1.0, 2.0**-53, 2.0**-106])
-@example([-1.0, -(2.0**-53), -(2.0**-106)])
-@example([1.0, 2.0**-53, -(2.0**-106)])
-@example([1e300, 1.0, -1e300, 2.0**-53])
-def test_logarithms_are_added_exactly(terms: list[float]) -> None:
-    found = coverage_kernel._sum(np.array([*terms, 7.0]), len(terms), np.empty(len(terms) + 1))
-    assert found == math.fsum(terms)
+def test_floors_are_what_wrong_hypotheses_get() -> None:
+    lengths = np.arange(20)
+    run = dialeval.evaluate(
+        [["x " * length] for length in lengths], reference_groups=[[["a"], ["b"]]] * 20, metrics="max-bleu"
+    )
+    items = run["system"]["max-bleu"].items
+    assert items is not None
+    np.testing.assert_allclose(bleu_floors(lengths, 4), items, rtol=1e-12)
+
+
+def test_no_hypotheses_are_not_short() -> None:
+    assert warn_of_short("x", WORLD.columns([Row(())])[next(iter(WORLD.columns([])))], 4) is None  # type: ignore[arg-type]

@@ -18,8 +18,8 @@ one value per query, then the mean. The three share one alignment.
   by the training text if there is one) are better choices. A hypothesis that has nothing in common with any group lands
   nowhere, whereas the original puts it into the first one, so that its MDS is never 0.
 - `n`: the longest n-grams that are counted.
-- `threshold` above 0 groups the references of each query by their similarity (see `clustering`), whatever groups they
-  came in: for references without groups.
+- `threshold` above 0 groups the references of each query by their similarity (see `alignment.group_references`),
+  whatever groups they came in: for references without groups.
 
 Paper: Xu et al. 2018, "LSDSCC: a Large Scale Domain-Specific Conversational Corpus for Response Generation with
 Diversity Oriented Evaluation Metrics", NAACL. Its exact Multi-BLEU is not known; the original says that it could not
@@ -34,29 +34,44 @@ max-bleu.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, cast
 
-from dialeval.core.arrays import Floats
+import numpy as np
+
+from dialeval.core.arrays import Floats, Ints
 from dialeval.core.batch import Batch
+from dialeval.core.columns import RaggedColumn
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Bounds, RowMetric
+from dialeval.core.columns import GroupedColumn
 from dialeval.core.needs import Need
 from dialeval.core.signature import Signature
-from dialeval.metrics.coverage.aligners import (
+from dialeval.metrics.coverage.alignment import (
     DEFAULT_N,
     AlignerName,
+    Alignment,
+    BleuAligner,
+    Comparison,
     EmbeddingAligner,
+    NLTKBleuAligner,
+    NLTKNistAligner,
     PairAligner,
+    SacreAligner,
+    align,
     check_order,
-    named_aligner,
 )
-from dialeval.metrics.coverage.alignment import Alignment, align
-from dialeval.metrics.coverage.comparison import comparison
 from dialeval.metrics.embedding.vectors import SIF_WEIGHT, WordValues
 from dialeval.metrics.overlap.smoothing import Method
 from dialeval.resources.words import TrainText, VectorTable
-from dialeval.text.tokenise import DEFAULT, Tokeniser
+from dialeval.text.tokenise import DEFAULT, Tokeniser, tokenise, tokens
+from dialeval.text.vocabulary import Vocabulary
+
+HIGH_FLOOR = 0.3
+"""The floor of four words: above it an answer of four wrong words would be a good one."""
+SAMPLED = 10_000
+"""Hypotheses whose floor is computed, evenly spread over all: enough for a mean."""
 
 
 @dataclass(frozen=True)
@@ -106,15 +121,54 @@ class Coverage(RowMetric):
         return {"mds": aligned.mds, "pds": aligned.pds, "max-bleu": aligned.max_bleu}[self.by]
 
     def alignment(self, batch: Batch) -> Alignment:
-        """The alignment of a batch; made once for all metrics of the batch that agree on it."""
-        pairs = comparison(batch, self.tokeniser)
+        """Align a batch; done once for all metrics of the batch that agree on it."""
         key = ("alignment", self.aligner, self.n, self.smooth, self.threshold, self.tokeniser)
+        hypotheses, references = (
+            tokens(batch, need, self.tokeniser) for need in (Need.HYPOTHESES, Need.REFERENCE_GROUPS)
+        )
+        groups = cast(GroupedColumn, batch.lists(Need.REFERENCE_GROUPS))
+        lists = batch.lists(Need.HYPOTHESES).offsets
+        pairs = Comparison(hypotheses, lists, references, groups.groups, groups.lists)
         return batch.derived(key, lambda: align(pairs, self._aligner(batch), self.threshold))
 
     def _aligner(self, batch: Batch) -> PairAligner:
-        if self.aligner != "embedding":
-            return named_aligner(self.aligner, self.n, self.smooth)
-        vectors: VectorTable = batch.resource(Need.EMBEDDINGS)
-        train: TrainText | None = batch.resource(Need.TRAIN) if batch.has(Need.TRAIN) else None
-        shares = None if train is None else train.shares(1, self.tokeniser, "self")
-        return EmbeddingAligner(WordValues.of(vectors, None, shares))
+        if self.aligner == "embedding":
+            vectors: VectorTable = batch.resource(Need.EMBEDDINGS)
+            train: TrainText | None = batch.resource(Need.TRAIN) if batch.has(Need.TRAIN) else None
+            shares = None if train is None else train.shares(1, self.tokeniser, "self")
+            return EmbeddingAligner(WordValues.of(vectors, None, shares))
+        if self.aligner == "nltk-bleu":
+            return NLTKBleuAligner(self.smooth, self.n)
+        classes: dict[str, Callable[[int], PairAligner]]
+        classes = {"bleu": BleuAligner, "nltk-nist": NLTKNistAligner, "sacre": SacreAligner}
+        return classes[self.aligner](self.n)
+
+
+def bleu_floors(lengths: Ints, n: int) -> Floats:
+    """Return what the default aligner gives to hypotheses of some lengths without a single word in common.
+
+        floor of L words = exp(mean over orders i <= n of log(1 / (max(0, L - i + 1) + 1)))
+
+    is 1.0 for no word, 0.84 for one, 0.64 for two, 0.30 for four, 0.07 for fifteen.
+    """
+    ngrams = np.maximum(lengths[:, None] - np.arange(n), 0)
+    return cast(Floats, np.exp(-np.log(ngrams + 1.0).mean(axis=1)))
+
+
+def warn_of_short(system: str, hypotheses: RaggedColumn, n: int) -> str | None:
+    """Return a warning where hypotheses are so short that the default aligner cannot tell good from bad.
+
+    Their floors then have a mean of `HIGH_FLOOR` or more, and the scores depend little on what was said.
+    """
+    texts = hypotheses.values
+    if not len(texts):
+        return None
+    step = -(-len(texts) // SAMPLED)
+    lengths = tokenise(texts.take(np.arange(0, len(texts), step)), Vocabulary()).lengths
+    floor = float(bleu_floors(lengths, n).mean())
+    if floor < HIGH_FLOOR:
+        return None
+    return (
+        f"{system}: short hypotheses dominate (a median of {np.median(lengths):g} words): without one word in common "
+        f"the aligner `bleu` would still give them {floor:.2f} on average; trust `sacre` or `embedding` more"
+    )
