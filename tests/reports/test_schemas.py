@@ -169,10 +169,6 @@ def test_packs_and_caches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     dialeval.evaluate(["a b"], ["b a"], metrics="embedding-greedy", embeddings=vectors, train=["a b"])
     (entry,) = tmp_path.rglob("entry.json")
     fits("vectors", read(entry))
-    notes = [path for path in tmp_path.rglob("*.json") if "stamp" in read(path)]
-    assert notes
-    for note in notes:
-        fits("vector-source", read(note))
     fits("download", asdict(_Facts("https://example.org/x", None, None)))
 
 
