@@ -334,7 +334,8 @@ def test_one_line_says_everything() -> None:
     [(0, 0, False), (1, 0, True), (1, 1, False), (2, 1, True), (10, 10, False), (11, 99, True), (11, 1100, False)],
 )
 def test_when_odd_lines_are_too_many(odd: int, sound: int, refused: bool) -> None:
-    assert Findings(odd=[(1, vector_files._JOINED)] * odd).is_broken(sound) == refused
+    assert Findings(odd=[(1, "without a word")] * odd).is_broken(sound) == refused
+    assert Findings(odd=[(1, vector_files._JOINED)] * odd).is_broken(sound + odd) == refused
     assert not Findings(odd=[(1, "blank")] * odd).is_broken(sound)
     findings = Findings()
     assert (findings.check_header(sound + odd, sound) is not None) == refused

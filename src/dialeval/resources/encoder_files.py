@@ -147,7 +147,7 @@ class EncoderFiles:
     @cached_property
     def pooling(self) -> str:
         """How a text's vector is made of those of its tokens: cls, mean, max or root-mean."""
-        config = gate.read_json(self._module("Pooling") / "config.json", dict[str, Any], _WHOLE)
+        config = gate.read_json(self._modules["Pooling"][0] / "config.json", dict[str, Any], _WHOLE)
         chosen = [name for key, name in _POOLINGS.items() if config.get(key)]
         self._check(len(chosen) == 1, f"pools by {' and '.join(chosen) or 'another way'}", _POOLINGS)
         return chosen[0]
@@ -155,7 +155,7 @@ class EncoderFiles:
     @property
     def normalised(self) -> bool:
         """Whether vectors are brought to length 1."""
-        return bool(self._folders("Normalize"))
+        return bool(self._modules["Normalize"])
 
     @cached_property
     def dense(self) -> Sequence[Dense]:
@@ -163,7 +163,7 @@ class EncoderFiles:
         from dialeval.resources.schemas import DenseConfig
 
         layers, width = [], self.config.hidden_size
-        for folder in self._folders("Dense"):
+        for folder in self._modules["Dense"]:
             activation = gate.read_json(folder / "config.json", DenseConfig, _WHOLE).activation_function
             self._check(activation in _DENSE, f"ends in {activation!r}", _DENSE)
             file = folder / "model.safetensors"
@@ -183,7 +183,7 @@ class EncoderFiles:
     @cached_property
     def digest(self) -> str:
         """What the vectors depend on: weights, tokeniser, pooling and shape."""
-        others = [folder / "model.safetensors" for folder in self._folders("Dense")]
+        others = [folder / "model.safetensors" for folder in self._modules["Dense"]]
         rest = (self._transformer / "config.json", self._tokeniser_file, *others)
         for file in (self.weights_file, *rest):
             gate.size_of(file, _WHOLE)
@@ -251,28 +251,24 @@ class EncoderFiles:
     def _tokeniser_file(self) -> Path:
         return self._transformer / "tokenizer.json"
 
-    @cached_property
-    def _modules(self) -> Sequence[tuple[str, Path]]:
-        """The parts in order: what each is, and its folder."""
-        from dialeval.resources.schemas import EncoderModule
-
-        parts = gate.read_json(self.folder / "modules.json", list[EncoderModule], _WHOLE)
-        modules = [(part.type.removeprefix(_HUB_TYPE), self.folder / part.path) for part in parts]
-        for kind, _ in modules:
-            self._check(kind in _MODULES, f"has a part {kind!r}", _MODULES)
-        return modules
-
-    def _folders(self, wanted: str) -> list[Path]:
-        return [folder for kind, folder in self._modules if kind == wanted]
-
     @property
     def _transformer(self) -> Path:
-        return self._module("Transformer")
+        return self._modules["Transformer"][0]
 
-    def _module(self, wanted: str) -> Path:
-        if folders := self._folders(wanted):
-            return folders[0]
-        raise DataError(Fault(str(self.folder / "modules.json"), None, f"names no {wanted}", _WHOLE))
+    @cached_property
+    def _modules(self) -> Mapping[str, Sequence[Path]]:
+        """The folders of the parts in order, by what they are."""
+        from dialeval.resources.schemas import EncoderModule
+
+        found: dict[str, list[Path]] = {kind: [] for kind in _MODULES}
+        for part in gate.read_json(self.folder / "modules.json", list[EncoderModule], _WHOLE):
+            kind = part.type.removeprefix(_HUB_TYPE)
+            self._check(kind in found, f"has a part {kind!r}", _MODULES)
+            found[kind].append(self.folder / part.path)
+        for kind in ("Transformer", "Pooling"):
+            if not found[kind]:
+                raise DataError(Fault(str(self.folder / "modules.json"), None, f"names no {kind}", _WHOLE))
+        return found
 
 
 def _by_our_names(tensors: Mapping[str, Singles], config: TransformerConfig) -> TransformerWeights:

@@ -79,9 +79,10 @@ class Findings:
     """Line or row, counted from 1, and what is odd about it."""
     other: list[str] = field(default_factory=list)
 
-    def is_broken(self, sound: int) -> bool:
-        """Return whether there are too many odd lines for a file with so many sound ones."""
-        return _is_much(sum(kind != "blank" for _, kind in self.odd), sound)
+    def is_broken(self, words: int) -> bool:
+        """Return whether there are too many odd lines for a file with so many words."""
+        counts = Counter(kind for _, kind in self.odd)
+        return _is_much(len(self.odd) - counts["blank"], words - counts[_JOINED])
 
     def check_header(self, words: int, found: int) -> str | None:
         """Return what is wrong with a header that promises too many or too few words; note a small difference."""
@@ -173,8 +174,7 @@ class Layout(NamedTuple):
 
 def _read_text(path: Path, findings: Findings) -> Iterator[WordRows]:
     where = str(path)
-    count = joined = 0
-    faults: list[Fault] = []
+    count, faults = 0, list[Fault]()
     with _open_stream(path) as stream:
         blocks = _split_blocks(stream, where)
         _, first = next(blocks, (1, b""))
@@ -185,18 +185,16 @@ def _read_text(path: Path, findings: Findings) -> Iterator[WordRows]:
         findings.header = layout.words is not None
         start = (1 + first.count(b"\n", 0, layout.start), first[layout.start :])
         for line, block in chain([start], blocks):
-            before = len(findings.odd)
             words, vectors, wrong = parse_block(block, line, layout.dimension, where, findings)
             faults += wrong
             count += len(words) + len(wrong)
-            joined += sum(kind == _JOINED for _, kind in findings.odd[before:])
             if not faults:
                 yield words, vectors
-            if len(faults) >= MOST_FAULTS or (len(findings.odd) >= MOST_FAULTS and findings.is_broken(count - joined)):
+            if len(faults) >= MOST_FAULTS or (len(findings.odd) >= MOST_FAULTS and findings.is_broken(count)):
                 what = "reading stopped after so many faults"
                 stopped = Fault(where, None, what, "check that these are word vectors")
                 raise DataError([*_in_order(faults, findings, where), stopped])
-    if faults or findings.is_broken(count - joined):
+    if faults or findings.is_broken(count):
         faults = _in_order(faults, findings, where)
     elif not count:
         faults = [Fault(where, None, "holds no word vectors", "give a file with one word and its numbers a line")]

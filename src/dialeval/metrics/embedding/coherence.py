@@ -26,7 +26,7 @@ from dialeval.core.fold import RowMetric
 from dialeval.core.kernels import Kernels
 from dialeval.core.needs import Need
 from dialeval.core.signature import Signature
-from dialeval.metrics.embedding.vectors import SIF_WEIGHT, TextVectors, average_vectors, cosines
+from dialeval.metrics.embedding.vectors import SIF_WEIGHT, TextVectors, cosines, text_vectors
 from dialeval.text.tokenise import DEFAULT, Oov, Tokeniser
 
 _kernel = Kernels("dialeval.metrics.embedding.embedding_kernel")
@@ -55,8 +55,8 @@ class Coherence(RowMetric):
         return super().signature().with_fields(weight=SIF_WEIGHT)
 
     def score(self, batch: Batch) -> Floats:
-        turns = average_vectors(batch, Need.CONTEXT, self.tokeniser, self.oov)
-        response = average_vectors(batch, Need.RESPONSE, self.tokeniser, self.oov)
+        sides = (Need.CONTEXT, Need.RESPONSE)
+        turns, response = (text_vectors(batch, need, "average", self.tokeniser, self.oov) for need in sides)
         contexts = batch.contexts()
         if self.turns == "all":
             return cosines(_together(turns, contexts.starts, contexts.ends), response, np.arange(len(batch)))

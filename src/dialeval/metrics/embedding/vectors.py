@@ -12,6 +12,7 @@ occur there. Words that are not known are left out.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
 import numpy as np
 
@@ -26,6 +27,8 @@ from dialeval.text.tokenise import Oov, Tokeniser, tokens
 
 _kernel = Kernels("dialeval.metrics.embedding.embedding_kernel")
 
+
+TextVector: TypeAlias = Literal["average", "extrema"]
 
 SIF_WEIGHT = 0.001
 """Frequent words weigh less: Arora et al. 2017, "A Simple but Tough-to-Beat Baseline for Sentence Embeddings", ICLR."""
@@ -85,25 +88,19 @@ def _vocabulary(batch: Batch, tokeniser: Tokeniser, oov: Oov) -> KnownWords | No
     return batch.resource(Need.VOCABULARY).by(tokeniser) if limited else None
 
 
-def average_vectors(batch: Batch, need: Need, tokeniser: Tokeniser, oov: Oov) -> TextVectors:
-    """The weighted averages of a batch's texts; computed once for all metrics of the batch."""
-    words = tokens(batch, need, tokeniser)
-    table: VectorTable = batch.resource(Need.EMBEDDINGS)
-    known = _vocabulary(batch, tokeniser, oov)
-    train: TrainText = batch.resource(Need.TRAIN)
-    return batch.derived(
-        ("average vectors", need, tokeniser, oov),
-        lambda: WordValues.of(table, known, train.shares(1, tokeniser, oov)).averages(words),
-    )
+def text_vectors(batch: Batch, need: Need, by: TextVector, tokeniser: Tokeniser, oov: Oov) -> TextVectors:
+    """Return the weighted averages or the extrema of a batch's texts; computed once for all metrics of the batch."""
 
+    def compute() -> TextVectors:
+        table: VectorTable = batch.resource(Need.EMBEDDINGS)
+        known = _vocabulary(batch, tokeniser, oov)
+        if by == "extrema":
+            return WordValues.of(table, known, None).extrema(words)
+        train: TrainText = batch.resource(Need.TRAIN)
+        return WordValues.of(table, known, train.shares(1, tokeniser, oov)).averages(words)
 
-def extrema_vectors(batch: Batch, need: Need, tokeniser: Tokeniser, oov: Oov) -> TextVectors:
-    """The extrema of a batch's texts; computed once for all metrics of the batch."""
     words = tokens(batch, need, tokeniser)
-    table: VectorTable = batch.resource(Need.EMBEDDINGS)
-    known = _vocabulary(batch, tokeniser, oov)
-    key = ("extrema vectors", need, tokeniser, oov)
-    return batch.derived(key, lambda: WordValues.of(table, known, None).extrema(words))
+    return batch.derived((by, "vectors", need, tokeniser, oov), compute)
 
 
 def cosines(left: TextVectors, right: TextVectors, owners: Ints) -> Floats:
