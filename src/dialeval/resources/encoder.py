@@ -114,26 +114,27 @@ class Encoder(TokenisedEncoder):
 
     def encode(self, texts: Sequence[str], ends: bool = False) -> Singles:
         vectors = np.empty((len(texts), self.files.config.hidden_size), np.float32)
-        pieces = self.pieces(texts, ends)
         pool = _POOLS[self.files.pooling]
-        for group in groups([len(ids) for ids in pieces]):
-            vectors[group] = [pool(rows) for rows in self._layers.forward([pieces[text] for text in group])]
-        return self._finished(vectors)
+        for text, rows in self._forward(texts, ends):
+            vectors[text] = pool(rows)
+        return self._finish(vectors)
 
     def token_vectors(self, texts: Sequence[str]) -> list[Singles]:
-        """Per text the last layer's vector of each token, the marks of beginning and end among them."""
-        pieces = self.pieces(texts)
-        found: list[Singles] = [np.empty((0, 0), np.float32)] * len(texts)
+        """Return per text the last layer's vector of each token, the marks of beginning and end among them."""
+        found = {text: rows.copy() for text, rows in self._forward(texts)}
+        return [found[text] for text in range(len(texts))]
+
+    def _forward(self, texts: Sequence[str], ends: bool = False) -> Iterator[tuple[int, Singles]]:
+        """Yield the number of each text and the vectors of its tokens, shortest texts first."""
+        pieces = self.pieces(texts, ends)
         for group in groups([len(ids) for ids in pieces]):
-            for text, rows in zip(group, self._layers.forward([pieces[text] for text in group]), strict=True):
-                found[text] = rows.copy()
-        return found
+            yield from zip(group, self._layers.forward([pieces[text] for text in group]), strict=True)
 
     @cached_property
     def _layers(self) -> Transformer:
         return Transformer(self.files, self.files.weights())
 
-    def _finished(self, vectors: Singles) -> Singles:
+    def _finish(self, vectors: Singles) -> Singles:
         for layer in self.files.dense:
             # Row by row: the shape of the product must not depend on the number of texts.
             vectors = np.array([layer.weight @ row for row in vectors], np.float32).reshape(-1, len(layer.weight))

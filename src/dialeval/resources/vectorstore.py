@@ -73,15 +73,15 @@ class _Entry:
     index: npt.NDArray[Any]
     matrix: Matrix
 
-    def look_up(self, words: Sequence[str]) -> tuple[Floats, npt.NDArray[np.bool_]] | None:
-        """Return what `Embeddings.vectors_for` returns, or None where a row is not as it was written."""
+    def look_up(self, words: Sequence[str]) -> tuple[Floats, npt.NDArray[np.bool_]]:
+        """Return what `Embeddings.vectors_for` returns; UnfitError where a row is not as it was written."""
         keys = _hash_words(words)
         at = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
         known = self.keys[at] == keys
         found = self.index[at[known]]
         read = self.matrix[found["row"]]
         if _check_rows(read, found["row"]) != found["check"].tolist():
-            return None
+            raise gate.UnfitError("matrix.bin is damaged")
         vectors = np.zeros((len(words), self.matrix.shape[1]))
         vectors[known] = read
         return vectors, known
@@ -90,12 +90,16 @@ class _Entry:
 class Embeddings:
     """Word vectors of a file: an opened entry, pickled as the place of its source.
 
-    `sha256` is the SHA-256 that the file must have, `digest` the content digest that it must lead to.
+    `sha256` is the SHA-256 that the file must have, `digest` the content digest that it must lead to. `header` says
+    whether the first line of the file states the number of words, and `warnings` what is odd about it.
     """
 
     def __init__(self, path: Path, name: str, sha256: str | None = None, digest: str | None = None) -> None:
         self.name, self._path, self._sha256 = name, path, sha256
         self._entry = self._load(digest)
+        facts = self._entry.facts
+        self.digest, self.dimension, self.header = facts.content, facts.shape[1], facts.header
+        self.warnings = (f"{name}: {facts.warning}",) if facts.warning else ()
 
     def __reduce__(self) -> tuple[type[Embeddings], tuple[Path, str, str | None, str]]:
         return Embeddings, (self._path, self.name, self._sha256, self.digest)
@@ -107,64 +111,38 @@ class Embeddings:
     def __contains__(self, word: object) -> bool:
         return isinstance(word, str) and bool(self.vectors_for([word])[1][0])
 
-    @property
-    def dimension(self) -> int:
-        """Numbers per word."""
-        return int(self._entry.matrix.shape[1])
-
-    @property
-    def digest(self) -> str:
-        """Digest of the words and numbers."""
-        return self._entry.facts.content
-
-    @property
-    def header(self) -> bool:
-        """Whether the first line of the source states the number of words."""
-        return self._entry.facts.header
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """What is odd about the source."""
-        return (f"{self.name}: {self._entry.facts.warning}",) if self._entry.facts.warning else ()
-
     def words(self) -> list[str]:
         """Return the distinct words in the order of their rows."""
         return gate.read_json(self._entry.folder / "words.json", list[str], _REMEDY)
 
     def vectors_for(self, words: Sequence[str]) -> tuple[Floats, npt.NDArray[np.bool_]]:
         """Return one row per word, and whether the word is known; the row of an unknown word is zero."""
-        found = self._entry.look_up(words)
-        if found is None:  # another process may have made the entry anew already
-            self._entry = self._load(self.digest)
-            found = self._entry.look_up(words)
-        if found is None:
-            self._discard(self._entry.folder, "matrix.bin is damaged")
-            self._entry = self._load(self.digest)
-            found = self._entry.look_up(words)
-        if found is None:
-            what = f"the cache of it is damaged ({self._entry.folder})"
-            raise DataError(Fault(self.name, None, what, "run again: it is then made anew"))
-        return found
+        for loaded_again in (False, True):
+            try:
+                return self._entry.look_up(words)
+            except gate.UnfitError as error:
+                if loaded_again:  # else another process may have made the entry anew
+                    self._discard(self._entry.folder, error)
+                self._entry = self._load(self.digest)
+        with gate.explained(self._entry.folder, "run again: it is then made anew"):
+            return self._entry.look_up(words)
 
     def _load(self, digest: str | None) -> _Entry:
         """Open the entry of the source; make it if it is not there or damaged."""
         files = source_files(self._path)
         stamp = _stamp(files)
         folder = _find_folder(files, stamp, self._sha256)
-        entry = self._open(folder) or self._build(folder, files, stamp)
+        entry: _Entry | None = None
+        if folder.exists():
+            try:
+                entry = _open_entry(folder)
+            except (DataError, OSError, gate.UnfitError) as error:
+                self._discard(folder, error)
+        entry = entry or self._build(folder, files, stamp)
         if digest not in (None, entry.facts.content):
             what, remedy = "the file has changed since the run began", "run again when nothing writes to it"
             raise DataError(Fault(self.name, None, what, remedy))
         return entry
-
-    def _open(self, folder: Path) -> _Entry | None:
-        if not folder.exists():
-            return None
-        try:
-            return _open_entry(folder)
-        except (DataError, OSError, gate.UnfitError) as error:
-            self._discard(folder, error)
-            return None
 
     def _discard(self, folder: Path, reason: object) -> None:
         _LOG.warning("%s: its entry in the cache is damaged (%s) and is made anew", self.name, reason)
