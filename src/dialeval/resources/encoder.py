@@ -17,7 +17,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
-from threading import Lock
 from typing import Any, Protocol
 
 import numpy as np
@@ -147,7 +146,7 @@ class Encoder(TokenisedEncoder):
 
 
 class ShippedEncoder:
-    """The encoder of the shipped judges, found when it is first asked for anything. Another one may stand in.
+    """The encoder of the shipped judges, found when it is first asked for anything. Another one may be given.
 
     It keeps the vectors of the texts that it met last: systems share references, and replies are repeated.
     """
@@ -155,8 +154,6 @@ class ShippedEncoder:
     def __init__(self, encoder: Encoder | None = None) -> None:
         self._given = encoder
         self._kept: dict[str, Singles] = {}
-        self._kept_tokens = 0
-        self._lock = Lock()
 
     def __reduce__(self) -> tuple[type[ShippedEncoder], tuple[Encoder | None]]:
         return type(self), (self._given,)
@@ -168,27 +165,17 @@ class ShippedEncoder:
 
     @property
     def digest(self) -> str:
-        """What its vectors depend on, behind its name."""
+        """What its vectors depend on, after its name."""
         return f"{self.encoder.name}@{self.encoder.digest}"
 
     def token_vectors(self, texts: Sequence[str]) -> list[Singles]:
         """Return what `Encoder.token_vectors` returns, each different text being encoded once."""
-        with self._lock:
-            found = {text: self._kept[text] for text in texts if text in self._kept}
-        new = [text for text in dict.fromkeys(texts) if text not in found]
-        found |= zip(new, self.encoder.token_vectors(new), strict=True)
-        with self._lock:
-            for text in new:
-                self._keep(text, found[text])
+        kept = self._kept  # never changed, only replaced: threads share it
+        new = [text for text in dict.fromkeys(texts) if text not in kept]
+        found = kept | dict(zip(new, self.encoder.token_vectors(new), strict=True))
+        choices: list[dict[str, Singles]] = [found, {text: found[text] for text in texts}, {}]
+        self._kept = next(each for each in choices if sum(map(len, each.values())) <= KEPT_TOKENS)
         return [found[text] for text in texts]
-
-    def _keep(self, text: str, vectors: Singles) -> None:
-        """Keep the vectors of a text in place of those that have been kept longest."""
-        if text not in self._kept:
-            self._kept[text] = vectors
-            self._kept_tokens += len(vectors)
-        while self._kept_tokens > KEPT_TOKENS:
-            self._kept_tokens -= len(self._kept.pop(next(iter(self._kept))))
 
 
 _POOLS: dict[str, Callable[[Singles], Any]] = {
