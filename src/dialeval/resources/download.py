@@ -177,9 +177,9 @@ def _read_headers(
         return resume, PartialDownload(address, known.validator, int(match[2]))
     if length is not None and not _LENGTH.fullmatch(length):
         raise _fault(address, f"the server states a length of {length[:40]!r}", "give another address")
-    tag = response.headers.get("ETag")
-    strong = bool(tag) and not tag.startswith("W/")  # `If-Range` takes no other; else the date identifies the file
-    validator = tag if strong else response.headers.get("Last-Modified")
+    validator = response.headers.get("ETag")
+    if not validator or validator.startswith("W/"):  # `If-Range` takes no weak tag
+        validator = response.headers.get("Last-Modified")
     return 0, PartialDownload(address, validator, None if length is None else int(length))
 
 
