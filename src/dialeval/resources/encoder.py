@@ -47,7 +47,7 @@ KEPT_TOKENS = 1 << 16
 
 
 class SentenceEncoder(Protocol):
-    """What gives a vector for a text."""
+    """The interface of sentence encoders."""
 
     @property
     def name(self) -> str:
@@ -62,11 +62,11 @@ class SentenceEncoder(Protocol):
         """Numbers per text."""
 
     def encode(self, texts: Sequence[str], ends: bool = False) -> Singles:
-        """One row per text; with `ends`, of a text that is too long the end counts and not the beginning."""
+        """Return one row per text; `ends` keeps the end of a text that is too long, not its beginning."""
 
 
 class TokenisedEncoder:
-    """What encoders of one folder share: the word pieces of a text, and the digest."""
+    """Base of the encoders of one folder: the word pieces of a text, and the digest."""
 
     backend = ""
 
@@ -93,7 +93,7 @@ class TokenisedEncoder:
         return self.files.tokeniser()
 
     def pieces(self, texts: Sequence[str], ends: bool = False) -> list[npt.NDArray[np.int64]]:
-        """The ids of each text's word pieces, between the marks of beginning and end."""
+        """Return the ids of each text's word pieces, between the marks of beginning and end."""
         found = []
         for pieces in self.files.pieces(self._tokeniser, texts):
             ids = np.array(pieces, np.int64)
@@ -106,7 +106,7 @@ class TokenisedEncoder:
 
 
 class Encoder(TokenisedEncoder):
-    """An encoder in NumPy; see `SentenceEncoder` for the interface. Pickled as the place where its files lie."""
+    """An encoder in NumPy; see `SentenceEncoder` for the interface. Pickled as the place of its files."""
 
     def __reduce__(self) -> tuple[type[Encoder], tuple[EncoderFiles, int]]:
         return type(self), (EncoderFiles(self.files.name, self.files.folder), self.tokens)
@@ -187,7 +187,7 @@ _POOLS: dict[str, Callable[[Singles], Any]] = {
 
 
 def groups(lengths: Sequence[int]) -> Iterator[list[int]]:
-    """The numbers of the texts that go together, shortest texts first."""
+    """Yield the numbers of the texts that are encoded together, shortest texts first."""
     group: list[int] = []
     filled = 0
     for text in np.argsort(lengths, kind="stable").tolist():
@@ -201,7 +201,7 @@ def groups(lengths: Sequence[int]) -> Iterator[list[int]]:
 
 
 def step_of_products(weights: Sequence[Singles]) -> int:
-    """By how many rows a row can be moved in its tile without any change of its product with one of the weights.
+    """Return by how many rows a row can be moved in its tile without any change of its product with a weight.
 
     This is 1 with AVX-512. The float32 product of OpenBLAS for AVX2 takes sums in one order for six rows and in another
     one for the next six. Which it is, is seen in products of tiles that have the same row everywhere.
@@ -240,7 +240,7 @@ class Transformer:
         seconds: Sequence[int] | None = None,
         kept: Sequence[Ints] | None = None,
     ) -> list[Singles]:
-        """By text: the last layer's vectors of its tokens, or only of the tokens whose numbers are `kept`.
+        """Return by text the last layer's vectors of its tokens, or only of the tokens whose numbers are `kept`.
 
         `seconds` says of each text how many tokens at its end are of the second token type. Texts of one length should
         stand together.
@@ -249,7 +249,7 @@ class Transformer:
         starts, size = self._places(lengths)
         rows: Singles = np.zeros((size, self.words.shape[1]), np.float32)
         places: Singles = np.zeros_like(rows)
-        taken = _numbers(starts, list(map(np.arange, lengths)))
+        taken = _row_numbers(starts, list(map(np.arange, lengths)))
         rows[taken] = self.words[np.concatenate(pieces)]
         places[taken] = self.positions[self.first_position + np.concatenate(list(map(np.arange, lengths)))]
         if seconds is not None:
@@ -268,27 +268,27 @@ class Transformer:
             self._attend(qkv, starts, lengths, mixed)
             if kept is not None and layer is self.layers[-1]:
                 # No token is read by others from here on.
-                taken, lengths = _numbers(starts, kept), list(map(len, kept))
+                taken, lengths = _row_numbers(starts, kept), list(map(len, kept))
                 starts, size = self._places(lengths)
-                rows, mixed = (self._moved(each, taken, starts, lengths, size) for each in (rows, mixed))
+                rows, mixed = (self._move(each, taken, starts, lengths, size) for each in (rows, mixed))
             for start in range(0, size, TILE):
                 self._transform(layer, rows[start : start + TILE], mixed[start : start + TILE])
         return [rows[start : start + length] for start, length in zip(starts, lengths, strict=True)]
 
     def _places(self, lengths: Sequence[int]) -> tuple[list[int], int]:
-        """Where each text begins among the rows, and how many rows there are: whole tiles."""
+        """Return where each text begins among the rows, and the number of rows: whole tiles."""
         ends = np.cumsum([0, *(-(-length // self.step) * self.step for length in lengths)]).tolist()
         return ends[:-1], -(-ends[-1] // TILE) * TILE
 
     @staticmethod
-    def _moved(rows: Singles, taken: Ints, starts: Sequence[int], lengths: Sequence[int], size: int) -> Singles:
-        """Some rows at their new places, among zeros."""
+    def _move(rows: Singles, taken: Ints, starts: Sequence[int], lengths: Sequence[int], size: int) -> Singles:
+        """Copy some rows to their new places, among zeros."""
         found: Singles = np.zeros((size, rows.shape[1]), np.float32)
-        found[_numbers(starts, list(map(np.arange, lengths)))] = rows[taken]
+        found[_row_numbers(starts, list(map(np.arange, lengths)))] = rows[taken]
         return found
 
     def _transform(self, layer: Mapping[str, Part], rows: Singles, mixed: Singles) -> None:
-        """What a layer does to each row of a tile by itself, in place."""
+        """Apply to each row of a tile what a layer does after its attention, in place."""
         weight, bias = layer["out"]
         _kernel.add_and_normalise(rows, mixed @ weight, bias, *layer["norm"], self.epsilon)
         weight, bias = layer["up"]
@@ -298,7 +298,7 @@ class Transformer:
         _kernel.add_and_normalise(rows, inner @ weight, bias, *layer["last_norm"], self.epsilon)
 
     def _attend(self, qkv: Singles, starts: Sequence[int], lengths: Sequence[int], mixed: Singles) -> None:
-        """What each token takes from the others of its text, written into `mixed`; equal lengths go together."""
+        """Write the attention of each token to those of its text into `mixed`; texts of one length at once."""
         width = qkv.shape[1] // 3
         size = width // self.heads
         scale = np.float32(1 / np.sqrt(size))
@@ -319,8 +319,8 @@ class Transformer:
             text += many
 
 
-def _numbers(starts: Sequence[int], chosen: Sequence[Ints]) -> Ints:
-    """The rows of tokens that are given by their number in their text."""
+def _row_numbers(starts: Sequence[int], chosen: Sequence[Ints]) -> Ints:
+    """Return the rows of tokens that are given by their number in their text."""
     return np.concatenate([start + numbers for start, numbers in zip(starts, chosen, strict=True)])
 
 

@@ -1,4 +1,4 @@
-"""Where a sentence encoder lies, and what its files say.
+"""Find a sentence encoder, and read its files.
 
 An encoder is a folder in the format of sentence-transformers: `modules.json` (a transformer, a pooling, optionally
 dense layers and a normalisation), `config.json`, `tokenizer.json`, `model.safetensors`. `find_encoder` takes
@@ -106,7 +106,7 @@ class Dense:
 
 @dataclass(frozen=True)
 class EncoderFiles:
-    """The files of one encoder, read when they are asked for. Pickled as the place where they lie."""
+    """The files of one encoder, read when they are asked for."""
 
     name: str
     folder: Path
@@ -182,7 +182,7 @@ class EncoderFiles:
 
     @cached_property
     def digest(self) -> str:
-        """What the vectors depend on: weights, tokeniser, pooling and shape."""
+        """Digest of what the vectors depend on: weights, tokenizer, pooling and shape."""
         others = [folder / "model.safetensors" for folder in self._modules["Dense"]]
         rest = (self._transformer / "config.json", self._tokeniser_file, *others)
         for file in (self.weights_file, *rest):
@@ -201,7 +201,7 @@ class EncoderFiles:
         return self._transformer / "model.safetensors"
 
     def weights(self) -> TransformerWeights:
-        """The transformer's weights, whatever prefix their names have."""
+        """Read the transformer's weights, whatever prefix their names have."""
         tensors = gate.read_tensors(self.weights_file, _IN_FLOATS)
         mark = f"{EMBEDDINGS['words']}.weight"
         prefix = next((name[: -len(mark)] for name in tensors if name.endswith(mark)), "")
@@ -214,7 +214,7 @@ class EncoderFiles:
         return self.config.num_hidden_layers
 
     def tokeniser(self) -> Any:
-        """The tokeniser, without padding and without a limit."""
+        """Read the tokenizer, without padding and without a limit."""
         from tokenizers import Tokenizer
 
         content = gate.read_bytes(self._tokeniser_file, _WHOLE)
@@ -225,7 +225,7 @@ class EncoderFiles:
         return tokeniser
 
     def pieces(self, tokeniser: Any, texts: Sequence[str]) -> list[list[int]]:
-        """The ids of each text's word pieces."""
+        """Return the ids of each text's word pieces."""
         with self._tokeniser_explained():
             ids = [encoded.ids for encoded in tokeniser.encode_batch_fast(list(texts))]
             if not all(ids):
@@ -236,7 +236,7 @@ class EncoderFiles:
 
     @contextmanager
     def _tokeniser_explained(self) -> Iterator[None]:
-        """The library raises plain exceptions for what a tokeniser lacks, and panics, no `Exception`, for the rest."""
+        """Turn what the library raises into a DataError: plain exceptions, and panics, which are no `Exception`."""
         with gate.explained(self._tokeniser_file, _WHOLE):
             try:
                 yield
@@ -272,7 +272,7 @@ class EncoderFiles:
 
 
 def _by_our_names(tensors: Mapping[str, Singles], config: TransformerConfig) -> TransformerWeights:
-    """The tensors of a BERT model; UnfitError for one that is missing or has another shape."""
+    """Return the tensors of a BERT model; UnfitError for one that is missing or has another shape."""
     width, inner = config.hidden_size, config.intermediate_size
     shapes = {"up": (inner, width), "down": (width, inner), "out": (width, width)}
 
@@ -296,20 +296,20 @@ def _by_our_names(tensors: Mapping[str, Singles], config: TransformerConfig) -> 
 
 
 def lacking() -> str | None:
-    """The command that installs what `minilm` lacks here, or None; nothing is imported to find out."""
+    """Return the command that installs what `minilm` lacks here, or None; nothing is imported to find out."""
     there = all(find_spec(module) is not None for module in (*_LIBRARIES, _MODULE))
     return None if there else INSTALL
 
 
 def check_libraries() -> None:
-    """SettingError where what reads encoders and judges is not installed."""
+    """Raise SettingError where the libraries that read encoders and judges are not installed."""
     missing = [name for name in _LIBRARIES if find_spec(name) is None]
     if missing:
         raise SettingError(f"a sentence encoder needs {' and '.join(missing)}; run: {lacking()}")
 
 
 def find_encoder(source: str | os.PathLike[str] = MINILM) -> EncoderFiles:
-    """The files of an encoder by its folder, `minilm`, or its name in the local hub cache."""
+    """Find the files of an encoder by its folder, `minilm`, or its name in the local hub cache."""
     check_libraries()
     name = os.fspath(source)
     if name == MINILM:

@@ -157,7 +157,7 @@ PACK_SOURCES: dict[str, PackSource] = {
 
 
 def source_of(name: str) -> PackSource:
-    """The registered source of a pack; SettingError with the nearest name where there is none."""
+    """Return the registered source of a pack, or raise SettingError with the nearest name."""
     if name in PACK_SOURCES:
         return PACK_SOURCES[name]
     close = get_close_matches(name, PACK_SOURCES, 1)
@@ -242,7 +242,7 @@ def installed_pack(name: str) -> Pack:
 
 
 def _from_address(source: PackSource, address: str, folder: Path, progress: Progress | None) -> str | None:
-    """Download and unpack what is kept; the SHA-256 of the download, where it is one file."""
+    """Download and unpack what is kept; return the SHA-256 of the download, where it is one file."""
     # Imported here: whoever only looks a pack up need not wait for the network modules.
     from dialeval.resources.archives import unpack
     from dialeval.resources.download import check_address, download, shown
@@ -266,7 +266,7 @@ def _from_address(source: PackSource, address: str, folder: Path, progress: Prog
 
 
 def _from_folder(source: PackSource, local: Path, folder: Path) -> str | None:
-    """Copy or unpack what is kept; the SHA-256 of the archive, where there is one."""
+    """Copy or unpack what is kept; return the SHA-256 of the archive, where there is one."""
     from dialeval.resources.archives import unpack
 
     if source.builder is not None:
@@ -306,7 +306,7 @@ def _write_manifest(source: PackSource, folder: Path, origin: str, download_sha2
 
 
 def _read(folder: Path) -> Pack | None:
-    """The pack in a folder, or None where there is no whole manifest of it."""
+    """Read the pack in a folder; None where there is no whole manifest of it."""
     from dialeval.resources.schemas import PackManifest
 
     try:

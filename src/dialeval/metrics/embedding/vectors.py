@@ -44,7 +44,7 @@ class TextVectors:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class WordValues:
-    """What the vector of a text is made of, by word id: whether a word is known, its vector's row, its weight."""
+    """By word id: whether a word is known, the row of its vector, its weight."""
 
     known: Mask
     rows: Ints
@@ -53,21 +53,21 @@ class WordValues:
 
     @classmethod
     def of(cls, vectors: VectorTable, known: KnownWords | None, shares: NgramValues | None) -> WordValues:
-        """The values of all words, p being `shares`; without `known` the words with a vector are known."""
+        """Return the values of all words, p being `shares`; without `known` the words with a vector are known."""
         rows, matrix = vectors.arrays()
         rows, mask = _rows_of_known(rows, known)
         p = np.zeros(len(rows)) if shares is None else np.nan_to_num(shares.of_keys(np.arange(len(rows))))
         return cls(mask, rows, matrix, SIF_WEIGHT / (SIF_WEIGHT + p))
 
     def averages(self, texts: TokenColumn) -> TextVectors:
-        """The weighted averages of texts."""
+        """Return the weighted averages of texts."""
         means, counted = np.empty((len(texts), self.matrix.shape[1])), np.empty(len(texts), np.int64)
         words = (self.known, self.rows, self.weights, self.matrix)
         _kernel.weighted_means(texts.ids, texts.offsets, *words, means, counted)
         return TextVectors(means, counted)
 
     def extrema(self, texts: TokenColumn) -> TextVectors:
-        """The extrema of texts."""
+        """Return the extrema of texts."""
         ends, counted = np.empty((len(texts), self.matrix.shape[1])), np.empty(len(texts), np.int64)
         _kernel.extrema(texts.ids, texts.offsets, self.known, self.rows, self.matrix, ends, counted)
         return TextVectors(ends, counted)
@@ -104,7 +104,7 @@ def text_vectors(batch: Batch, need: Need, by: TextVector, tokeniser: Tokeniser,
 
 
 def cosines(left: TextVectors, right: TextVectors, owners: Ints) -> Floats:
-    """The cosine of each right vector `j` and the left vector `owners[j]`; NaN where one has no known word or is 0."""
+    """Return the cosine of right vector `j` and left vector `owners[j]`; NaN where one has no known word or is 0."""
     result = np.empty(len(owners))
     _kernel.cosines(right.vectors, left.vectors, owners, result)
     result[(left.counted[owners] == 0) | (right.counted == 0)] = np.nan
@@ -112,7 +112,7 @@ def cosines(left: TextVectors, right: TextVectors, owners: Ints) -> Floats:
 
 
 def greedy_matches(batch: Batch, owners: Ints, tokeniser: Tokeniser, oov: Oov) -> Floats:
-    """The greedy matching of each reference text `j` and the response of row `owners[j]`."""
+    """Return the greedy matching of each reference text `j` and the response of row `owners[j]`."""
     responses, references = tokens(batch, Need.RESPONSE, tokeniser), tokens(batch, Need.REFERENCE, tokeniser)
     table: VectorTable = batch.resource(Need.EMBEDDINGS)
     rows, matrix, lengths = table.lengths()
