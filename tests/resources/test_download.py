@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 
 from dialeval.core.errors import DataError, SettingError
 from dialeval.resources import download as module
@@ -34,13 +35,18 @@ def ranges(site: Site) -> list[str | None]:
     return [headers.get("range") for headers in site.asked]
 
 
+def names(target: Path) -> list[str]:
+    """The files next to a target; a lock stays there."""
+    return sorted(path.name for path in target.parent.iterdir() if path.suffix != ".lock")
+
+
 def test_whole(site: Site, target: Path) -> None:
     steps: list[tuple[int, int | None]] = []
     download(site.address, target, hashlib.sha256(CONTENT).hexdigest(), lambda *step: steps.append(step))
     assert target.read_bytes() == CONTENT
     assert steps[-1] == (len(CONTENT), len(CONTENT))
     assert steps == sorted(steps)
-    assert sorted(path.name for path in target.parent.iterdir()) == ["file"]
+    assert names(target) == ["file"]
 
 
 def test_without_a_length(site: Site, target: Path) -> None:
@@ -174,7 +180,7 @@ def test_nobody_answers(site: Site, target: Path) -> None:
 def test_wrong_digest_is_thrown_away(site: Site, target: Path) -> None:
     with pytest.raises(DataError, match="SHA-256"):
         download(site.address, target, "0" * 64)
-    assert [path.name for path in target.parent.iterdir()] == []
+    assert names(target) == []
 
 
 def test_a_finished_part_is_not_fetched_again(site: Site, target: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -219,10 +225,7 @@ def test_addresses_that_are_refused(address: str, target: Path) -> None:
 
 def test_one_at_a_time(site: Site, target: Path) -> None:
     target.parent.mkdir()
-    with (
-        module._alone(target.with_name("file.lock"), site.address),
-        pytest.raises(DataError, match="another process"),
-    ):
+    with FileLock(target.with_name("file.lock")), pytest.raises(DataError, match="another process"):
         download(site.address, target)
     download(site.address, target)
 
@@ -231,11 +234,11 @@ def test_a_download_without_an_end_is_given_up(site: Site, target: Path) -> None
     site.sends_length = False
     with pytest.raises(DataError, match="is longer than the 100,000 bytes that it may have"):
         download(site.address, target, most_bytes=100_000)
-    assert list(target.parent.iterdir()) == []
+    assert names(target) == []
     site.sends_length = True
     with pytest.raises(DataError, match="is longer than"):
         download(site.address, target, most_bytes=len(CONTENT) - 1)
-    assert list(target.parent.iterdir()) == []
+    assert names(target) == []
     download(site.address, target, most_bytes=len(CONTENT))
 
 
@@ -244,7 +247,7 @@ def test_a_redirection_to_what_is_no_address_is_refused(site: Site, target: Path
         site.redirect = leads_to
         with pytest.raises((DataError, SettingError), match=r"no address|cannot download from"):
             download(site.address, target)
-    assert list(target.parent.iterdir()) == []
+    assert names(target) == []
 
 
 def test_a_length_that_is_no_number_of_bytes(site: Site, target: Path) -> None:
@@ -252,7 +255,7 @@ def test_a_length_that_is_no_number_of_bytes(site: Site, target: Path) -> None:
         site.length = length
         with pytest.raises(DataError, match=f"the server states a length of '{length}'"):
             download(site.address, target)
-    assert list(target.parent.iterdir()) == []
+    assert names(target) == []
 
 
 @pytest.mark.parametrize("name", ["file.part", "file.json", "file", "file.lock"])

@@ -6,9 +6,7 @@ import math
 
 import numpy as np
 
-from dialeval.core.kernels import Kernels
-
-KERNEL = Kernels("dialeval.resources.encoder_kernel")
+from dialeval.resources import encoder_kernel as KERNEL
 
 
 def test_erf_is_exact_to_float32() -> None:

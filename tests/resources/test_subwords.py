@@ -8,13 +8,12 @@ import pytest
 
 from dialeval.core.arrays import Floats
 from dialeval.core.errors import SettingError
-from dialeval.resources import subwords
-from dialeval.resources.embeddings import WordVectors, load_embeddings
-from dialeval.resources.subwords import Subwords
+from dialeval.resources import embeddings
+from dialeval.resources.embeddings import Subwords, WordVectors, load_embeddings
 
 
 def test_missing_package_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(subwords, "find_spec", lambda name: None)
+    monkeypatch.setattr(embeddings, "find_spec", lambda name: None)
     with pytest.raises(SettingError, match=r"dialeval\[vectors\]"):
         load_embeddings("wordllama")
 
@@ -55,7 +54,7 @@ class TestInstalled:
 
     def test_mean_of_the_pieces(self, vectors: WordVectors) -> None:
         assert isinstance(vectors, Subwords)
-        pieces = vectors._splitter.encode("Donaudampfschiff", add_special_tokens=False).ids
+        pieces = vectors._tokenizer.encode("Donaudampfschiff", add_special_tokens=False).ids
         expected = vectors._matrix[pieces].astype(np.float64).sum(axis=0) / len(pieces)
         assert len(pieces) > 1
         assert np.allclose(vectors.vectors_for(["Donaudampfschiff"])[0][0], expected, rtol=1e-15)

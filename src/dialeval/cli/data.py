@@ -42,11 +42,10 @@ def add(name: str, from_folder: str | None, address: str | None) -> None:
 @data.command(name="list", epilog="Example: dialeval data list")
 def list_() -> None:
     """List the packs that are installed and those that could be."""
-    from dialeval.resources.packs import PACK_SOURCES, list_packs
+    from dialeval.resources.packs import PACK_SOURCES, find_pack
 
-    installed = {pack.name: pack for pack in list_packs()}
     for name, source in PACK_SOURCES.items():
-        pack = installed.get(name)
+        pack = find_pack(name)
         state = "not installed" if pack is None else f"installed, {pack.size / 1e6:,.0f} MB, {pack.digest}"
         tell(f"{name:<14}{state:<48}{source.title}")
 

@@ -9,7 +9,7 @@ from dialeval.core.errors import SettingError
 
 
 def cache_root() -> Path:
-    """The folder, whether it is there or not; SettingError where there is no home folder to keep it in."""
+    """Return the folder, whether it exists or not; SettingError where there is no home folder to keep it in."""
     if own := os.environ.get("DIALEVAL_CACHE"):
         try:
             return Path(own).expanduser().absolute()

@@ -23,11 +23,10 @@ from dialeval.core.errors import DataError, Fault, SettingError, UnsavedRunError
 from dialeval.core.files import workplace
 from dialeval.core.fold import Estimate, Fact, Metric
 from dialeval.core.intervals import IntervalChoice, Kind
-from dialeval.core.rowtable import ItemPart
 from dialeval.core.needs import Need
 from dialeval.core.notes import noted
 from dialeval.core.result import TRAINED_ON, Result, Run
-from dialeval.core.rowtable import RowTable
+from dialeval.core.rowtable import ItemPart, RowTable
 from dialeval.core.version import __version__
 from dialeval.data.rows.fields import FieldNames
 from dialeval.data.rows.gathering import no_rows

@@ -102,15 +102,15 @@ def _words(
 ) -> dict[Need, Any]:
     """The resources that say which words are known, and what is known of them."""
     from dialeval.resources.embeddings import load_embeddings
-    from dialeval.resources.words import KnownWords, TrainText, TrainWords, VectorTable
+    from dialeval.resources.words import KnownWords, TrainText, VectorTable
 
     resources: dict[Need, Any] = {}
     texts = train_texts(train)
-    listed: Vocabulary | TrainWords | None = None
+    listed: Vocabulary | TextColumn | None = None
     if vocabulary is not None:
         listed = _vocabulary(vocabulary)
     elif texts is not None:
-        listed = TrainWords(texts)
+        listed = texts
     elif known_words == "listed":
         raise SettingError("known_words='listed' needs a list of words; pass vocabulary= or train=")
     table: VectorTable | None = None

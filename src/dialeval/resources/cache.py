@@ -1,4 +1,4 @@
-"""The user's cache folder: where it is, and how something gets into it and out of it.
+"""The user's cache folder: find it, build and remove folders in it.
 
 The folder is `DIALEVAL_CACHE`; without it the platform's usual place (`XDG_CACHE_HOME/dialeval` or `~/.cache/dialeval`
 on Linux). It is made on first use.
@@ -24,7 +24,7 @@ FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 
 def cache_folder(*parts: str) -> Path:
-    """The cache folder or one inside it, made if it is not there."""
+    """Return the cache folder or one inside it; it is made if it is not there."""
     folder = cache_root().joinpath(*parts)
     with refusals_explained():
         folder.mkdir(parents=True, exist_ok=True)
@@ -33,7 +33,7 @@ def cache_folder(*parts: str) -> Path:
 
 @contextmanager
 def building(target: Path) -> Iterator[Path]:
-    """A new folder of the cache to fill, see `core.files.building`."""
+    """Provide a new folder of the cache to fill, see `core.files.building`."""
     with refusals_explained():
         target.parent.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=target.parent).close()
@@ -49,7 +49,7 @@ def discard(folder: Path) -> None:
 
 
 def sha256_of(*paths: Path) -> str:
-    """SHA-256 of a file in hexadecimal; of several files, that of their digests one after the other."""
+    """Return the SHA-256 of a file in hexadecimal; of several files, that of their digests one after the other."""
     digests = [files.sha256_of(path) for path in paths]
     return digests[0] if len(digests) == 1 else hashlib.sha256("".join(digests).encode()).hexdigest()
 

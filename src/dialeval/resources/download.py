@@ -1,7 +1,7 @@
 """Downloads over HTTP(S) that survive a broken connection.
 
 The bytes go to a `.part` file, and what the server reported about them (`ETag`, `Last-Modified`, length) to a file
-beside it. After a break the rest is requested with `Range` and `If-Range`, so that a file that has changed meanwhile
+next to it. After a break the rest is requested with `Range` and `If-Range`, so that a file that has changed meanwhile
 comes whole instead of half old and half new; a server without ranges sends it whole too. A few tries follow after short
 waits; then the error says that running the same command goes on where this one stopped.
 
@@ -11,59 +11,47 @@ Only `http` and `https` are used, in redirections too, and never from `https` do
 from __future__ import annotations
 
 import http.client
-import json
-import os
 import re
 import time
 import urllib.error
 import urllib.request
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass
 from http import HTTPStatus
-from typing import IO, TYPE_CHECKING, Any, cast
+from pathlib import Path
+from typing import IO, Any, cast
 from urllib.parse import urlsplit, urlunsplit
+
+import msgspec
+from filelock import FileLock, Timeout
 
 from dialeval.core import gate
 from dialeval.core.errors import DataError, Fault, SettingError
 from dialeval.core.files import write_bytes
 from dialeval.resources.cache import FULL, refusals_explained, sha256_of
 from dialeval.resources.progress import Progress
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
+from dialeval.resources.schemas import PartialDownload
 
 WAITS: tuple[float, ...] = (0.5, 1.0, 2.0, 4.0)
 """Seconds before each further try."""
 TIMEOUT_SECONDS = 30.0
+MOST_BYTES = 1 << 34
+"""Of a download that nobody gives another limit."""
 
 _CHUNK = 1 << 16
 _PASSING = frozenset({HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS})
 _CONTENT_RANGE = re.compile(r"bytes ([0-9]{1,15})-[0-9]{1,15}/([0-9]{1,15})")
 _LENGTH = re.compile("[0-9]{1,15}")
-MOST_BYTES = 1 << 34
-"""Of a download that nobody gives another limit."""
 
 
-class _TooLongError(Exception):
-    """A download has more bytes than it may."""
+class _UselessError(Exception):
+    """What was downloaded is not what it should be."""
 
 
 class _BrokenError(Exception):
     """An attempt that failed for a reason that may be temporary."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Facts:
-    """What the server reported about the file that a part belongs to."""
-
-    address: str
-    validator: str | None
-    total: int | None
-
-
 def check_address(address: str) -> str:
-    """The address itself, or SettingError where it is none that may be downloaded from."""
+    """Return the address itself, or raise SettingError where nothing may be downloaded from it."""
     try:
         parts = urlsplit(address)
         known = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
@@ -77,7 +65,7 @@ def check_address(address: str) -> str:
 
 
 def shown(address: str) -> str:
-    """An address for messages and records: without its query, which may hold a token."""
+    """Return an address for messages and records: without its query, which may hold a token."""
     try:
         parts = urlsplit(address)
     except ValueError:
@@ -97,26 +85,28 @@ def download(
     What is longer than `most_bytes` is given up, and what came of it is removed.
     """
     check_address(address)
-    part, record = target.with_name(f"{target.name}.part"), target.with_name(f"{target.name}.json")
     target.parent.mkdir(parents=True, exist_ok=True)
-    with refusals_explained(FULL), _alone(target.with_name(f"{target.name}.lock"), address):
-        for place in (part, record, target):
-            if place.is_symlink() or (place.exists() and not place.is_file()):  # a pipe would never be open
-                place.unlink()
-        try:
-            _fetch(address, part, record, progress, most_bytes)
-        except _TooLongError:
-            part.unlink(missing_ok=True)
-            record.unlink(missing_ok=True)
-            what = f"is longer than the {most_bytes:,} bytes that it may have"
-            raise _fault(address, what, "give another address; the file was thrown away") from None
-        if sha256 is not None and (digest := sha256_of(part)) != sha256:
-            part.unlink()
-            record.unlink(missing_ok=True)
-            what = f"the file has SHA-256 {digest}, but {sha256} is expected"
-            raise _fault(address, what, "run again, or give another address; the file was thrown away")
-        part.replace(target)
-        record.unlink(missing_ok=True)
+    part, record, lock = (target.with_name(f"{target.name}.{suffix}") for suffix in ("part", "json", "lock"))
+    for place in (part, record, target, lock):
+        if place.is_symlink() or (place.exists() and not place.is_file()):  # a pipe would never be open
+            place.unlink()
+    try:
+        with refusals_explained(FULL), FileLock(lock, timeout=0):
+            try:
+                _fetch(address, part, record, progress, most_bytes)
+                if sha256 is not None and (digest := sha256_of(part)) != sha256:
+                    raise _UselessError(f"the file has SHA-256 {digest}, but {sha256} is expected")
+                part.replace(target)
+            except _UselessError as error:
+                part.unlink(missing_ok=True)
+                remedy = "run again, or give another address; the file was thrown away"
+                raise _fault(address, str(error), remedy) from None
+            finally:
+                if not part.exists():
+                    record.unlink(missing_ok=True)
+    except Timeout:
+        what = "is being downloaded by another process"
+        raise _fault(address, what, "wait until it has finished, then run again") from None
 
 
 def _fetch(address: str, part: Path, record: Path, progress: Progress | None, most_bytes: int) -> None:
@@ -132,30 +122,29 @@ def _fetch(address: str, part: Path, record: Path, progress: Progress | None, mo
 
 
 def _attempt(address: str, part: Path, record: Path, progress: Progress | None, most_bytes: int) -> None:
-    facts = _read_facts(record, address)
+    known = _read_record(record, address)
     have = part.stat().st_size if part.exists() else 0
-    if facts and facts.total is not None and have == facts.total:
+    if known and known.total is not None and have == known.total:
         return
-    validator = facts.validator if facts else None
-    resume = have if validator else 0
     headers = {"User-Agent": "dialeval", "Accept-Encoding": "identity"}
-    if resume and validator:
-        headers |= {"Range": f"bytes={resume}-", "If-Range": validator}
+    resume = have if known and known.validator else 0
+    if resume and known and known.validator:
+        headers |= {"Range": f"bytes={resume}-", "If-Range": known.validator}
     with _open(address, headers, part) as response:
-        start, fresh = _start(response, address, resume, facts, part)
-        if (fresh.total or 0) > most_bytes:
-            raise _TooLongError
-        write_bytes(record, json.dumps(asdict(fresh)).encode())
+        start, now = _read_headers(response, address, resume, known, part)
+        if (now.total or 0) > most_bytes:
+            raise _too_long(most_bytes)
+        write_bytes(record, msgspec.json.encode(now))
         with part.open("r+b" if start else "wb") as out:
             out.seek(start)
             out.truncate()
-            done = _copy(response, out, start, fresh.total, progress, most_bytes)
-    if fresh.total is not None and done != fresh.total:
-        raise _BrokenError(f"{done} of {fresh.total} bytes came")
+            done = _copy(response, out, start, now.total, progress, most_bytes)
+    if now.total is not None and done != now.total:
+        raise _BrokenError(f"{done} of {now.total} bytes came")
 
 
 def _open(address: str, headers: dict[str, str], part: Path) -> http.client.HTTPResponse:
-    """The server's answer; a failure that may be temporary is a _BrokenError, any other a DataError."""
+    """Return the server's answer; a failure that may be temporary is a _BrokenError, any other a DataError."""
     request = urllib.request.Request(address, headers=headers)  # noqa: S310 (check_address lets only http(s) through)
     try:
         opener = urllib.request.build_opener(_Redirects)
@@ -169,36 +158,29 @@ def _open(address: str, headers: dict[str, str], part: Path) -> http.client.HTTP
         if error.code >= HTTPStatus.INTERNAL_SERVER_ERROR or error.code in _PASSING:
             raise _BrokenError(what) from None
         raise _fault(address, what, "check the address, or give another one") from None
-    except urllib.error.URLError as error:
-        raise _BrokenError(str(error.reason)) from error
     except (http.client.HTTPException, OSError) as error:
-        raise _BrokenError(str(error) or type(error).__name__) from error
+        raise _BrokenError(str(getattr(error, "reason", error)) or type(error).__name__) from error
     except ValueError:  # of a redirection
         raise _fault(address, "leads to what is no address", "give another address") from None
 
 
-def _start(
-    response: http.client.HTTPResponse, address: str, resume: int, facts: _Facts | None, part: Path
-) -> tuple[int, _Facts]:
-    """Where in the part this answer begins, and what it says about the file."""
+def _read_headers(
+    response: http.client.HTTPResponse, address: str, resume: int, known: PartialDownload | None, part: Path
+) -> tuple[int, PartialDownload]:
+    """Return where in the part this answer begins, and what it says about the file."""
     length = response.headers.get("Content-Length")
     if response.status == HTTPStatus.PARTIAL_CONTENT:
         match = _CONTENT_RANGE.fullmatch(response.headers.get("Content-Range", ""))
-        if not facts or not match or int(match[1]) != resume or facts.total not in (None, int(match[2])):
+        if not known or not match or int(match[1]) != resume or known.total not in (None, int(match[2])):
             part.unlink(missing_ok=True)
             raise _BrokenError("the server sent another part than was asked for")
-        return resume, _Facts(address, facts.validator, int(match[2]))
+        return resume, PartialDownload(address, known.validator, int(match[2]))
     if length is not None and not _LENGTH.fullmatch(length):
         raise _fault(address, f"the server states a length of {length[:40]!r}", "give another address")
-    return 0, _Facts(address, _validator(response), None if length is None else int(length))
-
-
-def _validator(response: http.client.HTTPResponse) -> str | None:
-    """What `If-Range` may be given: a strong entity tag, else the date."""
-    tag: str | None = response.headers.get("ETag")
-    if tag and not tag.startswith("W/"):
-        return tag
-    return response.headers.get("Last-Modified")
+    validator = response.headers.get("ETag")
+    if not validator or validator.startswith("W/"):  # `If-Range` takes no weak tag
+        validator = response.headers.get("Last-Modified")
+    return 0, PartialDownload(address, validator, None if length is None else int(length))
 
 
 def _copy(
@@ -209,31 +191,27 @@ def _copy(
     progress: Progress | None,
     most_bytes: int,
 ) -> int:
-    while chunk := _read(response):
+    while True:
+        try:
+            chunk = response.read(_CHUNK)
+        except (http.client.HTTPException, OSError) as error:
+            raise _BrokenError(str(error) or type(error).__name__) from error
+        if not chunk:
+            return done
         done += len(chunk)
         if done > most_bytes:
-            raise _TooLongError
+            raise _too_long(most_bytes)
         out.write(chunk)
         if progress:
             progress(done, total)
-    return done
 
 
-def _read(response: http.client.HTTPResponse) -> bytes:
+def _read_record(record: Path, address: str) -> PartialDownload | None:
     try:
-        return response.read(_CHUNK)
-    except (http.client.HTTPException, OSError) as error:
-        raise _BrokenError(str(error) or type(error).__name__) from error
-
-
-def _read_facts(record: Path, address: str) -> _Facts | None:
-    from dialeval.resources.schemas import PartialDownload
-
-    try:
-        facts = gate.read_json(record, PartialDownload, "")
+        known = gate.read_json(record, PartialDownload, "")
     except DataError:
         return None
-    return _Facts(facts.address, facts.validator, facts.total) if facts.address == address else None
+    return known if known.address == address else None
 
 
 class _Redirects(urllib.request.HTTPRedirectHandler):
@@ -247,30 +225,8 @@ class _Redirects(urllib.request.HTTPRedirectHandler):
         return super().redirect_request(req, *rest)
 
 
-@contextmanager
-def _alone(lock: Path, address: str) -> Iterator[None]:
-    """Keep a second process from writing to the same part; the lock goes with the process that holds it."""
-    try:
-        import fcntl
-    except ImportError:  # Windows: an open file cannot be replaced there anyway
-        yield
-        return
-    while True:
-        held = os.open(lock, os.O_CREAT | os.O_RDWR, 0o666)
-        try:
-            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(held)
-            what = "is being downloaded by another process"
-            raise _fault(address, what, "wait until it has finished, then run again") from None
-        if os.fstat(held).st_nlink:
-            break
-        os.close(held)  # another process removed it before it was locked
-    try:
-        yield
-    finally:
-        lock.unlink(missing_ok=True)
-        os.close(held)
+def _too_long(most_bytes: int) -> _UselessError:
+    return _UselessError(f"is longer than the {most_bytes:,} bytes that it may have")
 
 
 def _fault(address: str, what: str, remedy: str) -> DataError:

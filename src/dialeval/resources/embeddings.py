@@ -1,41 +1,43 @@
-"""Word vectors, whatever they come from, behind one small interface.
+"""Word vectors from any source, behind one small interface.
 
 `load_embeddings` takes
 
-- a text file (GloVe, word2vec text, fastText `.vec`; also `.gz`, `.zst`): see `vector_text`;
-- `x.npy` with its vocabulary beside it, or a word2vec `.bin`: see `vector_binary`; an `.npy` that is text, such as the
-  `vocab.npy` of dialog-eval, is read as text;
+- a file of word vectors (text, `.npy` with its vocabulary, word2vec `.bin`): see `vector_files`;
 - the name of an installed data pack, `glove-6b`, or of one of its files, `glove-6b/glove.6B.100d.txt`: see `packs`;
-- `wordllama`, a table of word pieces inside a Python package: see `subwords`.
+- `wordllama`, a table of word pieces inside a Python package.
 
 A file is parsed once; what was parsed is kept in the cache and memory-mapped from then on (`vectorstore`). Numbers that
-come from text are float64, equal to what `float` makes of them; arrays keep their type. Either way vectors are handed
-out as float64. The digest is that of the words and numbers in their order (see `vectorstore`).
+come from text are float64, equal to what `float` makes of them; arrays keep their type. Either way vectors are returned
+as float64.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from difflib import get_close_matches
-from functools import partial
+from functools import cached_property
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from dialeval.core.arguments import checked
 from dialeval.core.arrays import Floats
+from dialeval.core.columns import DIGEST_LENGTH
 from dialeval.core.errors import DataError, Fault, SettingError
-from dialeval.resources import vector_binary, vector_text
+from dialeval.resources.cache import sha256_of
 from dialeval.resources.packs import PACK_SOURCES, installed_pack
-from dialeval.resources.subwords import WORDLLAMA, Subwords
-from dialeval.resources.vector_oddities import Findings
-from dialeval.resources.vectorstore import Embeddings, WordRows, stored
+from dialeval.resources.vectorstore import Embeddings
 
-_BEGINNING = 1 << 12
-_NUMPY = b"\x93NUMPY"
+_WORDLLAMA = "wordllama"
+_WEIGHTS = Path("weights", "l2_supercat_256.safetensors")
+_PIECES = Path("tokenizers", "l2_supercat_tokenizer_config.json")
+_TENSOR = "embedding.weight"
+_MARKERS = 3
+"""The first ids are `<unk>`, `<s>`, `</s>`: markers, not pieces of words."""
 
 
 class WordVectors(Protocol):
@@ -54,64 +56,107 @@ class WordVectors(Protocol):
         """What they are, for signatures."""
 
     def vectors_for(self, words: Sequence[str]) -> tuple[Floats, npt.NDArray[np.bool_]]:
-        """One row per word, and whether the word is known; the row of an unknown word is zero."""
+        """Return one row per word, and whether the word is known; the row of an unknown word is zero."""
 
 
 @checked
 def load_embeddings(source: str | os.PathLike[str]) -> Embeddings | Subwords:
-    """Word vectors from a file, an installed data pack or an installed package; see the top of this module."""
+    """Load word vectors from a file, an installed data pack or an installed package; see the top of this module."""
     path, name = Path(source), os.fspath(source)
     if isinstance(source, str):  # a name means the same in every working folder
-        if name == WORDLLAMA:
+        if name == _WORDLLAMA:
             return Subwords()
         pack_name, _, file_name = name.partition("/")
         if pack_name in PACK_SOURCES:
-            return _from_pack(pack_name, file_name)
+            return _load_from_pack(pack_name, file_name)
     if path.is_file():
-        return _from_file(path, path.name)
+        return _load_file(path, path.name)
     if path.suffix or len(path.parts) > 1 or not isinstance(source, str):
         what = "is a folder, not a file of word vectors" if path.is_dir() else "no such file"
         raise DataError(Fault(name, None, what, "give a file of word vectors or the name of a data pack"))
-    raise SettingError(_unknown(name))
+    choices = [*PACK_SOURCES, _WORDLLAMA]
+    close = get_close_matches(name, choices, 1)
+    hint = f"did you mean {close[0]}?" if close else f"give a file or one of {', '.join(choices)}"
+    raise SettingError(f"no word vectors named {name!r}; {hint}")
 
 
-def _from_pack(name: str, file_name: str) -> Embeddings:
+def _load_from_pack(name: str, file_name: str) -> Embeddings:
     pack = installed_pack(name)
     file_name = file_name or PACK_SOURCES[name].files[0]
     if file_name not in pack.files:
         raise SettingError(f"the data pack {name} has no file {file_name!r}; it has {', '.join(pack.files)}")
-    return _from_file(pack.file(file_name), f"{name}/{file_name}", pack.files[file_name].sha256)
+    return _load_file(pack.file(file_name), f"{name}/{file_name}", pack.files[file_name].sha256)
 
 
-def _unknown(name: str) -> str:
-    choices = [*PACK_SOURCES, WORDLLAMA]
-    close = get_close_matches(name, choices, 1)
-    hint = f"did you mean {close[0]}?" if close else f"give a file or one of {', '.join(choices)}"
-    return f"no word vectors named {name!r}; {hint}"
-
-
-def _from_file(path: Path, name: str, expected: str | None = None) -> Embeddings:
+def _load_file(path: Path, name: str, sha256: str | None = None) -> Embeddings:
     try:
-        return stored(name, *_reader(path), remake=partial(_from_file, path, name, expected), expected=expected)
+        return Embeddings(path, name, sha256)
     except PermissionError as error:
         raise DataError(Fault(str(path), None, "must not be read", "give yourself the right to read it")) from error
 
 
-def _reader(path: Path) -> tuple[list[Path], npt.DTypeLike, Iterator[WordRows], Findings]:
-    """The files of a source, the type of its numbers, a generator that reads it, and what that fills in."""
-    findings = Findings()
-    plain = path.with_suffix("") if path.suffix.lower() in vector_text.COMPRESSIONS else path
-    if path.suffix.lower() == ".npy" and not _is_text(path):
-        vocabulary = vector_binary.vocabulary_beside(path)
-        dtype = vector_binary.open_matrix(path).dtype
-        return [path, vocabulary], dtype, vector_binary.read_matrix(path, vocabulary, findings), findings
-    if plain.suffix.lower() == ".bin":
-        return [path], np.float32, vector_binary.read_word2vec(path, findings), findings
-    return [path], np.float64, vector_text.read_text(path, findings), findings
+class Subwords:
+    """Vectors for any word, out of the pieces of words: the table that the `wordllama` package carries.
+
+    A word's vector is the mean of the vectors of its pieces (32,000 pieces, 256 numbers each). So no word is unknown
+    but the empty one and the markers `<unk>`, `<s>`, `</s>`. The table and the piece list are read from the installed
+    package's own files; nothing of the package is run and nothing is downloaded.
+    """
+
+    name = _WORDLLAMA
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self._folder = folder or _find_package()
+        self._matrix = _read_table(self._folder / _WEIGHTS)
+        self.dimension = int(self._matrix.shape[1])
+
+    def __reduce__(self) -> tuple[type[Subwords], tuple[Path]]:
+        return Subwords, (self._folder,)
+
+    @cached_property
+    def digest(self) -> str:
+        """Digest of the table and of the piece list."""
+        return sha256_of(self._folder / _WEIGHTS, self._folder / _PIECES)[:DIGEST_LENGTH]
+
+    def vectors_for(self, words: Sequence[str]) -> tuple[Floats, npt.NDArray[np.bool_]]:
+        """Return one row per word, and whether the word is known; the row of an unknown word is zero."""
+        vectors, known = np.zeros((len(words), self.dimension)), np.zeros(len(words), np.bool_)
+        for place, word in enumerate(self._tokenizer.encode_batch(list(words), add_special_tokens=False)):
+            pieces = [piece for piece in word.ids if piece >= _MARKERS]
+            if pieces and words[place]:
+                known[place] = True
+                # float64 before adding: the sums of float16 numbers are exact then, whatever the order.
+                vectors[place] = self._matrix[pieces].astype(np.float64).sum(axis=0) / len(pieces)
+        return vectors, known
+
+    @cached_property
+    def _tokenizer(self) -> Any:
+        from tokenizers import Tokenizer
+
+        return Tokenizer.from_file(str(self._folder / _PIECES))
 
 
-def _is_text(path: Path) -> bool:
-    """Whether the beginning of a file is neither a NumPy array nor other binary data."""
-    with path.open("rb") as stream:
-        beginning = stream.read(_BEGINNING)
-    return bool(beginning.strip()) and not beginning.startswith(_NUMPY) and b"\0" not in beginning
+def _find_package() -> Path:
+    """Return the package's folder without importing it: that would configure logging for everybody."""
+    spec = find_spec(_WORDLLAMA)
+    folders = list(spec.submodule_search_locations or ()) if spec else []
+    for folder in map(Path, folders):
+        if (folder / _WEIGHTS).is_file() and (folder / _PIECES).is_file() and find_spec("tokenizers"):
+            return folder
+    problem = "holds no vectors here" if folders else "is not installed"
+    raise SettingError(f"the package {_WORDLLAMA} {problem}; run: pip install 'dialeval[vectors]'")
+
+
+def _read_table(path: Path) -> npt.NDArray[np.float16]:
+    """Read the vectors of all pieces."""
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(path, "np") as file:
+            table: npt.NDArray[np.float16] = file.get_tensor(_TENSOR)
+    except (SafetensorError, OSError):
+        table = np.empty(0, np.float16)
+    if table.dtype != np.float16 or table.ndim != 2:
+        remedy = f"run: pip install --force-reinstall {_WORDLLAMA}"
+        raise SettingError(f"{path} does not hold the expected table; {remedy}")
+    return table

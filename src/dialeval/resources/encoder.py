@@ -17,7 +17,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
-from threading import Lock
 from typing import Any, Protocol
 
 import numpy as np
@@ -46,7 +45,7 @@ KEPT_TOKENS = 1 << 16
 
 
 class SentenceEncoder(Protocol):
-    """What gives a vector for a text."""
+    """The interface of sentence encoders."""
 
     @property
     def name(self) -> str:
@@ -61,11 +60,11 @@ class SentenceEncoder(Protocol):
         """Numbers per text."""
 
     def encode(self, texts: Sequence[str], ends: bool = False) -> Singles:
-        """One row per text; with `ends`, of a text that is too long the end counts and not the beginning."""
+        """Return one row per text; `ends` keeps the end of a text that is too long, not its beginning."""
 
 
 class TokenisedEncoder:
-    """What encoders of one folder share: the word pieces of a text, and the digest."""
+    """Base of the encoders of one folder: the word pieces of a text, and the digest."""
 
     backend = ""
 
@@ -92,7 +91,7 @@ class TokenisedEncoder:
         return self.files.tokeniser()
 
     def pieces(self, texts: Sequence[str], ends: bool = False) -> list[npt.NDArray[np.int64]]:
-        """The ids of each text's word pieces, between the marks of beginning and end."""
+        """Return the ids of each text's word pieces, between the marks of beginning and end."""
         found = []
         for pieces in self.files.pieces(self._tokeniser, texts):
             ids = np.array(pieces, np.int64)
@@ -105,33 +104,34 @@ class TokenisedEncoder:
 
 
 class Encoder(TokenisedEncoder):
-    """An encoder in NumPy; see `SentenceEncoder` for the interface. Pickled as the place where its files lie."""
+    """An encoder in NumPy; see `SentenceEncoder` for the interface. Pickled as the place of its files."""
 
     def __reduce__(self) -> tuple[type[Encoder], tuple[EncoderFiles, int]]:
         return type(self), (EncoderFiles(self.files.name, self.files.folder), self.tokens)
 
     def encode(self, texts: Sequence[str], ends: bool = False) -> Singles:
         vectors = np.empty((len(texts), self.files.config.hidden_size), np.float32)
-        pieces = self.pieces(texts, ends)
         pool = _POOLS[self.files.pooling]
-        for group in groups([len(ids) for ids in pieces]):
-            vectors[group] = [pool(rows) for rows in self._layers.forward([pieces[text] for text in group])]
-        return self._finished(vectors)
+        for text, rows in self._forward(texts, ends):
+            vectors[text] = pool(rows)
+        return self._finish(vectors)
 
     def token_vectors(self, texts: Sequence[str]) -> list[Singles]:
-        """Per text the last layer's vector of each token, the marks of beginning and end among them."""
-        pieces = self.pieces(texts)
-        found: list[Singles] = [np.empty((0, 0), np.float32)] * len(texts)
+        """Return per text the last layer's vector of each token, the marks of beginning and end among them."""
+        found = {text: rows.copy() for text, rows in self._forward(texts)}
+        return [found[text] for text in range(len(texts))]
+
+    def _forward(self, texts: Sequence[str], ends: bool = False) -> Iterator[tuple[int, Singles]]:
+        """Yield the number of each text and the vectors of its tokens, shortest texts first."""
+        pieces = self.pieces(texts, ends)
         for group in groups([len(ids) for ids in pieces]):
-            for text, rows in zip(group, self._layers.forward([pieces[text] for text in group]), strict=True):
-                found[text] = rows.copy()
-        return found
+            yield from zip(group, self._layers.forward([pieces[text] for text in group]), strict=True)
 
     @cached_property
     def _layers(self) -> Transformer:
         return Transformer(self.files, self.files.weights())
 
-    def _finished(self, vectors: Singles) -> Singles:
+    def _finish(self, vectors: Singles) -> Singles:
         for layer in self.files.dense:
             # Row by row: the shape of the product must not depend on the number of texts.
             vectors = np.array([layer.weight @ row for row in vectors], np.float32).reshape(-1, len(layer.weight))
@@ -144,7 +144,7 @@ class Encoder(TokenisedEncoder):
 
 
 class ShippedEncoder:
-    """The encoder of the shipped judges, found when it is first asked for anything. Another one may stand in.
+    """The encoder of the shipped judges, found when it is first asked for anything. Another one may be given.
 
     It keeps the vectors of the texts that it met last: systems share references, and replies are repeated.
     """
@@ -152,8 +152,6 @@ class ShippedEncoder:
     def __init__(self, encoder: Encoder | None = None) -> None:
         self._given = encoder
         self._kept: dict[str, Singles] = {}
-        self._kept_tokens = 0
-        self._lock = Lock()
 
     def __reduce__(self) -> tuple[type[ShippedEncoder], tuple[Encoder | None]]:
         return type(self), (self._given,)
@@ -165,27 +163,17 @@ class ShippedEncoder:
 
     @property
     def digest(self) -> str:
-        """What its vectors depend on, behind its name."""
+        """What its vectors depend on, after its name."""
         return f"{self.encoder.name}@{self.encoder.digest}"
 
     def token_vectors(self, texts: Sequence[str]) -> list[Singles]:
         """Return what `Encoder.token_vectors` returns, each different text being encoded once."""
-        with self._lock:
-            found = {text: self._kept[text] for text in texts if text in self._kept}
-        new = [text for text in dict.fromkeys(texts) if text not in found]
-        found |= zip(new, self.encoder.token_vectors(new), strict=True)
-        with self._lock:
-            for text in new:
-                self._keep(text, found[text])
+        kept = self._kept  # never changed, only replaced: threads share it
+        new = [text for text in dict.fromkeys(texts) if text not in kept]
+        found = kept | dict(zip(new, self.encoder.token_vectors(new), strict=True))
+        choices: list[dict[str, Singles]] = [found, {text: found[text] for text in texts}, {}]
+        self._kept = next(each for each in choices if sum(map(len, each.values())) <= KEPT_TOKENS)
         return [found[text] for text in texts]
-
-    def _keep(self, text: str, vectors: Singles) -> None:
-        """Keep the vectors of a text in place of those that have been kept longest."""
-        if text not in self._kept:
-            self._kept[text] = vectors
-            self._kept_tokens += len(vectors)
-        while self._kept_tokens > KEPT_TOKENS:
-            self._kept_tokens -= len(self._kept.pop(next(iter(self._kept))))
 
 
 _POOLS: dict[str, Callable[[Singles], Any]] = {
@@ -197,7 +185,7 @@ _POOLS: dict[str, Callable[[Singles], Any]] = {
 
 
 def groups(lengths: Sequence[int]) -> Iterator[list[int]]:
-    """The numbers of the texts that go together, shortest texts first."""
+    """Yield the numbers of the texts that are encoded together, shortest texts first."""
     group: list[int] = []
     filled = 0
     for text in np.argsort(lengths, kind="stable").tolist():
@@ -211,7 +199,7 @@ def groups(lengths: Sequence[int]) -> Iterator[list[int]]:
 
 
 def step_of_products(weights: Sequence[Singles]) -> int:
-    """By how many rows a row can be moved in its tile without any change of its product with one of the weights.
+    """Return by how many rows a row can be moved in its tile without any change of its product with a weight.
 
     This is 1 with AVX-512. The float32 product of OpenBLAS for AVX2 takes sums in one order for six rows and in another
     one for the next six. Which it is, is seen in products of tiles that have the same row everywhere.
@@ -250,7 +238,7 @@ class Transformer:
         seconds: Sequence[int] | None = None,
         kept: Sequence[Ints] | None = None,
     ) -> list[Singles]:
-        """By text: the last layer's vectors of its tokens, or only of the tokens whose numbers are `kept`.
+        """Return by text the last layer's vectors of its tokens, or only of the tokens whose numbers are `kept`.
 
         `seconds` says of each text how many tokens at its end are of the second token type. Texts of one length should
         stand together.
@@ -259,7 +247,7 @@ class Transformer:
         starts, size = self._places(lengths)
         rows: Singles = np.zeros((size, self.words.shape[1]), np.float32)
         places: Singles = np.zeros_like(rows)
-        taken = _numbers(starts, list(map(np.arange, lengths)))
+        taken = _row_numbers(starts, list(map(np.arange, lengths)))
         rows[taken] = self.words[np.concatenate(pieces)]
         places[taken] = self.positions[self.first_position + np.concatenate(list(map(np.arange, lengths)))]
         if seconds is not None:
@@ -278,27 +266,27 @@ class Transformer:
             self._attend(qkv, starts, lengths, mixed)
             if kept is not None and layer is self.layers[-1]:
                 # No token is read by others from here on.
-                taken, lengths = _numbers(starts, kept), list(map(len, kept))
+                taken, lengths = _row_numbers(starts, kept), list(map(len, kept))
                 starts, size = self._places(lengths)
-                rows, mixed = (self._moved(each, taken, starts, lengths, size) for each in (rows, mixed))
+                rows, mixed = (self._move(each, taken, starts, lengths, size) for each in (rows, mixed))
             for start in range(0, size, TILE):
                 self._transform(layer, rows[start : start + TILE], mixed[start : start + TILE])
         return [rows[start : start + length] for start, length in zip(starts, lengths, strict=True)]
 
     def _places(self, lengths: Sequence[int]) -> tuple[list[int], int]:
-        """Where each text begins among the rows, and how many rows there are: whole tiles."""
+        """Return where each text begins among the rows, and the number of rows: whole tiles."""
         ends = np.cumsum([0, *(-(-length // self.step) * self.step for length in lengths)]).tolist()
         return ends[:-1], -(-ends[-1] // TILE) * TILE
 
     @staticmethod
-    def _moved(rows: Singles, taken: Ints, starts: Sequence[int], lengths: Sequence[int], size: int) -> Singles:
-        """Some rows at their new places, among zeros."""
+    def _move(rows: Singles, taken: Ints, starts: Sequence[int], lengths: Sequence[int], size: int) -> Singles:
+        """Copy some rows to their new places, among zeros."""
         found: Singles = np.zeros((size, rows.shape[1]), np.float32)
-        found[_numbers(starts, list(map(np.arange, lengths)))] = rows[taken]
+        found[_row_numbers(starts, list(map(np.arange, lengths)))] = rows[taken]
         return found
 
     def _transform(self, layer: Mapping[str, Part], rows: Singles, mixed: Singles) -> None:
-        """What a layer does to each row of a tile by itself, in place."""
+        """Apply to each row of a tile what a layer does after its attention, in place."""
         weight, bias = layer["out"]
         _kernel.add_and_normalise(rows, mixed @ weight, bias, *layer["norm"], self.epsilon)
         weight, bias = layer["up"]
@@ -308,7 +296,7 @@ class Transformer:
         _kernel.add_and_normalise(rows, inner @ weight, bias, *layer["last_norm"], self.epsilon)
 
     def _attend(self, qkv: Singles, starts: Sequence[int], lengths: Sequence[int], mixed: Singles) -> None:
-        """What each token takes from the others of its text, written into `mixed`; equal lengths go together."""
+        """Write the attention of each token to those of its text into `mixed`; texts of one length at once."""
         width = qkv.shape[1] // 3
         size = width // self.heads
         scale = np.float32(1 / np.sqrt(size))
@@ -329,8 +317,8 @@ class Transformer:
             text += many
 
 
-def _numbers(starts: Sequence[int], chosen: Sequence[Ints]) -> Ints:
-    """The rows of tokens that are given by their number in their text."""
+def _row_numbers(starts: Sequence[int], chosen: Sequence[Ints]) -> Ints:
+    """Return the rows of tokens that are given by their number in their text."""
     return np.concatenate([start + numbers for start, numbers in zip(starts, chosen, strict=True)])
 
 

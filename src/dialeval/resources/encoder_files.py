@@ -1,4 +1,4 @@
-"""Where a sentence encoder lies, and what its files say.
+"""Find a sentence encoder, and read its files.
 
 An encoder is a folder in the format of sentence-transformers: `modules.json` (a transformer, a pooling, optionally
 dense layers and a normalisation), `config.json`, `tokenizer.json`, `model.safetensors`. `find_encoder` takes
@@ -106,7 +106,7 @@ class Dense:
 
 @dataclass(frozen=True)
 class EncoderFiles:
-    """The files of one encoder, read when they are asked for. Pickled as the place where they lie."""
+    """The files of one encoder, read when they are asked for."""
 
     name: str
     folder: Path
@@ -147,7 +147,7 @@ class EncoderFiles:
     @cached_property
     def pooling(self) -> str:
         """How a text's vector is made of those of its tokens: cls, mean, max or root-mean."""
-        config = gate.read_json(self._module("Pooling") / "config.json", dict[str, Any], _WHOLE)
+        config = gate.read_json(self._modules["Pooling"][0] / "config.json", dict[str, Any], _WHOLE)
         chosen = [name for key, name in _POOLINGS.items() if config.get(key)]
         self._check(len(chosen) == 1, f"pools by {' and '.join(chosen) or 'another way'}", _POOLINGS)
         return chosen[0]
@@ -155,7 +155,7 @@ class EncoderFiles:
     @property
     def normalised(self) -> bool:
         """Whether vectors are brought to length 1."""
-        return bool(self._folders("Normalize"))
+        return bool(self._modules["Normalize"])
 
     @cached_property
     def dense(self) -> Sequence[Dense]:
@@ -163,7 +163,7 @@ class EncoderFiles:
         from dialeval.resources.schemas import DenseConfig
 
         layers, width = [], self.config.hidden_size
-        for folder in self._folders("Dense"):
+        for folder in self._modules["Dense"]:
             activation = gate.read_json(folder / "config.json", DenseConfig, _WHOLE).activation_function
             self._check(activation in _DENSE, f"ends in {activation!r}", _DENSE)
             file = folder / "model.safetensors"
@@ -182,8 +182,8 @@ class EncoderFiles:
 
     @cached_property
     def digest(self) -> str:
-        """What the vectors depend on: weights, tokeniser, pooling and shape."""
-        others = [folder / "model.safetensors" for folder in self._folders("Dense")]
+        """Digest of what the vectors depend on: weights, tokenizer, pooling and shape."""
+        others = [folder / "model.safetensors" for folder in self._modules["Dense"]]
         rest = (self._transformer / "config.json", self._tokeniser_file, *others)
         for file in (self.weights_file, *rest):
             gate.size_of(file, _WHOLE)
@@ -201,7 +201,7 @@ class EncoderFiles:
         return self._transformer / "model.safetensors"
 
     def weights(self) -> TransformerWeights:
-        """The transformer's weights, whatever prefix their names have."""
+        """Read the transformer's weights, whatever prefix their names have."""
         tensors = gate.read_tensors(self.weights_file, _IN_FLOATS)
         mark = f"{EMBEDDINGS['words']}.weight"
         prefix = next((name[: -len(mark)] for name in tensors if name.endswith(mark)), "")
@@ -214,7 +214,7 @@ class EncoderFiles:
         return self.config.num_hidden_layers
 
     def tokeniser(self) -> Any:
-        """The tokeniser, without padding and without a limit."""
+        """Read the tokenizer, without padding and without a limit."""
         from tokenizers import Tokenizer
 
         content = gate.read_bytes(self._tokeniser_file, _WHOLE)
@@ -225,7 +225,7 @@ class EncoderFiles:
         return tokeniser
 
     def pieces(self, tokeniser: Any, texts: Sequence[str]) -> list[list[int]]:
-        """The ids of each text's word pieces."""
+        """Return the ids of each text's word pieces."""
         with self._tokeniser_explained():
             ids = [encoded.ids for encoded in tokeniser.encode_batch_fast(list(texts))]
             if not all(ids):
@@ -236,7 +236,7 @@ class EncoderFiles:
 
     @contextmanager
     def _tokeniser_explained(self) -> Iterator[None]:
-        """The library raises plain exceptions for what a tokeniser lacks, and panics, no `Exception`, for the rest."""
+        """Turn what the library raises into a DataError: plain exceptions, and panics, which are no `Exception`."""
         with gate.explained(self._tokeniser_file, _WHOLE):
             try:
                 yield
@@ -251,32 +251,28 @@ class EncoderFiles:
     def _tokeniser_file(self) -> Path:
         return self._transformer / "tokenizer.json"
 
-    @cached_property
-    def _modules(self) -> Sequence[tuple[str, Path]]:
-        """The parts in order: what each is, and its folder."""
-        from dialeval.resources.schemas import EncoderModule
-
-        parts = gate.read_json(self.folder / "modules.json", list[EncoderModule], _WHOLE)
-        modules = [(part.type.removeprefix(_HUB_TYPE), self.folder / part.path) for part in parts]
-        for kind, _ in modules:
-            self._check(kind in _MODULES, f"has a part {kind!r}", _MODULES)
-        return modules
-
-    def _folders(self, wanted: str) -> list[Path]:
-        return [folder for kind, folder in self._modules if kind == wanted]
-
     @property
     def _transformer(self) -> Path:
-        return self._module("Transformer")
+        return self._modules["Transformer"][0]
 
-    def _module(self, wanted: str) -> Path:
-        if folders := self._folders(wanted):
-            return folders[0]
-        raise DataError(Fault(str(self.folder / "modules.json"), None, f"names no {wanted}", _WHOLE))
+    @cached_property
+    def _modules(self) -> Mapping[str, Sequence[Path]]:
+        """The folders of the parts in order, by what they are."""
+        from dialeval.resources.schemas import EncoderModule
+
+        found: dict[str, list[Path]] = {kind: [] for kind in _MODULES}
+        for part in gate.read_json(self.folder / "modules.json", list[EncoderModule], _WHOLE):
+            kind = part.type.removeprefix(_HUB_TYPE)
+            self._check(kind in found, f"has a part {kind!r}", _MODULES)
+            found[kind].append(self.folder / part.path)
+        for kind in ("Transformer", "Pooling"):
+            if not found[kind]:
+                raise DataError(Fault(str(self.folder / "modules.json"), None, f"names no {kind}", _WHOLE))
+        return found
 
 
 def _by_our_names(tensors: Mapping[str, Singles], config: TransformerConfig) -> TransformerWeights:
-    """The tensors of a BERT model; UnfitError for one that is missing or has another shape."""
+    """Return the tensors of a BERT model; UnfitError for one that is missing or has another shape."""
     width, inner = config.hidden_size, config.intermediate_size
     shapes = {"up": (inner, width), "down": (width, inner), "out": (width, width)}
 
@@ -300,20 +296,20 @@ def _by_our_names(tensors: Mapping[str, Singles], config: TransformerConfig) -> 
 
 
 def lacking() -> str | None:
-    """The command that installs what `minilm` lacks here, or None; nothing is imported to find out."""
+    """Return the command that installs what `minilm` lacks here, or None; nothing is imported to find out."""
     there = all(find_spec(module) is not None for module in (*_LIBRARIES, _MODULE))
     return None if there else INSTALL
 
 
 def check_libraries() -> None:
-    """SettingError where what reads encoders and judges is not installed."""
+    """Raise SettingError where the libraries that read encoders and judges are not installed."""
     missing = [name for name in _LIBRARIES if find_spec(name) is None]
     if missing:
         raise SettingError(f"a sentence encoder needs {' and '.join(missing)}; run: {lacking()}")
 
 
 def find_encoder(source: str | os.PathLike[str] = MINILM) -> EncoderFiles:
-    """The files of an encoder by its folder, `minilm`, or its name in the local hub cache."""
+    """Find the files of an encoder by its folder, `minilm`, or its name in the local hub cache."""
     check_libraries()
     name = os.fspath(source)
     if name == MINILM:

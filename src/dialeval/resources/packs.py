@@ -15,7 +15,6 @@ import json
 import os
 import shutil
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib import import_module
@@ -158,7 +157,7 @@ PACK_SOURCES: dict[str, PackSource] = {
 
 
 def source_of(name: str) -> PackSource:
-    """The registered source of a pack; SettingError with the nearest name where there is none."""
+    """Return the registered source of a pack, or raise SettingError with the nearest name."""
     if name in PACK_SOURCES:
         return PACK_SOURCES[name]
     close = get_close_matches(name, PACK_SOURCES, 1)
@@ -179,7 +178,7 @@ def add_pack(
     source = source_of(name)
     if address is not None and from_folder is not None:
         raise SettingError("give an address or a folder, not both")
-    target = cache_folder("packs") / source.name / source.version
+    target = _folder_of(source)
     if installed := _read(target):
         return installed
     if target.exists():  # a folder without its manifest is not a whole pack
@@ -202,16 +201,17 @@ def add_pack(
 
 
 def list_packs() -> list[Pack]:
-    """The installed packs by name and version."""
-    manifests = sorted(cache_folder("packs").glob(f"*/*/{_MANIFEST}"))
-    return [pack for pack in (_read(manifest.parent) for manifest in manifests) if pack]
+    """Return the installed packs."""
+    return [pack for pack in map(find_pack, PACK_SOURCES) if pack]
 
 
 def find_pack(name: str) -> Pack | None:
-    """The installed pack of that name; of several versions the one that is registered now."""
-    packs = [pack for pack in list_packs() if pack.name == name]
-    current = PACK_SOURCES[name].version if name in PACK_SOURCES else None
-    return max(packs, key=lambda pack: (pack.version == current, pack.version), default=None)
+    """Return the installed pack of a name, in the version that is registered."""
+    return _read(_folder_of(source_of(name)))
+
+
+def _folder_of(source: PackSource) -> Path:
+    return cache_folder("packs") / source.name / source.version
 
 
 def verify_pack(name: str) -> list[Fault]:
@@ -227,26 +227,22 @@ def verify_pack(name: str) -> list[Fault]:
 
 
 def remove_pack(name: str) -> None:
-    """Remove every version of an installed pack and what was parsed from it."""
-    installed_pack(name)
-    for pack in [pack for pack in list_packs() if pack.name == name]:
-        for file_name in pack.files:
-            vectorstore.forget(pack.path / file_name)
-        discard(pack.path)
-    with suppress(OSError):  # only when nothing else lies there
-        (cache_folder("packs") / name).rmdir()
+    """Remove an installed pack, earlier versions of it, and what was parsed from it."""
+    pack = installed_pack(name)
+    for file_name in pack.files:
+        vectorstore.forget(pack.path / file_name)
+    discard(pack.path.parent)
 
 
 def installed_pack(name: str) -> Pack:
-    """The installed pack of that name; SettingError with the command that installs it."""
-    pack = find_pack(name)
-    if pack is None:
-        raise SettingError(f"the data pack {name} is not installed; run: {source_of(name).command}")
-    return pack
+    """Return the installed pack of a name, or raise SettingError with the command that installs it."""
+    if pack := find_pack(name):
+        return pack
+    raise SettingError(f"the data pack {name} is not installed; run: {source_of(name).command}")
 
 
 def _from_address(source: PackSource, address: str, folder: Path, progress: Progress | None) -> str | None:
-    """Download and unpack what is kept; the SHA-256 of the download, where it is one file."""
+    """Download and unpack what is kept; return the SHA-256 of the download, where it is one file."""
     # Imported here: whoever only looks a pack up need not wait for the network modules.
     from dialeval.resources.archives import unpack
     from dialeval.resources.download import check_address, download, shown
@@ -270,7 +266,7 @@ def _from_address(source: PackSource, address: str, folder: Path, progress: Prog
 
 
 def _from_folder(source: PackSource, local: Path, folder: Path) -> str | None:
-    """Copy or unpack what is kept; the SHA-256 of the archive, where there is one."""
+    """Copy or unpack what is kept; return the SHA-256 of the archive, where there is one."""
     from dialeval.resources.archives import unpack
 
     if source.builder is not None:
@@ -310,7 +306,7 @@ def _write_manifest(source: PackSource, folder: Path, origin: str, download_sha2
 
 
 def _read(folder: Path) -> Pack | None:
-    """The pack in a folder, or None where there is no whole manifest of it."""
+    """Read the pack in a folder; None where there is no whole manifest of it."""
     from dialeval.resources.schemas import PackManifest
 
     try:

@@ -160,18 +160,12 @@ class VectorEntry(Struct):
 
     dtype: Annotated[str, Meta(pattern=r"^<f[248]\Z")]
     shape: tuple[Count, Annotated[int, Meta(ge=0, le=1 << 20)]]
-    digest: Digits
+    content: Digits
+    """Digest of the words and numbers."""
     header: bool
     warning: str | None
-    files: dict[str, Digest]
-
-
-class VectorNote(Struct):
-    """What is kept of a source of word vectors: its stamp when it was read, and its digest."""
-
-    stamp: list[list[int]]
-    settled: bool
-    sha256: Digest
+    files: dict[str, Count]
+    """The CRC-32 of each file but the matrix."""
 
 
 class PartialDownload(Struct):

@@ -5,9 +5,9 @@ whole and then only read, memory-mapped. It holds digests of texts and no texts.
 encoder; then its oldest segments are removed. Many small segments are merged into one. Where the cache folder cannot
 be written to, vectors are computed again each time.
 
-A vector out of the store is the one that was computed, to the last bit: each has a check number (`row_checks`), and one
-that does not check out is computed again, which a line of the log says. Only encoders whose vectors do not depend on
-their neighbours may use it (see `encoder`).
+A vector out of the store is the one that was computed, to the last bit: each has a CRC-32, and one that is damaged is
+computed again, which a line of the log says. Only encoders whose vectors do not depend on the texts that they are
+encoded with may use it (see `encoder`).
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import os
+import zlib
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import cached_property
@@ -30,13 +31,11 @@ from dialeval.core.files import replacing
 from dialeval.resources.cache import cache_folder
 from dialeval.resources.encoder import SentenceEncoder
 from dialeval.resources.encoder_files import Singles
-from dialeval.resources.row_checks import Checks, row_checks
 
 LIMIT_BYTES = 1 << 30
 _KEY_BYTES = 16
 _LOG = logging.getLogger("dialeval")
 _SEGMENTS = 32
-_SUFFIX = ".npy"
 _STEP = 4096
 """Texts that are encoded before they are kept, so that an interrupted run keeps what it has done."""
 
@@ -55,20 +54,18 @@ class SentenceVectors:
 
     @cached_property
     def _store(self) -> Store | None:
-        if not self._keep:
-            return None
-        try:
-            return Store(cache_folder("sentences", self.encoder.digest), self.encoder.dimension)
-        except (OSError, DialevalError):
-            return None
+        with suppress(OSError, DialevalError):
+            if self._keep:
+                return Store(cache_folder("sentences", self.encoder.digest), self.encoder.dimension)
+        return None
 
     def of(self, texts: Sequence[str], ends: bool = False) -> Singles:
-        """One row per text; see `SentenceEncoder.encode`."""
+        """Return one row per text; see `SentenceEncoder.encode`."""
         places: dict[str, int] = {}
         rows = np.fromiter((places.setdefault(text, len(places)) for text in texts), np.int64, len(texts))
         distinct = list(places)
         vectors: Singles = np.empty((len(distinct), self.encoder.dimension), np.float32)
-        keys = _keys(distinct, ends)
+        keys = _hash_texts(distinct, ends)
         missing = np.arange(len(distinct)) if self._store is None else self._store.fill(keys, vectors)
         for start in range(0, len(missing), _STEP):
             chosen = missing[start : start + _STEP]
@@ -78,20 +75,16 @@ class SentenceVectors:
         return vectors[rows]
 
 
-def _keys(texts: Sequence[str], ends: bool) -> Keys:
+def _hash_texts(texts: Sequence[str], ends: bool) -> Keys:
     salt = b"end" if ends else b""
     digests = [hashlib.blake2b(text.encode(), digest_size=_KEY_BYTES, salt=salt).digest() for text in texts]
     return np.array(digests, f"S{_KEY_BYTES}")
 
 
-def _checks(entries: Any) -> Checks:
-    seeds = np.ascontiguousarray(entries["key"]).view("<u8")[:: _KEY_BYTES // 8]
-    return row_checks(entries["vector"], seeds)
-
-
-def _are_whole(entries: Any) -> npt.NDArray[np.bool_]:
-    whole: npt.NDArray[np.bool_] = entries["check"] == _checks(entries)
-    return whole
+def _checksums(entries: Any) -> npt.NDArray[np.uint32]:
+    """Return the CRC-32 of each key and its vector."""
+    pairs = zip(entries["key"].tolist(), entries["vector"], strict=True)
+    return np.array([zlib.crc32(vector, zlib.crc32(key)) for key, vector in pairs], np.uint32)
 
 
 class Store:
@@ -100,23 +93,25 @@ class Store:
     def __init__(self, folder: Path, dimension: int) -> None:
         self.folder = folder
         vector = ("vector", np.float32, (dimension,))
-        self.dtype = np.dtype([("key", f"S{_KEY_BYTES}"), ("check", np.uint64), vector])
+        self.dtype = np.dtype([("key", f"S{_KEY_BYTES}"), ("check", np.uint32), vector])
         self._segments: list[tuple[Keys, npt.NDArray[np.int64], Any]] = []
-        files = self._shrunk()
+        files = self._remove_oldest()
         for file in files:
-            self._open(file)
+            # A segment that another run has just removed, or that a full disk has broken, is computed again.
+            with suppress(DataError):
+                self._remember(gate.read_array(file, self.dtype, ""))
         if len(self._segments) > _SEGMENTS:
             self._merge(files)
 
     def fill(self, keys: Keys, vectors: Singles) -> npt.NDArray[np.int64]:
-        """Write what is known into `vectors`, and give the numbers of the keys that are not."""
+        """Write the known vectors into `vectors`, and return the numbers of the keys that are missing."""
         missing = np.arange(len(keys))
         for ordered, order, entries in self._segments:
             wanted = keys[missing]
             at = np.minimum(np.searchsorted(ordered, wanted), len(ordered) - 1)
             hits = np.flatnonzero(ordered[at] == wanted)
             found = entries[order[at[hits]]]
-            whole = _are_whole(found)
+            whole = found["check"] == _checksums(found)
             vectors[missing[hits[whole]]] = found["vector"][whole]
             missing = np.delete(missing, hits[whole])
             if not whole.all():
@@ -127,33 +122,26 @@ class Store:
         """Keep more vectors; nothing happens where the folder cannot be written to."""
         entries = np.empty(len(keys), self.dtype)
         entries["key"], entries["vector"] = keys, vectors
-        entries["check"] = _checks(entries)
+        entries["check"] = _checksums(entries)
         self._remember(entries)
         with suppress(DialevalError):
             self._write(entries)
 
     def _write(self, entries: Any) -> None:
-        with replacing(self.folder / f"{os.urandom(16).hex()}{_SUFFIX}") as beside, beside.open("wb") as stream:
+        with replacing(self.folder / f"{os.urandom(16).hex()}.npy") as beside, beside.open("wb") as stream:
             np.save(stream, entries, allow_pickle=False)
 
-    def _open(self, file: Path) -> None:
-        # A segment that another run has just removed, or that a full disk has broken, is computed again.
-        with suppress(DataError):
-            entries = gate.read_array(file, self.dtype, "")
-            if len(entries):
-                self._remember(entries)
-
     def _remember(self, entries: Any) -> None:
-        order = np.argsort(entries["key"], kind="stable")
-        self._segments.append((entries["key"][order], order, entries))
+        if len(entries):
+            order = np.argsort(entries["key"], kind="stable")
+            self._segments.append((entries["key"][order], order, entries))
 
-    def _shrunk(self) -> list[Path]:
-        """The segments, the oldest first, after as many of the oldest are removed as are too much."""
+    def _remove_oldest(self) -> list[Path]:
+        """Remove the oldest segments beyond the limit, and return the others, the oldest first."""
         segments = []
-        for file in self.folder.glob(f"*{_SUFFIX}"):
+        for file in self.folder.glob("*.npy"):
             with suppress(FileNotFoundError):  # another run removes too
-                status = file.stat()
-                segments.append((status.st_mtime, status.st_size, file))
+                segments.append((file.stat().st_mtime, file.stat().st_size, file))
         segments.sort()
         total = sum(size for _, size, _ in segments)
         while total > LIMIT_BYTES:
@@ -164,11 +152,11 @@ class Store:
 
     def _merge(self, files: list[Path]) -> None:
         merged = np.concatenate([np.asarray(entries) for _, _, entries in self._segments])
-        merged = merged[_are_whole(merged)]
-        _, first = np.unique(merged["key"], return_index=True)
+        merged = merged[merged["check"] == _checksums(merged)]
+        merged = merged[np.unique(merged["key"], return_index=True)[1]]
+        self._segments = []
+        self._remember(merged)
         with suppress(OSError, DialevalError):
-            self._write(merged[first])
+            self._write(merged)
             for file in files:
                 file.unlink(missing_ok=True)
-        self._segments = []
-        self._remember(merged[first])

@@ -25,22 +25,6 @@ from dialeval.text.vocabulary import Vocabulary
 Mask = npt.NDArray[np.bool_]
 
 
-class TrainWords:
-    """The words of the training text; which these are depends on the tokeniser."""
-
-    def __init__(self, texts: TextColumn) -> None:
-        self._texts = texts
-        self._words: dict[Tokeniser, Vocabulary] = {}
-        self._lock = Lock()
-
-    def by(self, tokeniser: Tokeniser = DEFAULT) -> Vocabulary:
-        """The words that a tokeniser finds."""
-        with self._lock:
-            if tokeniser not in self._words:
-                self._words[tokeniser] = all_words(self._texts, tokeniser)
-            return self._words[tokeniser]
-
-
 class VectorTable:
     """Vectors by word id: `rows` leads from an id to a row of `matrix`, or to -1 for a word without a vector."""
 
@@ -64,7 +48,7 @@ class VectorTable:
         return self._vectors.digest
 
     def arrays(self) -> tuple[Ints, Floats]:
-        """`rows` and `matrix` for every word that has occurred so far."""
+        """Return `rows` and `matrix` for every word that has occurred so far."""
         with self._lock:
             start, stop = len(self._rows), len(self._vocabulary)
             if start < stop:
@@ -85,7 +69,7 @@ class VectorTable:
         self._used = used
 
     def lengths(self) -> tuple[Ints, Floats, Floats]:
-        """`rows`, `matrix` and the length of each row; a word whose vector is zero counts as one without a vector."""
+        """Return `rows`, `matrix` and the norm of each row; a word with a zero vector counts as one without."""
         rows, matrix = self.arrays()
         with self._lock:
             if len(self._lengths) < len(matrix):
@@ -97,16 +81,21 @@ class VectorTable:
 
 
 class KnownWords:
-    """The vocabulary of dialog-eval: the listed words and those with a vector; any other word is `<unk>`."""
+    """The vocabulary of dialog-eval: the listed words and those with a vector; any other word is `<unk>`.
+
+    The words of a training text, a column of texts, depend on the tokenizer.
+    """
 
     def __init__(
-        self, vocabulary: Vocabulary, listed: Vocabulary | TrainWords | None, vectors: VectorTable | None
+        self,
+        vocabulary: Vocabulary,
+        listed: Vocabulary | TextColumn | None,
+        vectors: VectorTable | None,
+        tokeniser: Tokeniser = DEFAULT,
     ) -> None:
-        self._vocabulary = vocabulary
-        self._train = listed if isinstance(listed, TrainWords) else None
-        self._listed = listed.by() if isinstance(listed, TrainWords) else listed
+        self._vocabulary, self._given, self._vectors, self._tokeniser = vocabulary, listed, vectors, tokeniser
+        self._listed = all_words(listed, tokeniser) if isinstance(listed, TextColumn) else listed
         self._others: dict[Tokeniser, KnownWords] = {}
-        self._vectors = vectors
         self._unknown = vocabulary.add(TextColumn.from_strings([UNKNOWN]))[0]
         self._mask: Mask = np.empty(0, np.bool_)
         self._lock = Lock()
@@ -114,21 +103,21 @@ class KnownWords:
     @property
     def digest(self) -> str:
         """Which words are known, for signatures."""
-        return _digest(
-            self._listed.column().digest if self._listed else "", self._vectors.digest if self._vectors else ""
-        )
+        listed = self._listed.column().digest if self._listed else ""
+        parts = f"{listed} {self._vectors.digest if self._vectors else ''}"
+        return hashlib.sha256(parts.encode()).hexdigest()[:DIGEST_LENGTH]
 
     def by(self, tokeniser: Tokeniser) -> KnownWords:
-        """The words that are known to a tokeniser: others where they are those of the training text."""
-        if self._train is None or tokeniser == DEFAULT:
+        """Return the words that are known to a tokenizer: others where they are those of the training text."""
+        if tokeniser == self._tokeniser or not isinstance(self._given, TextColumn):
             return self
         with self._lock:
             if tokeniser not in self._others:
-                self._others[tokeniser] = KnownWords(self._vocabulary, self._train.by(tokeniser), self._vectors)
+                self._others[tokeniser] = KnownWords(self._vocabulary, self._given, self._vectors, tokeniser)
             return self._others[tokeniser]
 
     def mask(self) -> Mask:
-        """Whether each word that has occurred so far is known."""
+        """Return whether each word that has occurred so far is known."""
         with self._lock:
             start, stop = len(self._mask), len(self._vocabulary)
             if start < stop:
@@ -141,12 +130,12 @@ class KnownWords:
             return self._mask
 
     def unified(self, ids: Ids) -> Ids:
-        """The same ids with that of `<unk>` for every word that is not known."""
+        """Return the ids with that of `<unk>` for every word that is not known."""
         return np.where(self.mask()[ids], ids, self._unknown).astype(np.int32, copy=False)
 
 
 class TrainText:
-    """How often n-grams occur in the training text."""
+    """The frequencies of n-grams in the training text."""
 
     def __init__(self, vocabulary: Vocabulary, texts: TextColumn, known: KnownWords) -> None:
         self._vocabulary = vocabulary
@@ -161,7 +150,7 @@ class TrainText:
         return self.texts.digest
 
     def shares(self, n: int, tokeniser: Tokeniser, oov: Oov) -> NgramValues:
-        """The share of each n-gram of one or two words among all of them."""
+        """Return the relative frequency of each n-gram of one or two words."""
         key = (n, tokeniser, oov)
         with self._lock:
             if key not in self._shares:
@@ -172,12 +161,8 @@ class TrainText:
             return self._shares[key]
 
 
-def _digest(*parts: str) -> str:
-    return hashlib.sha256(" ".join(parts).encode()).hexdigest()[:DIGEST_LENGTH]
-
-
 def all_words(texts: TextColumn, tokeniser: Tokeniser = DEFAULT) -> Vocabulary:
-    """Every word of some texts."""
+    """Return every word of some texts."""
     vocabulary = Vocabulary()
     for start in range(0, len(texts), COUNTED_TEXTS):
         tokenise(texts.slice(start, start + COUNTED_TEXTS), vocabulary, tokeniser)
@@ -185,5 +170,5 @@ def all_words(texts: TextColumn, tokeniser: Tokeniser = DEFAULT) -> Vocabulary:
 
 
 def listed_words(lines: Iterable[str]) -> Vocabulary:
-    """The words of a list with one word a line; blanks around a word are not part of it."""
+    """Return the words of a list with one word a line; spaces around a word are not part of it."""
     return Vocabulary(line.strip() for line in lines)

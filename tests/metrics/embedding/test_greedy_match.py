@@ -96,7 +96,7 @@ def test_it_travels_as_its_place(encoder: ShippedEncoder) -> None:
 def test_a_text_is_encoded_once_while_it_is_kept(
     tmp_path: Path, encoder: ShippedEncoder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Batches share references; the vectors that have been kept longest make room, and results stay the same."""
+    """Batches share references; where there is no room, those of the last texts are kept; results stay the same."""
     met: list[str] = []
     fresh = tiny_shipped_encoder(tmp_path)
     encode = fresh.encoder.token_vectors

@@ -25,9 +25,8 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from dialeval.core.arguments import checked
-from dialeval.core.columns import RaggedColumn, TextColumn
+from dialeval.core.columns import GroupedColumn, RaggedColumn, TextColumn
 from dialeval.core.errors import DataError, Fault, SettingError
-from dialeval.core.columns import GroupedColumn
 from dialeval.core.needs import Need
 from dialeval.data.formats import json_document, jsonl
 from dialeval.data.formats.lines import read_lines

@@ -42,10 +42,9 @@ import numpy as np
 
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.batch import Batch
-from dialeval.core.columns import RaggedColumn
+from dialeval.core.columns import GroupedColumn, RaggedColumn
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Bounds, RowMetric
-from dialeval.core.columns import GroupedColumn
 from dialeval.core.needs import Need
 from dialeval.core.signature import Signature
 from dialeval.metrics.coverage.alignment import (

@@ -26,7 +26,7 @@ from dialeval.core.fold import RowMetric
 from dialeval.core.needs import Need
 from dialeval.core.signature import Signature
 from dialeval.metrics.embedding import embedding_kernel as _kernel
-from dialeval.metrics.embedding.vectors import SIF_WEIGHT, TextVectors, average_vectors, cosines
+from dialeval.metrics.embedding.vectors import SIF_WEIGHT, TextVectors, cosines, text_vectors
 from dialeval.text.tokenise import DEFAULT, Oov, Tokeniser
 
 
@@ -53,19 +53,19 @@ class Coherence(RowMetric):
         return super().signature().with_fields(weight=SIF_WEIGHT)
 
     def score(self, batch: Batch) -> Floats:
-        turns = average_vectors(batch, Need.CONTEXT, self.tokeniser, self.oov)
-        response = average_vectors(batch, Need.RESPONSE, self.tokeniser, self.oov)
+        sides = (Need.CONTEXT, Need.RESPONSE)
+        turns, response = (text_vectors(batch, need, "average", self.tokeniser, self.oov) for need in sides)
         contexts = batch.contexts()
         if self.turns == "all":
-            return cosines(_together(turns, contexts.starts, contexts.ends), response, np.arange(len(batch)))
+            return cosines(_join_texts(turns, contexts.starts, contexts.ends), response, np.arange(len(batch)))
         if not len(turns.counted):
             return np.full(len(batch), np.nan)
         last = np.maximum(contexts.ends - 1, 0)  # of a row without a context some turn, which does not count
         return np.where(contexts.ends > contexts.starts, cosines(turns, response, last), np.nan)
 
 
-def _together(turns: TextVectors, starts: Ints, ends: Ints) -> TextVectors:
-    """All texts of each row as one: averages weighted by the words they were made of."""
+def _join_texts(turns: TextVectors, starts: Ints, ends: Ints) -> TextVectors:
+    """Return one average for all texts of each row: averages weighted by their numbers of words."""
     vectors, counted = np.empty((len(starts), turns.vectors.shape[1])), np.empty(len(starts), np.int64)
     _kernel.sums_of_texts(turns.vectors, turns.counted, starts, ends, vectors, counted)
     return TextVectors(vectors / np.maximum(counted, 1)[:, None], counted)

@@ -31,7 +31,7 @@ from dialeval.core.fold import Bounds, RowMetric
 from dialeval.core.needs import Need
 from dialeval.core.ragged import row_numbers
 from dialeval.core.signature import Signature
-from dialeval.metrics.embedding.vectors import SIF_WEIGHT, average_vectors, cosines, extrema_vectors, greedy_matches
+from dialeval.metrics.embedding.vectors import SIF_WEIGHT, cosines, greedy_matches, text_vectors
 from dialeval.text.tokenise import DEFAULT, Oov, Tokeniser
 
 
@@ -74,9 +74,8 @@ class Embedding(RowMetric):
         if self.by == "greedy":
             values = greedy_matches(batch, owners, self.tokeniser, self.oov)
         else:
-            vectors = average_vectors if self.by == "average" else extrema_vectors
             sides = (Need.RESPONSE, Need.REFERENCE)
-            response, reference = (vectors(batch, need, self.tokeniser, self.oov) for need in sides)
+            response, reference = (text_vectors(batch, need, self.by, self.tokeniser, self.oov) for need in sides)
             values = cosines(response, reference, owners)
         best = np.full(len(batch), -np.inf)
         np.fmax.at(best, owners, values)

@@ -57,7 +57,7 @@ class GreedyMatch(RowMetric):
 
 
 def matched(response: Floats, reference: Floats) -> float:
-    """F1 of two texts, from their vectors of length 1, the marks of beginning and end among them."""
+    """Return the F1 of two texts, from their unit vectors, the marks of beginning and end among them."""
     if len(response) < 3 or len(reference) < 3:
         return 0.0
     cosines = np.clip(response @ reference.T, 0, 1)
@@ -66,7 +66,7 @@ def matched(response: Floats, reference: Floats) -> float:
 
 
 def _unit_vectors(encoder: ShippedEncoder, texts: Sequence[str]) -> dict[str, Floats]:
-    """The vectors of every different text, each brought to length 1."""
+    """Return the vectors of every different text, each of length 1."""
     found: dict[str, Floats] = {}
     for text, vectors in dict(zip(texts, encoder.token_vectors(texts), strict=True)).items():
         wide = vectors.astype(np.float64)

@@ -12,6 +12,7 @@ occur there. Words that are not known are left out.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
 import numpy as np
 
@@ -23,6 +24,8 @@ from dialeval.metrics.embedding import embedding_kernel as _kernel
 from dialeval.resources.words import KnownWords, Mask, TrainText, VectorTable
 from dialeval.text.ngram_values import NgramValues
 from dialeval.text.tokenise import Oov, Tokeniser, tokens
+
+TextVector: TypeAlias = Literal["average", "extrema"]
 
 SIF_WEIGHT = 0.001
 """Frequent words weigh less: Arora et al. 2017, "A Simple but Tough-to-Beat Baseline for Sentence Embeddings", ICLR."""
@@ -38,7 +41,7 @@ class TextVectors:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class WordValues:
-    """What the vector of a text is made of, by word id: whether a word is known, its vector's row, its weight."""
+    """By word id: whether a word is known, the row of its vector, its weight."""
 
     known: Mask
     rows: Ints
@@ -47,21 +50,21 @@ class WordValues:
 
     @classmethod
     def of(cls, vectors: VectorTable, known: KnownWords | None, shares: NgramValues | None) -> WordValues:
-        """The values of all words, p being `shares`; without `known` the words with a vector are known."""
+        """Return the values of all words, p being `shares`; without `known` the words with a vector are known."""
         rows, matrix = vectors.arrays()
         rows, mask = _rows_of_known(rows, known)
         p = np.zeros(len(rows)) if shares is None else np.nan_to_num(shares.of_keys(np.arange(len(rows))))
         return cls(mask, rows, matrix, SIF_WEIGHT / (SIF_WEIGHT + p))
 
     def averages(self, texts: TokenColumn) -> TextVectors:
-        """The weighted averages of texts."""
+        """Return the weighted averages of texts."""
         means, counted = np.empty((len(texts), self.matrix.shape[1])), np.empty(len(texts), np.int64)
         words = (self.known, self.rows, self.weights, self.matrix)
         _kernel.weighted_means(texts.ids, texts.offsets, *words, means, counted)
         return TextVectors(means, counted)
 
     def extrema(self, texts: TokenColumn) -> TextVectors:
-        """The extrema of texts."""
+        """Return the extrema of texts."""
         ends, counted = np.empty((len(texts), self.matrix.shape[1])), np.empty(len(texts), np.int64)
         _kernel.extrema(texts.ids, texts.offsets, self.known, self.rows, self.matrix, ends, counted)
         return TextVectors(ends, counted)
@@ -82,29 +85,23 @@ def _vocabulary(batch: Batch, tokeniser: Tokeniser, oov: Oov) -> KnownWords | No
     return batch.resource(Need.VOCABULARY).by(tokeniser) if limited else None
 
 
-def average_vectors(batch: Batch, need: Need, tokeniser: Tokeniser, oov: Oov) -> TextVectors:
-    """The weighted averages of a batch's texts; computed once for all metrics of the batch."""
-    words = tokens(batch, need, tokeniser)
-    table: VectorTable = batch.resource(Need.EMBEDDINGS)
-    known = _vocabulary(batch, tokeniser, oov)
-    train: TrainText = batch.resource(Need.TRAIN)
-    return batch.derived(
-        ("average vectors", need, tokeniser, oov),
-        lambda: WordValues.of(table, known, train.shares(1, tokeniser, oov)).averages(words),
-    )
+def text_vectors(batch: Batch, need: Need, by: TextVector, tokeniser: Tokeniser, oov: Oov) -> TextVectors:
+    """Return the weighted averages or the extrema of a batch's texts; computed once for all metrics of the batch."""
 
+    def compute() -> TextVectors:
+        table: VectorTable = batch.resource(Need.EMBEDDINGS)
+        known = _vocabulary(batch, tokeniser, oov)
+        if by == "extrema":
+            return WordValues.of(table, known, None).extrema(words)
+        train: TrainText = batch.resource(Need.TRAIN)
+        return WordValues.of(table, known, train.shares(1, tokeniser, oov)).averages(words)
 
-def extrema_vectors(batch: Batch, need: Need, tokeniser: Tokeniser, oov: Oov) -> TextVectors:
-    """The extrema of a batch's texts; computed once for all metrics of the batch."""
     words = tokens(batch, need, tokeniser)
-    table: VectorTable = batch.resource(Need.EMBEDDINGS)
-    known = _vocabulary(batch, tokeniser, oov)
-    key = ("extrema vectors", need, tokeniser, oov)
-    return batch.derived(key, lambda: WordValues.of(table, known, None).extrema(words))
+    return batch.derived((by, "vectors", need, tokeniser, oov), compute)
 
 
 def cosines(left: TextVectors, right: TextVectors, owners: Ints) -> Floats:
-    """The cosine of each right vector `j` and the left vector `owners[j]`; NaN where one has no known word or is 0."""
+    """Return the cosine of right vector `j` and left vector `owners[j]`; NaN where one has no known word or is 0."""
     result = np.empty(len(owners))
     _kernel.cosines(right.vectors, left.vectors, owners, result)
     result[(left.counted[owners] == 0) | (right.counted == 0)] = np.nan
@@ -112,7 +109,7 @@ def cosines(left: TextVectors, right: TextVectors, owners: Ints) -> Floats:
 
 
 def greedy_matches(batch: Batch, owners: Ints, tokeniser: Tokeniser, oov: Oov) -> Floats:
-    """The greedy matching of each reference text `j` and the response of row `owners[j]`."""
+    """Return the greedy matching of each reference text `j` and the response of row `owners[j]`."""
     responses, references = tokens(batch, Need.RESPONSE, tokeniser), tokens(batch, Need.REFERENCE, tokeniser)
     table: VectorTable = batch.resource(Need.EMBEDDINGS)
     rows, matrix, lengths = table.lengths()

@@ -1,0 +1,450 @@
+"""Read files of word vectors: text, NumPy matrices, word2vec binary.
+
+- Text (GloVe, word2vec text, fastText `.vec`; also `.gz`, `.zst`): a line is a word and its numbers, separated by ASCII
+  whitespace. The last `dimension` fields are the numbers, and what precedes them is the word: it may contain spaces
+  (`. . .` in GloVe) and any other Unicode space. Numbers are float64, exactly as `float` reads them. A first line of
+  two integers is a header, `words dimension`. Without one the dimension is that of most of the first lines.
+- `x.npy`: a matrix of floats, one row per line of the vocabulary `x.vocab`, `x.txt` or `vocab.txt` in the same folder;
+  never unpickled. An `.npy` that is text, such as the `vocab.npy` of dialog-eval, is read as text.
+- `x.bin`, `x.bin.gz`, `x.bin.zst`: a header line `words dimension`, then per word its bytes, a space, and `dimension`
+  little-endian float32 numbers; a line feed may follow. What follows the promised words is left out, as gensim does.
+  The `.bin` models of fastText are another format and are refused.
+
+Files that are in use have a few odd lines. They are tolerated, and one warning counts them:
+
+- a blank line, a line without a word, and a word that is not UTF-8 are left out: no text contains such a word;
+- a word with a number after a space (`windows 95`) is joined, since the numbers are the last fields of a line;
+- a header may promise a few words more or fewer than there are.
+
+A file is refused if it has more than ten odd lines that are also more than 1% of the sound ones, or more odd lines than
+sound ones; the same holds for the words that a header promises too many or too few. Blank lines are never too many. A
+wrong number of numbers, or one that is not finite, is an error of the file. Every error is listed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import chain
+from pathlib import Path
+from typing import Any, BinaryIO, Literal, NamedTuple, TypeAlias, cast, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from dialeval.core import gate
+from dialeval.core.arrays import Floats
+from dialeval.core.errors import DataError, Fault
+
+Matrix: TypeAlias = npt.NDArray[np.floating[Any]]
+WordRows: TypeAlias = tuple[list[bytes], Matrix]
+"""Some words of a file, and a matrix with a row for each."""
+Oddity: TypeAlias = Literal["blank", "without a word", "with a word that is not UTF-8", "with a number in the word"]
+
+BLOCK_BYTES = 1 << 24
+"""Text that is parsed at a time."""
+MOST_FAULTS = 100_000
+"""A file with so many errors is not a vector file; reading stops there."""
+_COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_NUMPY = b"\x93NUMPY"
+_VOTING_LINES = 64
+_HEADER_DIGITS = 12
+_ROWS = 1 << 14
+"""Rows of a matrix that are checked at a time."""
+_READ_BYTES = 1 << 24
+_LONGEST_HEADER = 64
+_LONGEST_WORD = 1 << 16
+_LARGEST_DIMENSION = 1 << 20
+_FEW = 10
+_FRACTION = 0.01
+_JOINED: Oddity = "with a number in the word"
+_FAULTS = {
+    "blank": ("blank line", "take the line out"),
+    "without a word": ("no word", "give every vector its word"),
+    "with a word that is not UTF-8": ("the word is not UTF-8", "convert the file to UTF-8"),
+    _JOINED: ("too many numbers, or a word with a number in it", "give every word as many numbers as the others"),
+}
+
+
+@dataclass(slots=True)
+class Findings:
+    """What a reader found in addition to words and vectors; complete when all rows are read."""
+
+    header: bool = False
+    """Whether the first line of the file states the number of words."""
+    odd: list[tuple[int, Oddity]] = field(default_factory=list)
+    """Line or row, counted from 1, and what is odd about it."""
+    other: list[str] = field(default_factory=list)
+
+    def is_broken(self, words: int) -> bool:
+        """Return whether there are too many odd lines for a file with so many words."""
+        counts = Counter(kind for _, kind in self.odd)
+        return _is_much(len(self.odd) - counts["blank"], words - counts[_JOINED])
+
+    def check_header(self, words: int, found: int) -> str | None:
+        """Return what is wrong with a header that promises too many or too few words; note a small difference."""
+        if words == found:
+            return None
+        what = f"the header promises {words} words, but {found} follow"
+        if _is_much(abs(words - found), found):
+            return what
+        self.other.append(what)
+        return None
+
+    def faults(self, where: str) -> list[Fault]:
+        """Return the odd lines as errors, for a file that is refused."""
+        return [Fault(where, line, *_FAULTS[kind]) for line, kind in self.odd]
+
+    def warning(self) -> str | None:
+        """Return one line about everything odd, or None."""
+        counts = Counter(kind for _, kind in self.odd)
+        left_out = [f"{counts[kind]} {kind}" for kind in get_args(Oddity) if counts[kind] and kind != _JOINED]
+        parts = []
+        if self.odd:
+            lines = "1 odd line" if len(self.odd) == 1 else f"{len(self.odd)} odd lines"
+            parts.append(f"{lines}, the first is {min(self.odd)[0]}")
+        if left_out:
+            parts.append(f"left out: {', '.join(left_out)}")
+        if counts[_JOINED]:
+            parts.append(f"joined: {counts[_JOINED]} {_JOINED}")
+        return "; ".join([*parts, *self.other]) or None
+
+
+def _is_much(odd: int, sound: int) -> bool:
+    return odd > max(min(_FEW, sound), _FRACTION * sound)
+
+
+def source_files(path: Path) -> tuple[Path, ...]:
+    """Return the files that word vectors consist of: the file itself, and the vocabulary of a matrix."""
+    if path.suffix.lower() != ".npy":
+        return (path,)
+    with path.open("rb") as stream:
+        beginning = stream.read(1 << 12)
+    if beginning.strip() and not beginning.startswith(_NUMPY) and b"\0" not in beginning:
+        return (path,)
+    choices = [path.with_suffix(".vocab"), path.with_suffix(".txt"), path.with_name("vocab.txt")]
+    for choice in choices:
+        if choice.is_file():
+            return path, choice
+    names = ", ".join(choice.name for choice in choices)
+    raise DataError(Fault(str(path), None, "has no vocabulary beside it", f"put the words, one a line, into {names}"))
+
+
+def read_vectors(path: Path, findings: Findings) -> Iterator[WordRows]:
+    """Read all words and vectors in file order, and fill in the findings.
+
+    Raises:
+        DataError: With every error of the file.
+    """
+    _, *vocabulary = source_files(path)
+    if vocabulary:
+        return _read_matrix(path, vocabulary[0], findings)
+    plain = path.with_suffix("") if path.suffix.lower() in _COMPRESSIONS else path
+    return (_read_word2vec if plain.suffix.lower() == ".bin" else _read_text)(path, findings)
+
+
+def _open_stream(path: Path) -> BinaryIO:
+    import pyarrow as pa
+
+    return cast("BinaryIO", pa.input_stream(str(path), compression=_COMPRESSIONS.get(path.suffix.lower())))
+
+
+def _read_chunk(stream: BinaryIO, size: int, where: str) -> bytes:
+    """Read the next bytes; DataError where that fails, as for a compressed file that was cut short."""
+    try:
+        return stream.read(size)
+    except OSError as error:
+        raise DataError(Fault(where, None, f"cannot be read: {error}", "get the file again")) from error
+
+
+class Layout(NamedTuple):
+    """What the beginning of a text file says about the rest."""
+
+    dimension: int
+    words: int | None = None
+    """Number of words that the header promises; None without a header."""
+    longest: int = 0
+    """Most fields of any of the first lines below a header; 0 without one."""
+    start: int = 0
+    """Where the lines with words begin."""
+
+
+def _read_text(path: Path, findings: Findings) -> Iterator[WordRows]:
+    where = str(path)
+    count, faults = 0, list[Fault]()
+    with _open_stream(path) as stream:
+        blocks = _split_blocks(stream, where)
+        _, first = next(blocks, (1, b""))
+        layout = find_layout(first)
+        if 0 < layout.longest <= layout.dimension:  # no memory is reserved because a header says so
+            what = f"the header promises {layout.dimension} numbers a word, but the lines have fewer"
+            raise DataError(Fault(where, 1, what, "get the whole file, or correct the header"))
+        findings.header = layout.words is not None
+        start = (1 + first.count(b"\n", 0, layout.start), first[layout.start :])
+        for line, block in chain([start], blocks):
+            words, vectors, wrong = parse_block(block, line, layout.dimension, where, findings)
+            faults += wrong
+            count += len(words) + len(wrong)
+            if not faults:
+                yield words, vectors
+            if len(faults) >= MOST_FAULTS or (len(findings.odd) >= MOST_FAULTS and findings.is_broken(count)):
+                what = "reading stopped after so many faults"
+                stopped = Fault(where, None, what, "check that these are word vectors")
+                raise DataError([*_in_order(faults, findings, where), stopped])
+    if faults or findings.is_broken(count):
+        faults = _in_order(faults, findings, where)
+    elif not count:
+        faults = [Fault(where, None, "holds no word vectors", "give a file with one word and its numbers a line")]
+    if layout.words is not None and count:
+        lines = count + sum(kind not in ("blank", _JOINED) for _, kind in findings.odd)
+        if untrue := findings.check_header(layout.words, lines):
+            faults.append(Fault(where, 1, untrue, "get the whole file, or correct the header"))
+    if faults:
+        raise DataError(faults)
+
+
+def _in_order(faults: list[Fault], findings: Findings, where: str) -> list[Fault]:
+    return sorted([*faults, *findings.faults(where)], key=lambda fault: fault.line or 0)
+
+
+def _split_blocks(stream: BinaryIO, where: str) -> Iterator[tuple[int, bytes]]:
+    """Split a stream after line ends; with each block the number of its first line."""
+    line, carried = 1, b""
+    while chunk := _read_chunk(stream, BLOCK_BYTES, where):
+        if line == 1 and b"\0" in chunk:
+            remedy = "give vectors as text, .npy with its vocabulary beside it, or word2vec .bin; unpack archives first"
+            raise DataError(Fault(where, None, "is not a text file", remedy))
+        if line == 1 and not carried:
+            chunk = chunk.removeprefix(_BYTE_ORDER_MARK)
+        end = chunk.rfind(b"\n") + 1
+        if not end:
+            carried += chunk
+            continue
+        block, carried = carried + chunk[:end], chunk[end:]
+        yield line, block
+        line += block.count(b"\n")
+    if carried:
+        yield line, carried
+
+
+def find_layout(beginning: bytes) -> Layout:
+    """Return the dimension, from the header or from most of the first lines."""
+    start = len(beginning) - len(beginning.lstrip())
+    start = beginning.rfind(b"\n", 0, start) + 1  # spaces before a first word are left to the line
+    texts = beginning[start:].split(b"\n", _VOTING_LINES + 1)[:_VOTING_LINES]
+    lines = [line.split() for line in texts]
+    head, *others = lines
+    if len(head) == 2 and all(field.isdigit() and len(field) <= _HEADER_DIGITS for field in head):
+        words, dimension = map(int, head)
+        # "1984 7" may also be a word with a vector of one number; then most of the next lines look alike.
+        alike = [len(fields) == 2 for fields in others if fields]
+        if dimension and (dimension == 1 or 2 * sum(alike) <= len(alike)):
+            after = beginning.find(b"\n", start) + 1 or len(beginning)
+            return Layout(dimension, words, max(map(len, others), default=0), after)
+    # A line that begins with a space may lack its word, and then one of its numbers would be taken for it.
+    begun = [fields for text, fields in zip(texts, lines, strict=True) if not text[:1].isspace()]
+    votes = Counter(_count_trailing_numbers(fields) for fields in begun or lines)
+    del votes[0]
+    # Of equally many votes the smaller dimension is right: a word may end in a number, a number is no part of a word.
+    return Layout(max(votes, key=lambda dimension: (votes[dimension], -dimension), default=1))
+
+
+def _count_trailing_numbers(fields: list[bytes]) -> int:
+    """Count the numbers at the end; the first field is the word or belongs to it."""
+    count = 0
+    for text in reversed(fields[1:]):
+        if _to_floats([text]) is None:
+            break
+        count += 1
+    return count
+
+
+def parse_block(
+    data: bytes, first_line: int, dimension: int, where: str, findings: Findings
+) -> tuple[list[bytes], Floats, list[Fault]]:
+    """Parse whole lines: their words, vectors and errors."""
+    if plain := parse_plain(data, dimension):
+        return *plain, []
+    words, vectors, faults = [], [], []
+    for number, line in enumerate(data.removesuffix(b"\n").split(b"\n") if data else [], first_line):
+        try:
+            word, numbers, odd = _parse_line(line, dimension)
+        except gate.UnfitError as error:
+            faults.append(Fault(where, number, *error.args))
+            continue
+        if odd is not None:
+            findings.odd.append((number, odd))
+        if numbers is not None:
+            words.append(word)
+            vectors.append(numbers)
+    return words, np.array(vectors).reshape(-1, dimension), faults
+
+
+def parse_plain(data: bytes, dimension: int) -> tuple[list[bytes], Floats] | None:
+    """Parse lines with Arrow's CSV reader, whose floats equal those of `float`; None where `_parse_line` must decide.
+
+    It is six times as fast.
+    """
+    import pyarrow as pa
+    from pyarrow import csv
+
+    data = data.replace(b"\t", b" ").replace(b"\r\n", b"\n").replace(b" \n", b"\n")
+    if not data or data.startswith(_BYTE_ORDER_MARK) or any(space in data for space in (b"\r", b"\v", b"\f")):
+        return None
+    names = list(map(str, range(dimension + 1)))
+    types = {names[0]: pa.binary(), **dict.fromkeys(names[1:], pa.float64())}
+    try:
+        table = csv.read_csv(
+            pa.BufferReader(data),
+            csv.ReadOptions(column_names=names, block_size=len(data) + 1),
+            csv.ParseOptions(delimiter=" ", quote_char=False, ignore_empty_lines=False),
+            csv.ConvertOptions(column_types=types, null_values=[]),
+        )
+    except pa.ArrowInvalid:
+        return None
+    words, *columns = table.columns
+    vectors = np.empty((len(table), dimension))
+    for place, column in enumerate(columns):
+        vectors[:, place] = column
+    found: list[bytes] = words.to_pylist()
+    return (found, vectors) if all(found) and _are_utf8(found) and np.isfinite(vectors).all() else None
+
+
+def _parse_line(line: bytes, dimension: int) -> tuple[bytes, list[float] | None, Oddity | None]:
+    """Return the word and the numbers of a line, None if it is left out, and what is odd about it.
+
+    Raises:
+        UnfitError: With what is wrong, and what to do.
+    """
+    before, *fields = line.strip().rsplit(None, dimension) or [b""]
+    if not before:
+        return b"", None, "blank"
+    if len(fields) == dimension:
+        numbers = _to_floats(fields)
+        if numbers is None:
+            wrong = next(text for text in fields if _to_floats([text]) is None)
+            shown = wrong[:40].decode(errors="replace")
+            raise gate.UnfitError(f"{shown!r} is not a finite number", "correct the number, or take the line out")
+        if not _are_utf8([before]):
+            return before, None, "with a word that is not UTF-8"
+        return before, numbers, _JOINED if _count_trailing_numbers(before.split()) else None
+    if len(fields) == dimension - 1 and line[:1].isspace() and _to_floats([before, *fields]) is not None:
+        return b"", None, "without a word"
+    what = f"{len(fields)} numbers where {dimension} are expected"
+    raise gate.UnfitError(what, f"give every word {dimension} numbers, or take the line out")
+
+
+def _to_floats(fields: list[bytes]) -> list[float] | None:
+    """Return the numbers that the fields spell; None unless all of them are finite numbers."""
+    try:
+        numbers = list(map(float, fields))
+    except ValueError:
+        return None
+    # Python takes underscores between digits; no vector file means a number by them.
+    return numbers if all(map(math.isfinite, numbers)) and b"_" not in b"".join(fields) else None
+
+
+def _are_utf8(words: list[bytes]) -> bool:
+    try:
+        b"\n".join(words).decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _read_matrix(path: Path, vocabulary: Path, findings: Findings) -> Iterator[WordRows]:
+    remedy = "save a two-dimensional array of floats with numpy.save"
+    matrix: Matrix = gate.read_array(path, None, remedy, None)
+    if matrix.ndim != 2 or not np.issubdtype(matrix.dtype, np.floating) or matrix.dtype.itemsize > 8 or not matrix.size:
+        what = f"holds an array of type {matrix.dtype} and shape {matrix.shape}"
+        raise DataError(Fault(str(path), None, what, remedy))
+    remedy = "give every row its word, one a line"
+    lines = gate.read_bytes(vocabulary, remedy).removeprefix(_BYTE_ORDER_MARK).removesuffix(b"\n").split(b"\n")
+    words = [line.removesuffix(b"\r") for line in lines]
+    if len(words) != len(matrix):
+        findings.odd += [(line, "blank") for line, word in enumerate(words, 1) if not word.strip()]
+        words = [word for word in words if word.strip()]
+    if len(words) != len(matrix):
+        what = f"{len(words)} words for the {len(matrix)} rows of {path.name}"
+        raise DataError(Fault(str(vocabulary), None, what, remedy))
+    faults: list[Fault] = []
+    sound = 0
+    for start in range(0, len(matrix), _ROWS):
+        rows = matrix[start : start + _ROWS]
+        faults += _number_faults(rows, path, start)
+        kept = _sound_rows(words[start : start + _ROWS], rows, start, findings)
+        sound += len(kept[0])
+        if not faults:
+            yield kept
+    if findings.is_broken(sound):
+        faults = [*findings.faults(str(vocabulary)), *faults]
+    if faults:
+        raise DataError(faults)
+
+
+def _read_word2vec(path: Path, findings: Findings) -> Iterator[WordRows]:
+    what = "is cut short, or is not in the word2vec binary format"
+    broken = DataError(Fault(str(path), None, what, "get the file again, or give the vectors as text"))
+    with _open_stream(path) as stream:
+        data = _read_chunk(stream, max(_LONGEST_HEADER, _READ_BYTES), str(path))
+        place = data.find(b"\n", 0, _LONGEST_HEADER) + 1
+        header = data[:place].split()
+        count, dimension = map(int, header) if len(header) == 2 and all(map(bytes.isdigit, header)) else (0, 0)
+        if not count or not 0 < dimension <= _LARGEST_DIMENSION:
+            raise broken
+        findings.header = True
+        found = sound = 0
+        size = 4 * dimension
+        longest = _LONGEST_WORD + 1 + size
+        for start in range(0, count, _ROWS):
+            words: list[bytes] = []
+            vectors: list[bytes] = []
+            for _ in range(min(_ROWS, count - start)):
+                if len(data) - place < longest:
+                    data, place = data[place:] + _read_chunk(stream, max(longest, _READ_BYTES), str(path)), 0
+                end = data.find(b" ", place, place + _LONGEST_WORD)
+                if end < 0 or len(data) < end + 1 + size:
+                    if data[place:].strip(b"\n"):
+                        raise broken
+                    break  # the file ends after a vector
+                # The original tool ends each vector with a line feed, others do not: it precedes the next word.
+                words.append(data[place:end].removeprefix(b"\n"))
+                place = end + 1 + size
+                vectors.append(data[end + 1 : place])
+            rows = np.frombuffer(b"".join(vectors), "<f4").reshape(len(words), dimension)
+            if faults := _number_faults(rows, path, start):
+                raise DataError(faults)
+            kept = _sound_rows(words, rows, start, findings)
+            found, sound = found + len(words), sound + len(kept[0])
+            yield kept
+            if len(words) < min(_ROWS, count - start):
+                break
+        if (data[place:] or _read_chunk(stream, _READ_BYTES, str(path))).strip(b"\n"):
+            findings.other.append(f"the header promises {count} words, and what follows them was left out")
+    if findings.check_header(count, found):
+        raise broken
+    if findings.is_broken(sound):
+        raise DataError(findings.faults(str(path)))
+
+
+def _sound_rows(words: list[bytes], rows: Matrix, start: int, findings: Findings) -> WordRows:
+    """Return the rows that have a word; note the others in the findings."""
+    if _are_utf8(words) and all(map(bytes.strip, words)):
+        return words, rows
+    kept = []
+    for row, word in enumerate(words):
+        if word.strip() and _are_utf8([word]):
+            kept.append(row)
+        else:
+            kind: Oddity = "with a word that is not UTF-8" if word.strip() else "without a word"
+            findings.odd.append((start + row + 1, kind))
+    return [words[row] for row in kept], rows[kept]
+
+
+def _number_faults(rows: Matrix, path: Path, start: int) -> list[Fault]:
+    what, remedy = "a number of this row is not finite", "correct the row, or take it out"
+    infinite = np.flatnonzero(~np.isfinite(rows).all(axis=1)).tolist()
+    return [Fault(str(path), start + row + 1, what, remedy) for row in infinite]
