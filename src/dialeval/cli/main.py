@@ -49,6 +49,8 @@ _COMMANDS = {
     "from": "Take the flags of an original program: dialog-eval, mwzeval, sgd, lsdscc, dbdc.",
 }
 """The one-line help of each command, which is the function of its name in the module of its name; `from` is `from_`."""
+_MODULES = {"adem": "judge"}
+"""By command: the name of its module where it is another one."""
 STATUSES = {
     0: "done",
     1: "a gate failed: --fail-under, --fail-over, --no-worse-than",
@@ -83,7 +85,7 @@ class LazyGroup(click.Group):
         if cmd_name not in _COMMANDS:
             return None
         name = f"{cmd_name}_" if iskeyword(cmd_name) else cmd_name
-        command: click.Command = getattr(import_module(f"dialeval.cli.{name}"), name)
+        command: click.Command = getattr(import_module(f"dialeval.cli.{_MODULES.get(name, name)}"), name)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
