@@ -15,8 +15,7 @@ import numpy as np
 
 from benchmarks.measure import cpu_seconds
 from dialeval import sample
-from dialeval.metrics.learned.judge import SHIPPED, Judge, open_vectors
-from dialeval.metrics.learned.weights import Encoded, load
+from dialeval.metrics.learned.adem import SHIPPED, Encoded, Judge, load, open_vectors
 from dialeval.resources.sentence_vectors import SentenceVectors
 
 REPLIES = 300

@@ -23,10 +23,8 @@ import numpy as np
 from benchmarks.measure import cpu_seconds
 from dialeval import sample
 from dialeval.core.arrays import Floats
-from dialeval.metrics.learned.cross_encoder import CrossEncoder
-from dialeval.metrics.learned.cross_weights import HEADS
-from dialeval.metrics.learned.dialogue_judge import SHIPPED, load_judge, split_heads
-from dialeval.metrics.learned.pairs import rated_pairs
+from dialeval.metrics.learned.cross_encoder import HEADS, CrossEncoder, rated_pairs
+from dialeval.metrics.learned.judge import SHIPPED, load_judge, split_heads
 from dialeval.resources.encoder_files import find_encoder
 
 REPLIES = 256

@@ -8,8 +8,8 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from dialeval.metrics.learned.cross_weights import encoder_weights, merged
-from dialeval.metrics.learned.dialogue_judge import SHIPPED, load_judge
+from dialeval.metrics.learned.cross_encoder import encoder_weights, merged
+from dialeval.metrics.learned.judge import SHIPPED, load_judge
 from dialeval.resources.encoder_files import find_encoder
 
 

@@ -39,7 +39,6 @@ LONG = (
     "engine/test_evaluate.py::test_memory",
     "fuzz/",
     "golden/",
-    "metrics/learned/training/test_finetuning.py",
     "reports/test_html.py::test_page_has_all_sections_in_order",
     "reports/test_plots.py",
     "simulations/",

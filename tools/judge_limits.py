@@ -24,8 +24,7 @@ from typing import Any
 import numpy as np
 
 from dialeval.core.arrays import Floats
-from dialeval.metrics.learned.dialogue_judge import DialogueJudge, Verdicts
-from dialeval.metrics.learned.judgement import is_outside
+from dialeval.metrics.learned.judge import DialogueJudge, Verdicts, is_outside
 
 PAIRS = ("llm_pairs", "pandalm_pairs")
 CHALLENGE = ("en-IRIS_50", "en-CIC_50-revised", "en-YI_50-revised")

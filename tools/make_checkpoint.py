@@ -112,8 +112,8 @@ def _make(ratings: Path, output: Path) -> None:
 
 def _make_judge(arguments: Sequence[str]) -> None:
     from dialeval.analysis.dialogue_judges import make_dialogue_judge
-    from dialeval.metrics.learned import dialogue_judge
-    from dialeval.reports.dialogue_judge_card import save_card
+    from dialeval.metrics.learned import judge
+    from dialeval.reports.judge_card import card_text
 
     places = [argument for argument in arguments if "=" not in argument]
     named = [argument.split("=") for argument in arguments if "=" in argument]
@@ -133,9 +133,10 @@ def _make_judge(arguments: Sequence[str]) -> None:
         **settings,
     )
     validation = {**made.facts["validation"], "remarks": _choices(made.facts["validation"])}
-    folder = Path(output or dialogue_judge.SHIPPED)
-    replace(made, facts={**made.facts, "remarks": JUDGE_REMARKS, "validation": validation}).save(folder)
-    print(save_card(folder, TITLE).read_text(encoding="utf-8"))
+    weights = replace(made, facts={**made.facts, "remarks": JUDGE_REMARKS, "validation": validation})
+    card = card_text(weights, TITLE)
+    weights.save(output or judge.SHIPPED, card)
+    print(card)
 
 
 def _choices(validation: Mapping[str, Any]) -> str:

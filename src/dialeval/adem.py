@@ -13,55 +13,41 @@
 Everything is defined elsewhere; PyTorch is imported when one of its models is asked for.
 """
 
-from collections.abc import Callable
-from functools import wraps
-from typing import TYPE_CHECKING, Any, ParamSpec
+from collections.abc import Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-from dialeval.analysis.judges import MadeJudge, make_judge
+from dialeval.analysis.judges import make_judge
+from dialeval.core.errors import SettingError
+from dialeval.data.formats.opening import PathSource
+from dialeval.metrics.learned.adem import Judge, open_judge
 from dialeval.metrics.learned.attack import attack
-from dialeval.metrics.learned.judge import Judge, open_judge
 from dialeval.reports.judge_card import JudgeCard
 
 if TYPE_CHECKING:
-    from dialeval.metrics.learned.training.finetuning import finetune
     from dialeval.metrics.learned.training.hierarchical import ADEMWithEncoder, EncoderSettings
-    from dialeval.metrics.learned.training.model import ADEM
+    from dialeval.metrics.learned.training.trainer import ADEM
 
-__all__ = ["ADEM", "ADEMWithEncoder", "EncoderSettings", "Judge", "attack", "finetune", "open_judge", "train"]
+__all__ = ["ADEM", "ADEMWithEncoder", "EncoderSettings", "Judge", "attack", "open_judge", "train"]
 
-_MODELS = {
-    "ADEM": "dialeval.metrics.learned.training.model",
-    "ADEMWithEncoder": "dialeval.metrics.learned.training.hierarchical",
-    "EncoderSettings": "dialeval.metrics.learned.training.hierarchical",
-    "finetune": "dialeval.metrics.learned.training.finetuning",
-}
+_MODELS = {"ADEM": "trainer", "ADEMWithEncoder": "hierarchical", "EncoderSettings": "hierarchical"}
 
 
-_Options = ParamSpec("_Options")
+def train(ratings: Sequence[PathSource], tests: Sequence[PathSource] = (), **settings: Any) -> JudgeCard:
+    """Train a judge on files of rated rows; `tests` are files to validate on only.
 
-
-def _with_card(make: Callable[_Options, MadeJudge]) -> Callable[_Options, JudgeCard]:
-    @wraps(make)
-    def train(*args: _Options.args, **kwargs: _Options.kwargs) -> JudgeCard:
-        return JudgeCard(make(*args, **kwargs))
-
-    return train
-
-
-train = _with_card(make_judge)
-"""`make_judge`, with the judge's card: what it returns has `save`, `tables` and `text`, and the judge as `judge`."""
+    The settings are those of `dialeval.analysis.judges.make_judge`. What is returned has `save`, `tables` and `text`,
+    and the judge as `judge`.
+    """
+    return JudgeCard(make_judge(ratings, tests, **settings))
 
 
 def __getattr__(name: str) -> Any:
     if name not in _MODELS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
     try:
-        return getattr(import_module(_MODELS[name]), name)
+        return getattr(import_module(f"dialeval.metrics.learned.training.{_MODELS[name]}"), name)
     except ModuleNotFoundError as error:
         if error.name != "torch":
             raise
-        from dialeval.core.errors import SettingError
-
         raise SettingError("PyTorch is not installed; run: pip install 'dialeval[learned]'") from None

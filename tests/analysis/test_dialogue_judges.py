@@ -9,11 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dialeval.analysis.dialogue_judges import fitted_scale, make_dialogue_judge
 from dialeval.core.errors import SettingError
-from dialeval.metrics.learned.dialogue_judge import DialogueJudge, load_judge, scores
+from dialeval.metrics.learned.judge import DialogueJudge, load_judge, scores
 from dialeval.resources.judge_settings import BreakdownScale
 from tiny_encoder import WORDS, write_encoder
+
+pytest.importorskip("torch")
+
+from dialeval.analysis.dialogue_judges import fitted_scale, make_dialogue_judge
 
 
 def rated(name: str, rows: int, seed: int) -> list[dict[str, Any]]:
@@ -65,7 +68,8 @@ def test_from_dialogues_and_ratings_to_a_folder(tmp_path: Path, monkeypatch: pyt
     torch.set_num_threads(1)
     monkeypatch.setenv("DIALEVAL_CACHE", str(tmp_path / "cache"))
     asked, lines = write_data(tmp_path), list[str]()
-    made = make_dialogue_judge(**asked, output=tmp_path / "a", licences={"one": "MIT"}, log=lines.append)
+    made = make_dialogue_judge(**asked, folder=tmp_path / "a", licences={"one": "MIT"}, log=lines.append)
+    made.save(tmp_path / "a")
     assert lines[0] == "chats: 12 of 12 dialogues share nothing with a rated context"
     assert [line for line in lines if "rated rows" in line] == [
         "all: 48 rated rows",
@@ -95,11 +99,11 @@ def test_from_dialogues_and_ratings_to_a_folder(tmp_path: Path, monkeypatch: pyt
     # What was kept on the way is taken up: nothing is trained again, and the judge is the same.
     lines.clear()
     (tmp_path / "a" / "training" / "run.safetensors").unlink()
-    again = make_dialogue_judge(**asked, output=tmp_path / "a", licences={"one": "MIT"}, log=lines.append)
+    again = make_dialogue_judge(**asked, folder=tmp_path / "a", licences={"one": "MIT"}, log=lines.append)
     assert lines == []
     assert again.digest == made.digest
     with pytest.raises(SettingError, match="other settings or data"):
-        make_dialogue_judge(**{**asked, "seed": 1}, output=tmp_path / "a")
+        make_dialogue_judge(**{**asked, "seed": 1}, folder=tmp_path / "a")
     found = DialogueJudge(tmp_path / "a", tmp_path / "encoder").score([["hello"]], ["how are you ?"], [[]])
     assert 1 < found[0] < 5
 
@@ -109,9 +113,9 @@ def test_what_cannot_be_learned_from_is_refused(tmp_path: Path) -> None:
     asked = write_data(tmp_path)
     (tmp_path / "chats.jsonl").write_text('{"turns": ["hello"]}\n')
     with pytest.raises(SettingError, match="fewer than two pairs"):
-        make_dialogue_judge(**asked, output=tmp_path / "a")
+        make_dialogue_judge(**asked, folder=tmp_path / "a")
     with pytest.raises(SettingError, match="no rated set to train on is called 'test'"):
-        make_dialogue_judge(**{**asked, "breakdown": "test"}, output=tmp_path / "a")
+        make_dialogue_judge(**{**asked, "breakdown": "test"}, folder=tmp_path / "a")
 
 
 def test_the_scale_says_what_people_said() -> None:

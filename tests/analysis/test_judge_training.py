@@ -10,17 +10,14 @@ import numpy as np
 import pytest
 
 from analysis.test_dialogue_judges import rated, write_data
-from dialeval.analysis.judge_training import (
-    JudgeRecipe,
-    JudgeTraining,
-    RatedRows,
-    SharedTurns,
-    corpus_name,
-    left_out_rows,
-)
 from dialeval.core.errors import SettingError
 from dialeval.data.rows.ratings import read_ratings
 from dialeval.resources.encoder_files import find_encoder
+
+pytest.importorskip("torch")
+
+from dialeval.analysis.dialogue_judges import JudgeTraining, SharedTurns, corpus_name, left_out_rows
+from dialeval.metrics.learned.training.cross_training import JudgeRecipe, RatedRows
 
 LONG = "one two three four five six seven eight"
 SIZES: dict[str, Any] = {"steps": 2, "batch_size": 4, "rating_steps": 2, "rating_rows": 8, "beside": 2, "rank": 2}

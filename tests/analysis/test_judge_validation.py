@@ -9,10 +9,23 @@ import numpy as np
 import pytest
 
 from dialeval.analysis.draws import DEFAULT_RESAMPLES
-from dialeval.analysis.judge_validation import FOLDS, Agreed, _mean, _splits, agreed, validation
-from dialeval.metrics.learned.training.examples import Examples, examples_of
-from dialeval.metrics.learned.training.recipe import Recipe
+from dialeval.analysis.judges import (
+    FOLDS,
+    Agreed,
+    Validation,
+    _judge_left_out,
+    _mean,
+    _splits,
+    agreed,
+    compare_columns,
+)
+from dialeval.metrics.learned.training.fitting import AdemSettings, Examples, examples_of, fit_adem
+from dialeval.resources.progress import Progress
 from metrics.learned.judges import invented_ratings, tiny_vectors
+
+
+def validation(examples: Examples, progress: Progress | None = None) -> Validation:
+    return compare_columns(_judge_left_out(examples, examples, "identity", AdemSettings(), progress), examples)
 
 
 def contexts(examples: Examples) -> set[int]:
@@ -36,11 +49,11 @@ def test_agreement_is_that_of_judges_fitted_to_the_other_sets(tmp_path: Path) ->
     ratings = invented_ratings(90)
     examples = examples_of(ratings, tiny_vectors(tmp_path / "e"))
     steps: list[tuple[int, int | None]] = []
-    found = validation(ratings, examples, examples, Recipe("identity"), lambda *step: steps.append(step))
+    found = validation(examples, lambda *step: steps.append(step))
     assert steps == [(1, 3), (2, 3), (3, 3)]
     assert list(found.sets) == found.referenced == ["set0", "set1", "set2"]
     test = examples.of_sets(["set1"])
-    scores = Recipe("adem").fit(examples.of_sets(["set0", "set2"])).score(test)
+    scores = fit_adem(examples.of_sets(["set0", "set2"])).score(test)
     agreed = found.sets["set1"]["adem"]
     assert agreed.rows == 30
     assert agreed.pearson == pytest.approx(np.corrcoef(scores, test.scores)[0, 1])
@@ -63,11 +76,11 @@ def test_a_set_that_is_not_judged_has_no_agreement(tmp_path: Path) -> None:
     ratings = invented_ratings(90, 3)
     kept = ratings.take(np.array([row for row in range(90) if row % 3 != 1 or row < 30]))
     examples = examples_of(kept, tiny_vectors(tmp_path / "e"))
-    found = validation(kept, examples, examples, Recipe("identity"))
+    found = validation(examples)
     assert list(found.sets) == found.referenced == ["set0", "set2"]
     assert found.mean["identity"].rows == 60
     alone = replace(examples, has_reference=examples.has_reference & (examples.sets != 2))
-    assert validation(kept, alone, alone, Recipe("identity")).referenced == ["set0"]
+    assert validation(alone).referenced == ["set0"]
 
 
 def test_too_few_values_agree_with_nobody() -> None:

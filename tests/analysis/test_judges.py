@@ -11,8 +11,9 @@ import pytest
 from cli.test_adem import written
 from dialeval.analysis import judges
 from dialeval.analysis.judges import attack_files, make_judge, plain, some_rows
+from dialeval.core.errors import SettingError
 from dialeval.data.rows.ratings import read_ratings, row_digests
-from dialeval.metrics.learned.weights import load
+from dialeval.metrics.learned.adem import load, open_judge
 from dialeval.resources.encoder_files import find_encoder
 from metrics.learned.judges import invented_ratings
 from tiny_encoder import write_encoder
@@ -36,18 +37,18 @@ def test_a_judge_knows_its_data_settings_and_encoder(tmp_path: Path) -> None:
         progress=lambda *step: steps.append(step),
     )
     assert steps == [(0, None), (1, 2), (2, 2)]
-    assert made.data == [
+    assert made.weights.facts["data"] == [
         {"name": "set0", "rows": 30, "licence": "not stated"},
         {"name": "set1", "rows": 30, "licence": "MIT"},
     ]
-    assert made.settings["rank"] == 2
+    assert made.weights.facts["settings"]["rank"] == 2
     assert made.weights.encoder_digest == find_encoder(encoder).digest
-    again = load(made.save(tmp_path / "judge"))
+    again = load(made.weights.save(tmp_path / "judge"))
     assert again.digest == made.weights.digest
     assert list(again.facts) == ["data", "settings", "validation", "attacks", "trained_on"]
     assert again.facts["trained_on"] == sorted(set(row_digests(read_ratings(rated))))
     assert make_judge([rated], encoder=encoder, tokens=32, rank=2, validate=False).validation is None
-    attacks = attack_files([rated], judge=tmp_path / "judge", encoder=encoder)
+    attacks = attack_files(open_judge(tmp_path / "judge", encoder), [rated])
     assert {each.name: each.rows for each in attacks} == dict.fromkeys((each.name for each in made.attacks), 60)
 
 
@@ -61,7 +62,7 @@ def test_test_files_are_judged_and_not_learned_from(tmp_path: Path) -> None:
     assert both.weights.digest == make_judge([rated], encoder=encoder, tokens=32, validate=False).weights.digest
     assert both.validation is not None
     assert list(both.validation.sets) == ["set0", "set1", "other"]
-    assert [each["name"] for each in both.data] == ["set0", "set1"]
+    assert [each["name"] for each in both.weights.facts["data"]] == ["set0", "set1"]
 
 
 def test_numbers_in_the_file_are_rounded() -> None:
@@ -96,6 +97,14 @@ def test_settings_are_reported_by_the_names_that_people_read(tmp_path: Path) -> 
         make_judge([rated], encoder=encoder, tokens=32, kind=kind, strength=2.0, validate=False)
         for kind in ("adem", "identity")
     )
-    assert adem.settings == {"kind": "adem", **common, "strength": 2.0, "response strength": 100.0, "rank": 8}
-    assert identity.settings == {"kind": "identity", **common}
+    found, untrained = (each.weights.facts["settings"] for each in (adem, identity))
+    assert found == {"kind": "adem", **common, "strength": 2.0, "response strength": 100.0, "rank": 8}
+    assert untrained == {"kind": "identity", **common}
     assert (adem.command, adem.title) == ("dialeval.adem.train(...)", "A judge of dialogue responses")
+
+
+def test_recipes_and_contexts_are_checked() -> None:
+    with pytest.raises(SettingError, match="one of adem, identity, paper, not 'odd'"):
+        make_judge([], kind="odd")
+    with pytest.raises(SettingError, match="at least one turn"):
+        make_judge([], turns=0)

@@ -132,9 +132,8 @@ def test_what_goes_wrong_is_said(place: Path) -> None:
 
 def test_a_folder_that_cannot_be_written_is_found_before_the_training(place: Path) -> None:
     (place / "file").write_text("")
-    for command in (["train", "--ratings", place / "none.jsonl"], ["finetune", place / "none.jsonl"]):
-        with pytest.raises(DataError, match="cannot be written"):
-            run("adem", *command, "-o", place / "file" / "judge")
+    with pytest.raises(DataError, match="cannot be written"):
+        run("adem", "train", "--ratings", place / "none.jsonl", "-o", place / "file" / "judge")
 
 
 def test_a_judge_that_nothing_was_left_out_for_says_so(place: Path) -> None:
@@ -162,34 +161,9 @@ def test_a_set_of_equal_ratings_and_one_of_two_contexts_do_not_end_the_training(
 
 def test_what_is_not_installed_is_named(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     given = ["--encoder", place / "encoder", "--tokens", 32, "--no-validate", "--kind", "paper"]
-    monkeypatch.setitem(sys.modules, "dialeval.metrics.learned.training.model", None)
+    monkeypatch.setitem(sys.modules, "dialeval.metrics.learned.training.trainer", None)
     with pytest.raises(SettingError, match="needs PyTorch; run: pip install"):
         run("adem", "train", "--ratings", place / "other.jsonl", *given, "-o", place / "x")
     monkeypatch.setattr("dialeval.resources.encoder_files.find_spec", lambda _: None)
     with pytest.raises(SettingError, match="needs tokenizers and safetensors; run: pip install"):
         run("adem", "attack")
-
-
-def test_a_further_trained_encoder_serves_a_judge(place: Path) -> None:
-    pytest.importorskip("torch")
-    lines = [json.dumps({"turns": ["hello there", "how are you ?", "i am fine", "the cat sat"]}) for _ in range(4)]
-    (place / "talks.jsonl").write_text("\n".join(lines))
-    given = ["--encoder", place / "encoder", "--epochs", 1, "--batch-size", 4]
-    done = run("adem", "finetune", place / "talks.jsonl", "-o", place / "tuned", *given)
-    assert "epoch 1: loss" in done.stderr
-    run(
-        "adem",
-        "train",
-        "--ratings",
-        place / "rated.jsonl",
-        "--encoder",
-        place / "tuned",
-        "-o",
-        place / "j",
-        "--no-validate",
-        "--tokens",
-        32,
-    )
-    (place / "talks.jsonl").write_text("[1]\n")
-    with pytest.raises(DataError, match=r"talks\.jsonl:1: is a list without turns"):
-        run("adem", "finetune", place / "talks.jsonl", "-o", place / "tuned", *given)

@@ -21,7 +21,7 @@ import dialeval
 from dialeval.core.errors import DataError, DialevalError
 from dialeval.engine import processes
 from dialeval.engine.processes import Processes
-from dialeval.metrics.learned.judge import LazyJudge
+from dialeval.metrics.learned.adem import Judge
 from engine.chats import CHANGES, Delicate, bare, changed_in_between, estimates, figures, in_chunks, texts, write_shards
 from engine.planted import run_among_planted_modules
 from metrics.learned.judges import tiny_weights
@@ -49,7 +49,7 @@ def test_the_same_to_the_last_digit(tmp_path: Path) -> None:
 def test_every_worker_opens_the_judge_for_itself(tmp_path: Path) -> None:
     write_shards(tmp_path / "shards", 40, 2)
     replace(tiny_weights(), tokens=24).save(tmp_path / "judge")
-    judge = LazyJudge(tmp_path / "judge", write_encoder(tmp_path / "encoder"))
+    judge = Judge(tmp_path / "judge", write_encoder(tmp_path / "encoder"))
     asked: dict[str, Any] = {"metrics": "adem,distinct-2", "judge": judge}
     expected = dialeval.evaluate({"bot": tmp_path / "whole.jsonl"}, **asked)
     run = in_chunks({"bot": f"{tmp_path}/shards/*"}, **asked, engine=Processes(2), chunk_bytes=3_000)

@@ -331,8 +331,7 @@ def encoder(folder: Path) -> None:
 
 
 def _judges() -> list[Files]:
-    from dialeval.metrics.learned.judge import SHIPPED
-    from dialeval.metrics.learned.weights import Weights
+    from dialeval.metrics.learned.adem import SHIPPED, Weights
 
     dice = np.random.default_rng(1)
     sides: dict[str, Any] = {name: dice.normal(size=(8, 2)) for name in _SIDES}
@@ -350,7 +349,7 @@ _SIDES = ("context_left", "context_right", "reference_left", "reference_right")
 @target("judge", seeds=_judges, mutators={".safetensors": [changed_tensors]})
 def judge(folder: Path) -> None:
     """A folder of a judge, and scores by it."""
-    from dialeval.metrics.learned.weights import Encoded, load
+    from dialeval.metrics.learned.adem import Encoded, load
 
     with copied(folder) as copy:
         _seal_judge(copy)
@@ -379,7 +378,7 @@ def _dialogue_judges() -> list[Files]:
 @target("dialogue-judge", seeds=_dialogue_judges, mutators={".safetensors": [changed_tensors]})
 def dialogue_judge(folder: Path) -> None:
     """A folder of a judge that reads context and response together, and scores by it."""
-    from dialeval.metrics.learned.dialogue_judge import DialogueJudge
+    from dialeval.metrics.learned.judge import DialogueJudge
 
     with copied(folder) as copy, tempfile.TemporaryDirectory() as place:
         _seal_judge(copy)

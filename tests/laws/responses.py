@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from dialeval.core.arrays import Floats
 from dialeval.core.columns import Column, RaggedColumn, TextColumn
 from dialeval.core.needs import Need
-from dialeval.metrics.learned.dialogue_judge import DialogueJudge
-from dialeval.metrics.learned.judge import Judge
+from dialeval.metrics.learned.adem import Judge
+from dialeval.metrics.learned.judge import DialogueJudge
 from dialeval.resources.encoder import ShippedEncoder
 from dialeval.resources.words import KnownWords, TrainText, VectorTable, listed_words
 from dialeval.text.vocabulary import Vocabulary

@@ -65,7 +65,7 @@ def test_a_learning_rate_is_assigned_in_a_session() -> None:
     assert (model.learning_rate, model.max_grad_norm) == (0.01, 3)
     model.assign_learning_rate(None, 0.5)
     assert model.learning_rate == 0.5
-    assert model.optimiser.param_groups[0]["lr"] == 0.5
+    assert model.optimizer.param_groups[0]["lr"] == 0.5
     vectors = np.ones((1, 2))
     model.train_on_single_batch(None, vectors, vectors, vectors, [3.0], 0.25)
     assert model.learning_rate == 0.25

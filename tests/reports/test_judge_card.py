@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dialeval.analysis.judge_validation import Agreed, Validation
+from dialeval.analysis.judges import Agreed, Validation
 from dialeval.metrics.learned.attack import ATTACKS, Attack
 from dialeval.reports import judge_card
 from dialeval.reports.judge_card import attack_rows, pearson_rows, validation_rows, weaknesses

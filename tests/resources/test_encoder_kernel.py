@@ -6,19 +6,19 @@ import math
 
 import numpy as np
 
-from dialeval.resources import encoder_kernel as KERNEL
+from dialeval.resources import encoder_kernel as kernels
 
 
 def test_erf_is_exact_to_float32() -> None:
     values = np.linspace(-6, 6, 2001, dtype=np.float32).reshape(3, -1)
     expected = [x * (1 + math.erf(x / math.sqrt(2))) / 2 for x in values.astype(np.float64).ravel()]
-    KERNEL.gelu(values, np.zeros(values.shape[1], np.float32))
+    kernels.gelu(values, np.zeros(values.shape[1], np.float32))
     np.testing.assert_allclose(values.ravel(), expected, rtol=1e-6, atol=1e-6)
 
 
 def test_relu_adds_the_bias_first() -> None:
     rows = np.array([[1.0, -2.0], [-0.5, 3.0]], np.float32)
-    KERNEL.relu(rows, np.array([-1.5, 2.5], np.float32))
+    kernels.relu(rows, np.array([-1.5, 2.5], np.float32))
     assert rows.tolist() == [[0.0, 0.5], [0.0, 5.5]]
 
 
@@ -29,5 +29,5 @@ def test_layer_normalisation() -> None:
     total = rows.astype(np.float64) + added + bias
     spread = np.sqrt(total.var(axis=1, keepdims=True) + 1e-5)
     expected = (total - total.mean(axis=1, keepdims=True)) / spread * weight + shift
-    KERNEL.add_and_normalise(rows, added, bias, weight, shift, np.float32(1e-5))
+    kernels.add_and_normalise(rows, added, bias, weight, shift, np.float32(1e-5))
     np.testing.assert_allclose(rows, expected, rtol=1e-4, atol=1e-5)

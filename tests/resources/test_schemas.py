@@ -14,8 +14,8 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 from dialeval.core.errors import DataError, DialevalError, SettingError
-from dialeval.metrics.learned import weights
-from dialeval.metrics.learned.weights import Weights
+from dialeval.metrics.learned import adem
+from dialeval.metrics.learned.adem import Weights
 from dialeval.resources.encoder import Encoder
 from dialeval.resources.encoder_files import find_encoder
 from dialeval.resources.packs import list_packs
@@ -144,10 +144,10 @@ def saved_judge(folder: Path, **tensors: Any) -> Path:
     ],
 )
 def test_documents_of_judges(tmp_path: Path, fields: dict[str, Any], what: str) -> None:
-    assert weights.load(saved_judge(tmp_path)).turns == 3
+    assert adem.load(saved_judge(tmp_path)).turns == 3
     changed(tmp_path / "judge.json", **fields)
     with pytest.raises(DataError) as info:
-        weights.load(tmp_path)
+        adem.load(tmp_path)
     assert what in str(info.value)
 
 
@@ -163,7 +163,7 @@ def test_documents_of_judges(tmp_path: Path, fields: dict[str, Any], what: str) 
 def test_tensors_of_judges(tmp_path: Path, tensors: dict[str, Any], what: str) -> None:
     folder = saved_judge(tmp_path, **tensors)
     with pytest.raises(DataError, match=rf"judge\.safetensors: .*{what}"):
-        weights.load(folder)
+        adem.load(folder)
 
 
 def test_manifests_of_packs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

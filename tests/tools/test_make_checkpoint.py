@@ -15,7 +15,7 @@ import pytest
 from tools.make_checkpoint import ATTACKED, CORPORA, JUDGE_TESTED, JUDGE_TRAINED, _choices
 
 from dialeval import sample
-from dialeval.metrics.learned.dialogue_judge import load_judge
+from dialeval.metrics.learned.judge import load_judge
 from dialeval.resources.encoder_files import lacking
 
 ROOT = Path(__file__).parents[2]

@@ -26,6 +26,8 @@ from dialeval.data.rows.reading import read_files, read_responses
 from dialeval.data.rows.system import Rows
 from dialeval.metrics.breakdown.detection import LABELS
 from dialeval.metrics.learned.dialogue_judge import DialogueJudge
+from dialeval.metrics.breakdown.reference import LABELS
+from dialeval.metrics.learned.judge import DialogueJudge
 
 Document = dict[str, Any]
 _DIGITS = 6

@@ -2,7 +2,7 @@
 
     label = O where T + X < cut, else T or X, whichever the head says is more probable
 
-`fitted` finds how much the head counts beside the mean shares (`dialogue_judge`): so that the system that is helped
+`fitted` finds how much the head counts beside the mean shares (see `judge`): so that the system that is helped
 least is helped most, compared with saying the mean of every turn. The cut is the lowest one that helps that system at
 least half as much as the best one, compared with saying X of every turn: a new system may break down more often than
 all those known, and then every O costs. `left_out` says what that is worth
@@ -33,6 +33,11 @@ from dialeval.metrics.breakdown.detection import (
     squared_error,
 )
 from dialeval.metrics.learned.dialogue_judge import shrunk
+from dialeval.metrics.breakdown.anchors import annotators, constant, floors, mean_distribution, oracle
+from dialeval.metrics.breakdown.distances import grouped, jensen_shannon, squared_error
+from dialeval.metrics.breakdown.labels import DetectionCounts
+from dialeval.metrics.breakdown.reference import Codes, O, T, X, shares
+from dialeval.metrics.learned.judge import shrunk
 from dialeval.resources.judge_settings import BreakdownScale
 
 _WEIGHTS = np.arange(0, 1.21, 0.05)

@@ -1,60 +1,81 @@
-"""Making a judge: read ratings, train, validate on what was left out, attack; and attacks on the rows of files."""
+"""Make a judge of `adem`: read ratings, fit, validate on data sets left out, attack; and attack judges on files.
+
+Validation leaves whole data sets out: a set is judged by weights that were fitted to the other training sets, without
+any row whose context occurs in it. Sets that were never meant for training (`tests`) are judged likewise. With a single
+set there is no other one to learn from; its contexts are then split into `FOLDS` parts, each judged by the others.
+
+The judge is compared with its baselines: the untrained identity, the paper's recipe, overlap with the reference,
+averaged word vectors, and the length of the response. Correlations are with the mean human score, per set, and their
+mean over the sets that have references; confidence intervals come from a bootstrap over contexts.
+"""
 
 from __future__ import annotations
 
 import math
 import os
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 
 from dialeval import sample
-from dialeval.analysis.judge_validation import Validation, validation
+from dialeval.analysis.correlation import Points
+from dialeval.analysis.draws import DEFAULT_RESAMPLES, DEFAULT_SEED, draws, percentiles
+from dialeval.analysis.matching import score_ratings
+from dialeval.core.arrays import Floats, Ints
+from dialeval.core.errors import SettingError
 from dialeval.core.needs import Need
 from dialeval.data.formats.opening import PathSource
 from dialeval.data.rows.ratings import Ratings, read_ratings, row_digests
 from dialeval.data.rows.reading import attach, read_files, read_texts
 from dialeval.data.rows.system import Rows
+from dialeval.engine.resources import Resources
+from dialeval.metrics.learned.adem import Judge, Texts, Weights, files_digest, open_vectors
 from dialeval.metrics.learned.attack import Attack, Scores, attack
-from dialeval.metrics.learned.judge import Judge, files_digest, open_judge, open_vectors
-from dialeval.metrics.learned.training.examples import examples_of
-from dialeval.metrics.learned.training.fitting import AdemSettings
-from dialeval.metrics.learned.training.recipe import Recipe
-from dialeval.metrics.learned.weights import Weights
+from dialeval.metrics.learned.training.fitting import KINDS, AdemSettings, Examples, examples_of, fit
 from dialeval.resources.encoder_files import MINILM
 from dialeval.resources.progress import Progress
 
 ATTACKED_ROWS = 500
 """Rated rows, drawn by a fixed seed, on which a new judge is attacked."""
+BASELINES = ("bleu-4", "rouge-l", "embedding-average", "length")
+FOLDS = 5
+_FEWEST_ROWS = 20
+
+
+@dataclass(frozen=True)
+class Agreed:
+    """Correlations with mean human ratings on one set, or their mean over sets, with confidence intervals."""
+
+    rows: int
+    pearson: float
+    spearman: float
+    pearson_interval: tuple[float, float]
+    spearman_interval: tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Validation:
+    """Agreement by set and then by judge or baseline; `mean` is that over the sets with references."""
+
+    sets: Mapping[str, Mapping[str, Agreed]]
+    mean: Mapping[str, Agreed]
+    referenced: Sequence[str]
+    resamples: int = DEFAULT_RESAMPLES
 
 
 @dataclass(frozen=True, eq=False)
 class MadeJudge:
-    """A trained judge, and everything that its model card reports."""
+    """A trained judge, and what its model card reports in addition to the facts of the weights."""
 
     weights: Weights
     validation: Validation | None
     attacks: Sequence[Attack]
-    data: Sequence[Mapping[str, Any]]
-    settings: Mapping[str, Any]
     command: str
     title: str
-    trained_on: Sequence[str] = ()
-    """Digests of the rated rows that it learned from (`ratings.row_digests`)."""
-
-    def save(self, folder: str | os.PathLike[str], card: str | None = None) -> Path:
-        """Write `judge.safetensors`, `judge.json` (with data, settings and results), and a model card if given."""
-        facts: dict[str, Any] = {"data": [dict(each) for each in self.data], "settings": dict(self.settings)}
-        if self.validation is not None:
-            agreement = asdict(self.validation)
-            facts["validation"] = plain({name: agreement[name] for name in ("sets", "mean", "resamples")})
-        facts["attacks"] = plain([asdict(each) for each in self.attacks])
-        facts["trained_on"] = list(self.trained_on)
-        return replace(self.weights, facts=facts).save(folder, card)
 
 
 def make_judge(
@@ -63,9 +84,9 @@ def make_judge(
     *,
     encoder: str | os.PathLike[str] = MINILM,
     kind: str = "adem",
-    strength: float | None = None,
-    response_strength: float | None = None,
-    rank: int | None = None,
+    strength: float = 30.0,
+    response_strength: float = 100.0,
+    rank: int = 8,
     turns: int = 3,
     tokens: int | None = None,
     quality: str = "overall",
@@ -81,9 +102,11 @@ def make_judge(
 
     `progress` counts steps: the encoding of all texts, then each fit on what remains when some rows are left out.
     """
-    given = {"strength": strength, "response_strength": response_strength, "rank": rank}
-    adem = AdemSettings(**{name: value for name, value in given.items() if value is not None})  # type: ignore[arg-type]
-    recipe = Recipe(kind, adem, turns=turns, quality=quality)
+    if kind not in KINDS:
+        raise SettingError(f"a judge is one of {', '.join(KINDS)}, not {kind!r}")
+    if turns < 1:
+        raise SettingError("a context has at least one turn")
+    settings = AdemSettings(strength, response_strength, rank)
     rated = read_ratings(ratings, fields)
     every = read_ratings([*ratings, *tests], fields) if tests else rated
     others = every.take(np.arange(len(rated), len(every))) if tests else rated
@@ -94,34 +117,49 @@ def make_judge(
     trained = set(rated.datasets)
     known = examples.of_sets([name for name in examples.names if name in trained])
     weights = replace(
-        recipe.fit(known),
+        fit(kind, known, settings),
         encoder=vectors.encoder.name,
         encoder_digest=files_digest(vectors.encoder),
         tokens=getattr(vectors.encoder, "tokens", 0),
         turns=turns,
     )
-    agreement = validation(every, examples, known, recipe, progress) if validate else None
+    facts: dict[str, Any] = {
+        "data": [
+            {"name": name, "rows": rows, "licence": (licences or {}).get(name, "not stated")}
+            for name, rows in Counter(rated.datasets).items()
+        ],
+        "settings": {
+            "kind": kind,
+            "quality": quality,
+            "turns of the context": turns,
+            "encoder": weights.encoder,
+            "encoder digest": weights.encoder_digest,
+            "tokens of a text": weights.tokens,
+        },
+    }
+    if kind == "adem":
+        facts["settings"] |= {"strength": strength, "response strength": response_strength, "rank": rank}
+    agreement = None
+    if validate:
+        columns = _judge_left_out(examples, known, kind, settings, progress)
+        columns |= {name: values[examples.rows] for name, values in _baselines(every, quality).items()}
+        agreement = compare_columns(columns, examples)
+        saved = asdict(agreement)
+        facts["validation"] = plain({name: saved[name] for name in ("sets", "mean", "resamples")})
     tried = some_rows(others)
     attacks = attack(Judge(weights, vectors), tried.contexts, tried.responses, tried.references)
-    data = _data(rated, licences or {})
-    learned_from = sorted(set(row_digests(rated)))
-    return MadeJudge(weights, agreement, attacks, data, _settings(recipe, weights), command, title, learned_from)
+    facts |= {"attacks": plain([asdict(each) for each in attacks]), "trained_on": sorted(set(row_digests(rated)))}
+    return MadeJudge(replace(weights, facts=facts), agreement, attacks, command, title)
 
 
 def attack_files(
+    judge: Scores,
     responses: Sequence[PathSource] | None = None,
     references: PathSource | None = None,
     contexts: PathSource | None = None,
-    judge: PathSource | None = None,
-    encoder: PathSource | None = None,
-    device: str = "cpu",
     fields: Mapping[str, str] | None = None,
-    opened: Scores | None = None,
 ) -> list[Attack]:
-    """Every attack on every row of files of responses, or of the shipped sample; see `metrics.learned.attack`.
-
-    `opened` is a judge to attack instead of the one in the folder `judge`.
-    """
+    """Attack a judge on every row of files of responses, or of the shipped sample; see `metrics.learned.attack`."""
     if responses is None:
         folder = sample.folder()
         responses = sorted((folder / "responses").iterdir())
@@ -132,12 +170,11 @@ def attack_files(
             column = read_texts(source, need, fields)
             systems = [attach(rows, need, column, os.fspath(source)) for rows in systems]
     texts = [text for rows in systems for text in rows.responses]
-    opened = opened or open_judge(judge, encoder, device)
-    return attack(opened, _lists(systems, Need.CONTEXT), texts, _lists(systems, Need.REFERENCE))
+    return attack(judge, _lists(systems, Need.CONTEXT), texts, _lists(systems, Need.REFERENCE))
 
 
-def _lists(systems: Sequence[Rows], need: Need) -> list[Sequence[str]]:
-    """The texts of a need, row by row over all systems; an empty list where a system has none."""
+def _lists(systems: Sequence[Rows], need: Need) -> Texts:
+    """Return the texts of a need, row by row over all systems; an empty list where a system has none."""
     lists: list[Any] = []
     for rows in systems:
         lists += list(rows.columns[need]) if need in rows.columns else [()] * len(rows)
@@ -145,38 +182,14 @@ def _lists(systems: Sequence[Rows], need: Need) -> list[Sequence[str]]:
 
 
 def some_rows(ratings: Ratings) -> Ratings:
-    """Rows with a context and a reference, where there are such; not more than `ATTACKED_ROWS`."""
+    """Return rows with a context and a reference, where there are such; not more than `ATTACKED_ROWS`."""
     both = np.array([bool(c) and bool(r) for c, r in zip(ratings.contexts, ratings.references, strict=True)], np.bool_)
     rows = np.flatnonzero(both) if both.any() else np.arange(len(ratings))
     return ratings.take(np.sort(np.random.default_rng(0).permutation(rows)[:ATTACKED_ROWS]))
 
 
-def _data(ratings: Ratings, licences: Mapping[str, str]) -> list[dict[str, Any]]:
-    """By data set: its name, its rows and its licence."""
-    return [
-        {"name": name, "rows": rows, "licence": licences.get(name, "not stated")}
-        for name, rows in Counter(ratings.datasets).items()
-    ]
-
-
-def _settings(recipe: Recipe, weights: Weights) -> dict[str, Any]:
-    """The settings by the names that people read."""
-    settings: dict[str, Any] = {
-        "kind": recipe.kind,
-        "quality": recipe.quality,
-        "turns of the context": recipe.turns,
-        "encoder": weights.encoder,
-        "encoder digest": weights.encoder_digest,
-        "tokens of a text": weights.tokens,
-    }
-    if recipe.kind == "adem":
-        adem = recipe.adem
-        settings |= {"strength": adem.strength, "response strength": adem.response_strength, "rank": adem.rank}
-    return settings
-
-
 def plain(value: Any) -> Any:
-    """Numbers rounded to what a resample can tell, so that the last bits of a machine do not change the file."""
+    """Round numbers for a file to what resamples can tell, so that the last bits of a machine do not change it."""
     if isinstance(value, Mapping):
         return {name: plain(part) for name, part in value.items()}
     if isinstance(value, list | tuple):
@@ -184,3 +197,108 @@ def plain(value: Any) -> Any:
     if isinstance(value, float):
         return None if math.isnan(value) else round(value, 4)
     return value
+
+
+def _judge_left_out(
+    examples: Examples, known: Examples, kind: str, settings: AdemSettings, progress: Progress | None
+) -> dict[str, Floats]:
+    """Score every row by judges of each kind fitted without its set; `known` are examples that may be learned from."""
+    # The paper's recipe needs PyTorch and is left out where there is none.
+    kinds = ("identity", "adem", "paper") if kind == "paper" or find_spec("torch") else ("identity", "adem")
+    columns = {name: np.full(len(examples), np.nan) for name in kinds}
+    splits = list(_splits(examples, known))
+    fitted: dict[tuple[str, bytes], Weights] = {}
+    for step, (test, others) in enumerate(splits, 1):
+        learned, judged = np.packbits(np.isin(known.rows, others.rows)).tobytes(), examples.take(test)
+        for name, values in columns.items():
+            if (name, learned) not in fitted:
+                fitted[name, learned] = fit(name, others, settings)
+            values[test] = fitted[name, learned].score(judged)
+        if progress is not None:
+            progress(step, len(splits))
+    return columns
+
+
+def _splits(examples: Examples, known: Examples) -> Iterator[tuple[Ints, Examples]]:
+    """Yield rows to judge, a set or a part of one, and the examples to learn from."""
+    for number in range(len(examples.names)):
+        test: Ints = np.flatnonzero(examples.sets == number)
+        if len(test) < _FEWEST_ROWS:
+            continue
+        others = known.take(known.sets != number).without(examples.take(test))
+        if len(others) >= _FEWEST_ROWS and _differ(others):
+            yield test, others
+            continue
+        contexts, place = np.unique(examples.contexts[test], return_inverse=True)
+        dealt = np.argsort(np.random.default_rng(DEFAULT_SEED).permutation(len(contexts)))
+        for part in range(FOLDS):
+            held: Ints = test[dealt[place] % FOLDS == part]
+            rest = known.without(examples.take(held))
+            if len(held) and _differ(rest):
+                yield held, rest
+
+
+def _differ(examples: Examples) -> bool:
+    """Return whether there is anything to learn: some set holds ratings that are not all equal."""
+    return any(np.ptp(examples.scores[examples.sets == number]) > 0 for number in np.unique(examples.sets))
+
+
+def _baselines(ratings: Ratings, quality: str) -> dict[str, Floats]:
+    """Score every rated row by the `BASELINES`; those that cannot run here are left out."""
+    vectors = "wordllama" if find_spec("wordllama") and find_spec("tokenizers") else None
+    texts = [turn for context in ratings.contexts for turn in context] or list(ratings.responses)
+    resources = Resources(train=texts, embeddings=vectors)
+    there = [name for name in BASELINES if name != "embedding-average" or vectors is not None]
+    if not any(ratings.references):
+        there = ["length"]
+    found = score_ratings(ratings, quality, resources, there)
+    return {name: values for name, values in found.metrics.items() if name in BASELINES}
+
+
+def compare_columns(columns: Mapping[str, Floats], examples: Examples) -> Validation:
+    """Return the agreement of each judge or baseline with people on every set, and the mean."""
+    sets: dict[str, dict[str, Agreed]] = {}
+    referenced: list[str] = []
+    resampled: dict[str, list[Floats]] = {}
+    for number, name in enumerate(examples.names):
+        rows = examples.sets == number
+        if not (rows & ~np.isnan(columns["identity"])).any():
+            continue
+        if examples.has_reference[rows].any():  # the rows without a reference are left out then
+            rows = rows & examples.has_reference
+            referenced.append(name)
+        sets[name] = {}
+        for judge, values in columns.items():
+            chosen = rows & ~np.isnan(values)
+            found, coefficients = agreed(values[chosen], examples.scores[chosen], examples.contexts[chosen])
+            sets[name][judge] = found
+            if name in referenced:
+                resampled.setdefault(judge, []).append(coefficients)
+    mean = {judge: _mean([sets[name][judge] for name in referenced], parts) for judge, parts in resampled.items()}
+    return Validation(sets, mean, referenced)
+
+
+def agreed(values: Floats, scores: Floats, contexts: Ints) -> tuple[Agreed, Floats]:
+    """Return the agreement on one set, and Pearson's and Spearman's coefficients of every resample."""
+    if len(values) < 3:
+        coefficients = np.full((DEFAULT_RESAMPLES, 2), np.nan)
+        unknown = float("nan"), float("nan")
+        return Agreed(len(values), *unknown, unknown, unknown), coefficients
+    clusters = np.unique(contexts, return_inverse=True)[1].astype(np.int64)
+    points = Points(values, scores, clusters)
+    pearson, spearman = points.values()[:2].tolist()
+    coefficients = np.concatenate([points.resampled(counts)[:, :2] for counts in draws(int(clusters.max()) + 1)])
+    intervals = percentiles(coefficients[:, 0]), percentiles(coefficients[:, 1])
+    return Agreed(len(values), pearson, spearman, *intervals), coefficients
+
+
+def _mean(sets: Sequence[Agreed], resampled: Sequence[Floats]) -> Agreed:
+    """Return the mean over sets; a set in which a judge is constant counts as 0."""
+    means = np.nan_to_num(np.stack(resampled)).mean(axis=0)
+    return Agreed(
+        sum(each.rows for each in sets),
+        float(np.mean(np.nan_to_num([each.pearson for each in sets]))),
+        float(np.mean(np.nan_to_num([each.spearman for each in sets]))),
+        percentiles(means[:, 0]),
+        percentiles(means[:, 1]),
+    )

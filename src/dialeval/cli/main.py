@@ -49,7 +49,7 @@ _COMMANDS = {
     "from": "Take the flags of an original program: dialog-eval, mwzeval, sgd, lsdscc, dbdc.",
 }
 """The one-line help of each command, which is the function of its name (`from_` for `from`) in its module."""
-_MODULES = dict.fromkeys(("metrics", "formats", "schema", "validate"), "tools")
+_MODULES = dict.fromkeys(("metrics", "formats", "schema", "validate"), "tools") | {"adem": "judge"}
 """The modules of commands that do not have one of their own name."""
 STATUSES = {
     0: "done",

@@ -129,13 +129,13 @@ def _words(
 
 def _judges(given: Any) -> dict[Need, Any]:
     """The judges by need: the shipped ones, or just the given one, an object or a folder, whatever its kind."""
-    from dialeval.metrics.learned.dialogue_judge import DialogueJudge, is_dialogue_judge
-    from dialeval.metrics.learned.judge import LazyJudge
+    from dialeval.metrics.learned.adem import Judge
+    from dialeval.metrics.learned.judge import DialogueJudge, is_dialogue_judge
 
     if given is None:
-        return {Need.JUDGE: LazyJudge(), Need.DIALOGUE_JUDGE: DialogueJudge()}
+        return {Need.JUDGE: Judge(), Need.DIALOGUE_JUDGE: DialogueJudge()}
     if not hasattr(given, "score"):
-        given = DialogueJudge(given) if is_dialogue_judge(given) else LazyJudge(given)
+        given = DialogueJudge(given) if is_dialogue_judge(given) else Judge(given)
     if hasattr(given, "verdicts"):
         return {Need.DIALOGUE_JUDGE: given}
     # The shipped judge of adem on another device stands beside the shipped judge of the other kind.
@@ -168,7 +168,7 @@ def lacking(need: Need) -> str | None:
     """What is not installed that a need takes, with the command that installs it; None where nothing is missing."""
     if need not in (Need.JUDGE, Need.DIALOGUE_JUDGE, Need.ENCODER):
         return None
-    from dialeval.metrics.learned.judge import shipped_lacks
+    from dialeval.resources import encoder_files
 
-    command = shipped_lacks()
+    command = encoder_files.lacking()
     return None if command is None else f"needs the sentence encoder of the shipped judges; run: {command}"

@@ -43,7 +43,7 @@ _BUILT_IN: Mapping[Need, Sequence[str]] = {
         "dialeval.metrics.overlap.rouge_score:RougeScore",
         "dialeval.metrics.overlap.chrf:Chrf",
         "dialeval.metrics.learned.adem:Adem",
-        "dialeval.metrics.learned.judgement:Judgement",
+        "dialeval.metrics.learned.judge:Judgement",
     ),
     Need.HYPOTHESES: ("dialeval.metrics.coverage.coverage:Coverage",),
     Need.TASK_TURNS: (

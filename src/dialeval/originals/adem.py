@@ -83,8 +83,7 @@ class ADEMWithEncoder(_WithSession, adem.ADEMWithEncoder):  # type: ignore[misc]
         )
 
     @classmethod
-    def _made(cls, settings: dict[str, Any], device: str) -> ADEMWithEncoder:
+    def _from_settings(cls, settings: dict[str, Any], device: str) -> ADEMWithEncoder:
         sizes = settings.pop("vocabulary_size"), settings.pop("embedding_size")
         encoder = adem.EncoderSettings(**settings.pop("encoder"))
-        learned = settings.pop("train_embeddings")
-        return cls(*sizes, encoder, learn_embedding=learned, **settings, device=device)
+        return cls(*sizes, encoder, learn_embedding=settings.pop("train_embeddings"), **settings, device=device)

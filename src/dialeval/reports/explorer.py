@@ -19,7 +19,7 @@ from dialeval.core.arrays import Floats, Ints
 from dialeval.core.columns import TextColumn
 from dialeval.core.fold import Level
 from dialeval.core.rowtable import NO_TURN, PROMPT, REFERENCE, RowTable
-from dialeval.metrics.learned.judgement import reasons
+from dialeval.metrics.learned.judge import reasons
 from dialeval.reports import markup
 from dialeval.reports.alignments import landed, reached
 from dialeval.reports.figures import plain

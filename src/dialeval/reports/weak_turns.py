@@ -2,7 +2,7 @@
 
 A turn is listed if its value is below a third, that of an average turn in the systems of the breakdown challenge. The
 value orders turns and is no probability. Next to it are the judge's reasons, in words, where it has any
-(`metrics.learned.judgement`).
+(`metrics.learned.judge`).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dialeval.core.arrays import Floats
 from dialeval.core.columns import TextColumn
 from dialeval.core.fold import Level
 from dialeval.core.rowtable import NO_TURN, RowTable
-from dialeval.metrics.learned.judgement import CONTINUITY, reasons
+from dialeval.metrics.learned.judge import CONTINUITY, reasons
 from dialeval.reports import markup
 from dialeval.reports.figures import plain
 from dialeval.reports.markup import Section

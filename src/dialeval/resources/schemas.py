@@ -131,8 +131,10 @@ class Model(Struct):
     """The JSON file of a model that PyTorch trained."""
 
     format: Annotated[int, Meta(ge=1)]
+    kind: str
     settings: dict[str, Any]
     sha256: Digest
+    digest: Digest
 
 
 class PackFile(Struct, frozen=True):

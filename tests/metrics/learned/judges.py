@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 
 from dialeval.data.rows.ratings import Ratings
-from dialeval.metrics.learned.cross_weights import HEADS, encoder_weights, in_eight_bits, trained
-from dialeval.metrics.learned.dialogue_judge import DialogueJudge, JudgeWeights
-from dialeval.metrics.learned.judge import Judge
-from dialeval.metrics.learned.weights import Weights
+from dialeval.metrics.learned.adem import Judge, Weights
+from dialeval.metrics.learned.cross_encoder import HEADS, encoder_weights, in_eight_bits, trained_names
+from dialeval.metrics.learned.judge import DialogueJudge, JudgeWeights
 from dialeval.resources.encoder import Encoder
 from dialeval.resources.encoder_files import find_encoder
 from dialeval.resources.judge_settings import PairShape, Scale
@@ -45,7 +44,7 @@ def tiny_changes(folder: Path, seed: int = 0) -> dict[str, Any]:
     dice = np.random.default_rng(seed)
     base = encoder_weights(find_encoder(folder))
     changes: dict[str, Any] = {}
-    for name in trained(base):
+    for name in trained_names(base):
         if base[name].ndim == 1:
             changes[name] = dice.normal(0, 0.1, base[name].shape).astype(np.float16)
             continue

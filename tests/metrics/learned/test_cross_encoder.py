@@ -10,12 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dialeval.metrics.learned.cross_encoder import CrossEncoder
-from dialeval.metrics.learned.cross_weights import encoder_weights
-from dialeval.metrics.learned.pairs import PairTokeniser, rated_pairs
+from dialeval.metrics.learned.cross_encoder import CrossEncoder, PairTokeniser, rated_pairs
 from dialeval.resources.encoder_files import EncoderFiles, find_encoder
 from metrics.learned.judges import SHAPE, tiny_changes
-from tiny_encoder import HEADS, WORDS, write_encoder
+from tiny_encoder import WORDS, write_encoder
 
 CONTEXTS = [["hello there", "how are you ?"], ["the cat"], ["a dog sat on the mat ."] * 4, ["i am fine"], ["you ?"]]
 RESPONSES = ["i am fine .", "", "do not know " * 9, "fine", "the cats sat on a mat"]
@@ -29,15 +27,14 @@ def files(tmp_path: Path) -> EncoderFiles:
 def test_it_says_what_pytorch_says(files: EncoderFiles) -> None:
     pytest.importorskip("torch")
     from dialeval.metrics.learned.training.candidates import Corpus
-    from dialeval.metrics.learned.training.cross_model import CrossModel
-    from dialeval.metrics.learned.training.cross_training import heads
+    from dialeval.metrics.learned.training.cross_training import CrossModel, predict_heads
 
-    changes, base, tokeniser = tiny_changes(files.folder), encoder_weights(files), PairTokeniser(files)
-    model = CrossModel(base, HEADS, 1e-12)
-    model.load(base, changes)
+    changes, tokeniser = tiny_changes(files.folder), PairTokeniser(files)
+    model = CrossModel(files)
+    model.load(changes)
     pairs = rated_pairs(tokeniser, CONTEXTS, RESPONSES)
     corpus = Corpus(pairs, SHAPE, (tokeniser.first, tokeniser.end), tokeniser.continuations(), "cpu")
-    expected = heads(model, corpus, np.arange(len(pairs)))
+    expected = predict_heads(model, corpus, np.arange(len(pairs)))
     np.testing.assert_allclose(CrossEncoder(files, changes, SHAPE).heads(CONTEXTS, RESPONSES), expected, atol=2e-5)
 
 

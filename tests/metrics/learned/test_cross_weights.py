@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from dialeval.metrics.learned.cross_weights import encoder_weights, factors, in_eight_bits, merged, trained
+from dialeval.metrics.learned.cross_encoder import encoder_weights, factors, in_eight_bits, merged, trained_names
 from dialeval.resources.encoder_files import find_encoder
 from metrics.learned.judges import tiny_changes
 from tiny_encoder import LAYERS, write_encoder
@@ -36,7 +36,11 @@ def test_changes_are_added_to_the_layers_and_to_nothing_else(tmp_path: Path) -> 
     folder = write_encoder(tmp_path)
     base, changes = encoder_weights(find_encoder(folder)), tiny_changes(folder)
     found = merged(base, changes)
-    assert set(found) == set(trained(base)) == set(base) - {"words", "positions", "second", "norm.weight", "norm.bias"}
+    assert (
+        set(found)
+        == set(trained_names(base))
+        == set(base) - {"words", "positions", "second", "norm.weight", "norm.bias"}
+    )
     assert len(found) == 12 * LAYERS
     name = "1.up.weight"
     left, right = (changes[f"{name}.{side}"] * changes[f"{name}.{side}.scale"] for side in ("left", "right"))

@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 
 from dialeval.core.errors import DataError, SettingError
-from dialeval.metrics.learned.dialogue_judge import (
+from dialeval.metrics.learned.adem import SHIPPED as ADEM
+from dialeval.metrics.learned.adem import open_vectors
+from dialeval.metrics.learned.judge import (
     SHIPPED,
     DialogueJudge,
     is_dialogue_judge,
@@ -19,8 +21,6 @@ from dialeval.metrics.learned.dialogue_judge import (
     softmax,
     split_heads,
 )
-from dialeval.metrics.learned.judge import SHIPPED as ADEM
-from dialeval.metrics.learned.judge import open_vectors
 from dialeval.resources.encoder_files import lacking
 from dialeval.resources.judge_settings import Scale
 from metrics.learned.judges import tiny_dialogue_judge

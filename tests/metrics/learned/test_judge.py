@@ -10,18 +10,17 @@ import numpy as np
 import pytest
 
 from dialeval.core.errors import SettingError
-from dialeval.metrics.learned.judge import LazyJudge, encoded, joined, open_judge, open_vectors
+from dialeval.metrics.learned.adem import Judge, encode_rows, open_judge, open_vectors
 from metrics.learned.judges import tiny_judge, tiny_vectors, tiny_weights
 from tiny_encoder import write_encoder
 
 
 def test_context_and_closest_reference(tmp_path: Path) -> None:
-    assert joined(["a", "b", " ", "c", "d"], 3) == "c d"
     vectors = tiny_vectors(tmp_path / "e")
     said = vectors.of(["the cat", "hello there", "dog"])
     texts = ["the cat", "hello there", "dog"]
     references = [["mat", "the cat"], [" ", ""], ["dog"]]
-    rows = encoded(vectors, [["a", "b", " ", "mat"], [], [" "]], texts, references, 2)
+    rows = encode_rows(vectors, [["a", "b", " ", "mat"], [], [" "]], texts, references, 2)
     np.testing.assert_array_equal(rows.reference, said * [[1], [0], [1]])
     assert rows.has_reference.tolist() == [True, False, True]
     np.testing.assert_array_equal(rows.context[:1], vectors.of(["mat"]))
@@ -50,16 +49,16 @@ def test_a_judge_of_other_vectors_is_refused(tmp_path: Path) -> None:
         open_judge(folder)
     vectors = open_vectors(encoder, 32)
     replace(weights, encoder_digest=vectors.encoder.files.digest).save(folder)  # type: ignore[attr-defined]
-    assert LazyJudge(folder).score([["hello"]], ["the cat"], [[]]).shape == (1,)
+    assert Judge(folder).score([["hello"]], ["the cat"], [[]]).shape == (1,)
     with pytest.raises(SettingError, match="not on 'tpu'"):
-        LazyJudge(folder, device="tpu")
+        Judge(folder, device="tpu")
 
 
 def test_every_row_has_its_own_closest_reference(tmp_path: Path) -> None:
     vectors = tiny_vectors(tmp_path / "e")
     texts = ["the cat", "hello there", "dog", "i am fine", "how are you ?"]
     references = [["mat", "dog", "a cat sat"], [], ["hello", "the dog"], ["fine"], ["you", "are", "how", "mat"]]
-    rows = encoded(vectors, [[]] * 5, texts, references, 3)
+    rows = encode_rows(vectors, [[]] * 5, texts, references, 3)
     said = vectors.of(texts)
     for row, others in enumerate(references):
         every = vectors.of(others)
@@ -68,11 +67,15 @@ def test_every_row_has_its_own_closest_reference(tmp_path: Path) -> None:
         np.testing.assert_array_equal(rows.reference[row], expected)
 
 
-def test_a_context_is_its_last_turns() -> None:
-    assert [joined(["a", "b", "c"], turns) for turns in (1, 2, 3, 4)] == ["c", "b c", "a b c", "a b c"]
-    assert joined([], 3) == ""
+def test_a_context_is_its_last_turns(tmp_path: Path) -> None:
+    vectors = tiny_vectors(tmp_path / "e")
+    texts = {1: "dog", 2: "dog", 3: "cat dog", 4: "the cat dog"}
+    for turns, text in texts.items():
+        rows = encode_rows(vectors, [["the", "cat", " ", "dog"]], ["x"], [[]], turns)
+        np.testing.assert_array_equal(rows.context, vectors.of([text]))
+    assert not encode_rows(vectors, [[]], ["x"], [[]], 3).has_context.any()
 
 
 def test_a_judge_that_was_not_opened_keeps_its_settings_in_a_pickle(tmp_path: Path) -> None:
-    again = pickle.loads(pickle.dumps(LazyJudge("folder", tmp_path, "torch")))
-    assert again._settings == ("folder", tmp_path, "torch")
+    again = pickle.loads(pickle.dumps(Judge("folder", tmp_path, "torch")))
+    assert again.__reduce__() == (Judge, ("folder", tmp_path, "torch"))

@@ -17,6 +17,9 @@ from dialeval.engine.worker import Threads
 from dialeval.metrics.learned.dialogue_judge import DialogueJudge, Verdicts
 from dialeval.metrics.learned.judge import LazyJudge
 from dialeval.metrics.learned.judgement import is_outside, reasons
+from dialeval.engine.threads import Threads
+from dialeval.metrics.learned.adem import Judge
+from dialeval.metrics.learned.judge import DialogueJudge, Verdicts, is_outside, reasons
 from dialeval.text.vocabulary import Vocabulary
 from metrics.learned.judges import tiny_dialogue_judge, tiny_judge
 
@@ -54,9 +57,9 @@ def test_a_judge_serves_the_metric_of_its_kind(tmp_path: Path) -> None:
 
 
 def test_the_shipped_judges_stand_side_by_side() -> None:
-    opened = open_resources(Vocabulary(), judge=LazyJudge(device="torch"))
+    opened = open_resources(Vocabulary(), judge=Judge(device="torch"))
     assert {Need.JUDGE, Need.DIALOGUE_JUDGE} <= set(opened)
-    given = open_resources(Vocabulary(), judge=LazyJudge("elsewhere"))
+    given = open_resources(Vocabulary(), judge=Judge("elsewhere"))
     assert Need.JUDGE in given
     assert Need.DIALOGUE_JUDGE not in given
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dialeval.metrics.learned.pairs import Pairs, PairTokeniser, dialogue_pairs, rated_pairs, together
+from dialeval.metrics.learned.cross_encoder import Pairs, PairTokeniser, dialogue_pairs, rated_pairs, together
 from dialeval.resources.encoder_files import find_encoder
 from dialeval.resources.judge_settings import PairShape
 from tiny_encoder import WORDS, write_encoder

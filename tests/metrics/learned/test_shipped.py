@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 import dialeval
-from dialeval.metrics.learned.judge import SHIPPED, open_judge
-from dialeval.metrics.learned.weights import load
+from dialeval.metrics.learned.adem import SHIPPED, load, open_judge
 from dialeval.resources.encoder_files import lacking
 
 ROOT = Path(__file__).parents[3]

@@ -55,13 +55,6 @@ def test_a_gpu_that_is_not_there(tmp_path: Path) -> None:
         far.encode(["hello"])
 
 
-def test_it_can_be_trained_further_after_it_has_encoded(tmp_path: Path) -> None:
-    encoder = TorchEncoder(find_encoder(write_encoder(tmp_path / "e")), 24)
-    encoder.encode(["hello"])
-    encoder.model(*encoder.padded(encoder.pieces(["the cat sat"]))).sum().backward()
-    assert all(weight.grad is not None for weight in encoder.model.layers.parameters())
-
-
 def test_batches_take_the_longest_first_up_to_the_limit_with_padding() -> None:
     pieces = [[0] * length for length in (2, 5, 3, 1, 3)]
     assert _batches(pieces, 6) == [[1], [2, 4], [0, 3]]

@@ -21,7 +21,7 @@ import numpy as np
 
 from dialeval.core.arrays import Floats
 from dialeval.core.errors import SettingError
-from dialeval.metrics.learned.judge import Texts
+from dialeval.metrics.learned.adem import Texts
 
 DULL = "i do not know ."
 ATTACKS = {

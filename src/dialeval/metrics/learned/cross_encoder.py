@@ -1,24 +1,50 @@
-"""The cross-encoder in NumPy: what its heads say of a response, read together with its context.
+"""The cross-encoder in NumPy: a forward pass over context and response together, with linear heads.
 
-The encoder's forward pass (`resources.encoder`) over [CLS] context [SEP] response [SEP], with what training changed.
-The feature of a pair is the vector of its first piece and the mean over the pieces of the response; the heads are
-linear in it. What is said of a pair is the same to the last bit whatever other pairs are read with it.
+    [CLS] the last turns of the context, each ended by [SEP]   |   the response [SEP]
+
+The first part has the token type 0, the second 1. Of a context that is too long the end counts, of a response that is
+too long the beginning. The feature of a pair is the vector of its first piece and the mean over the pieces of the
+response; the heads are linear in it. The result of a pair is the same to the last bit whatever other pairs are read
+with it.
+
+What training changed is small enough to ship: thin factors in eight bits on top of the encoder (`resources.encoder`).
+
+    weight = the encoder's weight + left right'        left, right: int8 with a scale per column
+
+Changes of vectors (biases, normalizations) and the heads are kept whole.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from dialeval.core.arrays import Floats
-from dialeval.metrics.learned.cross_weights import HEADS, Changes, encoder_weights, merged
-from dialeval.metrics.learned.pairs import Pairs, PairTokeniser, rated_pairs
+from dialeval.core.arrays import Floats, Ints
 from dialeval.resources.encoder import Transformer, groups
 from dialeval.resources.encoder_files import EncoderFiles, Singles
-from dialeval.resources.judge_settings import PairShape
+from dialeval.resources.judge_settings import TURNS, PairShape
+
+Pieces = npt.NDArray[np.int32]
+
+_DETACHED = re.compile(r"(\w) n't\b", re.IGNORECASE)
+_AT_ONCE = 1 << 14
+
+KINDS = ("true", "random", "echo", "broken")
+"""What a candidate response is in training; the classes of the head `kind`."""
+
+HEADS = {"rank": 1, "kind": len(KINDS), "rating": 1, "breakdown": 3}
+"""What the heads say: how well the response follows, what kind of candidate it is, what people would say of it, and the
+shares of annotators that would see no breakdown, perhaps one, and one."""
+
+_LEVELS = 127
+
+Changes = Mapping[str, npt.NDArray[Any]]
+"""By name: factors (`NAME.left`, `NAME.right`, each with `.scale`), differences of vectors, and the heads."""
 
 
 class CrossEncoder:
@@ -68,3 +94,147 @@ class CrossEncoder:
             # Pair by pair: the shape of the product must not depend on their number.
             found.append(weight @ np.concatenate((rows[0], said)) + bias)
         return np.array(found)
+
+
+def encoder_weights(files: EncoderFiles) -> dict[str, Singles]:
+    """The weights of an encoder by the names that changes have."""
+    weights = files.weights()
+    found = {"words": weights.words, "positions": weights.positions, "second": weights.second}
+    parts = {"norm": weights.norm}
+    parts |= {f"{number}.{name}": part for number, layer in enumerate(weights.layers) for name, part in layer.items()}
+    for name, (weight, bias) in parts.items():
+        found |= {f"{name}.weight": weight, f"{name}.bias": bias}
+    return found
+
+
+def trained_names(base: Mapping[str, Singles]) -> Iterator[str]:
+    """The names of the weights that are trained: those of the layers."""
+    return (name for name in base if name.partition(".")[0].isdigit())
+
+
+def factors(change: Singles, rank: int) -> tuple[Singles, Singles]:
+    """Two thin matrices, `rank` columns each, whose product left right' is nearest to a matrix."""
+    left, sizes, right = np.linalg.svd(change, full_matrices=False)
+    root = np.sqrt(sizes[:rank])
+    # In the order of rows: safetensors writes the memory of an array as it lies.
+    return np.ascontiguousarray(left[:, :rank] * root), np.ascontiguousarray(right[:rank].T * root)
+
+
+def in_eight_bits(matrix: Singles) -> tuple[npt.NDArray[np.int8], Singles]:
+    """The entries as multiples of a scale per column."""
+    scale = np.maximum(np.abs(matrix).max(axis=0), 1e-12).astype(np.float32) / np.float32(_LEVELS)
+    return np.rint(matrix / scale).astype(np.int8), scale
+
+
+def merged(base: Mapping[str, Singles], changes: Changes) -> dict[str, Singles]:
+    """The weights of the layers with the changes."""
+    found = {}
+    for name in trained_names(base):
+        if f"{name}.left" in changes:
+            left, right = (
+                changes[f"{name}.{side}"].astype(np.float32) * changes[f"{name}.{side}.scale"]
+                for side in ("left", "right")
+            )
+            found[name] = base[name] + left @ right.T
+        else:
+            found[name] = base[name] + changes[name].astype(np.float32)
+    return found
+
+
+class PairTokeniser:
+    """Cuts texts into the word pieces of an encoder."""
+
+    def __init__(self, files: EncoderFiles) -> None:
+        self._tokeniser: Any = files.tokeniser()
+        self.first, self.end = (int(self._tokeniser.token_to_id(mark)) for mark in ("[CLS]", "[SEP]"))
+
+    def continuations(self) -> npt.NDArray[np.bool_]:
+        """By piece: whether it goes on with the word of the piece before."""
+        size = self._tokeniser.get_vocab_size()
+        return np.array([self._tokeniser.id_to_token(piece).startswith("##") for piece in range(size)], np.bool_)
+
+    def pieces(self, texts: Sequence[str]) -> list[Pieces]:
+        """The pieces of each text, ended by [SEP]."""
+        found: list[Pieces] = []
+        for start in range(0, len(texts), _AT_ONCE):
+            joined = [_DETACHED.sub(r"\1n't", text) for text in texts[start : start + _AT_ONCE]]
+            encoded = self._tokeniser.encode_batch_fast(joined, add_special_tokens=False)
+            found += [np.array([*each.ids, self.end], np.int32) for each in encoded]
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """Contexts and responses as stretches of one array of pieces; an entry per pair."""
+
+    pieces: Pieces
+    """Of all texts, one behind the other."""
+    starts: Ints
+    """Where each text begins, and where the last one ends."""
+    contexts: Ints
+    """By pair: the first text of its context and the one behind its last; two columns."""
+    responses: Ints
+    """By pair: the text of its response."""
+
+    def __len__(self) -> int:
+        return len(self.responses)
+
+    def take(self, chosen: Ints | npt.NDArray[np.bool_]) -> Pairs:
+        """Some of the pairs, over the same texts."""
+        return Pairs(self.pieces, self.starts, self.contexts[chosen], self.responses[chosen])
+
+
+def together(parts: Sequence[Pairs]) -> Pairs:
+    """The pairs of several corpora, one behind the other."""
+    texts: Ints = np.cumsum([0, *(len(part.starts) - 1 for part in parts)], dtype=np.int64)
+    pieces: Ints = np.cumsum([0, *(len(part.pieces) for part in parts)], dtype=np.int64)
+    return Pairs(
+        np.concatenate([part.pieces for part in parts]),
+        np.append(np.concatenate([part.starts[:-1] + at for part, at in zip(parts, pieces, strict=False)]), pieces[-1]),
+        np.concatenate([part.contexts + at for part, at in zip(parts, texts, strict=False)]),
+        np.concatenate([part.responses + at for part, at in zip(parts, texts, strict=False)]),
+    )
+
+
+def _texts(pieces: Iterable[Pieces]) -> tuple[Pieces, Ints]:
+    every = list(pieces)
+    starts: Ints = np.cumsum([0, *map(len, every)], dtype=np.int64)
+    return np.concatenate(every) if every else np.empty(0, np.int32), starts
+
+
+def rated_pairs(
+    tokeniser: PairTokeniser, contexts: Sequence[Sequence[str]], responses: Sequence[str], turns: int = TURNS
+) -> Pairs:
+    """A pair for each row: the last turns of its context that are not empty, and its response."""
+    kept = [[turn for turn in context if turn.strip()][-turns:] for context in contexts]
+    counts = np.fromiter(map(len, kept), np.int64, len(kept))
+    texts = [text for context, response in zip(kept, responses, strict=True) for text in (*context, response)]
+    behind = np.cumsum(counts + 1)
+    first = behind - counts - 1
+    return Pairs(*_texts(tokeniser.pieces(texts)), np.stack((first, behind - 1), axis=1), behind - 1)
+
+
+def dialogue_pairs(
+    tokeniser: PairTokeniser,
+    dialogues: Sequence[Sequence[str]],
+    replies: Sequence[Sequence[str]],
+    turns: int = TURNS,
+) -> Pairs:
+    """Every turn but the first as a response to those before it, and every reply as one to the whole dialogue.
+
+    `replies` has further replies to the last turn of each dialogue. Turns and replies that are empty are left out.
+    """
+    texts: list[str] = []
+    rows: list[tuple[int, int, int]] = []
+    for dialogue, more in zip(dialogues, replies, strict=True):
+        start = len(texts)
+        texts += [turn for turn in dialogue if turn.strip()]
+        end = len(texts)
+        rows += [(max(start, turn - turns), turn, turn) for turn in range(start + 1, end)]
+        if end > start:
+            for reply in more:
+                if reply.strip():
+                    rows.append((max(start, end - turns), end, len(texts)))
+                    texts.append(reply)
+    table: Ints = np.array(rows, np.int64).reshape(-1, 3)
+    return Pairs(*_texts(tokeniser.pieces(texts)), table[:, :2], table[:, 2])

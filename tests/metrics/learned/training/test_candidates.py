@@ -8,14 +8,15 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from dialeval.metrics.learned.pairs import Pairs
+from dialeval.metrics.learned.cross_encoder import Pairs
 from dialeval.resources.judge_settings import PairShape
 
 pytest.importorskip("torch")
 
 import torch
 
-from dialeval.metrics.learned.training.candidates import NEAR, RANDOM, Batch, Corpus
+from dialeval.metrics.learned.torch_encoder import Batch
+from dialeval.metrics.learned.training.candidates import NEAR, RANDOM, Corpus
 
 FIRST, END = 1, 2
 SHAPE = PairShape(3, 10, 8)

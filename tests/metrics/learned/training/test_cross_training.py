@@ -3,31 +3,31 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from dialeval.core.errors import SettingError
-from dialeval.metrics.learned.cross_weights import encoder_weights
-from dialeval.metrics.learned.pairs import Pairs
+from dialeval.metrics.learned.cross_encoder import Pairs, merged
 from dialeval.resources.encoder_files import Singles, find_encoder
-from metrics.learned.judges import SHAPE
-from tiny_encoder import HEADS, WORDS, write_encoder
+from metrics.learned.judges import SHAPE, tiny_changes
+from metrics.learned.training.test_candidates import corpus as turns_as_pairs
+from tiny_encoder import WORDS, write_encoder
 
 pytest.importorskip("torch")
 
 import torch
 
+from dialeval.metrics.learned.training import cross_training
 from dialeval.metrics.learned.training.candidates import Corpus
-from dialeval.metrics.learned.training.cross_model import CrossModel
 from dialeval.metrics.learned.training.cross_training import (
-    Rated,
-    Run,
-    Stage1,
-    Stage2,
-    heads,
-    train_stage1,
-    train_stage2,
+    CrossModel,
+    JudgeRecipe,
+    RatedRows,
+    predict_heads,
+    train_on_dialogues,
+    train_on_ratings,
 )
 
 
@@ -44,22 +44,30 @@ def dialogues(many: int = 80) -> Corpus:
 def fresh(folder: Path) -> CrossModel:
     """A model over the tiny encoder's shape, with weights small enough to learn from."""
     dice = np.random.default_rng(0)
-    base = encoder_weights(find_encoder(write_encoder(folder)))
-    for name, weight in base.items():
+    model = CrossModel(find_encoder(write_encoder(folder)))
+    buffers = {name.replace(".", "_"): name for name in model.base}
+    every = {**dict(model.named_buffers()), **dict(model.weights.items())}
+    for name in (flat for flat in buffers if flat in every):
         size = 1.0 if name == "words" else 0.3
-        level = 1.0 if name.endswith("norm.weight") else 0.0
-        base[name] = (level + size * dice.normal(size=weight.shape)).astype(np.float32)
-    return CrossModel(base, HEADS, 1e-12)
+        level = 1.0 if name.endswith("norm_weight") else 0.0
+        drawn = (level + size * dice.normal(size=tuple(every[name].shape))).astype(np.float32)
+        with torch.no_grad():
+            every[name].copy_(torch.from_numpy(drawn))
+    return model
 
 
 def weights(model: CrossModel) -> Singles:
     return np.concatenate([parameter.detach().numpy().ravel() for parameter in model.parameters()])
 
 
+def ignore(_: str) -> None:
+    pass
+
+
 def test_it_learns_what_a_candidate_is(tmp_path: Path) -> None:
     corpus, lines = dialogues(), list[str]()
     model = fresh(tmp_path)
-    train_stage1(Run(model, Stage1(60, 8, 0.005), log=lines.append), corpus)
+    train_on_dialogues(model, corpus, JudgeRecipe(60, 8, 0.005), lines.append)
     assert len(lines) == 1
     assert lines[0].startswith("step 60/60 ")
     batch, _, kinds = corpus.candidates(torch.arange(40), torch.Generator().manual_seed(99))
@@ -71,56 +79,102 @@ def test_it_learns_what_a_candidate_is(tmp_path: Path) -> None:
     assert (ranks[:, 0] > ranks[:, 6]).float().mean() > 0.95
 
 
-def test_a_run_that_is_cut_off_goes_on_as_if_it_had_not_been(tmp_path: Path) -> None:
-    corpus, settings = dialogues(), Stage1(12, 8, 0.01)
-    whole = Run(fresh(tmp_path / "e"), settings)
-    train_stage1(whole, corpus)
-    cut = Run(fresh(tmp_path / "e"), settings, tmp_path / "run")
+def test_a_run_that_is_cut_off_goes_on_as_if_it_had_not_been(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    corpus, recipe, state = dialogues(), JudgeRecipe(12, 8, 0.01), tmp_path / "run"
+    whole, again = fresh(tmp_path / "e"), fresh(tmp_path / "e")
+    train_on_dialogues(whole, corpus, recipe, ignore)
+    steps = list[int]()
+    loss = cross_training._dialogue_loss
 
-    original = cut.optimiser.step
-
-    def counted(*args: object) -> object:
-        done = original(*args)
-        if cut.step == 6:
-            cut.step += 1
-            cut.save()
+    def cut(*inputs: Any) -> Any:
+        steps.append(len(steps))
+        if len(steps) == 8:
             raise KeyboardInterrupt
-        return done
+        return loss(*inputs)
 
-    cut.optimiser.step = counted  # type: ignore[method-assign,assignment]
-    with pytest.raises(KeyboardInterrupt):
-        train_stage1(cut, corpus)
-    again = Run(fresh(tmp_path / "e"), settings, tmp_path / "run")
-    assert again.step == 7
-    train_stage1(again, corpus)
-    np.testing.assert_array_equal(weights(again.model), weights(whole.model))
+    with monkeypatch.context() as patch:
+        patch.setattr(cross_training, "_SAVED_SECONDS", -1)
+        patch.setattr(cross_training, "_dialogue_loss", cut)
+        with pytest.raises(KeyboardInterrupt):
+            train_on_dialogues(fresh(tmp_path / "e"), corpus, recipe, ignore, state, "this")
+    steps.clear()
+    monkeypatch.setattr(cross_training, "_dialogue_loss", lambda *inputs: steps.append(1) or loss(*inputs))
+    train_on_dialogues(again, corpus, recipe, ignore, state, "this")
+    assert len(steps) == 5
+    np.testing.assert_array_equal(weights(again), weights(whole))
     with pytest.raises(SettingError, match="other settings"):
-        Run(fresh(tmp_path / "e"), Stage1(13, 8, 0.01), tmp_path / "run")
+        train_on_dialogues(again, corpus, recipe, ignore, state, "that")
+
+
+def rated_rows(sets: Any, scores: Any, counts: Any) -> RatedRows:
+    rows = object.__new__(RatedRows)
+    rows.sets, rows.scores, rows.counts = np.asarray(sets), np.asarray(scores), np.asarray(counts)
+    return rows
 
 
 def test_it_learns_what_people_said(tmp_path: Path) -> None:
     corpus = dialogues()
     good = (corpus.pieces[corpus.starts[corpus.responses]] < 19).numpy()  # by the first word
-    shares = np.where(good[:, None], [0.8, 0.1, 0.1], [0.1, 0.1, 0.8])
-    shares[60:] = 0
-    rated = Rated(corpus, np.arange(80) // 40, np.where(good, 4.0, 2.0), shares)
+    counts = np.where(good[:, None], [8.0, 1.0, 1.0], [1.0, 1.0, 8.0])
+    counts[60:] = 0
+    rated = rated_rows(np.arange(80) // 40, np.where(good, 4.0, 2.0), counts)
     model = fresh(tmp_path)
-    rows = np.arange(40)
-    train_stage2(Run(model, Stage2(120, batch_size=2, rows=24, learning_rate=0.005)), corpus, rated, rows)
-    found = heads(model, corpus, np.arange(80))
+    recipe = JudgeRecipe(rating_steps=120, rating_rate=0.005, rating_rows=24, beside=2)
+    train_on_ratings(model, corpus, corpus, rated, np.arange(40), recipe, ignore)
+    found = predict_heads(model, corpus, np.arange(80))
     for column in (5, 6):  # the rating, and no breakdown
         assert found[good, column].mean() > found[~good, column].mean() + 0.5
-    with pytest.raises(SettingError, match="stage 2"):
-        train_stage2(Run(model, Stage1(1)), corpus, rated, rows)
 
 
-def test_ratings_are_standardised_within_their_set() -> None:
-    rated = Rated(dialogues(3), np.array([0, 0, 1, 1, 1]), np.array([1.0, 3.0, 10.0, 30.0, 50.0]), np.zeros((5, 3)))
-    found = rated.standard(np.array([0, 1, 2, 4]))
-    np.testing.assert_allclose(found, [-1, 1, -1, 0, 1])
+def test_ratings_are_standardized_within_their_set() -> None:
+    rated = rated_rows([0, 0, 1, 1, 1], [1.0, 3.0, 10.0, 30.0, 50.0], np.zeros((5, 3)))
+    np.testing.assert_allclose(rated.standardize(np.array([0, 1, 2, 4])), [-1, 1, -1, 0, 1])
 
 
-@pytest.mark.parametrize("wrong", [{"steps": 0}, {"steps": 1, "batch_size": 0}, {"steps": 1, "learning_rate": 0}])
+@pytest.mark.parametrize("wrong", [{"steps": 0}, {"batch_size": 0}, {"learning_rate": 0}, {"rating_rate": -1}])
 def test_settings_that_make_no_sense_are_refused(wrong: dict[str, int]) -> None:
     with pytest.raises(SettingError):
-        Stage1(**wrong)
+        JudgeRecipe(**wrong)
+
+
+SMALL = [1, 2, 1, 1]
+"""Lengths of turns whose pieces are words of the tiny encoder (10 to 24)."""
+
+
+def few() -> Corpus:
+    here = turns_as_pairs(SMALL)
+    here.pieces = here.pieces % 20 + 4
+    return here
+
+
+def test_sequences_do_not_mix(tmp_path: Path) -> None:
+    model, here = CrossModel(find_encoder(write_encoder(tmp_path))), few()
+    together = predict_heads(model, here, np.arange(3))
+    alone = np.concatenate([predict_heads(model, here, [row]) for row in range(3)])
+    np.testing.assert_allclose(together, alone, atol=1e-5)
+    assert np.unique(together.round(5), axis=0).shape[0] == 3
+
+
+def test_what_ships_is_what_was_trained(tmp_path: Path) -> None:
+    files = find_encoder(write_encoder(tmp_path))
+    changes, model, here = tiny_changes(files.folder), CrossModel(files), few()
+    model.load(changes)
+    before = predict_heads(model, here, np.arange(3))
+    model.factorize(2)
+    np.testing.assert_allclose(predict_heads(model, here, np.arange(3)), before, atol=1e-4)
+    names = {name for name, _ in model.named_parameters()}
+    assert "weights.0_up_weight_left" in names
+    assert "weights.0_up_weight" not in names
+    shipped = model.changes()
+    assert shipped["0.up.weight.left"].shape == changes["0.up.weight.left"].shape
+    expected = merged(model.base, changes)
+    for name, weight in merged(model.base, shipped).items():
+        np.testing.assert_allclose(weight, expected[name], atol=0.02)
+    again = CrossModel(files)
+    again.load(shipped)
+    np.testing.assert_allclose(predict_heads(again, here, np.arange(3)), before, atol=0.1)
+
+
+def test_embeddings_are_not_trained(tmp_path: Path) -> None:
+    model = CrossModel(find_encoder(write_encoder(tmp_path)))
+    assert {name.partition(".")[0] for name, _ in model.named_parameters()} == {"weights", "heads"}

@@ -65,7 +65,7 @@ def test_inputs_without_turns_or_words_and_of_different_lengths() -> None:
     with pytest.raises(SettingError, match=r"different numbers of rows \(2, 4, 4\)"):
         model.predict_on_single_batch(context[:2], said, reference, mask[:2], one, other)
     with pytest.raises(SettingError, match="six arrays"):
-        model.fit((context, mask), [1.0] * 4)
+        model.fit(context, mask, [1.0] * 4)
     with pytest.raises(SettingError, match="nothing to learn"):
         model.pretrain(context[:1], mask[:1], said[:1], one[:1])
 
@@ -76,7 +76,7 @@ def test_the_whole_is_differentiable_and_learns() -> None:
     model = ADEMWithEncoder(*SIZES, SETTINGS, 0.01, seed=2)
     before = {name: value.clone() for name, value in model.network.state_dict().items()}
     _, first = model.train_on_single_batch(*(*data, human))
-    fitted = model.fit(data, human, epochs=25, validation_share=0.1, patience=25)
+    fitted = model.fit(*data, human, epochs=25, validation_share=0.1, patience=25)
     assert fitted.train_losses[-1] < 0.5 * fitted.train_losses[0]
     assert first > 0
     moved = {name for name, value in model.network.state_dict().items() if not torch.equal(value, before[name])}
@@ -160,8 +160,8 @@ def test_who_shares_weights_is_a_setting(
     data = sequences()
     words = torch.from_numpy(data[1]), torch.from_numpy(data[4])
     encoder = model.network.encoder
-    assert torch.equal(encoder.response(*words), encoder.utterance(*words, of_response))
-    assert torch.equal(encoder.reference(*words), encoder.utterance(*words, of_reference))
+    assert torch.equal(encoder.response(*words), encoder.utterance(*words, getattr(encoder, of_response)))
+    assert torch.equal(encoder.reference(*words), encoder.utterance(*words, getattr(encoder, of_reference)))
     cells = {of_context, of_response, of_reference}
     recurrent = {name for name, part in encoder.named_children() if hasattr(part, "cells")}
     assert recurrent == {*cells, "turns"}
@@ -195,9 +195,9 @@ def test_every_index_of_the_vocabulary_may_be_used_and_no_other() -> None:
 
 def test_unless_told_otherwise_it_learns_for_20_epochs_or_until_3_bring_nothing() -> None:
     data, human = sequences(40), np.random.default_rng(0).uniform(1, 5, 40)
-    assert ADEMWithEncoder(*SIZES, SETTINGS).fit(data, human, validation_share=0).epochs == 20
-    held = sequences(40, seed=1), np.random.default_rng(1).uniform(1, 5, 40)
-    fitted = ADEMWithEncoder(*SIZES, SETTINGS, 0.1).fit(data, human, validation=held)
+    assert ADEMWithEncoder(*SIZES, SETTINGS).fit(*data, human, validation_share=0).epochs == 20
+    held = *sequences(40, seed=1), np.random.default_rng(1).uniform(1, 5, 40)
+    fitted = ADEMWithEncoder(*SIZES, SETTINGS, 0.1).fit(*data, human, validation=held)
     assert fitted.epochs == fitted.best_epoch + 1 + 3 < 20
 
 

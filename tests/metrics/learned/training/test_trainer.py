@@ -13,11 +13,11 @@ import pytest
 
 from dialeval.core.arrays import Floats
 from dialeval.core.errors import DataError, SettingError
+from sealing import write_sealed
 
 torch = pytest.importorskip("torch")
 
-from dialeval.metrics.learned.training.model import ADEM  # noqa: E402
-from dialeval.metrics.learned.training.trainer import Schedule, as_tensor, batches  # noqa: E402
+from dialeval.metrics.learned.training.trainer import ADEM, as_tensor, batches  # noqa: E402
 
 DIMENSIONS = (4, 3, 5)
 
@@ -100,7 +100,7 @@ def test_a_few_rows_are_fitted_with_one_held_out() -> None:
     assert ADEM(*DIMENSIONS).fit(c[:1], said[:1], r[:1], human[:1], epochs=3).epochs == 3
     with pytest.raises(SettingError, match="validation holds no rows"):
         ADEM(*DIMENSIONS).fit(c, said, r, human, validation=(c[:0], said[:0], r[:0], human[:0]))
-    for wrong in ({"epochs": 0}, {"batch_size": 0}, {"validation_share": 1.0}):
+    for wrong in ({"epochs": 0}, {"batch_size": 0}, {"validation_share": 1.0}, {"validation_share": -0.1}):
         with pytest.raises(SettingError, match="at least 1"):
             ADEM(*DIMENSIONS).fit(c, said, r, human, **wrong)
 
@@ -145,12 +145,14 @@ def test_saving_and_loading_is_exact(tmp_path: Path) -> None:
 def test_weights_that_do_not_fit_the_settings_are_refused(tmp_path: Path) -> None:
     folder = ADEM(*DIMENSIONS).save(tmp_path)
     file = folder / "adem.json"
-    text = file.read_text()
-    for old, new in (("4,", "7,"), ('"l1"', '"odd"')):
-        assert old in text
-        file.write_text(text.replace(old, new))
+    document = json.loads(file.read_text())
+    for name in ("context_dim", "odd"):
+        write_sealed({**document, "settings": {**document["settings"], name: 7}}, file)
         with pytest.raises(DataError, match="holds no model"):
             ADEM.load(folder)
+    file.write_text(json.dumps({**document, "settings": {}}))
+    with pytest.raises(DataError, match="was changed after it was saved"):
+        ADEM.load(folder)
 
 
 def test_a_pickle_is_never_loaded(tmp_path: Path) -> None:
@@ -168,8 +170,8 @@ def test_a_pickle_is_never_loaded(tmp_path: Path) -> None:
         ADEM.load(folder)
     document = json.loads((folder / "adem.json").read_text())
     document["sha256"] = hashlib.sha256(file.read_bytes()).hexdigest()
-    (folder / "adem.json").write_text(json.dumps(document))
-    with pytest.raises(DataError, match="holds no model"):
+    write_sealed(document, folder / "adem.json")
+    with pytest.raises(DataError, match="holds no readable weights"):
         ADEM.load(folder)
     with pytest.raises(DataError, match="cannot be read"):
         ADEM.load(tmp_path / "nowhere")
@@ -204,19 +206,12 @@ def test_calibration_gives_the_mean_and_the_spread_of_the_scores() -> None:
     inputs = tuple(dice.normal(size=(50, 4)) for _ in range(3))
     human = dice.uniform(1, 5, 50)
     model = ADEM(4, 4, 4)
-    model._calibrate(*model._rows(inputs, human))
+    model._calibrate(*model._rows((*inputs, human)))
     predicted = model.predict_on_single_batch(*inputs)
     assert predicted.mean() == pytest.approx(human.mean(), rel=1e-4)
     assert predicted.std() == pytest.approx(human.std(), rel=1e-4)
-    model._calibrate(*model._rows(inputs, np.full(50, 3.0)))
+    model._calibrate(*model._rows((*inputs, np.full(50, 3.0))))
     assert model.predict_on_single_batch(*inputs).mean() == pytest.approx(3.0, abs=1e-4)
-
-
-def test_schedules_are_checked() -> None:
-    for wrong in ((0, 1, 0.1), (1, 0, 0.1), (1, 1, 1.0), (1, 1, -0.1)):
-        with pytest.raises(SettingError, match="at least 1"):
-            Schedule(*wrong, patience=1, seed=0)
-    Schedule(1, 1, 0.0, patience=1, seed=0)
 
 
 @pytest.mark.parametrize(
@@ -246,7 +241,7 @@ def test_fixed_constants_stay_and_learned_ones_move() -> None:
 def test_a_share_of_the_rows_is_held_out_at_least_one_and_never_all(rows: int, share: float, held: int) -> None:
     data = batch(rows)
     order = torch.Generator().manual_seed(0)
-    known, out = ADEM(*DIMENSIONS)._split(data[:3], data[3], None, share, order)
+    known, out = ADEM(*DIMENSIONS)._split(data, None, share, order)
     assert out is not None
     assert (len(known[1]), len(out[1])) == (rows - held, held)
     np.testing.assert_allclose(sorted(torch.cat([known[1], out[1]]).tolist()), sorted(data[3]), rtol=1e-6)
@@ -259,7 +254,7 @@ def test_a_share_of_the_rows_is_held_out_at_least_one_and_never_all(rows: int, s
 def test_nothing_is_held_out_of_one_row_or_where_the_share_is_nothing() -> None:
     for rows, share in ((1, 0.5), (6, 0.0)):
         data = batch(rows)
-        known, out = ADEM(*DIMENSIONS)._split(data[:3], data[3], None, share, torch.Generator())
+        known, out = ADEM(*DIMENSIONS)._split(data, None, share, torch.Generator())
         assert (len(known[1]), out) == (rows, None)
 
 
@@ -267,7 +262,7 @@ def test_the_loss_of_an_epoch_is_the_mean_over_rows_while_they_are_learned() -> 
     data = batch(5)
     steps, whole = ADEM(*DIMENSIONS, 0.01), ADEM(*DIMENSIONS, 0.01)
     for model in (steps, whole):
-        model._calibrate(*model._rows(data[:3], data[3]))
+        model._calibrate(*model._rows(data))
     total = 0.0
     for rows in batches(5, 2, torch.Generator().manual_seed(3)):
         part = [column[rows.numpy()] for column in data]
@@ -293,3 +288,60 @@ def test_without_its_weights_a_folder_says_which_file_it_lacks(tmp_path: Path) -
     (folder / "adem.safetensors").unlink()
     with pytest.raises(DataError, match=r"adem\.safetensors.*cannot be read"):
         ADEM.load(folder)
+
+
+def test_tensors_arrays_and_lists_are_the_same() -> None:
+    data = batch()
+    expected = ADEM(*DIMENSIONS).predict_on_single_batch(*data[:3])
+    for form in (torch.from_numpy, np.ndarray.tolist):
+        np.testing.assert_array_equal(ADEM(*DIMENSIONS).predict_on_single_batch(*map(form, data[:3])), expected)
+
+
+def test_wrong_shapes_and_settings_are_refused() -> None:
+    c, said, r, _ = batch()
+    with pytest.raises(SettingError, match="model_response has the shape"):
+        ADEM(*DIMENSIONS).predict_on_single_batch(c, said[:3], r)
+    for wrong in ({"learning_rate": 0.0}, {"l1": -1.0}, {"beta": 0.0}, {"constants": "odd"}, {"device": "odd"}):
+        with pytest.raises(SettingError):
+            ADEM(*DIMENSIONS, **wrong)
+
+
+def test_vectors_are_numbers_in_rows_of_one_length() -> None:
+    c, said, r, _ = batch()
+    for wrong, message in (
+        (c * np.nan, "not finite numbers"),
+        ([[1.0], [1.0, 2.0]], "differ in length"),
+        ([["a"]], "numbers"),
+    ):
+        with pytest.raises(SettingError, match=message):
+            ADEM(*DIMENSIONS).predict_on_single_batch(wrong, said, r)
+
+
+def test_the_loss_has_the_l1_term_by_default() -> None:
+    data = batch()
+    _, loss = ADEM(*DIMENSIONS).train_on_single_batch(*data)
+    assert loss == pytest.approx(twin(np.eye(4, 3), np.eye(5, 3), 0.0, 1.0, 0.3, data)[1], rel=1e-5)
+
+
+def test_gradients_are_no_longer_than_asked_for() -> None:
+    model = ADEM(*DIMENSIONS, max_grad_norm=0.5)
+    model.train_on_single_batch(*batch())
+    squares = [float(part.grad.square().sum()) for part in model.network.parameters() if part.grad is not None]
+    assert np.sqrt(sum(squares)) == pytest.approx(0.5, rel=1e-3)
+    with pytest.raises(SettingError, match="max_grad_norm is above 0"):
+        ADEM(*DIMENSIONS, max_grad_norm=0.0)
+
+
+def test_a_learning_rate_holds_from_its_batch_on() -> None:
+    """The first step of Adam moves every number by the learning rate."""
+    for change in ("batch", "assign"):
+        model = ADEM(*DIMENSIONS, 0.01, constants="fixed")
+        if change == "assign":
+            model.assign_learning_rate(0.25)
+        model.train_on_single_batch(*batch(), learning_rate=0.25 if change == "batch" else None)
+        np.testing.assert_allclose(np.abs(model.head.M.detach().numpy() - np.eye(4, 3)), 0.25, rtol=1e-3)
+        assert model.learning_rate == 0.25
+        assert model.optimizer.param_groups[0]["lr"] == 0.25
+        for wrong in (0.0, -1.0):
+            with pytest.raises(SettingError, match="above 0"):
+                model.assign_learning_rate(wrong)

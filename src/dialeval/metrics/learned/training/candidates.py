@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +20,8 @@ from torch import Tensor
 
 from dialeval.core.arrays import Ints
 from dialeval.core.columns import DIGEST_LENGTH
-from dialeval.metrics.learned.pairs import Pairs
+from dialeval.metrics.learned.cross_encoder import Pairs
+from dialeval.metrics.learned.torch_encoder import Batch
 from dialeval.resources.judge_settings import PairShape
 
 RANDOM = 5
@@ -31,21 +31,6 @@ NEAR = 3
 _FREQUENT = 0.3
 """How often one of them is drawn among the frequent responses: a dull answer fits anywhere, and is no good one."""
 _FREQUENT_TEXTS = 300
-
-
-class Batch(NamedTuple):
-    """Sequences of pieces, one behind the other, without padding."""
-
-    ids: Tensor
-    places: Tensor
-    """By piece: its place in its sequence."""
-    second: Tensor
-    """By piece: whether it belongs to the response."""
-    owner: Tensor
-    """By piece: the number of its sequence."""
-    bounds: Tensor
-    """Where each sequence begins, and where the last one ends."""
-    longest: int
 
 
 class Corpus:

@@ -34,13 +34,11 @@ from dialeval.metrics.learned.training.trainer import (
     MAX_GRAD_NORM,
     Bilinear,
     Constants,
-    Fitted,
-    Inputs,
-    Schedule,
     Tensors,
     Trainer,
     as_tensor,
     batches,
+    descend,
     take,
 )
 from dialeval.resources.progress import Progress
@@ -88,7 +86,7 @@ class Recurrent(nn.Module):
         self.outputs = outputs
 
     def forward(self, sequences: Tensor, lengths: Tensor) -> Tensor:
-        """One vector per sequence; that of an empty one is zero."""
+        """Return one vector per sequence; that of an empty one is zero."""
         states = sequences.new_zeros(len(sequences), self.outputs)
         there = (lengths > 0).nonzero().squeeze(1)
         if not len(there):
@@ -108,33 +106,32 @@ class HierarchicalEncoder(nn.Module):
         self.words = Recurrent(embedding_size, settings.utterance, settings)
         self.turns = Recurrent(settings.utterance, settings.context, settings)
         self.dropout = nn.Dropout(settings.dropout)
-        self._responses = self._references = "words"
+        # Each side is read by cells of its own, or by those of the side before it.
         if settings.shared != "all":
             self.responses = Recurrent(embedding_size, settings.utterance, settings)
-            self._responses = self._references = "responses"
         if settings.shared == "none":
             self.references = Recurrent(embedding_size, settings.utterance, settings)
-            self._references = "references"
 
     def response(self, indices: Tensor, mask: Tensor) -> Tensor:
-        """The vectors of responses."""
-        return self.utterance(indices, mask, self._responses)
+        """Return the vectors of responses."""
+        return self.utterance(indices, mask, getattr(self, "responses", self.words))
 
     def reference(self, indices: Tensor, mask: Tensor) -> Tensor:
-        """The vectors of references."""
-        return self.utterance(indices, mask, self._references)
+        """Return the vectors of references."""
+        return self.utterance(indices, mask, getattr(self, "references", getattr(self, "responses", self.words)))
 
-    def utterance(self, indices: Tensor, mask: Tensor, cells: str = "words") -> Tensor:
-        """The vectors of utterances by the named cells: (batch, words) to (batch, utterance)."""
+    def utterance(self, indices: Tensor, mask: Tensor, cells: Recurrent) -> Tensor:
+        """Return the vectors of utterances: (batch, words) to (batch, utterance)."""
         indices, lengths = _left(indices, mask)
-        states = getattr(self, cells)(self.dropout(self.embeddings(indices)), lengths)
+        states = cells(self.dropout(self.embeddings(indices)), lengths)
         return self.dropout(states)  # type: ignore[no-any-return]
 
     def context(self, indices: Tensor, mask: Tensor) -> Tensor:
-        """The vectors of contexts: (batch, turns, words) to (batch, context)."""
+        """Return the vectors of contexts: (batch, turns, words) to (batch, context)."""
         batch, turns, words = indices.shape
         flat = batch * turns, words
-        vectors = self.utterance(indices.reshape(flat), mask.reshape(flat)).reshape(batch, turns, self.words.outputs)
+        vectors = self.utterance(indices.reshape(flat), mask.reshape(flat), self.words)
+        vectors = vectors.reshape(batch, turns, self.words.outputs)
         return self.dropout(self.turns(*_left(vectors, mask.any(-1))))  # type: ignore[no-any-return]
 
 
@@ -156,7 +153,7 @@ class _Network(nn.Module):
         )
 
     def next_utterance(self, context: Tensor, context_mask: Tensor, following: Tensor, mask: Tensor) -> Tensor:
-        """The loss of telling which utterance of the batch follows each context."""
+        """Return the loss of telling which utterance of the batch follows each context."""
         contexts = self.next(self.encoder.context(context, context_mask))
         scores = contexts @ self.encoder.response(following, mask).T
         return nn.functional.cross_entropy(scores, torch.arange(len(scores), device=scores.device))
@@ -172,6 +169,7 @@ class ADEMWithEncoder(Trainer):
     """
 
     kind = "adem-with-encoder"
+    epochs, patience = 20, 3
     network: _Network
 
     def __init__(
@@ -191,16 +189,14 @@ class ADEMWithEncoder(Trainer):
         seed: int = 0,
         device: str = "cpu",
     ) -> None:
-        super().__init__(learning_rate, l1, max_grad_norm, constants, device)
         if min(vocabulary_size, embedding_size) < 1 or beta == 0:
             raise SettingError("vocabulary_size and embedding_size are at least 1, and beta is not 0")
         self.vocabulary_size, self.embedding_size = vocabulary_size, embedding_size
         self.settings, self.train_embeddings = encoder, train_embeddings
         with torch.random.fork_rng():
             torch.manual_seed(seed)
-            self.network = _Network(vocabulary_size, embedding_size, encoder, alpha, beta)
-        self.head = self.network.head
-        table = self.network.encoder.embeddings.weight
+            network = _Network(vocabulary_size, embedding_size, encoder, alpha, beta)
+        table = network.encoder.embeddings.weight
         if embeddings is not None:
             given = as_tensor(embeddings, torch.float32, "cpu")
             if given.shape != table.shape:
@@ -208,7 +204,7 @@ class ADEMWithEncoder(Trainer):
             with torch.no_grad():
                 table.copy_(given)
         table.requires_grad_(train_embeddings)
-        self._ready()
+        super().__init__(network, network.head, learning_rate, l1, max_grad_norm, constants, device)
 
     def train_on_single_batch(
         self,
@@ -221,7 +217,7 @@ class ADEMWithEncoder(Trainer):
         human_score: Any,
         learning_rate: float | None = None,
     ) -> tuple[Floats, float]:
-        """One step on one batch, see `ADEM`; the order is that of the original, words first and then masks."""
+        """Take one step on one batch, see `ADEM`; the order is that of the original, words first and then masks."""
         inputs = context, model_response, reference_response, context_mask, model_response_mask, reference_response_mask
         return self._train(inputs, human_score, learning_rate)
 
@@ -234,28 +230,10 @@ class ADEMWithEncoder(Trainer):
         model_response_mask: Any,
         reference_response_mask: Any,
     ) -> Floats:
-        """One score per row."""
+        """Return one score per row."""
         return self._predict(
             (context, model_response, reference_response, context_mask, model_response_mask, reference_response_mask)
         )
-
-    def fit(
-        self,
-        inputs: Sequence[Any],
-        human_score: Any,
-        *,
-        epochs: int = 20,
-        batch_size: int = 32,
-        validation: tuple[Sequence[Any], Any] | None = None,
-        validation_share: float = 0.1,
-        patience: int = 3,
-        seed: int = 0,
-        progress: Progress | None = None,
-    ) -> Fitted:
-        """See `ADEM.fit`; `inputs` are the six arrays that `predict_on_single_batch` takes, in that order."""
-        held = None if validation is None else (tuple(validation[0]), validation[1])
-        schedule = Schedule(epochs, batch_size, validation_share, patience, seed)
-        return self._fit(tuple(inputs), human_score, held, schedule, progress)
 
     def pretrain(
         self,
@@ -269,7 +247,7 @@ class ADEMWithEncoder(Trainer):
         seed: int = 0,
         progress: Progress | None = None,
     ) -> list[float]:
-        """Teach the encoder which utterance follows a context; the mean loss of each epoch."""
+        """Teach the encoder which utterance follows a context; return the mean loss of each epoch."""
         if epochs < 1 or batch_size < 2:
             raise SettingError("epochs are at least 1, and a batch has at least 2 utterances to choose from")
         parts = self._sequences((context, context_mask, following, following_mask), ("context", "following"))
@@ -283,14 +261,14 @@ class ADEMWithEncoder(Trainer):
             for rows in batches(len(parts[0]), batch_size, order):
                 self.network.train()
                 loss = self.network.next_utterance(*take(parts, rows))
-                self._descend(loss)
+                descend(self.optimizer, loss, self.max_grad_norm)
                 total += float(loss.detach()) * len(rows)
             losses.append(total / len(parts[0]))
             if progress is not None:
                 progress(epoch + 1, epochs)
         return losses
 
-    def _inputs(self, inputs: Inputs) -> Tensors:
+    def _inputs(self, inputs: Sequence[Any]) -> Tensors:
         if len(inputs) != 6:
             raise SettingError(
                 f"inputs are six arrays, context, response and reference, then their masks: {len(inputs)}"
@@ -298,8 +276,8 @@ class ADEMWithEncoder(Trainer):
         words_and_masks = tuple(part for pair in zip(inputs[:3], inputs[3:], strict=True) for part in pair)
         return self._sequences(words_and_masks, ("context", "model_response", "reference_response"))
 
-    def _sequences(self, inputs: Inputs, names: Sequence[str]) -> Tensors:
-        """Words and masks of contexts (with a dimension for turns) and of utterances, all with as many rows."""
+    def _sequences(self, inputs: Sequence[Any], names: Sequence[str]) -> Tensors:
+        """Return words and masks of contexts (with a dimension for turns) and of utterances, all with as many rows."""
         parts: list[Tensor] = []
         for words, mask, name in zip(inputs[::2], inputs[1::2], names, strict=True):
             parts += self._sequence(words, mask, 3 if name == "context" else 2, name)
@@ -332,12 +310,12 @@ class ADEMWithEncoder(Trainer):
         return {**sizes, "encoder": asdict(self.settings), "train_embeddings": self.train_embeddings}
 
     @classmethod
-    def _made(cls, settings: dict[str, Any], device: str) -> ADEMWithEncoder:
-        return cls(encoder=EncoderSettings(**settings.pop("encoder")), **settings, device=device)
+    def _from_settings(cls, settings: dict[str, Any], device: str) -> ADEMWithEncoder:
+        return cls(**{**settings, "encoder": EncoderSettings(**settings["encoder"])}, device=device)
 
 
 def _left(rows: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-    """The words or turns that the mask has, moved to the front of their row, and how many there are."""
+    """Return the words or turns that the mask has, moved to the front of their row, and how many there are."""
     order = mask.long().argsort(dim=1, descending=True, stable=True)
     order = order.reshape(*order.shape, *[1] * (rows.ndim - 2)).expand_as(rows)
     return rows.gather(1, order), mask.sum(1)
