@@ -18,8 +18,8 @@ from importlib.util import find_spec
 import numpy as np
 
 from dialeval.analysis.correlation import Points
-from dialeval.analysis.draws import DEFAULT_RESAMPLES, DEFAULT_SEED, draws, percentiles
 from dialeval.analysis.matching import score_ratings
+from dialeval.analysis.resampling import DEFAULT_RESAMPLES, DEFAULT_SEED, draws, percentiles
 from dialeval.core.arrays import Floats, Ints
 from dialeval.data.rows.ratings import Ratings
 from dialeval.engine.resources import Resources
