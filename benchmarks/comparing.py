@@ -27,7 +27,7 @@ def figures() -> Iterator[tuple[str, str]]:
         found = dialeval.compare(run, trials=trials)
         wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
         what = f"{len(run)} systems, {found.design.clusters:,} dialogues, {len(found.rows)} tests"
-        drawn = f"1,000 resamples, {found.settings.trials:,} exchanges"
+        drawn = f"1,000 resamples, {found.trials:,} exchanges"
         yield f"{what}, {drawn}", f"{wall:.1f} s wall, {cpu:.1f} CPU s"
     with tempfile.TemporaryDirectory() as folder:
         run.save(folder)

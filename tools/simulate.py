@@ -45,11 +45,11 @@ import numpy as np
 import pyarrow as pa
 
 import dialeval
-from dialeval.analysis.best import best_systems
+from dialeval.analysis.comparison import best_systems
 from dialeval.analysis.difference import Test
-from dialeval.analysis.intervals import Method
+from dialeval.analysis.independent import ClusterSums
 from dialeval.analysis.sequences import sequence
-from dialeval.analysis.unpaired import ClusterSums
+from dialeval.analysis.values import Method
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.batch import Batch
 from dialeval.core.fold import RowMetric

@@ -34,6 +34,7 @@ import numpy as np
 
 from dialeval.analysis.agreement import Agreement, agree
 from dialeval.analysis.correlation import NAMES, Points
+from dialeval.analysis.independent import ClusterSums
 from dialeval.analysis.matching import RatedRows
 from dialeval.analysis.people import FEWEST_RATERS
 from dialeval.analysis.people import estimate as estimate_people
@@ -42,7 +43,6 @@ from dialeval.analysis.ranking import Ranking, ranked
 from dialeval.analysis.sample_folder import Sample
 from dialeval.analysis.sampling import allocated, draw, inclusion, systematic, unsureness
 from dialeval.analysis.sequences import FIRST, sequence
-from dialeval.analysis.unpaired import ClusterSums
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.columns import TextColumn
 from dialeval.core.errors import SettingError

@@ -13,15 +13,14 @@ from dialeval.core.version import __version__
 
 if TYPE_CHECKING:
     from dialeval.analysis.agreement import Agreement, agreement
-    from dialeval.analysis.assertions import assert_no_worse
     from dialeval.analysis.comparison import compare
-    from dialeval.analysis.intervals import with_intervals
+    from dialeval.analysis.gates import assert_no_worse
     from dialeval.analysis.people import estimate
     from dialeval.analysis.ranking import rank
     from dialeval.analysis.sampling import draw
-    from dialeval.analysis.sequences import watch
+    from dialeval.analysis.sequential import trend, watch
     from dialeval.analysis.slices import slices
-    from dialeval.analysis.trends import trend
+    from dialeval.analysis.values import with_intervals
     from dialeval.core.errors import DataError, DialevalError, NeedError, SettingError
     from dialeval.core.result import Result, Run, load
     from dialeval.engine.evaluate import evaluate
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "Agreement": "dialeval.analysis.agreement",
     "agreement": "dialeval.analysis.agreement",
-    "assert_no_worse": "dialeval.analysis.assertions",
+    "assert_no_worse": "dialeval.analysis.gates",
     "DataError": "dialeval.core.errors",
     "DialevalError": "dialeval.core.errors",
     "NeedError": "dialeval.core.errors",
@@ -50,9 +49,9 @@ _HOMES = {
     "rank": "dialeval.analysis.ranking",
     "report": "dialeval.reports.html",
     "slices": "dialeval.analysis.slices",
-    "trend": "dialeval.analysis.trends",
-    "watch": "dialeval.analysis.sequences",
-    "with_intervals": "dialeval.analysis.intervals",
+    "trend": "dialeval.analysis.sequential",
+    "watch": "dialeval.analysis.sequential",
+    "with_intervals": "dialeval.analysis.values",
 }
 
 display.home = "dialeval.reports.notebook"

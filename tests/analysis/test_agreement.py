@@ -14,8 +14,8 @@ from scipy import stats
 
 import dialeval
 from dialeval.analysis.agreement import agree
-from dialeval.analysis.draws import draws
 from dialeval.analysis.matching import RatedRows
+from dialeval.analysis.resampling import draws
 from dialeval.core.errors import SettingError
 
 WORDS = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]

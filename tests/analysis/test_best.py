@@ -10,8 +10,7 @@ import pytest
 
 import dialeval
 from analysis.test_comparison import made, texts
-from dialeval.analysis.best import best_of, best_systems
-from dialeval.analysis.comparison import compare
+from dialeval.analysis.comparison import best_of, best_systems, compare
 from dialeval.core.arrays import Floats
 from dialeval.core.fold import Estimate
 from dialeval.core.result import Result

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from dialeval.analysis.alignment import Alignment, Design
-from dialeval.analysis.case_mix import check_adjusted, compare_mixes, list_strata
 from dialeval.analysis.difference import Settings
+from dialeval.analysis.unpaired import check_adjusted, compare_mixes, list_strata
 from dialeval.core.columns import RaggedColumn
 from dialeval.core.errors import SettingError
 from dialeval.core.result import Result
@@ -31,7 +31,9 @@ def warn(left: Result, right: Result, *adjusted: str) -> list[str]:
 
 def test_strata_are_combinations_of_values() -> None:
     one = result(["x"], [], ["y", "x"])
-    assert list_strata(aligned(one, one), ["topic", "topic"])[0] == ["x / x", "(no value) / (no value)", "x, y / x, y"]
+    strata = list_strata(one, one, ["topic", "topic"])
+    assert strata is not None
+    assert strata[0] == ["x / x", "(no value) / (no value)", "x, y / x, y"]
     assert check_adjusted("topic", {"a": one}, ["a"]) == ["topic"]
     for adjust, message in (("", "no field is named"), ("channel", "a has no field 'channel'.*it kept topic")):
         with pytest.raises(SettingError, match=message):

@@ -13,7 +13,7 @@ from hypothesis.extra.numpy import arrays
 from scipy import stats
 
 from dialeval.analysis.correlation import MeanPoints, Points, kurtosis, pearson, ranks, spearman_matrix, within_one
-from dialeval.analysis.draws import draws
+from dialeval.analysis.resampling import draws
 from dialeval.core.arrays import Floats, Ints
 
 pairs = st.lists(

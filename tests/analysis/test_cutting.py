@@ -12,8 +12,7 @@ import pytest
 
 import dialeval
 from dialeval import sample
-from dialeval.analysis.cutting import cut, table_of
-from dialeval.analysis.values import metric_of
+from dialeval.analysis.values import cut, metric_of, table_of
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Estimate, Level
 from dialeval.core.result import Result, Run

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 from scipy import stats
 
 import dialeval
 from dialeval.analysis import significance
 from dialeval.analysis.difference import Baseline, Difference, Settings, Test
-from dialeval.analysis.draws import draws, swaps
+from dialeval.analysis.resampling import draws, swaps
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Estimate

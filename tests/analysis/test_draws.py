@@ -7,8 +7,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from dialeval.analysis import draws as module
-from dialeval.analysis.draws import all_swaps, check_resampling, draws, percentiles, swaps
+from dialeval.analysis import resampling as module
+from dialeval.analysis.resampling import all_swaps, check_resampling, draws, percentiles, swaps
 from dialeval.core.errors import SettingError
 
 

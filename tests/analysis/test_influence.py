@@ -9,9 +9,8 @@ import pytest
 import scipy.stats
 
 import dialeval
-from dialeval.analysis import influence as module
-from dialeval.analysis.draws import draws
-from dialeval.analysis.influence import Influence, leaving_out, studentised
+from dialeval.analysis import resampling as module
+from dialeval.analysis.resampling import Influence, draws, leaving_out, studentised
 from dialeval.analysis.values import Values
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.contributions import ClusteredRows

@@ -11,11 +11,8 @@ import pytest
 import scipy.stats
 
 import dialeval
-from dialeval.analysis import intervals
-from dialeval.analysis.draws import draws
-from dialeval.analysis.influence import Influence
-from dialeval.analysis.intervals import interval, largest_of, with_intervals
-from dialeval.analysis.values import Values
+from dialeval.analysis.resampling import Influence, draws, interval, largest_of
+from dialeval.analysis.values import Method, Values, with_intervals
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Estimate, Resampling
@@ -115,7 +112,7 @@ def test_values_that_count_kinds_have_the_jackknife_whatever_was_asked_for() -> 
         for row in range(40)
     ]
     half = scipy.stats.t.ppf(0.975, 39) * np.sqrt(39 * np.var(without))
-    for method in get_args(intervals.Method):
+    for method in get_args(Method):
         found = with_intervals(run, method)["system"]["distinct-2"]
         assert found.interval == pytest.approx((value - half, value + half))
         assert found.interval_by == Resampling("jackknife", 0.95, 40, 12345, 40)
@@ -184,7 +181,7 @@ def test_values_of_all_rows_have_intervals_around_them(tmp_path: Path) -> None:
     rng = np.random.default_rng(3)
     rows = [" ".join(f"w{word}" for word in rng.zipf(1.5, 4 + row % 5) % 500) for row in range(80)]
     run = dialeval.evaluate(rows, rows[1:] + rows[:1], metrics="distinct,bleu-1,length")
-    for method in get_args(intervals.Method):
+    for method in get_args(Method):
         found = with_intervals(run, method, resamples=300)
         for estimate in found["system"].values():
             assert estimate.interval is not None

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dialeval.analysis.jackknife import FISHER, LOG_ODDS, PLAIN, Scale, jackknife
+from dialeval.analysis.resampling import FISHER, LOG_ODDS, PLAIN, Scale, jackknife
 from dialeval.core.arrays import Floats
 
 

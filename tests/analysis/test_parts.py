@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dialeval.analysis.parts import (
+from dialeval.analysis.slices import (
     MOST_NUMBERS,
     MOST_VALUES,
-    NO_VALUE,
     OTHER,
     check_fields,
     fields_of,
     parts_of,
 )
+from dialeval.analysis.unpaired import NO_VALUE
 from dialeval.core.columns import RaggedColumn, SharedColumn, TextColumn
 from dialeval.core.errors import SettingError
 from dialeval.core.rowtable import NO_TURN, RowTable, Texts

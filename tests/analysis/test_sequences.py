@@ -11,6 +11,7 @@ import scipy.stats
 
 import dialeval
 from analysis.rated_runs import run_of
+from dialeval.analysis.independent import ClusterSums
 from dialeval.analysis.sequences import (
     BEST,
     FIRST,
@@ -21,7 +22,6 @@ from dialeval.analysis.sequences import (
     sequence,
     unpaired_sequence,
 )
-from dialeval.analysis.unpaired import ClusterSums
 from dialeval.core.errors import SettingError
 from dialeval.core.result import Run
 

@@ -12,7 +12,8 @@ from scipy import stats
 import dialeval
 from dialeval.analysis.comparison import compare
 from dialeval.analysis.difference import Settings
-from dialeval.analysis.unpaired import ClusterSums, Spread, reassign, unpaired_differences, welch
+from dialeval.analysis.independent import ClusterSums, Spread, reassign, welch
+from dialeval.analysis.unpaired import unpaired_differences
 from dialeval.core.arrays import Floats
 from dialeval.core.fold import Estimate
 from dialeval.core.result import Result

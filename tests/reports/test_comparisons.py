@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import io
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from rich.console import Console
 
 import dialeval
-from dialeval.analysis.comparison import Comparison, compare
+from dialeval.analysis.comparison import Best, Comparison, compare
 from dialeval.reports import comparisons
 
 
@@ -35,7 +35,8 @@ def test_marks_follow_the_adjusted_p() -> None:
 
 
 def test_latex_has_the_best_in_bold_and_marks() -> None:
-    text = comparisons.to_latex(made())
+    comparison = made()
+    text = comparisons.to_latex(comparison, Best({"distinct-1": ["good"]}, 1))
     line = next(line for line in text.splitlines() if line.startswith("distinct-1"))
     assert line.index(r"\mathbf") < line.index("^{**}")
     assert r"\mathbf" not in next(line for line in text.splitlines() if line.startswith("length")), "neither is better"
@@ -45,7 +46,7 @@ def test_latex_has_the_best_in_bold_and_marks() -> None:
 @pytest.mark.parametrize("name", ["a|b", "[bold]x", "*b*_i_", "\x1b[31mred", "50% & $x"])
 def test_names_stay_text(name: str) -> None:
     comparison = made(name)
-    markdown = comparisons.to_markdown(comparison)
+    markdown = comparisons.FORMATS["md"](comparison)
     assert all(line.replace(r"\|", "").count("|") == 9 for line in markdown.splitlines() if line.startswith("|"))
     assert "\x1b" not in markdown + comparisons.to_latex(comparison) + printed(comparison, 120)
     if name == "[bold]x":
@@ -73,7 +74,7 @@ def test_every_figure_is_shown_at_any_width(width: int) -> None:
 
 def test_latex_explains_only_what_it_shows() -> None:
     comparison = made(detect=0.1)
-    assert "needed: " in comparisons.to_markdown(comparison)
+    assert "needed: " in comparisons.FORMATS["md"](comparison)
     for column in ("needed", "detectable"):
         assert column not in comparisons.to_latex(comparison)
 
@@ -86,7 +87,7 @@ def few(rows: int, **settings: Any) -> Comparison:
 
 
 def test_few_rows_are_marked_and_explained() -> None:
-    shown = comparisons.to_markdown(few(8))
+    shown = comparisons.FORMATS["md"](few(8))
     assert "randomization, all 256 exchanges" in shown
     assert "~: a guide at best, since the rows are few" in shown
     (line,) = (line for line in shown.splitlines() if line.startswith("| length"))
@@ -94,21 +95,21 @@ def test_few_rows_are_marked_and_explained() -> None:
     assert detectable.startswith(r"\~")
     assert needed.startswith(r"\~")
     assert "~" not in comparisons.to_latex(few(8))
-    assert "~" not in comparisons.to_markdown(few(30))
+    assert "~" not in comparisons.FORMATS["md"](few(30))
 
 
 def test_it_is_said_where_nothing_can_be_significant() -> None:
-    assert "No difference can be significant: p is at least 0.062" in comparisons.to_markdown(few(5))
-    assert "No difference can be significant" in comparisons.to_markdown(few(5, test="bootstrap"))
-    assert "No difference can" not in comparisons.to_markdown(few(8))
+    assert "No difference can be significant: p is at least 0.062" in comparisons.FORMATS["md"](few(5))
+    assert "No difference can be significant" in comparisons.FORMATS["md"](few(5, test="bootstrap"))
+    assert "No difference can" not in comparisons.FORMATS["md"](few(8))
 
 
 def test_how_intervals_were_made_is_told() -> None:
-    text = comparisons.to_markdown(few(30, test="bootstrap"))
+    text = comparisons.FORMATS["md"](few(30, test="bootstrap"))
     assert "(paired studentized bootstrap, 100 resamples; jackknife where distinct things are counted," in text
     assert "paired bootstrap, studentized, with 100 resamples" in text
     lengths = compare(dialeval.evaluate({"a": ["x"] * 9, "b": ["x y"] * 9}, metrics="length"), resamples=9)
-    assert "jackknife" not in comparisons.to_markdown(lengths)
+    assert "jackknife" not in comparisons.FORMATS["md"](lengths)
     assert {row["interval_by"] for row in few(30).to_dict()["differences"]} == {"studentised", "jackknife"}
 
 
@@ -126,6 +127,5 @@ def test_differences_are_drawn_where_there_is_room() -> None:
     assert "worse   better" in wide
     row = next(line for line in wide.splitlines() if line.startswith("distinct-1"))
     assert row.index("●") < row.index("│"), "worse is to the left"
-    bars = comparisons.difference_bars(comparison, "poor")
-    assert len(bars) == len(comparison.of("poor"))
-    assert {len(bar) for bar in bars if bar} == {13}
+    drawn = [row[3] for row in comparisons.system_table(comparison, "poor", bars=True).rows]
+    assert {len(bar) for bar in drawn if bar} == {13}

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
-from dialeval.analysis.comparison import Difference
+from dialeval.analysis.difference import Difference
 from dialeval.core.fold import Better
-from dialeval.reports.forest import WIDTH, kind_of, scale_of, strip
+from dialeval.reports.comparisons import WIDTH, kind_of, scale_of, strip
 from reports.test_html import HOSTILE, Page
 from reports.test_verdict import difference
 

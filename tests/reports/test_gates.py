@@ -48,9 +48,9 @@ def test_every_gate_is_a_test_case(run: Run) -> None:
     assert suite[0].findtext("system-out") == str(run["main"]["length"].signature)
 
 
-def test_gates_of_a_comparison(comparison: Comparison) -> None:
+def test_gates_of_a_comparison(run: Run, comparison: Comparison) -> None:
     gates = list(baseline_gates(comparison, {}))
-    suite = ET.fromstring(to_junit(gates, comparison))[0]
+    suite = ET.fromstring(to_junit(gates, run))[0]
     assert suite.get("failures") == "2"
     assert [case.get("name") for case in suite] == ["distinct-1 no worse than main", "distinct-2 no worse than main"]
 
@@ -61,8 +61,8 @@ def test_a_key_that_was_skipped_has_no_signature(run: Run) -> None:
     assert ET.fromstring(text).get("failures") == "1"
 
 
-def test_markdown_of_a_comparison(comparison: Comparison) -> None:
-    text = to_github(list(baseline_gates(comparison, {})), comparison)
+def test_markdown_of_a_comparison(run: Run, comparison: Comparison) -> None:
+    text = to_github(list(baseline_gates(comparison, {})), comparison, run)
     assert text.startswith("### dialeval: 2 of 2 gates failed\n\n- distinct-1 of a&lt;b&gt;&amp;")
     assert "significantly worse" in text
     assert '| metric | main | a&lt;b&gt;&amp;"c"\\\\x1b\\|\\*x\\* |' in text
@@ -82,7 +82,7 @@ def test_markdown_of_a_comparison(comparison: Comparison) -> None:
     ],
 )
 def test_markdown_of_a_run(run: Run, limits: dict[str, float], heading: str) -> None:
-    text = to_github(list(limit_gates(run, limits, {})), run)
+    text = to_github(list(limit_gates(run, limits, {})), run, run)
     assert text.startswith(heading)
     assert "| length |" in text
     assert "differ in" in text  # the verdict
@@ -90,7 +90,7 @@ def test_markdown_of_a_run(run: Run, limits: dict[str, float], heading: str) -> 
 
 def test_one_system_has_no_verdict() -> None:
     run = dialeval.evaluate(["a b"])
-    text = to_github(list(limit_gates(run, {"length": 1.0}, {})), run)
+    text = to_github(list(limit_gates(run, {"length": 1.0}, {})), run, run)
     assert text.startswith("### dialeval: the gate holds\n\n| metric | system |")
     assert "- skipped bleu-4: needs references" in text
 

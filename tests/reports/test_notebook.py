@@ -19,8 +19,8 @@ from dialeval import sample
 from dialeval.core.errors import SettingError
 from dialeval.reports import agreement as agreements
 from dialeval.reports import comparisons, notebook
+from dialeval.reports.comparisons import Verdict, judge_run, verdict
 from dialeval.reports.tables import table
-from dialeval.reports.verdict import Verdict, judge_run, verdict
 
 HOSTILE = "<script>alert(1)</script>\x1b[2J"
 

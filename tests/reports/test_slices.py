@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from msgspec.structs import replace as replace_fields
 from rich.console import Console
 
 from analysis.test_slices import QUICK, TOPICS, drawn, result
@@ -114,8 +115,8 @@ def test_what_depends_on_other_rows_is_said() -> None:
 def test_few_metrics_are_shown_at_once(found: Slices) -> None:
     keys = [f"m{n}" for n in range(5)]
     row = found.differences[0]
-    rows = [replace(row, key=key, adjusted_p=1 - at / 10) for at, key in enumerate(keys)]
-    some = replace(found.comparisons[0], rows=rows)
+    rows = [replace_fields(row, key=key, adjusted_p=1 - at / 10) for at, key in enumerate(keys)]
+    some = replace_fields(found.comparisons[0], rows=rows)
     assert shown_keys(replace(found, keys=keys, slices=[replace(found.slices[0], comparison=some)])) == [
         "m2",
         "m3",

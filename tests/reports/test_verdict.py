@@ -6,26 +6,28 @@ import html
 import math
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import replace as with_fields
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import asdict, replace
 
 import dialeval
 from dialeval.analysis import difference as difference_module
-from dialeval.analysis.alignment import Alignment, Design
-from dialeval.analysis.comparison import Comparison, Difference, Settings, compare
-from dialeval.analysis.draws import swaps
+from dialeval.analysis.alignment import Design
+from dialeval.analysis.comparison import Comparison, compare
+from dialeval.analysis.difference import Difference, Settings
+from dialeval.analysis.resampling import swaps
 from dialeval.analysis.significance import needed_clusters
 from dialeval.core.arrays import Ints
 from dialeval.core.fold import Better
-from dialeval.core.result import Result, Run
+from dialeval.core.result import Run
+from dialeval.reports import comparisons as verdict_module
 from dialeval.reports import summary as summary_module
-from dialeval.reports import verdict as verdict_module
+from dialeval.reports.comparisons import Verdict, judge_run, mark_of, standing, verdict
 from dialeval.reports.summary import summary
-from dialeval.reports.verdict import Verdict, judge_run, mark_of, standing, verdict
 
 DIRECTIONS: list[Better | None] = ["higher", "lower", None]
 
@@ -36,13 +38,15 @@ def difference(key: str, by: float, better: Better | None, p: float, significant
     return replace(made, p=p, adjusted_p=p, significant=significant, effect=by, error=0.07, detectable=0.2)
 
 
-PAIRED = Alignment(Design("paired", "dialogues", 60, 60, 60, "ids"), Result({}), Result({}))
+PAIRED = Design("paired", "dialogues", 60, 60, 60, "ids")
 DESIGN = "Paired design: the systems have the same 60 dialogues, matched by id."
 
 
 def comparison(*rows: Difference, systems: Sequence[str] = ("new",)) -> Comparison:
     panel = tuple(dict.fromkeys(row.key for row in rows))
-    return Comparison("old", list(systems), rows, Settings(), dict.fromkeys(systems, PAIRED), {}, panel)
+    designs = dict.fromkeys(systems, PAIRED)
+    settings = asdict(Settings())
+    return Comparison(baseline="old", systems=list(systems), rows=list(rows), designs=designs, panel=panel, **settings)
 
 
 def said(*rows: Difference, systems: Sequence[str] = ("new",)) -> list[str]:
@@ -155,7 +159,7 @@ def test_a_run_is_compared_if_it_has_two_systems_that_can_be() -> None:
     assert found.sentences == verdict(compare(run))
     assert "b and a differ in distinct-1" in found.sentences[1]
     assert judge_run(Run({"a": run["a"]}, run.version)) == Verdict()
-    floors = {"a": run["a"], "floor/b": replace(run["b"], role="floor")}
+    floors = {"a": run["a"], "floor/b": with_fields(run["b"], role="floor")}
     assert judge_run(Run(floors, run.version)) == Verdict()
     shorter = dialeval.evaluate({"c": words(3, 50)[:20]}, metrics="distinct-1,length")
     found = judge_run(Run({**run, **shorter}, run.version))
@@ -163,7 +167,7 @@ def test_a_run_is_compared_if_it_has_two_systems_that_can_be() -> None:
         "b: Paired design: the systems have the same 40 rows, matched by position.",
         "c: Unpaired design: 40 rows of a and 20 of c are compared as independent samples.",
     ]
-    unknown = judge_run(Run({"a": run["a"], "b": replace(run["b"], rows=None)}, run.version))
+    unknown = judge_run(Run({"a": run["a"], "b": with_fields(run["b"], rows=None)}, run.version))
     assert unknown.comparison is None
     assert unknown.sentences[0].startswith("Not compared: b cannot be compared with a: the run does not say which rows")
 

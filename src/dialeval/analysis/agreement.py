@@ -33,15 +33,22 @@ import numpy as np
 
 from dialeval.analysis.annotators import Ceiling, ceiling
 from dialeval.analysis.correlation import NAMES, MeanPoints, Points, kurtosis
-from dialeval.analysis.draws import DEFAULT_LEVEL, DEFAULT_RESAMPLES, DEFAULT_SEED, check_resampling, draws
-from dialeval.analysis.influence import leaving_out
-from dialeval.analysis.intervals import interval
-from dialeval.analysis.jackknife import FISHER, jackknife
 from dialeval.analysis.levels import LEVELS, NoPointsError, on_common_rows, points_of
 from dialeval.analysis.matching import RatedRows, match_ratings, on_one_scale, score_ratings
 from dialeval.analysis.metric_differences import CONTROL, MetricDifference, metric_differences
 from dialeval.analysis.metric_ranking import RANKED_BY, Ranking, not_above, rank
 from dialeval.analysis.pairing import keys_meant
+from dialeval.analysis.resampling import (
+    DEFAULT_LEVEL,
+    DEFAULT_RESAMPLES,
+    DEFAULT_SEED,
+    FISHER,
+    check_resampling,
+    draws,
+    interval,
+    jackknife,
+    leaving_out,
+)
 from dialeval.analysis.sample_folder import read_sample
 from dialeval.analysis.significance import holm, least_p
 from dialeval.core.arguments import checked

@@ -30,15 +30,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Hashable, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal, NamedTuple, TypeAlias, get_args
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
+from msgspec.structs import replace
 
-from dialeval.analysis.cutting import cut, table_of
-from dialeval.analysis.values import NO_DIALOGUES
+from dialeval.analysis.values import NO_DIALOGUES, cut, table_of
 from dialeval.core.arrays import Ints
 from dialeval.core.errors import SettingError
+from dialeval.core.jsondata import Record
 from dialeval.core.ragged import offsets_of, ranges
 from dialeval.core.result import Result
 from dialeval.core.rowtable import PROMPT, REFERENCE, TRIALS, RowTable
@@ -55,8 +56,7 @@ _PLACE_NAME = re.compile(r"(row|line) \d+")
 _WORDS: dict[Key, str] = {"ids": "id", "prompts": "prompt", "references": "reference", "position": "position"}
 
 
-@dataclass(frozen=True)
-class Design:
+class Design(Record, frozen=True):
     """How the units of a system relate to those of the baseline."""
 
     name: DesignName
@@ -80,10 +80,6 @@ class Design:
     def clusters(self) -> int:
         """The number of dialogues or rows that the comparison is made of."""
         return self.baseline_units + self.system_units if self.name == "unpaired" else self.common
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain data for JSON."""
-        return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
 
     def describe(self, baseline: str, system: str) -> str:
         """Return the design in one sentence."""
@@ -283,14 +279,12 @@ def _match_keys(
     if left_keys == right_keys and None not in left_keys:
         here = np.arange(len(left_keys))
         return _Match(here, here, np.diff(left.offsets), np.diff(right.offsets))
-    places: dict[Hashable, list[int]] = {}
-    for at, key in enumerate(right_keys):
-        if key is not None:
-            places.setdefault(key, []).append(at)
     own: dict[Hashable, list[int]] = {}
-    for at, key in enumerate(left_keys):
-        if key is not None:
-            own.setdefault(key, []).append(at)
+    places: dict[Hashable, list[int]] = {}
+    for found, keys in ((own, left_keys), (places, right_keys)):
+        for at, key in enumerate(keys):
+            if key is not None:
+                found.setdefault(key, []).append(at)
     pairs = sorted(
         pair
         for key, here in own.items()

@@ -5,68 +5,74 @@ inputs are the same, `difference` (paired) and `unpaired` test each metric. P-va
 tests (Holm) in two families: the panel that the verdict is about, over all systems, and all other metrics. The panel is
 the metrics that were asked for and for which higher or lower is better; without such a choice, one metric of each kind
 (`pairing.main_keys`). So the level holds for the verdict, and metrics that nobody asked for cost it no power.
+
+`best_systems` compares the system with the best value of a metric with all others. It was chosen by the data, so its
+comparisons are corrected as if every two systems had been compared under every metric (multiple comparisons with the
+best, by Bonferroni over all pairs): with equal systems, one is left out with a probability of at most alpha. Where that
+would take very many tests, only the best value is returned; systems that were not scored on the same units have no
+best.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from itertools import accumulate, islice
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from dialeval.analysis import significance
-from dialeval.analysis.alignment import Alignment, Design, DesignName, align
-from dialeval.analysis.case_mix import check_adjusted, compare_mixes, list_strata
+from msgspec.structs import asdict, replace
+
+from dialeval.analysis.alignment import Design, DesignName
 from dialeval.analysis.difference import DEFAULT_ALPHA, LEAST_TRIALS, Baseline, Difference, Settings, Test, untested
-from dialeval.analysis.draws import DEFAULT_LEVEL, DEFAULT_RESAMPLES, DEFAULT_SEED
-from dialeval.analysis.pairing import Runs, Weight, chosen, describe_inputs, keys_meant, main_keys, systems_of, weigh
-from dialeval.analysis.unpaired import unpaired_differences
-from dialeval.analysis.values import metric_of
+from dialeval.analysis.pairing import Runs, Selection, Weight, select
+from dialeval.analysis.resampling import DEFAULT_LEVEL, DEFAULT_RESAMPLES, DEFAULT_SEED
+from dialeval.analysis.significance import holm
+from dialeval.analysis.unpaired import check_adjusted, compare_mixes, list_strata, unpaired_differences
+from dialeval.analysis.values import better_of
 from dialeval.core.arguments import checked
 from dialeval.core.display import Shown, listed
 from dialeval.core.errors import SettingError
-from dialeval.core.fold import Estimate
+from dialeval.core.fold import Better
+from dialeval.core.jsondata import Record
 from dialeval.core.plain_text import plain
-from dialeval.core.result import Result
+from dialeval.core.result import Result, Run
 from dialeval.core.tabular import Tabular
+from dialeval.core.version import __version__
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 MOST_TRIALS = 1_000_000
 """The most that are made where their number is not given."""
-
 STRONG = 0.2
-"""Below this share of alpha an adjusted p has two marks."""
+"""Below this fraction of alpha an adjusted p has two marks."""
+MOST_TESTS = 300
+"""Tests that `best_systems` makes."""
 
-__all__ = ["Comparison", "Difference", "Settings", "adjusted_together", "compare", "enough_trials"]
 
-
-@dataclass(frozen=True, repr=False)
-class Comparison(Tabular, Shown):
+class Comparison(Tabular, Shown, Record, frozen=True, kw_only=True, rename={"rows": "differences"}):
     """Every difference to the baseline, system by system and key by key."""
 
     baseline: str
-    systems: Sequence[str]
-    rows: Sequence[Difference]
-    settings: Settings
-    alignments: Mapping[str, Alignment]
-    """By system the rows that were compared, and the design."""
-    results: Mapping[str, Result]
-    """All rows of the systems, the baseline's among them."""
+    systems: list[str]
+    test: Test
+    alpha: float
+    level: float
+    resamples: int
+    trials: int
+    seed: int
+    detect: float | None
+    designs: dict[str, Design]
+    """By system how its units relate to those of the baseline."""
     panel: tuple[str, ...] = ()
     """The metrics that the verdict is about, whose p-values are adjusted as one family."""
     adjusted_for: tuple[str, ...] = ()
     """Fields whose mix was made equal."""
     warnings: tuple[str, ...] = ()
+    rows: list[Difference]
     untested: tuple[str, ...] = ()
     """Systems that `most_tests` left out."""
-
-    @property
-    def designs(self) -> dict[str, Design]:
-        """The design of the comparison of each system."""
-        return {name: alignment.design for name, alignment in self.alignments.items()}
 
     @property
     def design(self) -> Design:
@@ -84,35 +90,27 @@ class Comparison(Tabular, Shown):
         """Every key, in order."""
         return list(dict.fromkeys(row.key for row in self.rows))
 
+    @property
+    def tests(self) -> int:
+        """The number of tests in the panel."""
+        return sum(not math.isnan(row.p) and row.key in self.panel for row in self.rows)
+
     def of(self, system: str) -> list[Difference]:
-        """The differences of one system."""
+        """Return the differences of one system."""
         return [row for row in self.rows if row.system == system]
 
     def lines(self) -> list[dict[str, Any]]:
-        """One line per system and key: every field of its difference, and the ends of the interval for the interval."""
-        return [_flat(row) for row in self.rows]
+        """Return a line per system and key: every field of its difference, `low` and `high` for the interval."""
+        return [_flatten(row) for row in self.rows]
 
     def to_arrow(self) -> pa.Table:
-        """One line per system and key, see `Difference`; `low` and `high` are the ends of the interval."""
+        """Return a line per system and key, see `Difference`; `low` and `high` are the ends of the interval."""
         import pyarrow as pa
 
         return pa.Table.from_pylist(self.lines())
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data for JSON; NaN is null."""
-        return {
-            "baseline": self.baseline,
-            "systems": list(self.systems),
-            **asdict(self.settings),
-            "designs": {name: design.to_dict() for name, design in self.designs.items()},
-            "panel": list(self.panel),
-            "adjusted_for": list(self.adjusted_for),
-            "warnings": list(self.warnings),
-            "differences": [row.to_dict() for row in self.rows],
-        }
 
-
-def _flat(row: Difference) -> dict[str, Any]:
+def _flatten(row: Difference) -> dict[str, Any]:
     flat: dict[str, Any] = {}
     for name, value in row.to_dict().items():
         if name in ("interval", "unadjusted_interval"):
@@ -145,7 +143,7 @@ def compare(
     """Compare the systems of a run, or of several, with a baseline: the first system unless another is named.
 
     `runs`: a run, a list of runs, or a mapping of names to runs. `systems`, `metrics`: only these (all, but floors and
-    ceilings). `resamples` of the bootstrap; `trials` of the randomisation, `enough_trials` unless given. `detect`: a
+    ceilings). `resamples` of the bootstrap; `trials` of the randomization, `enough_trials` unless given. `detect`: a
     difference, in units of each metric, for which the number of dialogues needed is given.
     `design`: `paired`, `common` (paired on the units in common) or `unpaired`; chosen by what the systems have in
     common unless given (`alignment`). `weight`: means are over `rows`, or over `dialogues` that count once each.
@@ -154,127 +152,80 @@ def compare(
     test takes grow with the number of tests, so that all of them take time with its square.
     """
     settings = Settings(test, alpha, level, resamples, LEAST_TRIALS if trials is None else trials, seed, detect)
-    known = weigh(systems_of(runs), weight)
-    first, others = chosen(known, baseline, None if systems is None else list(systems))
-    asked = None if metrics is None else list(metrics)
-    fields = check_adjusted(adjust, known, [first, *others])
-    common = {name: _common(known[first], known[name], asked) for name in others}
-    behind = _behind(common, most_tests)
-    others = [name for name in others if name not in behind]
-    alignments = {name: _aligned(first, name, known, design) for name in others}
-    left_out = {
-        (name, key): reason
-        for name, alignment in alignments.items()
-        for key in common[name]
-        if (reason := _why_left_out(known[first][key], known[name][key], alignment, key)) is not None
-    }
-    tested = {name: [key for key in common[name] if (name, key) not in left_out] for name in others}
-    everything = list(dict.fromkeys(key for keys in common.values() for key in keys))
-    panel = choose_panel({name: known[name] for name in (first, *others)}, everything, asked is not None)
+    chosen = select(runs, baseline, systems, metrics, design, weight, most_tests)
+    fields = check_adjusted(adjust, chosen.known, [chosen.first, *chosen.others])
     if trials is None:
-        inside = sum(key in panel for keys in tested.values() for key in keys)
-        outside = sum(map(len, tested.values())) - inside
-        settings = replace(settings, trials=max(enough_trials(inside, alpha), enough_trials(outside, alpha, 1.0)))
-    same = [name for name in others if alignments[name].design.name != "unpaired" and not alignments[name].changed]
-    keys = [key for key in known[first] if any(key in tested[name] for name in same)]
-    shared = Baseline(first, known[first], settings, keys) if keys else None
-    rows: list[Difference] = []
-    for name in others:
-        found = {
-            row.key: row for row in _differences(first, name, alignments[name], tested[name], settings, shared, fields)
-        }
-        for key in common[name]:
-            reason = left_out.get((name, key))
-            rows.append(found[key] if reason is None else _leave_out(first, name, known, key, reason))
-    warnings = [line for name in others for line in compare_mixes(first, name, alignments[name], fields, settings)]
-    results = {name: known[name] for name in (first, *others)}
+        tests = [key for name in chosen.others for key in chosen.common[name] if (name, key) not in chosen.left_out]
+        inside = sum(key in chosen.panel for key in tests)
+        needed = enough_trials(inside, alpha), enough_trials(len(tests) - inside, alpha, 1.0)
+        settings = replace(settings, trials=max(needed))
+    warnings = (compare_mixes(chosen.first, *each, fields, settings) for each in chosen.alignments.items())
     return Comparison(
-        first,
-        others,
-        _adjusted(rows, alpha, panel),
-        settings,
-        alignments,
-        results,
-        panel,
-        tuple(fields),
-        tuple(dict.fromkeys(warnings)),
-        behind,
+        baseline=chosen.first,
+        systems=list(chosen.others),
+        **asdict(settings),
+        designs=chosen.designs,
+        panel=chosen.panel,
+        adjusted_for=tuple(fields),
+        warnings=tuple(dict.fromkeys(line for lines in warnings for line in lines)),
+        rows=_adjust(list(_find_differences(chosen, settings, fields)), alpha, chosen.panel),
+        untested=chosen.untested,
     )
 
 
-def choose_panel(known: Mapping[str, Result], keys: Sequence[str], asked: bool) -> tuple[str, ...]:
-    """Choose the metrics that a verdict is about among some keys; `asked`: they were named.
-
-    Where no metric says which system is better, it is about all keys.
-    """
-    metrics = {key: metric_of(next(result[key] for result in known.values() if key in result)) for key in keys}
-    panel = [key for key in keys if (metric := metrics[key]) is not None and metric.better is not None]
-    if not asked:
-        chosen_keys = main_keys(known)
-        panel = [key for key in panel if key in chosen_keys]
-    evidence = any((metric := metrics[key]) is not None and not metric.descriptive for key in panel)
-    return tuple(panel) if panel and (asked or evidence) else tuple(keys)
-
-
-def _aligned(baseline: str, system: str, known: Mapping[str, Result], design: DesignName | None) -> Alignment:
-    try:
-        return align(known[baseline], known[system], design)
-    except SettingError as error:
-        raise SettingError(f"{system} cannot be compared with {baseline}: {error}") from None
-
-
-def _differences(
-    baseline: str,
-    system: str,
-    alignment: Alignment,
-    keys: Sequence[str],
-    settings: Settings,
-    shared: Baseline | None,
-    fields: Sequence[str],
-) -> Iterable[Difference]:
-    """Compare one system by its design; `shared` is the baseline with all its rows."""
-    if alignment.design.name == "unpaired":
-        strata = list_strata(alignment, fields) if fields else None
-        return unpaired_differences(baseline, system, alignment.left, alignment.right, keys, settings, strata)
-    if fields:
-        what = "have the same units, so that their case mix is the same"
-        raise SettingError(f"{system} and {baseline} {what}; leave --adjust out, or choose --design unpaired")
-    if alignment.changed or shared is None:
-        shared = Baseline(baseline, alignment.left, settings, keys)
-    return shared.against(system, alignment.right, keys, alignment.by_row)
-
-
-def _why_left_out(here: Estimate, there: Estimate, alignment: Alignment, key: str) -> str | None:
-    """Say why a metric is left out of a comparison: other inputs, or no value for the rows in common."""
-    for side in (alignment.left, alignment.right):
-        if key not in side:
-            return side.skipped.get(key, "it has no value for the rows in common")
-    return describe_inputs(here, there, alignment)
-
-
-def _leave_out(baseline: str, system: str, known: Mapping[str, Result], key: str, reason: str) -> Difference:
-    """Return a difference that must not be computed, with the reason."""
-    plain = untested(baseline, system, known[baseline][key], known[system][key], key)
-    return replace(plain, difference=math.nan, reason=reason)
+def _find_differences(chosen: Selection, settings: Settings, fields: Sequence[str]) -> Iterator[Difference]:
+    """Compare each system by its design, key by key; a key that must not be compared has the reason."""
+    first, known = chosen.first, chosen.known
+    tested = {
+        name: [key for key in chosen.common[name] if (name, key) not in chosen.left_out] for name in chosen.others
+    }
+    same = [name for name, each in chosen.alignments.items() if each.design.name != "unpaired" and not each.changed]
+    keys = [key for key in known[first] if any(key in tested[name] for name in same)]
+    shared = Baseline(first, known[first], settings, keys) if keys else None
+    for name, alignment in chosen.alignments.items():
+        left, right, here = alignment.left, alignment.right, tested[name]
+        if alignment.design.name == "unpaired":
+            strata = list_strata(left, right, fields)
+            found = unpaired_differences(first, name, left, right, here, settings, strata)
+        elif fields:
+            what = "have the same units, so that their case mix is the same"
+            raise SettingError(f"{name} and {first} {what}; leave --adjust out, or choose --design unpaired")
+        else:
+            own = shared if shared and not alignment.changed else Baseline(first, left, settings, here)
+            found = own.against(name, right, here, alignment.by_row)
+        rows = {row.key: row for row in found}
+        for key in chosen.common[name]:
+            if key not in rows:
+                without = untested(first, name, known[first][key], known[name][key], key)
+                rows[key] = replace(without, difference=math.nan, reason=chosen.left_out[name, key])
+            yield rows[key]
 
 
 def adjusted_together(comparisons: Sequence[Comparison]) -> list[Comparison]:
-    """The comparisons with the p of all of them adjusted as one family."""
+    """Return the comparisons with the p-values of all of them adjusted as one family."""
     everything = [row for each in comparisons for row in each.rows]
     panel = tuple(dict.fromkeys(row.key for row in everything))
-    rows = iter(_adjusted(everything, comparisons[0].settings.alpha, panel) if comparisons else [])
+    rows = iter(_adjust(everything, comparisons[0].alpha, panel) if comparisons else [])
     return [replace(each, rows=list(islice(rows, len(each.rows)))) for each in comparisons]
 
 
-def _behind(common: Mapping[str, list[str]], most_tests: int | None) -> tuple[str, ...]:
-    """The systems that come when there are as many tests; never the first."""
-    before = list(accumulate(map(len, common.values())))
-    fitting = sum(tests <= most_tests for tests in before) if most_tests is not None else len(before)
-    return tuple(common)[max(fitting, 1) :]
+def _adjust(rows: list[Difference], alpha: float, panel: Sequence[str]) -> list[Difference]:
+    """Adjust the p-values of the panel, and those of all other metrics, each as one family."""
+    adjusted = list(rows)
+    for inside in (True, False):
+        family = [at for at, row in enumerate(rows) if (row.key in panel) == inside]
+        for at, p in zip(family, holm([rows[at].p for at in family]), strict=True):
+            row = replace(rows[at], adjusted_p=p, significant=p < alpha)  # NaN is below nothing
+            if row.significant and row.interval is not None and row.interval[0] <= 0 <= row.interval[1]:
+                doubt = f"the test (p = {row.p:.2g}) and the interval, which contains 0, disagree"
+                doubt += ": take the difference as unclear"
+                row = replace(row, note="; ".join(filter(None, (row.note, doubt))))
+            adjusted[at] = row
+    return adjusted
 
 
 def enough_trials(tests: int, alpha: float, share: float = STRONG) -> int:
-    """Trials with which some of many tests can be far below alpha.
+    """Return the trials with which some of many tests can be far below alpha.
 
     After Holm's correction the least p is tests / trials. There are one and a half times as many trials as it takes for
     a p of `share` times alpha, in thousands.
@@ -288,30 +239,58 @@ def enough_trials(tests: int, alpha: float, share: float = STRONG) -> int:
     return enough
 
 
-def _common(left: Result, right: Result, asked: list[str] | None) -> list[str]:
-    keys = [key for key in left if key in right and left[key].corpus == right[key].corpus]
-    if not keys:
-        raise SettingError("the systems have no metric in common; score them with the same metrics")
-    if asked is None:
-        return keys
-    if not asked:
-        raise SettingError(f"no metric is named; the systems share {', '.join(keys)}")
-    return keys_meant(asked, keys, "not every system has", "they share")
+@dataclass(frozen=True)
+class Best:
+    """The best systems by key; none for a key that has no direction or one system only."""
+
+    systems: Mapping[str, list[str]]
+    tests: int
+    """Pairs that were corrected for; 0 where nothing was tested."""
+    alpha: float = DEFAULT_ALPHA
 
 
-def _judge(row: Difference) -> Difference:
-    """Add a note where a difference is significant although its interval contains 0."""
-    if not row.significant or row.interval is None or not row.interval[0] <= 0 <= row.interval[1]:
-        return row
-    doubt = f"the test (p = {row.p:.2g}) and the interval, which contains 0, disagree: take the difference as unclear"
-    return replace(row, note="; ".join(filter(None, (row.note, doubt))))
+def best_of(means: Mapping[str, float], better: Better | None) -> list[str]:
+    """Return the systems with the best value; none where neither higher nor lower is better."""
+    known = [mean for mean in means.values() if not math.isnan(mean)]
+    if better is None or not known:
+        return []
+    best = max(known) if better == "higher" else min(known)
+    return [name for name, mean in means.items() if mean == best]
 
 
-def _adjusted(rows: list[Difference], alpha: float, panel: Sequence[str]) -> list[Difference]:
-    """Adjust the p-values of the panel, and those of all other metrics, each as one family."""
-    families = [[at for at, row in enumerate(rows) if (row.key in panel) == inside] for inside in (True, False)]
-    adjusted = list(rows)
-    for family in families:
-        for at, p in zip(family, significance.holm([rows[at].p for at in family]), strict=True):
-            adjusted[at] = _judge(replace(rows[at], adjusted_p=p, significant=p < alpha))  # NaN is below nothing
-    return adjusted
+def best_systems(results: Mapping[str, Result], keys: Iterable[str]) -> Best:
+    """Find the system with the best value of each key and those not significantly worse; floors and ceilings never."""
+    real = {name: result for name, result in results.items() if result.role == "system"}
+    best: dict[str, list[str]] = {}
+    sizes: list[int] = []
+    for key in keys:
+        means = {name: result[key].mean for name, result in real.items() if key in result}
+        if len(means) > 1 and (found := best_of(means, better_of(real, key))):
+            best[key] = found
+            sizes.append(len(means))
+    pairs = sum(size * (size - 1) // 2 for size in sizes)
+    if not 0 < sum(sizes) - len(sizes) <= MOST_TESTS:
+        return Best(best, 0)
+    try:
+        comparisons = list(_compare_with_best(real, best, enough_trials(pairs, DEFAULT_ALPHA, 1.0)))
+    except SettingError:  # the run does not know its rows
+        return Best(best, 0)
+    if any(design.name == "unpaired" for each in comparisons for design in each.designs.values()):
+        return Best({}, 0)
+    for row in (row for each in comparisons for row in each.rows):
+        if row.p * pairs >= DEFAULT_ALPHA and row.system not in best[row.key]:
+            best[row.key].append(row.system)
+    return Best(best, pairs)
+
+
+def _compare_with_best(real: Mapping[str, Result], best: Mapping[str, list[str]], trials: int) -> Iterator[Comparison]:
+    """Compare each best system with the others, those together that have the same keys."""
+    run = Run(dict(real), __version__)
+    for first in dict.fromkeys(names[0] for names in best.values()):
+        own = [key for key, names in best.items() if names[0] == first]
+        by_keys: dict[tuple[str, ...], list[str]] = {}
+        for other in (name for name in real if name != first):
+            by_keys.setdefault(tuple(key for key in own if key in real[other]), []).append(other)
+        for shared, others in by_keys.items():
+            if shared:
+                yield compare(run, baseline=first, systems=others, metrics=shared, trials=trials)

@@ -1,39 +1,52 @@
 """One system against a baseline, key by key: the difference, its interval, p, effect, and what could be detected.
 
     difference  system - baseline
-    interval    of the difference, by a paired bootstrap (the same resamples for both), studentised; for values that
-                count different things by the jackknife (`intervals`)
-    p           of randomisation, or of the paired bootstrap; `adjusted_p` by Holm over all keys and systems
+    interval    of the difference, by a paired bootstrap (the same resamples for both), studentized; for values that
+                count different things by the jackknife (`values`)
+    p           of randomization, or of the paired bootstrap; `adjusted_p` by Holm over all keys and systems
     effect      difference / (standard error * root of the number of clusters): for a mean over rows that are not part
                 of dialogues this is paired Cohen's d; it weighs rows as the difference does and never has another sign
-    detectable  the least difference that so much data finds in 80% of cases; `needed`: the clusters for a given one
+    detectable  minimum detectable difference at 80% power; `needed`: the clusters for a given difference
     rough       whether clusters are few, or few for how skewed or unequal their differences are: interval, p and
                 detectable are then no more than a guide
     wins ...    rows in which the system has the better value (higher where neither is better), the same, the worse
 
 A mean is compared over the rows that both systems could be scored on, and its two means are those over these rows. A
-corpus value uses all rows of each. Randomisation and bootstrap compute it anew from the contributions of the exchanged
-or resampled dialogues (`values`). `significance` has the formulas.
+corpus value uses all rows of each. Randomization and bootstrap compute it anew from the statistics of the exchanged or
+resampled dialogues (`values`). `significance` has the formulas.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal, get_args
+from dataclasses import replace as with_fields
+from typing import Literal, get_args
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from dialeval.analysis import significance
-from dialeval.analysis.draws import DEFAULT_LEVEL, DEFAULT_RESAMPLES, DEFAULT_SEED, check_resampling, draws, swaps
-from dialeval.analysis.influence import Influence, leaving_out, studentised
-from dialeval.analysis.intervals import interval_of_changes, largest_of
-from dialeval.analysis.values import Values, cluster_sums, metric_of
+from dialeval.analysis.independent import is_rough
+from dialeval.analysis.resampling import (
+    DEFAULT_LEVEL,
+    DEFAULT_RESAMPLES,
+    DEFAULT_SEED,
+    Influence,
+    check_resampling,
+    draws,
+    interval_of_changes,
+    largest_of,
+    leaving_out,
+    studentised,
+    swaps,
+)
+from dialeval.analysis.values import Values, metric_of
 from dialeval.core.arrays import Floats, Ints, Mask
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Better, Estimate
-from dialeval.core.jsondata import null_for_nan
+from dialeval.core.jsondata import Record
 from dialeval.core.ragged import row_numbers
 from dialeval.core.result import Result
 from dialeval.core.student import two_sided_t
@@ -43,12 +56,9 @@ DEFAULT_ALPHA = 0.05
 LEAST_ALPHA = 1e-9
 """Below it neither trials nor Student's distribution say anything."""
 LEAST_TRIALS = 2000
-FEW, LEAST_WORTH = 20, 10
-"""With fewer clusters, or with clusters that are worth fewer (`Influence.worth`), figures are rough."""
 
 
-@dataclass(frozen=True)
-class Settings:
+class Settings(Struct, frozen=True):
     """How a comparison was made."""
 
     test: Test = "randomisation"
@@ -70,9 +80,14 @@ class Settings:
         if self.detect is not None and not (math.isfinite(self.detect) and self.detect > 0):
             raise SettingError(f"a difference to be detected is above 0, not {self.detect}")
 
+    def needed(self, clusters: int, error: float) -> int | None:
+        """Return how many clusters find the difference `detect`, if so many gave this error."""
+        if self.detect is None:
+            return None
+        return significance.needed_clusters(clusters, error, self.alpha, self.detect)
 
-@dataclass(frozen=True)
-class Difference:
+
+class Difference(Record, frozen=True):
     """One system against the baseline under one key; what could not be computed is NaN, and `reason` says why."""
 
     key: str
@@ -116,10 +131,10 @@ class Difference:
         """Whether the system's value is the worse one."""
         return (self.better == "higher" and self.difference < 0) or (self.better == "lower" and self.difference > 0)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data for JSON; NaN is null."""
-        plain: dict[str, Any] = null_for_nan(asdict(self))
-        return plain
+    @property
+    def scale(self) -> float:
+        """The size of the two values, which rounding errors are relative to."""
+        return max(abs(self.mean), abs(self.baseline_mean))
 
 
 class Baseline:
@@ -129,14 +144,14 @@ class Baseline:
         self.name, self.result, self.settings = name, result, settings
         self.values = Values.of(result, keys, alone=True)
         self.clusters = self.values.clusters
-        self._corpus = self._found_anew(replace(self.values, items={}))
+        self._corpus = self._resample(with_fields(self.values, items={}))
 
     def _draws(self) -> Iterator[Ints]:
-        """The resamples, which are the same for all systems."""
+        """Yield the resamples, which are the same for all systems."""
         return draws(self.clusters, self.settings.resamples, self.settings.seed)
 
-    def _found_anew(self, values: Values) -> tuple[dict[str, Floats], dict[str, Floats]]:
-        """The value of every key in every resample (but for kinds), and without every cluster."""
+    def _resample(self, values: Values) -> tuple[dict[str, Floats], dict[str, Floats]]:
+        """Compute every key in every resample (but for counts of distinct things), and without every cluster."""
         return values.repeatable.by_key(self._draws()), values.by_key(leaving_out(self.clusters), jackknife=True)
 
     def against(self, name: str, result: Result, keys: Sequence[str], by_row: bool = True) -> Iterator[Difference]:
@@ -146,8 +161,8 @@ class Baseline:
         """
         left, right = paired_values(self.values, Values.of(result, keys, alone=True), keys, by_row)
         rows = {key: self._untested(key, name, result, left, right, by_row) for key in keys}
-        exchanged = self._exchanged(left, right) if self.settings.test == "randomisation" else None
-        influences, changes = self._resampled(left, right, rows) if self.clusters > 1 else ({}, {})
+        exchanged = self._exchange(left, right) if self.settings.test == "randomisation" else None
+        influences, changes = self._find_changes(left, right, rows) if self.clusters > 1 else ({}, {})
         for key, row in rows.items():
             if key not in influences or math.isnan(influences[key].error):
                 reason = left.reasons.get(key) or right.reasons.get(key) or "too little could be scored"
@@ -157,15 +172,15 @@ class Baseline:
             else:
                 trials = None if exchanged is None else exchanged[key]
                 scored = int(np.count_nonzero(right.counted_rows(key)))
-                yield self._tested(row, influences[key], changes.get(key), trials, scored)
+                yield self._test(row, influences[key], changes.get(key), trials, scored)
 
-    def _resampled(
+    def _find_changes(
         self, left: Values, right: Values, rows: Mapping[str, Difference]
     ) -> tuple[dict[str, Influence], dict[str, Floats]]:
-        """The influence of the clusters on each difference, and its studentised changes in the resamples."""
-        means, corpus = self._found_anew(replace(left, metrics={})), self._corpus
-        drawn_left, without_left = ({**means[part], **corpus[part]} for part in (0, 1))
-        drawn_right, without_right = self._found_anew(right)
+        """Return the influence of the clusters on each difference, and its studentized changes in the resamples."""
+        means = self._resample(with_fields(left, metrics={}))
+        drawn_left, without_left = ({**means[part], **self._corpus[part]} for part in (0, 1))
+        drawn_right, without_right = self._resample(right)
         influences = {
             key: Influence.of(
                 rows[key].difference, without - without_left[key], left.counted_rows(key) + right.counted_rows(key)
@@ -175,8 +190,8 @@ class Baseline:
         drawn = {key: values - drawn_left[key] for key, values in drawn_right.items()}
         return influences, studentised(influences, drawn, self._draws())
 
-    def _exchanged(self, left: Values, right: Values) -> dict[str, Floats]:
-        """The difference of every key after every exchange of clusters."""
+    def _exchange(self, left: Values, right: Values) -> dict[str, Floats]:
+        """Return the difference of every key after every exchange of clusters."""
         both = left.joined(right)
         once, again = (swaps(self.clusters, self.settings.trials, self.settings.seed) for _ in range(2))
         one = both.by_key(np.hstack([swap, 1 - swap]) for swap in once)
@@ -184,64 +199,54 @@ class Baseline:
         return {key: values - other[key] for key, values in one.items()}
 
     def _untested(self, key: str, name: str, result: Result, left: Values, right: Values, by_row: bool) -> Difference:
-        """Two values, their difference, and in how many rows or dialogues the system wins, without any test."""
+        """Return two values, their difference, and in how many rows or dialogues the system wins, without any test."""
         here, there = self.result[key], result[key]
-        first, second = here.mean, there.mean
-        rows = min(here.scored, there.scored)
+        first, second, rows = here.mean, there.mean, min(here.scored, there.scored)
         if key in left.items:
             known = [side.items[key][~np.isnan(side.items[key])] for side in (left, right)]
             rows = min(map(len, known))
             first, second = (float(values.mean()) if rows else math.nan for values in known)
         plain = untested(self.name, name, here, there, key)
-        better = plain.better
         plain = replace(plain, baseline_mean=first, mean=second, difference=second - first, rows=rows, of=here.rows)
-        items = (here.items, there.items) if by_row else _cluster_means(left, right, key)
+        items = here.items, there.items
+        if not by_row:
+            items = (left.cluster_means(key), right.cluster_means(key)) if key in left.items else (None, None)
         if items[0] is None or items[1] is None:
             return plain
-        ahead = (items[0] - items[1]) if better == "lower" else (items[1] - items[0])
+        ahead = (items[0] - items[1]) if plain.better == "lower" else (items[1] - items[0])
         wins, ties, losses = (int(np.count_nonzero(which)) for which in (ahead > 0, ahead == 0, ahead < 0))
         return replace(plain, wins=wins, ties=ties, losses=losses)
 
-    def _tested(
-        self,
-        plain: Difference,
-        influence: Influence,
-        changes: Floats | None,
-        trials: Floats | None,
-        scored: int,
+    def _test(
+        self, plain: Difference, influence: Influence, changes: Floats | None, trials: Floats | None, scored: int
     ) -> Difference:
-        """The difference with all that is said of it; `changes` are None for a value that counts kinds.
+        """Add interval, p, effect and power; `changes` are None for a value that counts distinct things.
 
         `scored`: clusters with a scored row. The effect size is the difference over the standard deviation of clusters
         that its error implies, so that it weighs rows as the difference does and has its sign.
         """
         settings, difference, error = self.settings, plain.difference, influence.error
-        scale = max(abs(plain.mean), abs(plain.baseline_mean))
         critical = two_sided_t(1 - settings.alpha, self.clusters)
         if trials is not None:
-            p = significance.tail_p(difference, trials, scale)
+            p = significance.tail_p(difference, trials, plain.scale)
         else:
             if changes is None:
-                p = significance.student_p(difference, error, self.clusters, scale)
+                p = significance.student_p(difference, error, self.clusters, plain.scale)
             else:
-                p = significance.tail_p(difference, changes, scale)
+                p = significance.tail_p(difference, changes, plain.scale)
                 critical = largest_of(changes, 1 - settings.alpha) / error if error else critical
             p = max(p, significance.least_p(self.clusters))
         interval, by = interval_of_changes(influence, changes, settings.level, self.clusters)
-        effect = difference / (error * math.sqrt(scored)) if error > 0 else 0.0 if not difference else math.nan
-        detect = settings.detect
         return replace(
             plain,
             interval=interval,
             interval_by=by,
             p=p,
-            effect=effect,
+            effect=difference / (error * math.sqrt(scored)) if error > 0 else 0.0 if not difference else math.nan,
             error=error,
             detectable=significance.least_difference(error, self.clusters, critical),
-            needed=None
-            if detect is None
-            else significance.needed_clusters(self.clusters, error, settings.alpha, detect),
-            rough=self.clusters < FEW or influence.worth < LEAST_WORTH or influence.few,
+            needed=settings.needed(self.clusters, error),
+            rough=is_rough(influence, self.clusters),
         )
 
 
@@ -261,15 +266,12 @@ def paired_values(left: Values, right: Values, keys: Sequence[str], by_row: bool
     That is a row or, where rows are not paired, a dialogue.
     """
     means = [key for key in keys if key in left.items and key in right.items]
-    known = {key: [_scored(side, key, by_row) for side in (left, right)] for key in means}
     shared = [key for key in keys if key in left.metrics and key in right.metrics]
+    known = {key: _scored(left, key, by_row) & _scored(right, key, by_row) for key in means}
     first, second = (
-        replace(
+        with_fields(
             side,
-            items={
-                key: np.where(_over_rows(side, key, known[key][0] & known[key][1]), side.items[key], np.nan)
-                for key in means
-            },
+            items={key: np.where(_over_rows(side, key, known[key]), side.items[key], np.nan) for key in means},
             metrics={key: side.metrics[key] for key in shared},
         )
         for side in (left, right)
@@ -284,14 +286,4 @@ def _scored(side: Values, key: str, by_row: bool) -> Mask:
 
 def _over_rows(side: Values, key: str, known: Mask) -> Mask:
     """Spread a mask of clusters over the rows of a key; one of rows is returned as it is."""
-    items = len(side.items[key])
-    return known if len(known) == items else known[row_numbers(side.rows.offsets)]
-
-
-def _cluster_means(left: Values, right: Values, key: str) -> tuple[Floats | None, Floats | None]:
-    """Return the mean of each cluster on both sides; None for a corpus value."""
-    if key not in left.items:
-        return None, None
-    sums = [cluster_sums(side.items[key], side.rows.offsets) for side in (left, right)]
-    with np.errstate(invalid="ignore"):  # 0 / 0: a dialogue without a scored row
-        return sums[0][:, 0] / sums[0][:, 1], sums[1][:, 0] / sums[1][:, 1]
+    return known if len(known) == len(side.items[key]) else known[row_numbers(side.rows.offsets)]

@@ -13,21 +13,41 @@ that such a gate needs enough of them; a difference that could not be tested fai
 
 Keys for which neither higher nor lower is better (length, entropy) are never worse, and have no gate. With the same
 runs and the same seed the answer is always the same.
+
+`assert_no_worse` asks the question of `baseline_gates` in a test:
+
+    def test_the_new_model():
+        run = dialeval.evaluate("new.txt", "references.txt")
+        dialeval.assert_no_worse(run, "baseline/", "bleu-4")
 """
 
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import TYPE_CHECKING
 
+import numpy as np
+
+from dialeval.analysis.alignment import Alignment, DesignName, align
+from dialeval.analysis.comparison import Comparison, compare
+from dialeval.analysis.difference import DEFAULT_ALPHA, Difference, Test
+from dialeval.analysis.pairing import systems_of
+from dialeval.analysis.resampling import DEFAULT_SEED
+from dialeval.core.arguments import checked
 from dialeval.core.errors import SettingError
+from dialeval.core.fold import Level
+from dialeval.core.result import Result, Run, load
+from dialeval.core.rowtable import NO_TURN
+from dialeval.metrics.registry import split_names
 
-if TYPE_CHECKING:
-    from dialeval.analysis.comparison import Comparison, Difference
-    from dialeval.core.result import Result
+Saved = Run | str | os.PathLike[str]
+"""A run, or the folder that it is saved in."""
+
+_SHOWN_CHARACTERS = 300
+"""A text of a row is shown up to here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +95,7 @@ def baseline_gates(comparison: Comparison, margins: Mapping[str, float], named: 
 
     `named`: the metrics were asked for, so that one that cannot be compared is an error; so it is where none can be.
     """
-    _check(comparison, margins)
+    _check_margins(comparison, margins)
     left_out = [row for row in comparison.rows if math.isnan(row.difference) and row.reason is not None]
     for row in left_out:
         if named or row.key in margins or len(left_out) == len(comparison.rows):
@@ -98,7 +118,7 @@ def baseline_gates(comparison: Comparison, margins: Mapping[str, float], named: 
         yield Gate(row.system, row.key, asked, failure, row)
 
 
-def _check(comparison: Comparison, margins: Mapping[str, float]) -> None:
+def _check_margins(comparison: Comparison, margins: Mapping[str, float]) -> None:
     for key, margin in margins.items():
         rows = [row for row in comparison.rows if row.key == key]
         if not rows:
@@ -110,7 +130,113 @@ def _check(comparison: Comparison, margins: Mapping[str, float]) -> None:
 
 
 def _worst(row: Difference) -> float:
-    """By how much the system may be worse, by the end of the interval on the bad side; NaN if there is no interval."""
+    """Return by how much the system may be worse, by the bad end of the interval; NaN without an interval."""
     if row.interval is None:
-        return float("nan")
+        return math.nan
     return -row.interval[0] if row.better == "higher" else row.interval[1]
+
+
+@checked
+def assert_no_worse(
+    run: Saved,
+    baseline: Saved,
+    metrics: str | Iterable[str],
+    *,
+    margin: float | Mapping[str, float] | None = None,
+    alpha: float = DEFAULT_ALPHA,
+    test: Test = "randomisation",
+    seed: int = DEFAULT_SEED,
+    rows: int = 3,
+    design: DesignName | None = None,
+    adjust: str | Iterable[str] | None = None,
+) -> Comparison:
+    """AssertionError if a system of a run is worse than the one system of a baseline; else the comparison.
+
+    `run`, `baseline`: runs, or folders that they are saved in. `metrics`: names, by commas or in a list; all of them
+    are corrected for together. `margin`: by how much a metric may be worse, one number for all or one by name; the run
+    then has to show that it is not worse by more. `rows`: so many of the rows that lost most are shown for each metric.
+    `design`, `adjust`: as in `dialeval.compare`.
+    """
+    runs = {
+        label: some if isinstance(some, Run) else load(some) for label, some in (("baseline", baseline), ("run", run))
+    }
+    known = systems_of(runs)
+    size = len(runs["baseline"])
+    names = [name for name in list(known)[:size] if known[name].role == "system"]
+    if len(names) != 1:
+        raise SettingError(f"a baseline is a run of one system; this one has {', '.join(names) or 'none'}")
+    names += [name for name in list(known)[size:] if known[name].role == "system"]
+    found = compare(
+        runs,
+        baseline=names[0],
+        systems=names,
+        metrics=split_names(metrics) if isinstance(metrics, str) else metrics,
+        alpha=alpha,
+        test=test,
+        seed=seed,
+        design=design,
+        adjust=adjust,
+    )
+    undirected = [row.key for row in found.rows if row.better is None]
+    if undirected:
+        raise SettingError(f"neither higher nor lower values of {undirected[0]} are better, so that it is never worse")
+    margins = margin if isinstance(margin, Mapping) else {} if margin is None else dict.fromkeys(found.keys, margin)
+    lines: list[str] = []
+    for gate in baseline_gates(found, margins, named=True):
+        if gate.failure is not None and gate.difference is not None:
+            alignment = align(known[names[0]], known[gate.system], design)
+            lost = _list_losses(gate.difference, alignment, rows)
+            lines += [gate.failure, *_describe(gate.difference, found), *lost]
+    if lines:
+        raise AssertionError("\n".join(lines))
+    return found
+
+
+def _describe(row: Difference, found: Comparison) -> Iterator[str]:
+    interval = "" if row.interval is None else " [{:+.4g}, {:+.4g}]".format(*row.interval)
+    design, tests = found.designs[row.system], len(found.rows)
+    over = f"{design.clusters:,} {design.unit}"
+    yield f"  {design.describe(row.baseline, row.system)}"
+    yield f"  difference {row.difference:+.4g}{interval}, {100 * found.level:g}% over {over}"
+    adjusted = f", adjusted for {tests} tests {row.adjusted_p:.4g}" if tests > 1 else ""
+    yield f"  p {row.p:.4g}{adjusted} ({found.test}, seed {found.seed}); alpha {found.alpha:g}"
+    if row.reason is not None:
+        yield f"  not tested: {row.reason}"
+    if row.wins is not None:
+        yield f"  won {row.wins:,}, tied {row.ties:,}, lost {row.losses:,}"
+
+
+def _list_losses(row: Difference, alignment: Alignment, most: int) -> Iterator[str]:
+    """List the rows in which the system lost most, with their texts; none where rows are not paired."""
+    left, right = alignment.left, alignment.right
+    before, after = left[row.key].items, right[row.key].items
+    if before is None or after is None or not alignment.by_row:
+        return
+    losses = (before - after) if row.better == "higher" else (after - before)
+    order = np.argsort(-np.nan_to_num(losses, nan=-np.inf), kind="stable")
+    worst = [at for at in order[:most].tolist() if losses[at] > 0]
+    if worst:
+        yield "  lost most:"
+    for at in worst:
+        yield f"    {_place(right, at, right[row.key].level)}: {before[at]:.4g} -> {after[at]:.4g}"
+        if right[row.key].level is Level.TURN:
+            yield from _texts(left, right, at)
+
+
+def _place(result: Result, at: int, level: Level) -> str:
+    rows = result.rows
+    number = f"{'row' if level is Level.TURN else 'dialogue'} {at + 1}"
+    if rows is None or rows.dialogues is None:
+        return number
+    name, turn = rows.dialogues[int(rows.clusters[at]) if level is Level.TURN else at], ""
+    if level is Level.TURN and rows.turns is not None and rows.turns[at] != NO_TURN:
+        turn = f", turn {rows.turns[at]}"
+    return number if name is None else f"{number} ({name}{turn})"
+
+
+def _texts(left: Result, right: Result, at: int) -> Iterator[str]:
+    shown = {"reference": (right, "reference"), "was": (left, "response"), "is": (right, "response")}
+    for word, (result, name) in shown.items():
+        if result.rows is not None and name in result.rows.texts:
+            text = result.rows.texts[name][at]
+            yield f"      {word:9} {text!r:.{_SHOWN_CHARACTERS}}"

@@ -29,10 +29,10 @@ from itertools import combinations
 import numpy as np
 
 from dialeval.analysis.correlation import FEWEST_POINTS, Points, pearson, standardised
-from dialeval.analysis.draws import swaps
 from dialeval.analysis.levels import points_over, used_rows
 from dialeval.analysis.matching import RatedRows
 from dialeval.analysis.metric_ranking import direction
+from dialeval.analysis.resampling import swaps
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.student import two_sided_p
 

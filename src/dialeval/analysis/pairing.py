@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from difflib import get_close_matches
+from itertools import accumulate
 from pathlib import Path, PurePath
 from typing import Literal, TypeAlias, cast, get_args
 
-from dialeval.analysis.alignment import Alignment, count_different
-from dialeval.analysis.cutting import weigh_dialogues
-from dialeval.analysis.values import metric_of
+from dialeval.analysis.alignment import Alignment, Design, DesignName, align, count_different
+from dialeval.analysis.values import metric_of, weigh_dialogues
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Estimate
 from dialeval.core.result import RUN_FILE, Result, Run, full_names, load
@@ -57,18 +58,9 @@ _DIGESTED = frozenset(_INPUTS) - {"tokeniser"}
 
 
 def systems_of(runs: Runs) -> dict[str, Result]:
-    """The systems of runs by name; where two have the same name, the name of the run stands before both."""
+    """Return the systems of runs by name, with the name of the run before it where two have the same."""
     labelled = _labelled(runs)
     return {name: labelled[label][system] for (label, system), name in full_names(labelled).items()}
-
-
-def weigh(systems: Mapping[str, Result], weight: Weight) -> Mapping[str, Result]:
-    """Return the systems with means over rows, or over dialogues that count once each."""
-    if weight not in get_args(Weight):
-        raise SettingError(f"means are over {' or '.join(get_args(Weight))}, not over {weight!r}")
-    if weight == "rows":
-        return systems
-    return {name: weigh_dialogues(result) for name, result in systems.items()}
 
 
 def _labelled(runs: Runs) -> Mapping[str, Run]:
@@ -79,8 +71,108 @@ def _labelled(runs: Runs) -> Mapping[str, Run]:
     return {str(number): run for number, run in enumerate(runs, 1)}
 
 
+def weigh(systems: Mapping[str, Result], weight: Weight) -> Mapping[str, Result]:
+    """Return the systems with means over rows, or over dialogues that count once each."""
+    if weight not in get_args(Weight):
+        raise SettingError(f"means are over {' or '.join(get_args(Weight))}, not over {weight!r}")
+    return systems if weight == "rows" else {name: weigh_dialogues(result) for name, result in systems.items()}
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The systems and metrics of a comparison, with the rows that belong together."""
+
+    known: Mapping[str, Result]
+    first: str
+    """The baseline."""
+    others: Sequence[str]
+    common: Mapping[str, Sequence[str]]
+    """By system the keys that it shares with the baseline."""
+    alignments: Mapping[str, Alignment]
+    left_out: Mapping[tuple[str, str], str]
+    """By system and key why two values must not be compared."""
+    panel: tuple[str, ...]
+    untested: tuple[str, ...]
+    """Systems that `most_tests` left out."""
+
+    @property
+    def designs(self) -> dict[str, Design]:
+        """The design of the comparison of each system."""
+        return {name: alignment.design for name, alignment in self.alignments.items()}
+
+
+def select(
+    runs: Runs,
+    baseline: str | None = None,
+    systems: Iterable[str] | None = None,
+    metrics: Iterable[str] | None = None,
+    design: DesignName | None = None,
+    weight: Weight = "rows",
+    most_tests: int | None = None,
+) -> Selection:
+    """Select what is compared, as `dialeval.compare` describes its arguments, and align the rows."""
+    known = weigh(systems_of(runs), weight)
+    first, others = chosen(known, baseline, systems)
+    asked = None if metrics is None else list(metrics)
+    common = {name: _find_common(known[first], known[name], asked) for name in others}
+    if most_tests is not None:
+        fitting = sum(tests <= most_tests for tests in accumulate(map(len, common.values())))
+        others = others[: max(fitting, 1)]
+    alignments = {name: _align(first, name, known, design) for name in others}
+    left_out = {
+        (name, key): reason
+        for name, alignment in alignments.items()
+        for key in common[name]
+        if (reason := _why_left_out(known[first][key], known[name][key], alignment, key)) is not None
+    }
+    keys = list(dict.fromkeys(key for shared in common.values() for key in shared))
+    panel = choose_panel({name: known[name] for name in (first, *others)}, keys, asked is not None)
+    untested = tuple(name for name in common if name not in others)
+    return Selection(known, first, others, common, alignments, left_out, panel, untested)
+
+
+def _find_common(left: Result, right: Result, asked: list[str] | None) -> list[str]:
+    keys = [key for key in left if key in right and left[key].corpus == right[key].corpus]
+    if not keys:
+        raise SettingError("the systems have no metric in common; score them with the same metrics")
+    if asked is None:
+        return keys
+    if not asked:
+        raise SettingError(f"no metric is named; the systems share {', '.join(keys)}")
+    return keys_meant(asked, keys, "not every system has", "they share")
+
+
+def _align(baseline: str, system: str, known: Mapping[str, Result], design: DesignName | None) -> Alignment:
+    try:
+        return align(known[baseline], known[system], design)
+    except SettingError as error:
+        raise SettingError(f"{system} cannot be compared with {baseline}: {error}") from None
+
+
+def _why_left_out(here: Estimate, there: Estimate, alignment: Alignment, key: str) -> str | None:
+    """Say why a metric is left out of a comparison: other inputs, or no value for the rows in common."""
+    for side in (alignment.left, alignment.right):
+        if key not in side:
+            return side.skipped.get(key, "it has no value for the rows in common")
+    return describe_inputs(here, there, alignment)
+
+
+def choose_panel(known: Mapping[str, Result], keys: Sequence[str], asked: bool) -> tuple[str, ...]:
+    """Choose the metrics that a verdict is about among some keys; `asked`: they were named.
+
+    Where no metric says which system is better, it is about all keys.
+    """
+    metrics = {key: metric_of(next(result[key] for result in known.values() if key in result)) for key in keys}
+    panel = [key for key in keys if (metric := metrics[key]) is not None and metric.better is not None]
+    if not asked:
+        main = main_keys(known)
+        panel = [key for key in panel if key in main]
+    evidence = any((metric := metrics[key]) is not None and not metric.descriptive for key in panel)
+    return tuple(panel) if panel and (asked or evidence) else tuple(keys)
+
+
 def load_runs(folders: Sequence[str]) -> dict[str, Run]:
-    """Saved runs by a short name each; `main` and `main/` are one run."""
+    """Load saved runs, by a short name each; `main` and `main/` are one run."""
     once: dict[Path, str] = {}
     for folder in folders:
         once.setdefault(run_file(folder).resolve(), folder)
@@ -89,12 +181,12 @@ def load_runs(folders: Sequence[str]) -> dict[str, Run]:
 
 
 def run_file(path: str) -> Path:
-    """The file that a saved run is read from, for its folder or for that file."""
+    """Return the file that a saved run is read from, for its folder or for that file."""
     return Path(path) if Path(path).name == RUN_FILE else Path(path) / RUN_FILE
 
 
 def labels_of(folders: Sequence[str]) -> list[str]:
-    """A short name for each folder: its last part, or all of it where two would be called the same."""
+    """Return a short name for each folder: its last part, or all of it where two would be called the same."""
     short = [PurePath(folder).name or folder for folder in folders]
     return [name if short.count(name) == 1 else folder for name, folder in zip(short, folders, strict=True)]
 
@@ -102,7 +194,7 @@ def labels_of(folders: Sequence[str]) -> list[str]:
 def chosen(
     systems: Mapping[str, Result], baseline: str | None = None, wanted: Iterable[str] | None = None
 ) -> tuple[str, list[str]]:
-    """The baseline, the first system unless another is named, and the systems to compare with it."""
+    """Return the baseline, the first system unless another is named, and the systems to compare with it."""
     if wanted is None:
         names = [name for name in systems if systems[name].role == "system"] or list(systems)
     else:
@@ -115,7 +207,7 @@ def chosen(
 
 
 def full_name(systems: Mapping[str, Result], name: str) -> str:
-    """The system of that name, or the only system of the run of that name."""
+    """Return the system of that name, or the only system of the run of that name."""
     inside = [system for system in systems if system.startswith(f"{name}/")]
     if name in systems or len(inside) == 1:
         return name if name in systems else inside[0]
@@ -125,7 +217,7 @@ def full_name(systems: Mapping[str, Result], name: str) -> str:
 
 
 def keys_meant(names: Iterable[str], keys: Sequence[str], lacking: str, there: str) -> list[str]:
-    """The result keys that names stand for: keys, families of metrics, or `all`.
+    """Return the result keys that names stand for: keys, families of metrics, or `all`.
 
     The error for a name without a key says `{lacking} NAME; {there} KEYS`.
     """

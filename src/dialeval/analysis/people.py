@@ -29,7 +29,6 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 
 from dialeval.analysis import significance
-from dialeval.analysis.draws import DEFAULT_LEVEL, DEFAULT_SEED, check_resampling
 from dialeval.analysis.matching import on_one_scale, rows_of_ratings
 from dialeval.analysis.pairing import chosen
 from dialeval.analysis.prediction_powered import (
@@ -42,6 +41,7 @@ from dialeval.analysis.prediction_powered import (
     over_raters,
     powered,
 )
+from dialeval.analysis.resampling import DEFAULT_LEVEL, DEFAULT_SEED, check_resampling
 from dialeval.analysis.sample_folder import Sample, check_same_run, read_sample, sample_beside
 from dialeval.analysis.sampling import row_values, strata_of_rows
 from dialeval.core.arguments import checked

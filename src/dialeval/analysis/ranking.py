@@ -30,11 +30,9 @@ import numpy as np
 
 from dialeval.analysis import significance
 from dialeval.analysis.alignment import align
-from dialeval.analysis.draws import DEFAULT_LEVEL, check_resampling
-from dialeval.analysis.influence import leaving_out
-from dialeval.analysis.jackknife import LOG_ODDS, Jackknifed, jackknife
 from dialeval.analysis.paired_comparison import Cells, Fits, connected, fitted
 from dialeval.analysis.pairing import describe_inputs
+from dialeval.analysis.resampling import DEFAULT_LEVEL, LOG_ODDS, Jackknifed, check_resampling, jackknife, leaving_out
 from dialeval.analysis.sampling import row_values, tables_of
 from dialeval.analysis.values import metric_of
 from dialeval.core.arguments import checked

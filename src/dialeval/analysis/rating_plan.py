@@ -19,8 +19,8 @@ from dataclasses import asdict, dataclass
 from statistics import NormalDist
 from typing import Any
 
-from dialeval.analysis.draws import DEFAULT_LEVEL
 from dialeval.analysis.people import People
+from dialeval.analysis.resampling import DEFAULT_LEVEL
 from dialeval.core.errors import SettingError
 
 ASSUMED_SPREAD = 1.0

@@ -37,7 +37,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from dialeval.analysis.draws import DEFAULT_SEED
+from dialeval.analysis.resampling import DEFAULT_SEED
 from dialeval.analysis.sample_folder import LEAST_UNSURE, Sample, design_of, digest_of
 from dialeval.analysis.values import metric_of
 from dialeval.core.arguments import checked

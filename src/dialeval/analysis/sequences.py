@@ -5,12 +5,7 @@ dialogue and stops when 0 is outside will in the end be wrong almost surely. A c
 of dialogues at once, with 95%. The price is width: `docs/simulations.md` says how much wider than Student's interval it
 is.
 
-Dialogues are taken in the order of the run. The interval is for the difference of the means over rows, as in
-`comparison`, or with `weight="dialogues"` for that of means in which every dialogue counts once. It assumes that
-
-- dialogues are independent and identically distributed: drawn one after the other from the same source, in an order
-  that has nothing to do with their values (a sorted file, or users who change over the weeks, violate that);
-- the same systems and metrics are tested at every interim look, since alpha is divided by their number.
+The interval is for the difference of two means over rows, after each dialogue or pair of dialogues:
 
 - `betting`, where the metric has bounds and all dialogues count equally (the same number of rows in each, or
   `weight="dialogues"`): exact for any distribution, from the first dialogue on. Differences are
@@ -31,43 +26,26 @@ Dialogues are taken in the order of the run. The interval is for the difference 
   true mean 0 before the first loss. Where that is possible, declare the range of the values (`Metric.bounds`), and the
   sequence is exact.
 
-With several systems and metrics alpha is divided by their number in the panel (`comparison`), and by that of the other
-metrics for these. Intervals are intersected with those before, so that
-they never grow again. Values of all rows together have no value per dialogue and no sequence.
+Intervals are intersected with those before, so that they never grow again.
 
 Papers: Waudby-Smith and Ramdas 2024, "Estimating means of bounded random variables by betting", JRSS B; Waudby-Smith,
 Arbour, Sinha, Kennedy and Ramdas 2021, "Time-uniform central limit theory and asymptotic confidence sequences"; Robbins
 1970, "Statistical Methods Related to the Law of the Iterated Logarithm", Annals of Mathematical Statistics.
 
-Edge cases: a dialogue without a row that both systems were scored on is passed over. Where the intersection is empty,
-which happens with a probability of at most alpha, the interval is that of the last look alone.
+Edge cases: where the intersection is empty, which happens with a probability of at most alpha, the interval is that of
+the last look alone.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from typing import Any, Literal
+from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
-from dialeval.analysis.alignment import Alignment, Design, DesignName, align
-from dialeval.analysis.comparison import choose_panel
-from dialeval.analysis.difference import DEFAULT_ALPHA, paired_values
-from dialeval.analysis.pairing import Runs, Weight, chosen, describe_inputs, keys_meant, systems_of, weigh
-from dialeval.analysis.unpaired import ClusterSums
-from dialeval.analysis.values import Values, metric_of
-from dialeval.core.arguments import checked
-from dialeval.core.arrays import Floats
-from dialeval.core.display import Shown, listed
-from dialeval.core.errors import SettingError
-from dialeval.core.fold import Estimate
-from dialeval.core.jsondata import null_for_nan
-from dialeval.core.plain_text import plain as shown
-from dialeval.core.result import Result
-from dialeval.core.version import __version__
+from dialeval.analysis.independent import ClusterSums
+from dialeval.core.arrays import Floats, Mask
 
 FIRST = 50
 """Dialogues before the first asymptotic interval; with 30, skewed differences were outside in 8% and not in 5%."""
@@ -83,158 +61,6 @@ _CHUNK = 512
 """Dialogues whose bets are made together."""
 
 Kind = Literal["betting", "asymptotic"]
-
-
-@dataclass(frozen=True)
-class Watched:
-    """A difference as far as it has been seen."""
-
-    system: str
-    key: str
-    dialogues: int
-    difference: float
-    """Of the means over rows, or over dialogues with `weight="dialogues"`."""
-    interval: tuple[float, float] | None
-    """Of the last look and all before; None where there is none yet."""
-    by: Kind | None
-    decided: int | None
-    """After how many dialogues 0 was outside for the first time."""
-    better: bool | None
-    """Whether the system is better, once that is decided and the metric has a direction."""
-    reason: str | None = None
-    """Why there is no interval."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data for JSON; NaN is null."""
-        plain: dict[str, Any] = null_for_nan(asdict(self))
-        return plain
-
-
-@dataclass(frozen=True)
-class Watch(Shown):
-    """What `dialeval.watch` gives."""
-
-    baseline: str
-    systems: Sequence[str]
-    rows: Sequence[Watched]
-    alpha: float
-    """Of all intervals of the panel together, and of all others together."""
-    tests: int
-    """Differences in the panel."""
-    unit: str
-    panel: Sequence[str] = ()
-    designs: Mapping[str, Design] = field(default_factory=dict)
-    version: str = __version__
-
-    def __repr__(self) -> str:
-        decided = sum(row.decided is not None for row in self.rows)
-        with_baseline = f"{listed(self.systems, 'system')} with {shown(self.baseline)}"
-        return f"<Watch: {with_baseline}, {len(self.rows):,} differences, {decided:,} decided>"
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data for JSON."""
-        return {
-            "dialeval": self.version,
-            "baseline": self.baseline,
-            "systems": list(self.systems),
-            "alpha": self.alpha,
-            "tests": self.tests,
-            "unit": self.unit,
-            "panel": list(self.panel),
-            "designs": {name: design.to_dict() for name, design in self.designs.items()},
-            "differences": [row.to_dict() for row in self.rows],
-        }
-
-
-@checked
-def watch(
-    runs: Runs,
-    *,
-    baseline: str | None = None,
-    systems: Iterable[str] | None = None,
-    metrics: Iterable[str] | None = None,
-    alpha: float = DEFAULT_ALPHA,
-    design: DesignName | None = None,
-    weight: Weight = "rows",
-) -> Watch:
-    """Compare systems with a baseline by intervals that one may look at as often as one likes.
-
-    `runs`, `baseline`, `systems`, `metrics`, `design`, `weight`: as in `dialeval.compare`. In an unpaired design both
-    systems have a confidence sequence of their own with half of alpha, and the interval of the difference follows.
-    """
-    if not 0 < alpha < 1:
-        raise SettingError(f"alpha lies between 0 and 1, such as 0.05; it is not {alpha}")
-    known = weigh(systems_of(runs), weight)
-    first, others = chosen(known, baseline, None if systems is None else list(systems))
-    asked = None if metrics is None else list(metrics)
-    common = {}
-    for name in others:
-        shared = [key for key in known[first] if key in known[name]]
-        common[name] = shared if asked is None else keys_meant(asked, shared, "not every system has", "they share")
-    alignments = {name: align(known[first], known[name], design) for name in others}
-    reasons = {
-        (name, key): _why_unwatched(key, alignments[name], known[first][key], known[name][key])
-        for name, keys in common.items()
-        for key in keys
-    }
-    every = list(dict.fromkeys(key for keys in common.values() for key in keys))
-    panel = choose_panel({name: known[name] for name in (first, *others)}, every, asked is not None)
-    sizes = {
-        inside: sum(reason is None and (key in panel) == inside for (_, key), reason in reasons.items())
-        for inside in (True, False)
-    }
-    rows = [
-        _watched(name, key, alignments[name], alpha / max(sizes[key in panel], 1))
-        if reason is None
-        else Watched(name, key, 0, math.nan, None, None, None, None, reason)
-        for (name, key), reason in reasons.items()
-    ]
-    designs = {name: alignment.design for name, alignment in alignments.items()}
-    return Watch(first, others, rows, alpha, sizes[True], next(iter(designs.values())).unit, list(panel), designs)
-
-
-def _why_unwatched(key: str, alignment: Alignment, here: Estimate, there: Estimate) -> str | None:
-    """Say why a metric has no sequence; None where it has one."""
-    metric = metric_of(here)
-    if (reason := describe_inputs(here, there, alignment)) is not None:
-        return reason
-    if here.corpus:
-        return "a corpus value has no values of dialogues"
-    if metric is not None and metric.untestable is not None:
-        return metric.untestable
-    if any(side.get(key) is None or side[key].items is None for side in (alignment.left, alignment.right)):
-        return "the run holds no per-row scores for it"
-    return None
-
-
-def _watched(name: str, key: str, alignment: Alignment, alpha: float) -> Watched:
-    left, right = alignment.left, alignment.right
-    metric = metric_of(left[key])
-    bounds = (-math.inf, math.inf) if metric is None else metric.bounds_of(key)
-    first, second = _sum_dialogues(left, right, key, alignment)
-    low, high, by = (unpaired_sequence if alignment.design.name == "unpaired" else sequence)(
-        first, second, bounds, alpha
-    )
-    dialogues = len(low)
-    difference = second.mean - first.mean
-    if not len(low) or not math.isfinite(low[-1]):
-        few = f"fewer than {FIRST} dialogues" if dialogues < FIRST else "too few dialogues for such skewed differences"
-        return Watched(name, key, dialogues, difference, None, by, None, None, few)
-    outside = np.flatnonzero((low > 0) | (high < 0))
-    decided = int(outside[0]) + 1 if len(outside) else None
-    better = None
-    if decided is not None and metric is not None and metric.better is not None:
-        better = bool(low[decided - 1] > 0) == (metric.better == "higher")
-    return Watched(name, key, dialogues, difference, (float(low[-1]), float(high[-1])), by, decided, better)
-
-
-def _sum_dialogues(left: Result, right: Result, key: str, alignment: Alignment) -> tuple[ClusterSums, ClusterSums]:
-    """Sum the scored rows of each dialogue; where rows or dialogues are paired, those that both systems have."""
-    values = [Values.of(each, [key], alone=True) for each in (left, right)]
-    if alignment.design.name == "unpaired":
-        return ClusterSums.of(values[0], key), ClusterSums.of(values[1], key)
-    paired = paired_values(values[0], values[1], [key], alignment.by_row)
-    return ClusterSums.of(paired[0], key), ClusterSums.of(paired[1], key)
 
 
 def unpaired_sequence(
@@ -318,7 +144,7 @@ def asymptotic(parts: Sequence[tuple[ClusterSums, float]], alpha: float) -> tupl
     return values - half, values + half
 
 
-def has_enough(values: Floats) -> npt.NDArray[np.bool_]:
+def has_enough(values: Floats) -> Mask:
     """Return whether each value and those before it are enough for an asymptotic interval."""
     times = np.arange(1, len(values) + 1, dtype=np.float64)
     away = values - (values[0] if len(values) else 0.0)
@@ -327,8 +153,7 @@ def has_enough(values: Floats) -> npt.NDArray[np.bool_]:
     variances = np.maximum(second - first**2, 0.0)
     moments = third - 3 * first * second + 2 * first**3
     # The squared skewness is moments^2 / variances^3; multiplied out, so that equal values divide by nothing.
-    enough: npt.NDArray[np.bool_] = (times >= FIRST) & (times * variances**3 >= SKEWED * moments**2)
-    return enough
+    return np.asarray((times >= FIRST) & (times * variances**3 >= SKEWED * moments**2))
 
 
 def _rho_squared(alpha: float) -> float:
@@ -365,11 +190,10 @@ def _bets(values: Floats, alpha: float) -> Floats:
     means = (0.5 + np.cumsum(values)) / (times + 1)
     variances = (0.25 + np.cumsum((values - means) ** 2)) / (times + 1)
     before = np.concatenate([[0.25], variances[:-1]])
-    bets: Floats = np.sqrt(2 * math.log(2 / alpha) / (before * times * np.log(1 + times)))
-    return bets
+    return np.asarray(np.sqrt(2 * math.log(2 / alpha) / (before * times * np.log(1 + times))))
 
 
-def _ends(inside: Any, possible: Floats, upward: Floats, downward: Floats) -> tuple[Floats, Floats]:
+def _ends(inside: Mask, possible: Floats, upward: Floats, downward: Floats) -> tuple[Floats, Floats]:
     """The smallest and the largest possible mean that is left; one step more, since the grid is no finer."""
     step = possible[1]
     none = ~inside.any(axis=1)

@@ -1,35 +1,49 @@
-"""Slices: where does a system fail? The figures of parts of the rows, and how systems differ in each part.
+"""Slices: where does a system fail? The values of parts of the rows, and how systems differ in each part.
 
     slices(run, by=["domain", "turn"])
 
-A slice is the rows that have a value in a field (`parts`), and it is a `Run` (`cutting`). Each slice is compared with
-the baseline like any run, and the p of all slices, keys and systems are one family (Holm): of many slices some look bad
-by chance. A slice of fewer than `LEAST_DIALOGUES` dialogues is shown and not tested. Unless metrics are named, one key
-of each family that has a direction is tested (`main_keys`): every further test makes all others less likely to find
-something.
+A slice is the rows that have a value in a field, and it is a `Run` (`values.cut`). Each slice is compared with the
+baseline like any run, and the p-values of all slices, keys and systems are one family (Holm): of many slices some look
+bad by chance. A slice of fewer than `LEAST_DIALOGUES` dialogues is shown and not tested. Unless metrics are named, one
+key of each family for which higher or lower is better is tested (`main_keys`): every further test makes all others less
+likely to find something.
+
+Fields are
+
+    turn       the number of the turn or, where rows do not say it, the place of the row in its dialogue
+    history    how many turns the context has
+    length     words of the reference (the mean of several); of the response where there is no reference and one system
+    any other  a field of the rows that the run kept (`evaluate(keep=...)`, `--by`); a row with several values is in
+               several slices, and rows without one are a slice of their own
+
+Numbers of more than `MOST_NUMBERS` different values are cut into thirds of the rows. Of more than `MOST_VALUES` texts
+the most frequent are slices, and all others are one. All systems are cut at the same values.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any, NamedTuple
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+from msgspec.structs import asdict
 
 from dialeval.analysis.alignment import Alignment, DesignName, align
 from dialeval.analysis.comparison import Comparison, adjusted_together, compare, enough_trials
-from dialeval.analysis.cutting import cut, table_of
-from dialeval.analysis.difference import DEFAULT_ALPHA, Difference
+from dialeval.analysis.difference import DEFAULT_ALPHA, Difference, Settings
 from dialeval.analysis.pairing import Runs, chosen, keys_meant, main_keys, systems_of
-from dialeval.analysis.parts import FOUND, check_fields, fields_of, parts_of
-from dialeval.analysis.values import metric_of
+from dialeval.analysis.unpaired import NO_VALUE
+from dialeval.analysis.values import better_of, cut, table_of
 from dialeval.core.arguments import checked
-from dialeval.core.arrays import Ints
+from dialeval.core.arrays import Floats, Ints
+from dialeval.core.columns import RaggedColumn, TextColumn
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Estimate
-from dialeval.core.result import Result, Run
+from dialeval.core.result import Run
+from dialeval.core.rowtable import NO_TURN, RowTable, Texts
 from dialeval.core.version import __version__
 from dialeval.data.formats.records import split_fields
 
@@ -38,6 +52,15 @@ LEAST_DIALOGUES = 10
 
 _SHARE = 0.5
 """An adjusted p below this share of alpha must be possible: slices have one mark, and many tests take long."""
+FOUND = ("turn", "length", "history")
+"""What every run can be cut by, without a field that it kept."""
+MOST_NUMBERS = 8
+MOST_VALUES = 20
+RANGES = 3
+OTHER = "(other values)"
+
+Parts: TypeAlias = Iterator[tuple[str, dict[str, Ints]]]
+"""The slices of a field: its label, and by system the numbers of its rows."""
 
 
 @dataclass(frozen=True)
@@ -56,28 +79,49 @@ class Slice:
     """Why the systems are not compared here, where they are elsewhere."""
 
     @property
-    def rows(self) -> int:
+    def table(self) -> RowTable:
         """The rows of the slice; of the first system, where systems have others."""
-        return len(table_of(next(iter(self.run.values()))))
+        return table_of(next(iter(self.run.values())))
+
+    @property
+    def rows(self) -> int:
+        """The number of rows."""
+        return len(self.table)
 
     @property
     def dialogues(self) -> int:
-        """Dialogues with a row in the slice."""
-        return len(table_of(next(iter(self.run.values()))).offsets) - 1
+        """The number of dialogues with a row in the slice."""
+        return len(self.table.offsets) - 1
 
     @property
     def unit(self) -> str:
-        """What is counted as a dialogue: `dialogues`, or `rows` that stand alone."""
-        return "rows" if table_of(next(iter(self.run.values()))).dialogues is None else "dialogues"
+        """What is counted as a dialogue: `dialogues`, or `rows` that are not part of one."""
+        return "rows" if self.table.dialogues is None else "dialogues"
+
+    @property
+    def differences(self) -> Sequence[Difference]:
+        """The differences of all systems and keys; none where nothing was tested."""
+        return () if self.comparison is None else self.comparison.rows
 
     def estimate(self, system: str, key: str) -> Estimate | None:
-        """The figure of a system under a key; None if there is none."""
+        """Return the value of a system under a key; None if there is none."""
         return self.run[system].get(key) if system in self.run else None
 
     def difference(self, system: str, key: str) -> Difference | None:
-        """The difference of a system under a key; None if there is none."""
-        rows = () if self.comparison is None else self.comparison.rows
-        return next((row for row in rows if (row.system, row.key) == (system, key)), None)
+        """Return the difference of a system under a key; None if there is none."""
+        return next((row for row in self.differences if (row.system, row.key) == (system, key)), None)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data for JSON; NaN is null."""
+        return {
+            "field": self.field,
+            "slice": self.label,
+            "rows": self.rows,
+            "dialogues": self.dialogues,
+            "systems": {name: system["metrics"] for name, system in self.run.to_dict()["systems"].items()},
+            "differences": [row.to_dict() for row in self.differences],
+            "not_tested": self.reason,
+        }
 
 
 class Loss(NamedTuple):
@@ -117,43 +161,36 @@ class Slices:
 
     def _standing(self, each: Slice, key: str) -> float:
         if self.comparisons:
-            rows = () if each.comparison is None else each.comparison.rows
-            return min((_gain(row) for row in rows if row.key == key), default=math.inf)
-        values = [_upwards(result[key]) for result in each.run.values() if key in result]
+            return min((_gain(row) for row in each.differences if row.key == key), default=math.inf)
+        sign = -1 if better_of(self.whole, key) == "lower" else 1
+        values = [sign * result[key].mean for result in each.run.values() if key in result]
         return min((value for value in values if not math.isnan(value)), default=math.inf)
 
     def worst(self, system: str) -> Loss | None:
-        """Where a system loses most to the baseline, of what is significant; None if nothing is."""
+        """Find where a system loses most to the baseline, of what is significant; None if nothing is."""
         losses = [
             Loss(each, row)
             for each in self.slices
-            for row in (() if each.comparison is None else each.comparison.of(system))
-            if row.significant and row.worse
+            for row in each.differences
+            if row.system == system and row.significant and row.worse
         ]
         return min(losses, key=lambda loss: _gain(loss.by), default=None)
 
+    @property
+    def tests(self) -> int:
+        """The number of tests in all slices."""
+        return sum(not math.isnan(row.p) for row in self.differences)
+
     def to_dict(self) -> dict[str, Any]:
-        """Plain data for JSON; NaN is null."""
-        tested = self.comparisons
+        """Return plain data for JSON; NaN is null."""
+        first = asdict(self.comparisons[0]) if self.comparisons else None
         return {
             "by": list(self.by),
-            "baseline": tested[0].baseline if tested else None,
-            "settings": asdict(tested[0].settings) if tested else None,
-            "tests": sum(not math.isnan(row.p) for row in self.differences),
-            "slices": [_to_dict(each) for each in self.slices],
+            "baseline": first and first["baseline"],
+            "settings": first and {name: first[name] for name in Settings.__struct_fields__},
+            "tests": self.tests,
+            "slices": [each.to_dict() for each in self.slices],
         }
-
-
-def _to_dict(each: Slice) -> dict[str, Any]:
-    return {
-        "field": each.field,
-        "slice": each.label,
-        "rows": each.rows,
-        "dialogues": each.dialogues,
-        "systems": {name: system["metrics"] for name, system in each.run.to_dict()["systems"].items()},
-        "differences": [] if each.comparison is None else [row.to_dict() for row in each.comparison.rows],
-        "not_tested": each.reason,
-    }
 
 
 def _gain(row: Difference) -> float:
@@ -162,11 +199,6 @@ def _gain(row: Difference) -> float:
     if math.isnan(size):
         size = math.inf if row.difference else 0.0
     return -size if row.worse else size
-
-
-def _upwards(estimate: Estimate) -> float:
-    metric = metric_of(estimate)
-    return -estimate.mean if metric is not None and metric.better == "lower" else estimate.mean
 
 
 @checked
@@ -190,7 +222,9 @@ def slices(
     `compared` False: only figures. The others are those of `compare`; without `metrics` the `main_keys` are tested.
     """
     known = systems_of(runs)
-    first, others = _chosen(known, baseline, systems)
+    real = [name for name, result in known.items() if result.role == "system"] or list(known)
+    alone = len(real) == 1 and systems is None and baseline is None
+    first, others = (real[0], []) if alone else chosen(known, baseline, systems)
     whole = Run({name: known[name] for name in (first, *others)}, __version__)
     keys = main_keys(whole)
     if metrics is not None:
@@ -218,7 +252,7 @@ def slices(
     design = "unpaired" if designs == {"unpaired"} else "common" if "unpaired" not in designs else None
     settings |= {"alpha": alpha, "trials": trials, "design": design}
     settings["most_tests"] = None if most_tests is None else most_tests // testable
-    done = [each if each.reason is not None else _tested(each, keys, settings) for each in found]
+    done = [each if each.reason is not None else _compare_slice(each, keys, settings) for each in found]
     adjusted = iter(adjusted_together([each.comparison for each in done if each.comparison is not None]))
     done = [each if each.comparison is None else replace(each, comparison=next(adjusted)) for each in done]
     return Slices(whole, fields, done, keys)
@@ -231,18 +265,8 @@ def _slice(whole: Run, field: str, label: str, places: Mapping[str, Ints]) -> Sl
     return Slice(field, label, Run(systems, whole.version), places, cuts)
 
 
-def _chosen(
-    known: Mapping[str, Result], baseline: str | None, systems: Iterable[str] | None
-) -> tuple[str, Sequence[str]]:
-    """The baseline and the systems beside it; floors and ceilings only if they are named."""
-    real = [name for name, result in known.items() if result.role == "system"] or list(known)
-    if len(real) == 1 and systems is None and baseline is None:
-        return real[0], ()
-    return chosen(known, baseline, None if systems is None else list(systems))
-
-
 def _why_not(each: Slice, first: str, alignments: Mapping[str, Alignment]) -> str | None:
-    """Why a slice is not tested."""
+    """Say why a slice is not tested."""
     if min(len(table_of(result).offsets) - 1 for result in each.run.values()) < LEAST_DIALOGUES:
         return f"fewer than {LEAST_DIALOGUES} {each.unit}"
     if len(each.places) <= len(alignments):
@@ -254,7 +278,7 @@ def _why_not(each: Slice, first: str, alignments: Mapping[str, Alignment]) -> st
     return None
 
 
-def _tested(each: Slice, keys: Sequence[str], settings: Mapping[str, Any]) -> Slice:
+def _compare_slice(each: Slice, keys: Sequence[str], settings: Mapping[str, Any]) -> Slice:
     there = [key for key in keys if all(key in result for result in each.run.values())]
     try:
         return replace(each, comparison=compare(each.run, metrics=there, **settings))
@@ -263,7 +287,113 @@ def _tested(each: Slice, keys: Sequence[str], settings: Mapping[str, Any]) -> Sl
 
 
 def kept_fields(run: Run) -> list[str]:
-    """The fields that a run kept to be cut by."""
+    """Return the fields that a run kept to be cut by."""
     tables = [result.rows for result in run.values() if result.role == "system"]
     known = [table for table in tables if table is not None]
     return [name for name in fields_of(known) if name not in FOUND] if known and len(known) == len(tables) else []
+
+
+def fields_of(tables: Sequence[RowTable]) -> list[str]:
+    """What rows can be cut by: fields that were kept in all tables, then what is found in every row."""
+    kept = [name for name in tables[0].fields if all(name in table.fields for table in tables)]
+    return [*(name for name in kept if name not in FOUND), *FOUND]
+
+
+def check_fields(tables: Sequence[RowTable], fields: Sequence[str]) -> None:
+    """SettingError where rows cannot be cut by a field."""
+    there = ", ".join(fields_of(tables))
+    if not fields:
+        raise SettingError(f"no field is named; there are {there}")
+    for field in fields:
+        if field == "system":
+            raise SettingError("systems stand side by side in every slice; name another field than system")
+        if field not in fields_of(tables):
+            remedy = f"score the rows again with --by {field} (keep=[{field!r}])"
+            raise SettingError(f"the run did not keep a field {field!r}, only {there}; {remedy}")
+
+
+def parts_of(tables: Mapping[str, RowTable], field: str) -> Parts:
+    """The slices of one field; some may be without a row."""
+    if field in FOUND:
+        return _by_number({name: _numbers(table, field, len(tables) == 1) for name, table in tables.items()})
+    values = {name: list(table.fields[field]) for name, table in tables.items()}
+    numbers = _as_numbers(values)
+    return _by_text(values) if numbers is None else _by_number(numbers)
+
+
+def _numbers(table: RowTable, field: str, alone: bool) -> Floats:
+    """A number of each row, NaN where it has none."""
+    if field == "turn":
+        if table.turns is not None:
+            return np.where(table.turns == NO_TURN, np.nan, table.turns.astype(np.float64))
+        return (np.arange(len(table)) - table.offsets[table.clusters]).astype(np.float64)
+    if field == "history":
+        contexts = table.texts.get("context")
+        if contexts is None or isinstance(contexts, TextColumn):
+            raise SettingError("the run has no contexts, so that it cannot be cut by history")
+        return (contexts.ends - contexts.starts).astype(np.float64)
+    texts = table.texts.get("reference") or (table.texts.get("response") if alone else None)
+    if texts is None:
+        raise SettingError("the run has no references, and responses are of other lengths in every system")
+    return _lengths(texts)
+
+
+def _lengths(texts: Texts) -> Floats:
+    """The words of the texts of each row; of several the mean."""
+    column = RaggedColumn.single(texts) if isinstance(texts, TextColumn) else texts
+    words = np.concatenate(([0], np.cumsum([len(text.split()) for text in column.values])))
+    with np.errstate(invalid="ignore"):  # 0 / 0: a row without a text
+        return np.asarray((words[column.ends] - words[column.starts]) / (column.ends - column.starts))
+
+
+def _as_numbers(values: Mapping[str, Sequence[Sequence[str]]]) -> dict[str, Floats] | None:
+    """The values of a field as numbers; None where a row has several, or something that is none."""
+    if any(len(labels) > 1 for lists in values.values() for labels in lists):
+        return None
+    try:
+        numbers = {
+            name: [float(labels[0]) if labels else math.nan for labels in lists] for name, lists in values.items()
+        }
+    except ValueError:
+        return None
+    return {name: np.array(column, np.float64) for name, column in numbers.items()}
+
+
+def _by_number(values: Mapping[str, Floats]) -> Parts:
+    """A slice for each number, or for each third of the rows where there are too many."""
+    known = np.sort(np.concatenate([column[np.isfinite(column)] for column in values.values()]))
+    different: Floats = np.unique(known)
+    edges = different[1:]
+    if len(different) > MOST_NUMBERS:
+        edges = np.setdiff1d(known[[len(known) * part // RANGES for part in range(1, RANGES)]], different[:1])
+    groups = {name: np.searchsorted(edges, column, "right") for name, column in values.items()}
+    for number in range(len(edges) + 1 if len(different) else 0):
+        inside = different[np.searchsorted(edges, different, "right") == number]
+        low, high = _shown(inside[0]), _shown(inside[-1])
+        label = low if low == high else f"{low}–{high}"
+        yield label, {name: np.flatnonzero((groups[name] == number) & np.isfinite(values[name])) for name in values}
+    yield NO_VALUE, {name: np.flatnonzero(~np.isfinite(column)) for name, column in values.items()}
+
+
+def _shown(number: float) -> str:
+    return str(int(number)) if float(number).is_integer() else f"{number:.4g}"
+
+
+def _by_text(values: Mapping[str, Sequence[Sequence[str]]]) -> Parts:
+    """A slice for each text, the most frequent first."""
+    counts = Counter(label for lists in values.values() for labels in lists for label in set(labels))
+    ordered = sorted(counts, key=lambda label: (-counts[label], label))
+    named = ordered if len(ordered) <= MOST_VALUES else ordered[: MOST_VALUES - 1]
+    places: dict[str, dict[str, list[int]]] = {label: {name: [] for name in values} for label in named}
+    rest: dict[str, dict[str, list[int]]] = {label: {name: [] for name in values} for label in (OTHER, NO_VALUE)}
+    for name, lists in values.items():
+        for row, labels in enumerate(lists):
+            for label in dict.fromkeys(labels):
+                if label in places:
+                    places[label][name].append(row)
+            if any(label not in places for label in labels):
+                rest[OTHER][name].append(row)
+            if not labels:
+                rest[NO_VALUE][name].append(row)
+    for label, by_system in (*places.items(), *rest.items()):
+        yield label, {name: np.array(rows, np.int64) for name, rows in by_system.items()}

@@ -1,28 +1,88 @@
-"""The values of a system as a function of which clusters are taken, for every key of its result.
+"""The values of a system recomputed for other sets of clusters: intervals by resampling, slices, equal weights.
 
-A mean over rows follows from the items: the sums of each cluster are added up as often as the cluster is taken, and
-divided by the number of scored rows. A corpus value is computed anew by its metric from the contributions that the run
-kept. The caller says how often each cluster is taken: resamples, all clusters but one, exchanged dialogues.
+`Values` gives every key of a result as a function of which clusters (dialogues, or rows that are not part of one) are
+taken. A mean over rows follows from the items: the sums of each cluster are added up as often as the cluster is taken,
+and divided by the number of scored rows. A corpus value is computed anew by its metric from the per-row statistics that
+the run kept. The caller says how often each cluster is taken: resamples, all clusters but one, exchanged dialogues.
 
-Clusters are the dialogues of the rows, or single rows where rows stand alone.
+`cut` returns the result of some rows as if only these had been evaluated: means with the interval that an evaluation
+would give, corpus values with the jackknife's interval over dialogues, values of dialogues over the dialogues with one
+of the rows. Corpus statistics of a first pass (`Metric.facts`: for KL divergence the distribution of words) stay as
+they are. A value to which whole dialogues contribute (`Metric.whole_dialogues`) is left out where only a part of one is
+taken.
+
+`with_intervals` adds intervals by resampling. With T the value of all K clusters:
+
+- `studentised`: T -+ the change that `level` of the studentised changes stay within (`influence`). Every resample is
+  measured by a standard error of its own, which makes up for few clusters, for unequal ones and in part for skewed
+  values. Yes/no values and pass^k have Wilson's and Gaffke's interval instead (`core.intervals`): where nearly all
+  values are equal, resamples contain no other ones, and say nothing about how many there are;
+- `percentile`: the middle part of the resampled values. With few clusters they vary too little, so the ends are moved
+  outwards by Student's factor: not Phi(-+ z) but Phi(-+ t sqrt(K / (K - 1))) with t of K - 1 degrees of freedom;
+- `bca`: the same with the two ends moved to where they correct for bias and for a spread that changes with the value,
+
+      end(z) = Phi(z0 + (z0 + z) / (1 - a (z0 + z)))
+
+  with z as above, z0 from the share of resampled values below the value itself, and the acceleration a from the
+  influences of the clusters.
+
+A value that counts different things (distinct, numbers of n-grams, entropy: `Metric.counts_kinds`) cannot be found from
+resamples that repeat clusters: what is repeated is not different. In texts with many rare words all its resampled
+values lie below it, and vary up to six times too much; in texts of canned replies, too little. Its interval is
+T -+ t error, with the jackknife's standard error (`influence`) and K - 1 degrees of freedom, whatever was asked for:
+`Resampling.method` is `jackknife`. The jackknife repeats nothing, and its variance is too large rather than too small
+(Efron and Stein 1981). For a value of n rows the interval is that of other n rows.
+
+No interval goes beyond what the metric can give (`Metric.bounds`).
+
+KL divergence has no interval (`Metric.untestable`): the distribution of words of all responses is not resampled.
+
+Papers: Efron 1987, "Better Bootstrap Confidence Intervals", JASA; Hesterberg 2015, "What Teachers Should Know About the
+Bootstrap", American Statistician (Student's factor for percentiles); Efron and Stein 1981, "The Jackknife Estimate of
+Variance", Annals of Statistics; Koehn 2004, "Statistical Significance Tests for Machine Translation Evaluation", EMNLP.
+
+Edge cases: resamples in which nothing can be scored are left out. Where all resampled values are equal the interval is
+that value. Of a single cluster nothing can be said: there is no interval. Where too many resamples do not vary at all,
+studentising fails and the interval is that of the jackknife. Warnings say which intervals may be too narrow: where no
+cluster changes a value, and where clusters are few for how skewed they are.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from os import cpu_count
-from typing import Any
+from typing import Any, Literal, TypeVar, get_args
 
 import numpy as np
 
+from dialeval.analysis.independent import ClusterSums
+from dialeval.analysis.resampling import (
+    DEFAULT_RESAMPLES,
+    DEFAULT_SEED,
+    Influence,
+    check_resampling,
+    draws,
+    interval,
+    interval_of_changes,
+    leaving_out,
+    studentised,
+)
+from dialeval.core.arguments import checked
 from dialeval.core.arrays import Floats, Ints
-from dialeval.core.contributions import KEPT_ROWS, ClusteredRows, Resamples, by_cluster, joined
-from dialeval.core.errors import DialevalError, NeedError
-from dialeval.core.fold import Estimate, Level, Metric
-from dialeval.core.result import Result
+from dialeval.core.contributions import KEPT_ROWS, ClusteredRows, Resamples, by_cluster, joined, taken
+from dialeval.core.errors import DialevalError, NeedError, SettingError
+from dialeval.core.exact import Moments
+from dialeval.core.fold import ANY_NUMBER, Analytic, Better, Estimate, Level, Metric, Resampling
+from dialeval.core.intervals import DEFAULT_LEVEL, IntervalChoice, clustered
+from dialeval.core.result import Result, Run
+from dialeval.core.rowtable import RowTable
 from dialeval.metrics.registry import registry
+
+Method = Literal["studentised", "percentile", "bca"]
+AnyRun = TypeVar("AnyRun", bound=Run)
 
 NO_DIALOGUES = "the run does not say which rows belong to one dialogue"
 """Why a run of rows in chunks that an earlier version saved, or one saved without items, is not resampled."""
@@ -45,7 +105,7 @@ class Values:
 
     @classmethod
     def of(cls, result: Result, keys: Iterable[str] | None = None, alone: bool = False) -> Values:
-        """What can be resampled of a result, and why the rest cannot.
+        """Collect what can be resampled of a result, and why the rest cannot.
 
         `alone`: take every row for a cluster where the result does not know its dialogues; else nothing can be.
         """
@@ -77,7 +137,7 @@ class Values:
 
     @property
     def clusters(self) -> int:
-        """How many clusters there are."""
+        """The number of clusters."""
         return len(self.rows.offsets) - 1
 
     @property
@@ -91,17 +151,25 @@ class Values:
         return replace(self, metrics={key: metric for key, metric in self.metrics.items() if not metric.counts_kinds})
 
     def counted_rows(self, key: str) -> Floats:
-        """How many rows of each cluster the value of a key is made of."""
+        """Count the rows of each cluster that the value of a key is made of."""
         if key in self.items:
             return cluster_sums(self.items[key], self.rows.offsets)[:, 1]
         return np.diff(self.rows.offsets).astype(np.float64)
 
+    def cluster_sums(self, key: str) -> ClusterSums:
+        """Sum the scored rows of each cluster under a key."""
+        return ClusterSums.of(cluster_sums(self.items[key], self.rows.offsets))
+
+    def cluster_means(self, key: str) -> Floats:
+        """Return the mean of each cluster under a key; NaN for one without a scored row."""
+        return cluster_means(self.items[key], self.rows.offsets)
+
     def by_key(self, draws: Iterable[Ints], jackknife: bool = False) -> dict[str, Floats]:
-        """The values for every row of cluster counts, by key."""
+        """Compute the values for every row of cluster counts, by key."""
         return dict(zip(self.keys, self.under(draws, jackknife).T, strict=True)) if self.keys else {}
 
     def joined(self, other: Values) -> Values:
-        """The clusters of both systems in one, those of `other` behind; only the keys that both have are kept."""
+        """Join the clusters of two systems, those of `other` last; only the keys that both have are kept."""
         items = {
             key: np.concatenate([values, other.items[key]]) for key, values in self.items.items() if key in other.items
         }
@@ -112,7 +180,7 @@ class Values:
         return Values(ClusteredRows(contributions, offsets), items, metrics)
 
     def under(self, draws: Iterable[Ints], jackknife: bool = False) -> Floats:
-        """The value of every key (columns) for every row of cluster counts, which come in chunks.
+        """Compute the value of every key (columns) for every row of cluster counts, which come in chunks.
 
         `jackknife`: the values that the influence of clusters is found from (`Metric.left_out`).
         """
@@ -143,15 +211,22 @@ class Values:
 
 
 def cluster_sums(values: Floats, offsets: Ints) -> Floats:
-    """Per cluster the sum of the items that are known and how many these are; `values` are of rows or of clusters."""
+    """Sum the known items of each cluster and count them; `values` are of rows or of clusters."""
     known = ~np.isnan(values)
     both = np.column_stack([np.where(known, values, 0.0), known])
     # A value per cluster is its own sum; where every row is a cluster, both are the same.
     return both if len(values) == len(offsets) - 1 else by_cluster(both, offsets)
 
 
+def cluster_means(values: Floats, offsets: Ints) -> Floats:
+    """Return the mean of the known items of each cluster; NaN for a cluster without one."""
+    sums = cluster_sums(values, offsets)
+    with np.errstate(invalid="ignore"):  # 0 / 0
+        return np.asarray(sums[:, 0] / sums[:, 1])
+
+
 def metric_of(estimate: Estimate) -> Metric[Any] | None:
-    """The metric of an estimate, by its signature; None where it has none or the metric is not installed."""
+    """Return the metric of an estimate, by its signature; None without one or where the metric is not installed."""
     if estimate.signature is None:
         return None
     try:
@@ -160,8 +235,14 @@ def metric_of(estimate: Estimate) -> Metric[Any] | None:
         return None
 
 
+def better_of(results: Mapping[str, Result], key: str) -> Better | None:
+    """Return which values of a key are better."""
+    metrics = (metric_of(result[key]) for result in results.values() if key in result)
+    return next((metric.better for metric in metrics if metric is not None), None)
+
+
 def _resamplable(estimate: Estimate, nothing: Resamples) -> Metric[Any]:
-    """The metric of a corpus value, tried on no resamples; a `DialevalError` says why the value cannot be resampled."""
+    """Return the metric of a corpus value, tried on no resamples; a `DialevalError` says why it cannot be resampled."""
     metric = metric_of(estimate)
     if metric is None:
         raise NeedError("it is not made of contributions of single rows, or its metric is not installed here")
@@ -172,7 +253,7 @@ def _resamplable(estimate: Estimate, nothing: Resamples) -> Metric[Any]:
 
 
 def _offsets(result: Result) -> Ints:
-    """The clusters of a result; each row is one where the result does not know its rows."""
+    """Return the clusters of a result; each row is one where the result does not know its rows."""
     if result.rows is not None:
         return result.rows.offsets
     sizes = {(est.level, len(est.items)) for est in result.values() if est.items is not None}
@@ -181,3 +262,213 @@ def _offsets(result: Result) -> Ints:
     else:
         rows = max([*(size for _, size in sizes), *map(len, result.contributions.values())], default=0)
     return np.arange(rows + 1)
+
+
+@checked
+def with_intervals(
+    run: AnyRun,
+    method: Method = "studentised",
+    level: float = DEFAULT_LEVEL,
+    resamples: int = DEFAULT_RESAMPLES,
+    seed: int = DEFAULT_SEED,
+) -> AnyRun:
+    """Return the run with intervals by resampling, for means and for corpus values.
+
+    A key whose values cannot be resampled keeps what it has; a warning of the run says why.
+    """
+    if method not in get_args(Method):
+        raise SettingError(f"intervals are made by {', '.join(get_args(Method))}, not by {method!r}")
+    check_resampling(level, resamples)
+    results, warnings = {}, dict.fromkeys(run.warnings)
+    for name, result in run.items():
+        results[name], reasons, doubts = _with_intervals(result, Resampling(method, level, resamples, seed, 0))
+        warnings.update(dict.fromkeys(f"{key} has no resampled interval: {why}" for key, why in reasons.items()))
+        warnings.update(dict.fromkeys(f"{name}: {doubt}" for doubt in doubts))
+    return replace(run, systems=results, warnings=tuple(warnings))
+
+
+def _with_intervals(result: Result, how: Resampling) -> tuple[Result, dict[str, str], list[str]]:
+    """Return the result with intervals, why keys have none, and warnings of doubtful intervals."""
+    values = Values.of(result)
+    reasons = dict(values.reasons)
+    if values.clusters < 2:
+        reasons |= dict.fromkeys(values.keys, "there is only one dialogue, or none")
+        return result, reasons, []
+    estimates = dict(result.estimates)
+    if how.method == "studentised":
+        by_formula = _with_formulas(estimates, values, how.level)
+        estimates |= by_formula
+        values = replace(values, items={key: each for key, each in values.items.items() if key not in by_formula})
+    influences = influences_of(values, {key: estimates[key].mean for key in values.keys})
+    drawn = values.repeatable.by_key(draws(values.clusters, how.resamples, how.seed))
+    changes = {}
+    if how.method == "studentised":
+        changes = studentised(influences, drawn, draws(values.clusters, how.resamples, how.seed))
+    for key, influence in influences.items():
+        done = replace(how, clusters=values.clusters)
+        if how.method == "studentised" or key not in drawn:
+            bounds, by = interval_of_changes(influence, changes.get(key), how.level, values.clusters)
+            done = done if by == how.method else replace(done, method=by, resamples=len(influence.changes))
+        else:
+            bounds = interval(drawn[key], how.level, values.clusters, influence if how.method == "bca" else None)
+        if all(map(math.isfinite, bounds)):
+            bounds = within_range(bounds, key, estimates[key])
+            estimates[key] = replace(estimates[key], interval=bounds, resampling=done)
+        elif not math.isnan(influence.value):
+            reasons[key] = "too few dialogues could be scored"
+    return replace(result, estimates=estimates), reasons, _warn_of_narrow(influences)
+
+
+def _with_formulas(estimates: Mapping[str, Estimate], values: Values, level: float) -> dict[str, Estimate]:
+    """Return the yes/no values and values of repeated trials with Wilson's and Gaffke's intervals."""
+    made = {}
+    for key, items in values.items.items():
+        estimate, metric = estimates[key], metric_of(estimates[key])
+        if metric is None:
+            continue
+        rows = values.rows.offsets if estimate.level is Level.TURN else None
+        plain = replace(metric.estimate_of_items(key, items, rows), level=estimate.level)
+        if plain.error is not None and (plain.error.yes_no or plain.error.values):
+            found = clustered(plain, metric.bounds_of(key), level)
+            if found is not None:
+                (low, high), by = found
+                half = (high - low) / 2
+                made[key] = replace(estimate, interval=(low, high), confidence=half, analytic=by, resampling=None)
+    return made
+
+
+def within_range(bounds: tuple[float, float], key: str, estimate: Estimate) -> tuple[float, float]:
+    """Clip an interval to the range of the metric; a value may itself be beyond its range by a rounding error."""
+    metric, (low, high) = metric_of(estimate), bounds
+    if metric is None:
+        return bounds
+    least, largest = metric.bounds_of(key)
+    return max(low, min(least, estimate.mean)), min(high, max(largest, estimate.mean))
+
+
+def _warn_of_narrow(influences: Mapping[str, Influence]) -> list[str]:
+    """Warn of intervals that may be too narrow."""
+    few = ", ".join(key for key, influence in influences.items() if influence.few)
+    flat = ", ".join(key for key, influence in influences.items() if influence.error == 0)
+    skewed = f"too few dialogues for values as skewed as {few}; intervals may be too narrow"
+    constant = f"no dialogue changes {flat}; intervals without a width say nothing about other dialogues"
+    return [doubt for doubt, keys in ((skewed, few), (constant, flat)) if keys]
+
+
+def influences_of(values: Values, of: Mapping[str, float]) -> dict[str, Influence]:
+    """Compute the influence of the clusters on the value of every key."""
+    without = values.by_key(leaving_out(values.clusters), jackknife=True)
+    return {key: Influence.of(of[key], without[key], values.counted_rows(key)) for key in without}
+
+
+def cut(result: Result, rows: Ints, called: str | None = None, intervals: bool = True) -> Result:
+    """Return the result of some rows of a system, as if only these had been evaluated.
+
+    Rows of one dialogue are neighbors in `rows`. `called` is added to the signatures. Without `intervals` corpus values
+    have none, which saves most of the time.
+    """
+    table = table_of(result)
+    part, clusters = table.take(rows), table.clusters[rows]
+    dialogues = clusters[np.flatnonzero(np.diff(clusters, prepend=-1))]
+    whole = len(rows) == int(np.diff(table.offsets)[dialogues].sum())
+    places = {Level.TURN: (rows, len(table)), Level.DIALOGUE: (dialogues, len(table.offsets) - 1)}
+    found: dict[str, Estimate] = {}
+    skipped = dict(result.skipped)
+    for key, estimate in result.items():
+        taken_rows, count = places[estimate.level]
+        items, metric = estimate.items, metric_of(estimate)
+        if items is not None and len(items) != count:
+            skipped[key] = f"it has {len(items)} values for {count} {estimate.level}s"
+        elif estimate.corpus and metric is not None and metric.whole_dialogues and not whole:
+            skipped[key] = "whole dialogues contribute to it, and the slice has parts of some"
+        elif estimate.corpus or items is not None:
+            own = None if items is None else items[taken_rows]
+            found[key] = _recompute_mean(key, replace(estimate, rows=len(taken_rows), items=own), part)
+        else:
+            skipped[key] = "the run holds no values of single rows for it"
+    contributions = {name: taken(each, rows) for name, each in result.contributions.items()}
+    if called is not None:
+        found = {key: _with_signature(estimate, slice=called) for key, estimate in found.items()}
+    made = replace(result, estimates=found, skipped=skipped, rows=part, contributions=contributions)
+    return _recompute_corpus(made, result, intervals)
+
+
+def weigh_dialogues(result: Result) -> Result:
+    """Return a result in which every dialogue counts once: a mean over rows becomes a mean over means of dialogues."""
+    table = table_of(result)
+    found = dict(result.estimates)
+    for key, estimate in result.items():
+        if not estimate.corpus and estimate.level is Level.TURN and estimate.items is not None:
+            items = cluster_means(estimate.items, table.offsets)
+            plain = replace(estimate, items=items, level=Level.DIALOGUE, rows=len(items))
+            found[key] = _recompute_mean(key, _with_signature(plain, weight="dialogues"), table)
+    return replace(result, estimates=found)
+
+
+def _with_signature(estimate: Estimate, **fields: str) -> Estimate:
+    signature = estimate.signature
+    return replace(estimate, signature=None if signature is None else signature.with_fields(**fields))
+
+
+def _recompute_mean(key: str, estimate: Estimate, rows: RowTable) -> Estimate:
+    """Return the mean of the items with its interval; a corpus value stays as it is."""
+    if estimate.corpus or estimate.items is None:
+        return estimate
+    metric = metric_of(estimate)
+    offsets = rows.offsets if estimate.level is Level.TURN else None
+    if metric is None:
+        bounds, made = ANY_NUMBER, Estimate.of_moments(Moments.of(estimate.items, offsets))
+    else:
+        bounds, made = metric.bounds_of(key), metric.estimate_of_items(key, estimate.items, offsets)
+        made = made if metric.untestable is None else replace(made, error=None)
+    made = replace(made, items=estimate.items, level=estimate.level, signature=estimate.signature)
+    # The kind of interval that the estimate has; in the place of one by resampling, that over dialogues at its level.
+    how = estimate.interval_by
+    choice = IntervalChoice(level=None if how is None else how.level)
+    if isinstance(how, Analytic) and how.method == "rows":
+        choice = IntervalChoice("rows", how.t if how.level is None else None, how.level)
+    return choice.added_to(made, bounds)
+
+
+def _recompute_corpus(part: Result, whole: Result, intervals: bool) -> Result:
+    """Return the result with corpus values from the statistics of its rows, with the jackknife's intervals."""
+    keys = [key for key, estimate in part.items() if estimate.corpus]
+    values = Values.of(part, keys)
+    estimates = dict(part.estimates)
+    now = {key: float(column[0]) for key, column in values.by_key([np.ones((1, values.clusters), np.int64)]).items()}
+    influences = influences_of(values, now) if intervals and values.clusters > 1 and now else {}
+    for key, value in now.items():
+        how = estimates[key].interval_by
+        level = DEFAULT_LEVEL if how is None or not how.level else how.level
+        made = replace(estimates[key], mean=value, scored=_count_scored(key, part, whole), confidence=math.nan)
+        made = replace(made, interval=None, analytic=None, resampling=None)
+        if key in influences:
+            bounds, _ = interval_of_changes(influences[key], None, level, values.clusters)
+            if all(map(math.isfinite, bounds)):
+                low, high = within_range(bounds, key, made)
+                by = Resampling("jackknife", level, len(influences[key].changes), DEFAULT_SEED, values.clusters)
+                made = replace(made, interval=(low, high), confidence=(high - low) / 2, resampling=by)
+        estimates[key] = made
+    for key in values.reasons:
+        del estimates[key]
+    return replace(part, estimates=estimates, skipped={**part.skipped, **values.reasons})
+
+
+def _count_scored(key: str, part: Result, whole: Result) -> int:
+    """Count the rows behind a corpus value.
+
+    One that has no items is made of the rows that a mean of as many scored rows is made of.
+    """
+    rows, scored = whole[key].rows, whole[key].scored
+    alike = [key, *(name for name, each in whole.items() if (each.rows, each.scored) == (rows, scored))]
+    items = next((each for name in alike if name in part and (each := part[name].items) is not None), None)
+    if scored == rows or items is None or part[key].level is not Level.TURN:
+        return part[key].rows
+    return int(np.count_nonzero(~np.isnan(items)))
+
+
+def table_of(result: Result) -> RowTable:
+    """Return the table of rows of a result; SettingError where it has none."""
+    if result.rows is None:
+        raise SettingError(f"{NO_DIALOGUES}; score again and save with items to cut it into slices")
+    return result.rows

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping
-from itertools import chain
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +13,6 @@ from dialeval.cli import options
 from dialeval.cli.output import check_places, check_transposed, exit_status, print_as, print_gates, print_slices, show
 
 if TYPE_CHECKING:
-    from dialeval.analysis.gates import Gate
     from dialeval.core.result import Run
 
 _FILE_WIDTH = 160
@@ -102,9 +100,10 @@ def compare(
     states which. With several runs, systems of the same name are called RUN/NAME. --fail-under and --fail-over hold
     every system but the baseline to a limit.
     """
+    from dialeval.analysis.comparison import best_systems
     from dialeval.analysis.comparison import compare as compare_runs
     from dialeval.analysis.gates import baseline_gates
-    from dialeval.analysis.pairing import load_runs
+    from dialeval.analysis.pairing import systems_of, weigh
     from dialeval.analysis.slices import slices
     from dialeval.core.result import files_of
     from dialeval.metrics.registry import split_names
@@ -118,86 +117,73 @@ def compare(
     if format_ in options.GATE_FORMATS and (by or sequential or trend):
         raise click.UsageError(f"{format_} has no slices, sequences and trends; choose another format")
     check_places(None, files_of(*runs, *([] if bar is None else [bar])), files=(output,))
-    wanted = None if systems is None else [name.strip() for name in systems.split(",")]
-    keys = None if metrics is None else split_names(metrics)
-    if sequential:
-        others = (bar, by, limits.lowest, limits.highest, settings["detect"], settings["adjust"], trend)
-        if any(option not in (None, False) and option for option in others):
-            raise click.UsageError(
-                "--sequential has no gates, slices, adjustment or trend and detects nothing; leave other options out"
-            )
-        shared = {name: settings[name] for name in ("alpha", "design", "weight")}
-        _watch(runs, format_, output, baseline=baseline, systems=wanted, metrics=keys, **shared)
-        return 0
-    if trend:
-        if bar is not None or by or limits.lowest or limits.highest or settings["adjust"] or baseline is not None:
-            raise click.UsageError("--trend has no baseline, gates, slices or adjustment; leave the other options out")
-        _print_trend(runs, format_, output, wanted, keys, confidence, settings)
-        return 0
-    loaded, baseline = (load_runs(runs), baseline) if bar is None else _with_bar(runs, bar)
     chosen: dict[str, Any] = {
         "baseline": baseline,
-        "systems": wanted,
-        "metrics": keys,
+        "systems": None if systems is None else [name.strip() for name in systems.split(",")],
+        "metrics": None if metrics is None else split_names(metrics),
         "level": confidence,
         **settings,
     }
+    if sequential or trend:
+        others = (bar, by, limits.lowest, limits.highest, settings["adjust"])
+        _print_over_time(runs, sequential, trend, any(others), chosen, format_, output)
+        return 0
+    loaded, chosen["baseline"] = _load_with_bar(runs, bar, baseline)
     found = compare_runs(loaded, **chosen)
-    bars = output is None and sys.stdout.isatty()
-    limited = limits.gates({name: found.results[name] for name in found.systems})
-    gates: Iterable[Gate] = chain(
-        limited, () if bar is None else baseline_gates(found, margins, named=keys is not None)
-    )
+    known = weigh(systems_of(loaded), settings["weight"])
+    results = {name: known[name] for name in (found.baseline, *found.systems)}
+    gates = list(limits.gates({name: known[name] for name in found.systems}))
+    if bar is not None:
+        gates += baseline_gates(found, margins, named=metrics is not None)
+    table = comparisons.table(found, bars=output is None and sys.stdout.isatty())
     if format_ in options.GATE_FORMATS:
-        gates = list(gates)
-        print_gates(format_, gates, found, output)
+        print_gates(format_, gates, found, results, output)
     elif by:
-        cut = slices(loaded, by, **chosen)
-        print_slices(format_, comparisons.table(found, bars=bars), found, cut, output, _FILE_WIDTH)
-    elif format_ == "table" and output is None:
-        show(comparisons.table(found, bars=bars))
-    elif transpose:
-        show(comparisons.to_latex(found, transpose=True), output)
+        print_slices(format_, table, found, slices(loaded, by, **chosen), output, _FILE_WIDTH)
+    elif format_ == "latex":
+        show(comparisons.to_latex(found, best_systems(results, found.keys), transpose), output)
+    elif format_ == "table":
+        show(table, output, _FILE_WIDTH)
     else:
-        print_as(format_, comparisons, found, output, _FILE_WIDTH)
+        print_as(format_, comparisons, found, output)
     return exit_status(gates)
 
 
-def _watch(
+def _print_over_time(
     runs: tuple[str, ...],
+    sequential: bool,
+    trend: bool,
+    more: bool,
+    chosen: Mapping[str, Any],
     format_: str,
     output: Path | None,
-    **chosen: Any,
 ) -> None:
+    """Print confidence sequences or a trend; `more`: options were given that go with neither."""
     from dialeval.analysis.pairing import load_runs
-    from dialeval.analysis.sequences import watch
-    from dialeval.reports import sequences
+    from dialeval.analysis.sequential import trend as find_trend
+    from dialeval.analysis.sequential import watch
+    from dialeval.reports.sequential import TREND, WATCH
 
-    print_as(format_, sequences, watch(load_runs(runs), **chosen), output, _FILE_WIDTH)
-
-
-def _print_trend(
-    runs: tuple[str, ...],
-    format_: str,
-    output: Path | None,
-    systems: list[str] | None,
-    metrics: list[str] | None,
-    confidence: float,
-    settings: Mapping[str, Any],
-) -> None:
-    from dialeval.analysis.pairing import load_runs
-    from dialeval.analysis.trends import trend
-    from dialeval.reports import trends
-
-    alpha, design = settings["alpha"], settings["design"]
-    found = trend(load_runs(runs), systems=systems, metrics=metrics, alpha=alpha, level=confidence, design=design)
-    print_as(format_, trends, found, output, _FILE_WIDTH)
+    if sequential and (more or trend or chosen["detect"]):
+        raise click.UsageError(
+            "--sequential has no gates, slices, adjustment or trend and detects nothing; leave other options out"
+        )
+    if trend and (more or chosen["baseline"] is not None):
+        raise click.UsageError("--trend has no baseline, gates, slices or adjustment; leave the other options out")
+    names = ("baseline", "weight") if sequential else ("level",)
+    settings = {name: chosen[name] for name in ("systems", "metrics", "alpha", "design", *names)}
+    if sequential:
+        print_as(format_, WATCH, watch(load_runs(runs), **settings), output, _FILE_WIDTH)
+    else:
+        print_as(format_, TREND, find_trend(load_runs(runs), **settings), output, _FILE_WIDTH)
 
 
-def _with_bar(runs: tuple[str, ...], bar: str) -> tuple[dict[str, Run], str]:
-    """The runs, and the baseline that --no-worse-than names: a system, or a saved run of one system, put first."""
+def _load_with_bar(runs: tuple[str, ...], bar: str | None, baseline: str | None) -> tuple[dict[str, Run], str | None]:
+    """Load the runs, and name the baseline; --no-worse-than names a system, or a saved run of one, put first."""
     from dialeval.analysis.pairing import load_runs, run_file, systems_of
 
+    if bar is None:
+        return load_runs(runs), baseline
     if not run_file(bar).is_file():
         return load_runs(runs), bar
     loaded = load_runs([bar, *runs])

@@ -73,8 +73,8 @@ def demo(output: Path, opened: bool) -> None:
 
 def _shown(title: str, run: Run, folder: Path, keys: Sequence[str], first: bool = False) -> None:
     """Save a run and print its main figures; with the `first` one comes the verdict, and what the tables mean."""
+    from dialeval.reports.comparisons import judge_run
     from dialeval.reports.tables import table
-    from dialeval.reports.verdict import judge_run
 
     run.save(folder)
     tell(title)

@@ -128,7 +128,7 @@ class Intervals:
         """The run with intervals by resampling; the run itself if none were asked for."""
         if not self.resampled:
             return run
-        from dialeval.analysis.intervals import with_intervals
+        from dialeval.analysis.values import with_intervals
 
         given = {"resamples": self.resamples, "seed": self.seed, "level": level}
         chosen: dict[str, Any] = {name: value for name, value in given.items() if value is not None}

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from dialeval.analysis.gates import Gate
     from dialeval.analysis.slices import Slices
     from dialeval.core.errors import DialevalError
-    from dialeval.core.result import Run
+    from dialeval.core.result import Result, Run
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -70,10 +70,11 @@ def print_run(run: Run, format_: str, transpose: bool = False, by: Sequence[str]
     `compared`: test the differences between systems.
     """
     from dialeval.reports import tables
+    from dialeval.reports.documents import write_as
 
     table: RenderableType = ""
     if format_ == "table":
-        from dialeval.reports.verdict import judge_run
+        from dialeval.reports.comparisons import judge_run
 
         found = judge_run(run) if compared else None
         table = tables.table(run, found, transpose=transpose, bars=sys.stdout.isatty())
@@ -88,11 +89,9 @@ def print_run(run: Run, format_: str, transpose: bool = False, by: Sequence[str]
         show(tables.FORMATS[format_](run, transpose=True))
     else:
         print_as(format_, tables, run)
-    if "anchors" in run.details:
-        from dialeval.reports import anchors
-
-        if format_ in ("table", *anchors.FORMATS) and anchors.lines_of(run):
-            print_as(format_, anchors, run)
+    if format_ in ("table", "md", "latex") and (standing := tables.standing(run)):
+        show("\n")
+        show(write_as(format_, standing))
     if format_ == "table":
         from dialeval.reports.weak_turns import weak_turns_table
 
@@ -287,25 +286,26 @@ def command_line(short_paths: bool = False) -> str:
 
 def exit_status(gates: Iterable[Gate]) -> int:
     """Print a line for each gate that failed; the exit status is 1 if there is one, else 0."""
-    status = 0
-    for gate in gates:
-        if gate.failure is not None:
-            say(f"gate failed: {gate.failure}")
-            status = 1
-    return status
+    failures = [gate.failure for gate in gates if gate.failure is not None]
+    for failure in failures:
+        say(f"gate failed: {failure}")
+    return int(bool(failures))
 
 
-def print_gates(format_: str, gates: Sequence[Gate], subject: Run | Comparison, output: Path | None = None) -> None:
+def print_gates(
+    format_: str,
+    gates: Sequence[Gate],
+    subject: Run | Comparison,
+    results: Mapping[str, Result],
+    output: Path | None = None,
+) -> None:
     """Print gates in one of `options.GATE_FORMATS`, as test results or as Markdown with a run or comparison."""
-    from dialeval.reports import gates as reports
+    from dialeval.reports.gates import to_github, to_junit
 
-    if format_ == "junit":
-        if not gates:
-            flags = "--fail-under, --fail-over, or --no-worse-than of `dialeval compare`"
-            raise click.UsageError(f"-f junit prints gates, and none is set: {flags}")
-        show(reports.to_junit(gates, subject), output)
-    else:
-        show(reports.to_github(gates, subject), output)
+    if format_ == "junit" and not gates:
+        flags = "--fail-under, --fail-over, or --no-worse-than of `dialeval compare`"
+        raise click.UsageError(f"-f junit prints gates, and none is set: {flags}")
+    show(to_junit(gates, results) if format_ == "junit" else to_github(gates, subject, results), output)
 
 
 def printing_all_faults(command: Command) -> Command:

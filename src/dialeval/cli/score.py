@@ -147,7 +147,7 @@ def score(
         run = _evaluated(meter=meter, format_=format_, by=by, **given)
     if format_ in options.GATE_FORMATS:
         gates = list(limits.gates(run))
-        print_gates(format_, gates, run)
+        print_gates(format_, gates, run, run)
         return exit_status(gates)
     print_run(run, format_, transpose, by, compared)
     say_next(run, format_, output)
@@ -174,7 +174,7 @@ def _evaluated(
     **inputs: Any,
 ) -> Run:
     """The run that the options ask for, saved in `output`."""
-    from dialeval.analysis.parts import FOUND
+    from dialeval.analysis.slices import FOUND
     from dialeval.core.errors import UnsavedRunError
     from dialeval.engine.evaluate import Inputs, evaluate
     from dialeval.engine.folding import Options

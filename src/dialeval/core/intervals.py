@@ -28,7 +28,7 @@ for a Nonparametric One-Sided Hypothesis on the Mean of a Nonnegative Variable",
 Learned-Miller and Thomas 2019, "A New Confidence Interval for the Mean of a Bounded Random Variable".
 
 Edge cases: of a single row or a single dialogue nothing can be said: there is no interval. A value that counts
-different things (distinct) has none either until dialogues are resampled (`analysis.intervals`).
+different things (distinct) has none either until dialogues are resampled (`analysis.values`).
 """
 
 from __future__ import annotations

@@ -1,84 +1,299 @@
-"""A comparison as a table: for the terminal, for papers and pages, for other programs.
+"""A comparison for people: the verdict in sentences, tables in every format, and the strips of a forest plot.
 
+    verdict(comparison)               sentences for the terminal, the report and notebooks alike
     FORMATS["latex"](comparison)      json, csv, md, latex, each a str
-    console.print(table(comparison))  the terminal: a table per system, with the baseline beside it
+    console.print(table(comparison))  the terminal: a table per system, next to the baseline
+    strip(row, scale)                 a difference as SVG
 
-Marks: `**` for an adjusted p below a fifth of alpha (0.01 for 0.05), `*` below alpha. JSON and CSV hold every digit.
+The first sentence of a verdict states the design (`analysis.alignment`). A metric of the panel counts as better or
+worse only if its difference is significant after the correction for all tests of the panel; everything else is
+undecided. The largest gain and loss are those with the largest effect size. Where nothing is decided, the sentence says
+so, and how many dialogues (or rows) it would take to find the clearest difference if it is as large as it looks.
+Metrics that only describe the responses (length, diversity) never make a system better: their differences are stated as
+such.
+
+Marks in tables: `**` for an adjusted p below a fifth of alpha (0.01 for 0.05), `*` below alpha. JSON and CSV hold every
+digit.
+
+Metrics have different units, so strips are drawn in standard deviations: the effect size of `compare`, with the
+interval stretched alike; better is to the right, also where lower values are. A difference beyond the scale is drawn at
+its edge.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from math import comb
-from typing import TYPE_CHECKING
 
-from dialeval.analysis.best import best_systems
-from dialeval.analysis.comparison import STRONG, Comparison, Difference
-from dialeval.analysis.draws import all_swaps
-from dialeval.analysis.significance import POWER, least_p
+from dialeval.analysis.alignment import Design
+from dialeval.analysis.comparison import STRONG, Best, Comparison, compare
+from dialeval.analysis.difference import Difference
+from dialeval.analysis.pairing import main_keys
+from dialeval.analysis.resampling import all_swaps
+from dialeval.analysis.significance import POWER, least_p, needed_clusters
+from dialeval.core.errors import SettingError
+from dialeval.core.result import Run
 from dialeval.reports import formats
+from dialeval.reports.documents import Document, laid_out, text_formats
 from dialeval.reports.figures import (
+    BETTER,
+    DIFFERENT,
     MISSING,
+    WORSE,
     draw_interval,
     plain,
     shorten,
     show,
     show_interval,
     show_p,
+    show_rounded,
     show_signed,
 )
-from dialeval.reports.forest import scale_of, stretched
 from dialeval.reports.formats import LaidOut, Table
+from dialeval.reports.metric_drawings import HEIGHT, MARGIN, Scale, grid, svg
 from dialeval.reports.tables import ARROWS, best_words, significant_decimals
-from dialeval.reports.verdict import describe_designs, mark_of, verdict
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from rich.console import RenderableType
-
-    from dialeval.analysis.alignment import Design
-
-
+MOST_TESTS = 300
+"""Tests that are made without being asked for; `dialeval compare` makes any number."""
+MOST_UNASKED = 60
+"""With more tests than that only the panel is tested unless `dialeval compare` is asked."""
+_MOST_NAMED = 3
+"""Reasons that are given before the rest is left out, and systems before an overview is given."""
+_MOST_DIFFERENCES = 2
+"""Differences that are no evidence of better replies that are named before the rest is counted."""
+_MOST_SYSTEMS = 8
+"""Systems that an overview names before the rest is counted."""
+WIDTH = 150
+WIDEST = 4.0
+"""The scale goes no further than so many standard deviations."""
+NARROWEST, BEYOND = 0.3, 1.3
+"""It goes at least so far, and so much further than the largest difference: a wide interval would hide all others."""
+SLIM = 6
+"""The margin of a strip without figures below it."""
+_KINDS = {BETTER: "up", WORSE: "down", DIFFERENT: "other", "": "unsure"}
+_IN_WORDS = {BETTER: ", better", WORSE: ", worse", DIFFERENT: ", different", "": ", cannot tell"}
 _MOST_PANEL = 5
 """Metrics of the panel that are named before the rest is counted."""
 
 
+@dataclass(frozen=True)
+class Standing:
+    """The tested differences of a system to the baseline, by what they say."""
+
+    system: str
+    better: Sequence[Difference]
+    worse: Sequence[Difference]
+    undecided: Sequence[Difference]
+    """In the panel, but not significant."""
+    other: Sequence[Difference]
+    """Significant, and no evidence that either system is better."""
+
+    @property
+    def panel(self) -> int:
+        """The number of tested metrics that the verdict is about."""
+        return len(self.better) + len(self.worse) + len(self.undecided)
+
+
+def standing(comparison: Comparison, system: str) -> Standing:
+    """Sort the tested differences of a system by what they say."""
+    tested = [row for row in comparison.of(system) if not math.isnan(row.p)]
+    panel = [row for row in tested if row.key in comparison.panel and row.evidence]
+    return Standing(
+        system,
+        [row for row in panel if row.significant and not row.worse],
+        [row for row in panel if row.significant and row.worse],
+        [row for row in panel if not row.significant],
+        [row for row in tested if row.significant and not row.evidence],
+    )
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The comparison of a run's systems with the first, and what it says; or why there is none."""
+
+    comparison: Comparison | None = None
+    sentences: Sequence[str] = ()
+
+
+def judge_run(run: Run) -> Verdict:
+    """Compare the systems of a run with the first; a sentence gives the reason where that is impossible.
+
+    All metrics are tested unless that takes many tests; then only the panel is.
+    """
+    systems = len(run) - len(run.anchors)
+    if systems < 2:
+        return Verdict()
+    metrics = None if len(run.keys_in_order) * (systems - 1) <= MOST_UNASKED else main_keys(run)
+    try:
+        comparison = compare(run, metrics=metrics, most_tests=MOST_TESTS)
+    except SettingError as error:
+        return Verdict(None, [f"Not compared: {error}."])
+    return Verdict(comparison, verdict(comparison))
+
+
+def verdict(comparison: Comparison) -> list[str]:
+    """Return the sentences, those about one system in one text; names are as they were given, not escaped."""
+    about = [" ".join(_about(standing(comparison, system), comparison)) for system in comparison.systems]
+    if len(about) > _MOST_NAMED:
+        about.insert(0, _overview(comparison))
+    if comparison.untested:
+        others, systems = len(comparison.untested), "system is" if len(comparison.untested) == 1 else "systems are"
+        what = f"{others} more {systems} not tested, from {shorten(plain(comparison.untested[0]))} on"
+        about.append(f"{what}: so many tests take long. `dialeval compare` tests all.")
+    return [*describe_designs(comparison), *about, *(f"Warning: {line}." for line in comparison.warnings)]
+
+
+def describe_designs(comparison: Comparison) -> list[str]:
+    """State the design of the comparison, in one sentence where it is the same for all systems."""
+    baseline = shorten(plain(comparison.baseline))
+    by_text: dict[str, list[str]] = {}
+    for system, design in comparison.designs.items():
+        name = shorten(plain(system))
+        alone = design.name == "paired" or len(comparison.designs) == 1
+        text = " ".join([design.describe(baseline, name), *design.notes])
+        by_text.setdefault(text if alone else f"{name}: {text}", []).append(name)
+    if len(by_text) == 1:
+        return list(by_text)
+    return [
+        f"{_listed(names)}: {text}" if text.startswith("Paired design: ") else text for text, names in by_text.items()
+    ]
+
+
+def _overview(comparison: Comparison) -> str:
+    """One sentence about many systems: which are better than the baseline, which are worse."""
+    names = {
+        (True, False): "better",
+        (False, True): "worse",
+        (True, True): "better on some metrics and worse on others",
+        (False, False): "no significant difference",
+    }
+    found: dict[str, list[str]] = {name: [] for name in names.values()}
+    for system in comparison.systems:
+        stands = standing(comparison, system)
+        found[names[bool(stands.better), bool(stands.worse)]].append(shorten(plain(system)))
+    parts = [f"{name}: {_listed(systems)}" for name, systems in found.items() if systems]
+    return f"Compared with {shorten(plain(comparison.baseline))} ({how_sure(comparison)}), {'; '.join(parts)}."
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = len(names) - _MOST_SYSTEMS
+    return ", ".join(names) if more < 2 else f"{', '.join(names[:_MOST_SYSTEMS])} and {more} more"
+
+
+def how_sure(comparison: Comparison) -> str:
+    """State the level of the tests, and for how many of them it was corrected."""
+    corrected = f", corrected for {comparison.tests} tests" if comparison.tests > 1 else ""
+    return f"{100 * comparison.alpha:g}% level{corrected}"
+
+
+def mark_of(row: Difference) -> str:
+    """A mark for a significant difference, and nothing for others."""
+    if not row.significant:
+        return ""
+    return DIFFERENT if not row.evidence else WORSE if row.worse else BETTER
+
+
+def _about(stands: Standing, comparison: Comparison) -> Iterable[str]:
+    system, baseline = (shorten(plain(name)) for name in (stands.system, comparison.baseline))
+    sure = how_sure(comparison)
+    if not stands.panel:
+        yield from _without_evidence(stands, comparison, system, baseline, sure)
+        return
+    if stands.better or stands.worse:
+        first, second, rows = ("better", "worse", stands.better) if stands.better else ("worse", "better", stands.worse)
+        others = len(stands.worse) if stands.better else 0
+        on = f"{len(rows)} of {stands.panel} metrics, {second} on {others or 'none'}"
+        if stands.panel == 1:
+            on = shorten(plain(rows[0].key))
+        yield f"{system} is {first} than {baseline} on {on} ({sure})."
+        for what, rows in (("gain", stands.better), ("loss", stands.worse)):
+            if rows:
+                yield f"Largest {what}: {_figure(max(rows, key=_size))}."
+    else:
+        some = f"{stands.undecided[0].key} does not differ"
+        if stands.panel > 1:
+            some = f"none of the {stands.panel} metrics differs"
+        yield f"Cannot tell {system} from {baseline}: {some} significantly ({sure})."
+        yield from _what_it_takes(stands.undecided, comparison)
+    if stands.other:
+        yield f"Also different, without being better or worse: {_list_differences(stands.other)}."
+
+
+def _without_evidence(stands: Standing, comparison: Comparison, system: str, baseline: str, sure: str) -> Iterable[str]:
+    """Say what is known where no tested metric says which system is better."""
+    reasons = dict.fromkeys(
+        f"{row.key}: {row.reason}" for row in comparison.of(stands.system) if row.reason and row.better is not None
+    )
+    if stands.other:
+        yield f"{system} and {baseline} differ in {_list_differences(stands.other)} ({sure})."
+    elif any(not math.isnan(row.p) for row in comparison.of(stands.system)):
+        yield f"No significant difference between {system} and {baseline} ({sure})."
+    if reasons:
+        yield f"Not compared: {'; '.join(list(reasons)[:_MOST_NAMED])}."
+    yield "None of the tested metrics says which replies are better: add references (-r), or score with -m judge."
+
+
+def _list_differences(rows: Sequence[Difference]) -> str:
+    named = ", ".join(_figure(row) for row in sorted(rows, key=_size, reverse=True)[:_MOST_DIFFERENCES])
+    more = len(rows) - _MOST_DIFFERENCES
+    return f"{named}{f' and {more} more' if more > 0 else ''}"
+
+
+def _figure(row: Difference) -> str:
+    return f"{shorten(plain(row.key))} {show_rounded(row.difference, row.interval, signed=True)}"
+
+
+def _size(row: Difference) -> float:
+    """The effect size; beyond all others for a difference that is the same in every dialogue."""
+    if math.isnan(row.effect):
+        return math.inf if row.difference else 0.0
+    return abs(row.effect)
+
+
+def _what_it_takes(undecided: Sequence[Difference], comparison: Comparison) -> Iterable[str]:
+    clearest = min(undecided, key=lambda row: (row.p, -_size(row)))
+    alpha, design = comparison.alpha, comparison.designs[clearest.system]
+    needed = needed_clusters(design.clusters, clearest.error, alpha, abs(clearest.difference))
+    if clearest.p < alpha:
+        what = f"alone it would be significant (p = {clearest.p:.3f}), but not as one of so many tests"
+    elif needed is not None and needed > design.clusters:
+        there = f"{design.clusters:,} {design.unit}"
+        what = f"if it is real, {needed:,} instead of {there} would show it in {100 * POWER:g}% of cases (one test)"
+    else:
+        return
+    yield f"Clearest: {_figure(clearest)}; {what}."
+
+
+def document(comparison: Comparison, bars: bool = False) -> Document:
+    """Describe a comparison: the verdict, a table per system, and what the columns mean; `bars`: with drawn columns."""
+    tables = [system_table(comparison, system, bars) for system in comparison.systems]
+    return Document(verdict(comparison), tables, legend(comparison))
+
+
 def table(comparison: Comparison, bars: bool = False) -> LaidOut:
-    """The comparison for a rich console; with `bars`, differences are also drawn where there is room."""
-    return LaidOut(partial(_laid_out, comparison, bars))
+    """Lay out the comparison for a rich console; with `bars`, differences are also drawn where there is room."""
+    narrow = document(comparison)
+    return laid_out(document(comparison, bars=True), narrow) if bars else laid_out(narrow)
 
 
 def to_csv(comparison: Comparison) -> str:
-    """One line per system and key."""
+    """Return a line per system and key."""
     lines = comparison.lines()
     return formats.csv_text(lines[0], (line.values() for line in lines))
 
 
-def to_markdown(comparison: Comparison) -> str:
-    """Tables as GitHub renders them, one below the other, with what they mean."""
-    parts = [
-        formats.markdown_table(system_table(comparison, system), formats.markdown) for system in comparison.systems
-    ]
-    designs = "".join(f"{formats.markdown(line)}\n\n" for line in describe_designs(comparison))
-    return designs + "\n".join(
-        [*parts, "".join(f"{formats.markdown(line)}\n\n" for line in legend(comparison)).rstrip("\n") + "\n"]
-    )
-
-
-def to_latex(comparison: Comparison, transpose: bool = False) -> str:
-    """A table with booktabs rules, a column per system: the best values of a metric bold, marks for differences."""
-    names = [comparison.baseline, *comparison.systems]
-    best = best_systems(comparison.results, comparison.keys)
-    lines = []
+def to_latex(comparison: Comparison, best: Best | None = None, transpose: bool = False) -> str:
+    """Return a table with booktabs rules, a column per system: the best values bold, marks for differences."""
+    best = Best({}, 0) if best is None else best
+    names, lines = [comparison.baseline, *comparison.systems], []
     for key in comparison.keys:
         rows = {row.system: row for row in comparison.rows if row.key == key}
         first = next(iter(rows.values()))
         means = {comparison.baseline: first.baseline_mean, **{name: row.mean for name, row in rows.items()}}
         decimals, bold = significant_decimals(means.values()), best.systems.get(key, ())
-        marks = {name: mark(row, comparison.settings.alpha) for name, row in rows.items()}
+        marks = {name: mark(row, comparison.alpha) for name, row in rows.items()}
         cells = (_latex_value(means.get(name), decimals, name in bold, marks.get(name, "")) for name in names)
         lines.append([key + ARROWS[first.better], *cells])
     # The legend without the columns that a table of one value per system does not have.
@@ -88,12 +303,7 @@ def to_latex(comparison: Comparison, transpose: bool = False) -> str:
     return formats.latex_float([table.transposed("system") if transpose else table], caption)
 
 
-FORMATS: Mapping[str, Callable[..., str]] = {
-    "json": formats.to_json,
-    "csv": to_csv,
-    "md": to_markdown,
-    "latex": to_latex,
-}
+FORMATS: Mapping[str, Callable[..., str]] = {**text_formats(document, to_csv), "latex": to_latex}
 """Every format that is a text, by its name on the command line."""
 
 
@@ -106,26 +316,25 @@ def mark(row: Difference, alpha: float) -> str:
 
 def legend(comparison: Comparison) -> list[str]:
     """Explain what the tables show."""
-    settings = comparison.settings
+    tests = comparison.tests
     designs = list(comparison.designs.values())
-    tests = sum(not math.isnan(row.p) and row.key in comparison.panel for row in comparison.rows)
     rest = sum(not math.isnan(row.p) for row in comparison.rows) - tests
-    marks = f"* p < {settings.alpha:g}, ** p < {STRONG * settings.alpha:g}"
-    level = f"{100 * settings.level:g}% confidence intervals"
+    marks = f"* p < {comparison.alpha:g}, ** p < {STRONG * comparison.alpha:g}"
+    level = f"{100 * comparison.level:g}% confidence intervals"
     lines = [f"Differences to {comparison.baseline} with {level} ({_intervals_of(comparison)})."]
     adjusted = f"adjusted by Holm for {tests} test{'s' * (tests != 1)}" if tests > 1 else "one test"
     family = f"{adjusted} of {', '.join(comparison.panel[:_MOST_PANEL])}" if tests > 1 else adjusted
     family += f" and {len(comparison.panel) - _MOST_PANEL} more" if len(comparison.panel) > _MOST_PANEL else ""
     others = f"; the {rest} tests of other metrics are a family of their own" if rest > 1 else ""
-    lines.append(f"{marks}: {_test_of(comparison)}, seed {settings.seed}, {family}{others}.")
+    lines.append(f"{marks}: {_test_of(comparison)}, seed {comparison.seed}, {family}{others}.")
     lines.append(f"detectable: minimum detectable difference at {100 * POWER:g}% power (one test).")
     unit = designs[0].unit
-    if settings.detect is not None:
-        lines.append(f"needed: about how many {unit} it takes to find a difference of {settings.detect:g} like that.")
+    if comparison.detect is not None:
+        lines.append(f"needed: about how many {unit} it takes to find a difference of {comparison.detect:g} like that.")
     if any(row.rough for row in comparison.rows):
         lines.append(f"~: a guide at best, since the {unit} are few, or a few of them decide.")
     least = max(map(_least_p, designs))
-    if least * tests >= settings.alpha:
+    if least * tests >= comparison.alpha:
         lines.append(
             f"No difference can be significant: p is at least {least:.2g} with so few {unit}, before it is "
             f"adjusted for {tests} tests."
@@ -157,7 +366,7 @@ def _intervals_of(comparison: Comparison) -> str:
     unpaired = all(design.name == "unpaired" for design in comparison.designs.values())
     kind = "studentized" if unpaired else "paired studentized"
     words = {
-        "studentised": f"{kind} bootstrap, {comparison.settings.resamples:,} resamples",
+        "studentised": f"{kind} bootstrap, {comparison.resamples:,} resamples",
         "jackknife": "jackknife where distinct things are counted, or few dialogues differ",
         "welch": "clustered standard errors with Welch's degrees of freedom",
         "newcombe": "Newcombe for proportions",
@@ -168,57 +377,40 @@ def _intervals_of(comparison: Comparison) -> str:
 
 def _test_of(comparison: Comparison) -> str:
     """Name the tests."""
-    settings, names = comparison.settings, []
+    names: list[str] = []
     for design in dict.fromkeys(comparison.designs.values()):
-        if settings.test == "bootstrap" and design.name != "unpaired":
-            names.append(f"paired bootstrap, studentized, with {settings.resamples:,} resamples")
+        if comparison.test == "bootstrap" and design.name != "unpaired":
+            names.append(f"paired bootstrap, studentized, with {comparison.resamples:,} resamples")
         elif design.name == "unpaired":
             if comparison.adjusted_for:
                 names.append("Welch's t test of the adjusted means")
-            elif settings.test == "bootstrap":
-                names.append(f"bootstrap of both systems, studentized, with {settings.resamples:,} resamples")
+            elif comparison.test == "bootstrap":
+                names.append(f"bootstrap of both systems, studentized, with {comparison.resamples:,} resamples")
             else:
                 names.append(
-                    f"permutation of whole {design.unit} between the systems with {settings.trials:,} trials "
+                    f"permutation of whole {design.unit} between the systems with {comparison.trials:,} trials "
                     "(corpus metrics by independent resampling)"
                 )
-        elif all_swaps(design.common, settings.trials):
+        elif all_swaps(design.common, comparison.trials):
             names.append(f"randomization, all {2**design.common:,} exchanges")
         else:
-            names.append(f"approximate randomization with {settings.trials:,} trials")
+            names.append(f"approximate randomization with {comparison.trials:,} trials")
     return "; ".join(dict.fromkeys(names))
 
 
-def _laid_out(comparison: Comparison, bars: bool, width: int) -> Iterator[RenderableType]:
-    """The verdict, a table for each system, and what the columns mean."""
-    from rich.text import Text
-
-    yield from formats.paragraphs(verdict(comparison))
-    for system in comparison.systems:
-        head, rows = system_table(comparison, system)
-        names, *columns = zip(head, *rows, strict=True)
-        drawn = ("worse   better", *difference_bars(comparison, system))
-        if bars and formats.needed_width(names, [*columns, drawn]) <= width:
-            columns.insert(head.index("difference"), drawn)
-        for part in formats.fitting_tables(names, columns, width):
-            yield part
-            yield Text()
-    yield from map(Text, legend(comparison))
-
-
-def system_table(comparison: Comparison, system: str) -> Table:
-    """The differences of one system, a row per metric."""
+def system_table(comparison: Comparison, system: str, bars: bool = False) -> Table:
+    """Return the differences of one system, a row per metric; `bars`: also drawn, all systems on one scale."""
     names = [shorten(plain(name)) for name in (comparison.baseline, system)]
     head = ["metric", *names, "difference", "p adjusted", "effect", "won/tied/lost", "detectable"]
-    needed = [] if comparison.settings.detect is None else ["needed"]
-    return Table([*head, *needed], [_cells(row, comparison) for row in comparison.of(system)])
-
-
-def difference_bars(comparison: Comparison, system: str) -> list[str]:
-    """The differences of a system in standard deviations, better to the right, all systems on one scale."""
-    scale = scale_of(comparison.rows)
-    ends = [stretched(row) for row in comparison.of(system)]
-    return ["" if each is None else draw_interval(each, scale.low, scale.high, zero=True) for each in ends]
+    needed = [] if comparison.detect is None else ["needed"]
+    rows = [_cells(row, comparison) for row in comparison.of(system)]
+    if bars:
+        scale, at = scale_of(comparison.rows), head.index("difference")
+        head.insert(at, "worse   better")
+        for cells, row in zip(rows, comparison.of(system), strict=True):
+            ends = stretched(row)
+            cells.insert(at, "" if ends is None else draw_interval(ends, scale.low, scale.high, zero=True))
+    return Table([*head, *needed], rows)
 
 
 def _cells(row: Difference, comparison: Comparison) -> list[str]:
@@ -228,13 +420,13 @@ def _cells(row: Difference, comparison: Comparison) -> list[str]:
         shorten(plain(row.key)),
         show(row.baseline_mean),
         show(row.mean) + scored,
-        f"{show_signed(row.difference)}{mark(row, comparison.settings.alpha)}{interval} {mark_of(row)}".strip(),
+        f"{show_signed(row.difference)}{mark(row, comparison.alpha)}{interval} {mark_of(row)}".strip(),
         show_p(row.adjusted_p),
         show(row.effect, 2) if abs(row.effect) >= 0.005 or math.isnan(row.effect) else "0.00",
         MISSING if row.wins is None else f"{row.wins}/{row.ties}/{row.losses}",
         show_detectable(row),
     ]
-    if comparison.settings.detect is not None:
+    if comparison.detect is not None:
         cells.append(MISSING if row.needed is None else f"{_rough(row)}{row.needed:,}")
     return cells
 
@@ -253,3 +445,37 @@ def _latex_value(mean: float | None, decimals: int, best: bool, marks: str) -> s
         return "--"
     figure = rf"\mathbf{{{show(mean, decimals)}}}" if best else show(mean, decimals)
     return f"${figure}^{{{marks}}}$" if marks else f"${figure}$"
+
+
+def scale_of(rows: Iterable[Difference], width: int = WIDTH) -> Scale:
+    """The scale in standard deviations that shows all differences, and most of their intervals."""
+    furthest = max((abs(found[1]) for row in rows if (found := stretched(row))), default=1.0)
+    limit = min(WIDEST, max(NARROWEST, BEYOND * furthest))
+    return Scale(-limit, limit, width, MARGIN if width >= WIDTH else SLIM)
+
+
+def kind_of(row: Difference) -> str:
+    """The class of a difference: up, down, other (neither is better) or unsure."""
+    return _KINDS[mark_of(row)]
+
+
+def strip(row: Difference, scale: Scale) -> str:
+    """A difference as a dot with its interval; read aloud, and shown to the mouse, with its figures."""
+    figure = show_rounded(row.difference, row.interval, signed=True)
+    label = f"{shorten(plain(row.system))}, {shorten(plain(row.key))}: {figure}{_IN_WORDS[mark_of(row)]}"
+    middle, drawn = HEIGHT / 2, grid(scale)
+    drawn += f'<line class="zero" x1="{scale(0)}" x2="{scale(0)}" y1="0" y2="{HEIGHT}"/>'
+    if ends := stretched(row):
+        low, at, high = (scale(min(scale.high, max(scale.low, value))) for value in ends)
+        drawn += f'<line class="range" x1="{low}" x2="{high}" y1="{middle}" y2="{middle}"/>'
+        drawn += f'<circle class="mean" cx="{at}" cy="{middle}" r="4"/>'
+    return svg(drawn, scale.width, label)
+
+
+def stretched(row: Difference) -> tuple[float, float, float] | None:
+    """The lower end, the difference and the upper end in standard deviations, better above zero; None if unknown."""
+    if row.interval is None or not row.difference or not math.isfinite(row.effect):
+        return None
+    factor = abs(row.effect / row.difference) * (-1 if row.better == "lower" else 1)
+    low, high = sorted(factor * end for end in row.interval)
+    return low, factor * row.difference, high

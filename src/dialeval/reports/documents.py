@@ -1,4 +1,4 @@
-"""What is said of a result, in every format: sentences above, tables of texts, notes below.
+"""A result in every format: sentences, tables of texts and notes.
 
     document = Document(["People do not tell b from a."], [table], ["95% intervals."])
     console.print(laid_out(document))       the terminal
@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from html import escape
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from dialeval.core.plain_text import plain
 from dialeval.reports import formats
@@ -34,8 +34,19 @@ class Document:
     notes: Sequence[str]
 
 
+class Printer(Generic[T]):
+    """The formats of a result: `table` for the terminal, and `FORMATS` that are texts, by name."""
+
+    def __init__(self, document: Callable[[T], Document], csv: Callable[[T], str]) -> None:
+        self.document, self.FORMATS = document, text_formats(document, csv)
+
+    def table(self, value: T) -> LaidOut:
+        """Lay out a result for a rich console."""
+        return laid_out(self.document(value))
+
+
 def text_formats(document: Callable[[T], Document], csv: Callable[[T], str]) -> dict[str, Callable[[T], str]]:
-    """Every format that is a text, by its name on the command line."""
+    """Return every format that is a text, by its name on the command line."""
     return {
         "json": formats.to_json,
         "csv": csv,
@@ -44,44 +55,55 @@ def text_formats(document: Callable[[T], Document], csv: Callable[[T], str]) -> 
     }
 
 
-def laid_out(document: Document) -> LaidOut:
-    """The document for a rich console."""
-    return LaidOut(partial(_parts, document))
+def write_as(format_: str, document: Document) -> str | LaidOut:
+    """Write a document as `table`, `md` or `latex`."""
+    if format_ == "table":
+        return laid_out(document)
+    return to_markdown(document) if format_ == "md" else to_latex(document)
+
+
+def laid_out(*layouts: Document) -> LaidOut:
+    """Lay out a document for a rich console: the first of some layouts whose tables fit its width, else the last."""
+    return LaidOut(partial(_parts, layouts))
 
 
 def to_markdown(document: Document) -> str:
-    """Paragraphs, and tables as GitHub renders them."""
+    """Return paragraphs, and tables as GitHub renders them."""
     said, notes = ([f"{formats.markdown(line)}\n" for line in lines] for lines in (document.said, document.notes))
     return "\n".join([*said, *(formats.markdown_table(each, formats.markdown) for each in document.tables), *notes])
 
 
 def to_latex(document: Document) -> str:
-    """One tabular with booktabs rules, tables one below the other; all sentences are comments."""
+    """Return one tabular with booktabs rules, tables one below the other; all sentences are comments."""
     columns = max((len(each.head) for each in document.tables), default=1)
     lines = formats.latex_lines(columns, *document.tables, figure=formats.latex)
-    return "\n".join([*lines, *(f"% {plain(line)}" for line in (*document.said, *document.notes)), ""])
+    return "\n".join([*lines, *(f"% {formats.latex(line)}" for line in (*document.said, *document.notes)), ""])
 
 
 def to_html(document: Document) -> str:
-    """Paragraphs and tables without style, as a notebook shows its own."""
+    """Return paragraphs and tables without style, as a notebook shows its own."""
     said = "".join(f"<p>{escape(plain(line))}</p>" for line in document.said)
     tables = "".join(map(formats.html_table, document.tables))
     return said + tables + small(document.notes)
 
 
 def small(notes: Iterable[str]) -> str:
-    """Notes below a table, for a notebook."""
+    """Return the notes below a table, for a notebook."""
     lines = "<br>".join(escape(plain(line)) for line in notes)
     return f"<p><small>{lines}</small></p>" if lines else ""
 
 
-def _parts(document: Document, width: int) -> Iterator[RenderableType]:
+def _parts(layouts: Sequence[Document], width: int) -> Iterator[RenderableType]:
     from rich.text import Text
 
+    document = next((each for each in layouts if _fits(each, width)), layouts[-1])
     yield from formats.paragraphs(map(plain, document.said))
-    for head, rows in document.tables:
-        names, *columns = zip(head, *rows, strict=True)
-        for part in formats.fitting_tables(names, columns, width):
-            yield part
-            yield Text()
+    parts = [part for table in document.tables for part in formats.fitting_tables(*table.columns, width)]
+    for number, part in enumerate(parts):
+        yield from [Text()] if number else []
+        yield part
     yield from map(Text, map(plain, document.notes))
+
+
+def _fits(document: Document, width: int) -> bool:
+    return all(formats.needed_width(*table.columns) <= width for table in document.tables)

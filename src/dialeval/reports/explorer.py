@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dialeval.analysis.values import better_of
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.columns import TextColumn
 from dialeval.core.fold import Level
@@ -24,7 +25,6 @@ from dialeval.reports import markup
 from dialeval.reports.alignments import landed, reached
 from dialeval.reports.figures import plain
 from dialeval.reports.markup import Section
-from dialeval.reports.tables import better_of
 from dialeval.reports.weak_turns import judged_parts
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dialeval.core import jsondata
 from dialeval.core.plain_text import plain
-from dialeval.reports.figures import BETTER, WORSE
+from dialeval.reports.figures import BETTER, DIFFERENT, MISSING, WORSE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -34,8 +34,14 @@ class Table(NamedTuple):
     head: Sequence[str]
     rows: Sequence[Sequence[str]]
 
+    @property
+    def columns(self) -> tuple[Sequence[str], Sequence[Sequence[str]]]:
+        """The column of names and the other columns, each with its head."""
+        names, *others = zip(self.head, *self.rows, strict=True)
+        return names, others
+
     def transposed(self, corner: str) -> Table:
-        """The table with its rows as columns; `corner` stands where they meet."""
+        """Swap rows and columns; `corner` is the head of the names."""
         head, *rows = zip(self.head, *self.rows, strict=True)
         return Table([corner, *head[1:]], rows)
 
@@ -89,6 +95,7 @@ _LATEX = str.maketrans(
     {char: f"\\{char}" for char in "&%$#_{}"}
     | {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "–": "--"}
     | {"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", "↑": r"$\uparrow$", "↓": r"$\downarrow$"}
+    | {BETTER: "$^{+}$", WORSE: "$^{-}$", DIFFERENT: r"$^{\ast}$", MISSING: "--"}
     | {"±": r"$\pm$", "·": r"$\cdot$", "√": r"$\surd$", "∞": r"$\infty$"}
 )
 

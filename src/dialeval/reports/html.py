@@ -22,7 +22,6 @@ from dialeval.core.errors import SettingError
 from dialeval.core.files import write_bytes
 from dialeval.core.result import Run
 from dialeval.reports import markup, provenance, weak_turns
-from dialeval.reports.anchors import standing
 from dialeval.reports.breakdown_curves import curves
 from dialeval.reports.correlations import correlations
 from dialeval.reports.explorer import explorer
@@ -31,7 +30,7 @@ from dialeval.reports.metric_drawings import drawings
 from dialeval.reports.page import page, script
 from dialeval.reports.people_section import people_section
 from dialeval.reports.slices import MOST_TESTS, losses, section
-from dialeval.reports.summary import blocks, summary
+from dialeval.reports.summary import blocks, standing, summary
 from dialeval.reports.transcripts import transcripts
 
 if TYPE_CHECKING:

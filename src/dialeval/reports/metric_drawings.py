@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dialeval.analysis.values import better_of
 from dialeval.core.fold import Level
 from dialeval.reports import markup
 from dialeval.reports.figures import plain, shorten, show_rounded
 from dialeval.reports.markup import Section
-from dialeval.reports.tables import better_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

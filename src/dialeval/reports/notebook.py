@@ -16,23 +16,25 @@ from typing import TYPE_CHECKING, Any
 from weakref import ref
 
 from dialeval.analysis.agreement import Agreement
-from dialeval.analysis.best import best_of
-from dialeval.analysis.comparison import Comparison
+from dialeval.analysis.comparison import Comparison, best_of
 from dialeval.analysis.merged_ratings import MergedRatings
 from dialeval.analysis.people import People
 from dialeval.analysis.ranking import Ranking
 from dialeval.analysis.sequences import Watch
+from dialeval.analysis.sequential import Watch
+from dialeval.analysis.values import better_of
+from dialeval.core.files import write_bytes
 from dialeval.core.result import Result, Run
 from dialeval.core.version import __version__
 from dialeval.reports import agreement as agreements
-from dialeval.reports import comparisons, merged_ratings, people, rankings, sequences
+from dialeval.reports import comparisons, merged_ratings, people, rankings, sequential
+from dialeval.reports.comparisons import Verdict, judge_run, mark_of
 from dialeval.reports.documents import Document, small, to_html
 from dialeval.reports.figures import MISSING, plain, shorten, show, show_spread
 from dialeval.reports.formats import Table, html_table
 from dialeval.reports.plots import plot
 from dialeval.reports.summary import has_best
-from dialeval.reports.tables import ARROWS, better_of, footnotes, row_decimals
-from dialeval.reports.verdict import Verdict, judge_run, mark_of, verdict
+from dialeval.reports.tables import ARROWS, footnotes, row_decimals
 
 if TYPE_CHECKING:
     pass
@@ -63,8 +65,7 @@ def _(result: Result) -> str:
 
 @html.register
 def _(comparison: Comparison) -> str:
-    tables = [comparisons.system_table(comparison, system) for system in comparison.systems]
-    return to_html(Document(verdict(comparison), tables, comparisons.legend(comparison)))
+    return to_html(comparisons.document(comparison))
 
 
 @html.register
@@ -85,7 +86,7 @@ def _(ranking: Ranking) -> str:
 
 @html.register
 def _(watch: Watch) -> str:
-    return to_html(sequences.document(watch))
+    return to_html(sequential.watch_document(watch))
 
 
 @html.register

@@ -9,34 +9,13 @@ from typing import Any, Literal
 
 from msgspec import UNSET, Struct, UnsetType
 
-from dialeval.analysis.alignment import Design
 from dialeval.analysis.annotators import Ceiling
-from dialeval.analysis.difference import Difference, Test
 from dialeval.analysis.metric_differences import MetricDifference
 from dialeval.analysis.metric_ranking import Place
 from dialeval.analysis.ranking import Ranked
 from dialeval.analysis.sample_schema import SampledRow
 
 Interval = tuple[float, float]
-
-
-class Comparison(Struct):
-    """`dialeval compare -f json`."""
-
-    baseline: str
-    systems: list[str]
-    test: Test
-    alpha: float
-    level: float
-    resamples: int
-    trials: int
-    seed: int
-    detect: float | None
-    designs: dict[str, Design]
-    panel: list[str]
-    adjusted_for: list[str]
-    warnings: list[str]
-    differences: list[Difference]
 
 
 class Correlation(Struct):

@@ -38,7 +38,7 @@ _SAMPLE = "dialeval.analysis.sample_schema"
 WRITTEN: Mapping[str, Written] = {
     "run": Written("run.json", "every command that saves a run (-o)", _RUN),
     "printed-run": Written("-f json", "score, lsdscc, multiwoz, sgd, breakdown", _RUN, True),
-    "comparison": Written("-f json", "compare", f"{_PRINTED}:Comparison", True),
+    "comparison": Written("-f json", "compare", "dialeval.analysis.comparison:Comparison", True),
     "agreement": Written("-f json", "meta", f"{_PRINTED}:Agreement", True),
     "estimate": Written("-f json", "estimate", f"{_PRINTED}:People", True),
     "ranking": Written("-f json", "rank", f"{_PRINTED}:Ranking", True),

@@ -10,15 +10,30 @@ direction stand in a table of their own, to be opened, and so do the figures of 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
-from dialeval.analysis.best import best_of
-from dialeval.analysis.comparison import Comparison, compare
+from dialeval.analysis.comparison import Comparison, best_of, compare
+from dialeval.analysis.difference import Difference
+from dialeval.analysis.values import better_of
 from dialeval.core.errors import SettingError
+from dialeval.core.fold import Estimate
 from dialeval.core.result import Result, Run
 from dialeval.reports import markup
-from dialeval.reports.comparisons import legend, mark, show_detectable
+from dialeval.reports.comparisons import (
+    MOST_TESTS,
+    WIDTH,
+    describe_designs,
+    kind_of,
+    legend,
+    mark,
+    mark_of,
+    scale_of,
+    show_detectable,
+    strip,
+    verdict,
+)
 from dialeval.reports.figures import (
     BETTER,
     DIFFERENT,
@@ -33,18 +48,9 @@ from dialeval.reports.figures import (
     show_signed,
     show_spread,
 )
-from dialeval.reports.forest import WIDTH, kind_of, scale_of, strip
 from dialeval.reports.markup import Section
-from dialeval.reports.metric_drawings import axis
-from dialeval.reports.tables import better_of, row_decimals, unscored
-from dialeval.reports.verdict import MOST_TESTS, describe_designs, mark_of, verdict
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from dialeval.analysis.comparison import Difference
-    from dialeval.core.fold import Better, Estimate
-    from dialeval.reports.metric_drawings import Scale
+from dialeval.reports.metric_drawings import Scale, axis
+from dialeval.reports.tables import row_decimals, show_share, standing_shares, unscored
 
 ROOM, BASELINE, COMPARED, ANCHOR = 1220, 290, 320, 150
 """Pixels of the page, and what columns need: metric and baseline, each other system with its strip, each anchor.
@@ -58,7 +64,7 @@ MOST_SENTENCES = 3
 
 
 def summary(run: Run, compared: bool = True, more: Sequence[str] = ()) -> Section:
-    """The section; systems that share no metric stand in tables of their own, each with a baseline of its own.
+    """Return the section; systems that share no metric are in tables of their own, each with its own baseline.
 
     `more`: sentences that belong to the verdict.
     """
@@ -82,7 +88,7 @@ def summary(run: Run, compared: bool = True, more: Sequence[str] = ()) -> Sectio
 
 
 def blocks(run: Run) -> list[Run]:
-    """The systems that share a metric, directly or through others, together: one table would be mostly dashes."""
+    """Group the systems that share a metric, directly or through others: one table would be mostly dashes."""
     groups: list[dict[str, Result]] = []
     for system, result in run.items():
         near = [at for at, group in enumerate(groups) if any(result.keys() & other.keys() for other in group.values())]
@@ -120,77 +126,97 @@ def has_best(comparison: Comparison | None) -> bool:
 
 
 def _tables(run: Run, places: Mapping[str, int], comparison: Comparison | None, bold: bool) -> str:
-    """The table of metrics with a direction, and below it that of the others; one table if all are of one kind."""
+    """Return the table of metrics where higher or lower is better, then that of the others; one if all are alike."""
     directions = {key: better_of(run, key) for key in run.keys_in_order}
     directed = [key for key, better in directions.items() if better is not None]
     other = [key for key in directions if key not in directed]
     notes = "".join(map(markup.note, map(markup.text, unscored(run))))
-    first = _table(run, places, directed or other, _caption(run, comparison), comparison, bold)
+    page = _Page(run, places, comparison, bold)
+    first = _table(page, directed or other, _caption(run, comparison))
     if not directed or not other:
         return first + notes
-    folded = _table(run, places, other, "Neither high nor low values are better.", comparison, bold)
+    folded = _table(page, other, "Neither high nor low values are better.")
     return first + markup.details(f"{markup.count(len(other), 'metric')} without a direction", folded) + notes
 
 
-def _table(
-    run: Run, places: Mapping[str, int], keys: Sequence[str], caption: str, comparison: Comparison | None, bold: bool
-) -> str:
-    colours = markup.colours(run)
+class _Page(NamedTuple):
+    """What the tables of a block share."""
+
+    run: Run
+    places: Mapping[str, int]
+    """By key the number of its drawing."""
+    comparison: Comparison | None
+    bold: bool
+
+
+def _table(page: _Page, keys: Sequence[str], caption: str) -> str:
+    run, comparison = page.run, page.comparison
     systems = sorted(run, key=lambda name: run[name].role != "system")
-    as_rows = len(run) >= MANY
-    few = has_room(run)
-    scale = None if comparison is None else scale_of(comparison.rows, WIDTH if few else NARROW)
-    tested = () if comparison is None else comparison.rows
+    as_rows, few = len(run) >= MANY, has_room(run)
+    tested = [] if comparison is None else comparison.rows
+    scale = None if comparison is None else scale_of(tested, WIDTH if few else NARROW)
     rows = {(row.key, row.system): row for row in tested if not math.isnan(row.p)}
-    metrics = {key: markup.name(key) + markup.arrow(better_of(run, key)) for key in keys}
+    arrows = {key: markup.arrow(better_of(run, key)) for key in keys}
     cells: dict[tuple[str, str], str] = {}
     for key in keys:
-        best, decimals = _best(run, key, better_of(run, key)) if bold else [], row_decimals(run, key)
+        best, decimals = _best(run, key) if page.bold else [], row_decimals(run, key)
         for name in systems:
             kinds = ["best" if name in best else "", "anchor" if name in run.anchors else ""]
-            who = metrics[key] if as_rows else markup.name(name)
+            who = markup.name(key) + arrows[key] if as_rows else markup.name(name)
             cells[key, name] = cell(who, run[name].get(key), decimals, rows.get((key, name)), scale, *kinds)
-    linked = {
-        key: f'<a href="#metric-{places[key]}">{markup.name(key)}</a>{markup.arrow(better_of(run, key))}'
-        for key in keys
-    }
-    named = {
-        name: f'<span class="system-name {colours[name]}"><span class="swatch"></span>{markup.name(name)}'
-        f"{_rows(run, name)}{_role(name, run[name], comparison)}</span>"
-        for name in systems
-    }
+    linked = [f'<a href="#metric-{page.places[key]}">{markup.name(key)}</a>{arrows[key]}' for key in keys]
+    named = [_system_name(page, name) for name in systems]
     if as_rows:
-        lines = [markup.row(named[name], "".join(cells[key, name] for key in keys)) for name in systems]
-        return markup.table("summary dense", caption, heads("System", linked.values()), lines)
-    lines = [markup.row(linked[key], "".join(cells[key, name] for name in systems)) for key in keys]
-    axes = ("" if scale is None or (keys[0], name) not in rows else f"<div>{axis(scale)}</div>" for name in systems)
-    below = f"<tr><td></td>{markup.cells(*axes, kind='figure')}</tr>" if few and scale is not None else ""
-    kind = "summary" if few else "summary dense"
-    return markup.table(kind, caption, heads("Metric", named.values()), lines, below)
+        lines = [_row(title, (cells[key, name] for key in keys)) for title, name in zip(named, systems, strict=True)]
+        return markup.table("summary dense", caption, heads("System", linked), lines)
+    lines = [_row(title, (cells[key, name] for name in systems)) for title, key in zip(linked, keys, strict=True)]
+    below = axes_row(scale, [(keys[0], name) in rows for name in systems]) if few else ""
+    return markup.table("summary" if few else "summary dense", caption, heads("Metric", named), lines, below)
+
+
+def _row(title: str, cells: Iterable[str]) -> str:
+    return markup.row(title, "".join(cells))
+
+
+def _system_name(page: _Page, name: str) -> str:
+    """Return the name of a system with its color, its rows where not all have as many, and its role."""
+    run, comparison = page.run, page.comparison
+    swatch = f'<span class="system-name {markup.colours(run)[name]}"><span class="swatch"></span>'
+    role = "baseline" if comparison is not None and name == comparison.baseline else run[name].role
+    shown = "" if role == "system" else markup.span("role", role)
+    return f"{swatch}{markup.name(name)}{_rows(run, name)}{shown}</span>"
+
+
+def axes_row(scale: Scale | None, drawn: Iterable[bool]) -> str:
+    """Return the last row of a table of strips: the axis of each column that has some."""
+    if scale is None:
+        return ""
+    axes = (f"<div>{axis(scale)}</div>" if each else "" for each in drawn)
+    return f"<tr><td></td>{markup.cells(*axes, kind='figure')}</tr>"
 
 
 def has_room(run: Run) -> bool:
-    """Whether values of all systems fit beside each other, with intervals and strips."""
+    """Tell whether values of all systems fit next to each other, with intervals and strips."""
     return BASELINE + COMPARED * (len(run) - len(run.anchors) - 1) + ANCHOR * len(run.anchors) <= ROOM
 
 
 def cell(
     who: str, estimate: Estimate | None, decimals: int, row: Difference | None, scale: Scale | None, *kinds: str
 ) -> str:
-    """A cell with a value, its mark and interval, and its difference to the baseline as a strip; `who` is markup."""
+    """Return a cell: a value, its mark and interval, and its difference as a strip; `who` is markup."""
     drawn = "" if row is None or scale is None else strip(row, scale)
     classes = " ".join(filter(None, ("figure", *kinds, "" if row is None else kind_of(row))))
     return f'<td class="{classes}"><div>{markup.span("who", who)}{_figure(estimate, decimals, row)}{drawn}</div></td>'
 
 
 def heads(first: str, titles: Iterable[str]) -> str:
-    """The head of a table of values; titles are markup."""
+    """Return the head of a table of values; titles are markup."""
     cells = "".join(f'<th scope="col" class="figure">{title}</th>' for title in titles)
     return f'<tr><th scope="col">{first}</th>{cells}</tr>'
 
 
 def _figure(estimate: Estimate | None, decimals: int, row: Difference | None) -> str:
-    """A value with its mark and its interval."""
+    """Return a value with its mark and its interval."""
     mark = markup.span("sure", "" if row is None else mark_of(row))  # room for one, so that figures are aligned
     if estimate is None:
         return markup.span("number", MISSING + mark)
@@ -200,7 +226,7 @@ def _figure(estimate: Estimate | None, decimals: int, row: Difference | None) ->
 
 
 def _rows(run: Run, system: str) -> str:
-    """How many rows a system has, where not all have as many."""
+    """Say how many rows a system has, where not all have as many."""
     sizes = {name: {str(est.level): est.rows for est in result.values()} for name, result in run.items()}
     if all(
         sizes[name].items() <= sizes[system].items() or sizes[system].items() <= sizes[name].items() for name in run
@@ -209,37 +235,29 @@ def _rows(run: Run, system: str) -> str:
     return markup.span("aside", ", ".join(markup.count(rows, level) for level, rows in sizes[system].items()))
 
 
-def _role(system: str, result: Result, comparison: Comparison | None) -> str:
-    is_baseline = comparison is not None and system == comparison.baseline
-    role = "baseline" if is_baseline else result.role
-    return "" if role == "system" else markup.span("role", role)
-
-
-def _best(run: Run, key: str, better: Better | None) -> list[str]:
-    """The real systems with the best value, if there are others."""
+def _best(run: Run, key: str) -> list[str]:
+    """Return the real systems with the best value, if there are others."""
     means = {name: result[key].mean for name, result in run.items() if key in result and result.role == "system"}
     known = [mean for mean in means.values() if not math.isnan(mean)]
-    return best_of(means, better) if len(known) > 1 else []
+    return best_of(means, better_of(run, key)) if len(known) > 1 else []
 
 
 def _differences(comparison: Comparison) -> str:
-    """The differences to the baseline, system by system, with what the columns mean."""
-    tables = "".join(_difference_table(comparison, system) for system in comparison.systems)
+    """Return the differences to the baseline, system by system, with what the columns mean."""
+    titles = ("Difference", "Interval", "p, adjusted", "Effect", "Won, tied, lost", "Detectable")
+    tables = ""
+    for system in comparison.systems:
+        lines = [_difference(row, comparison) for row in comparison.of(system)]
+        caption = f"{markup.name(system)} against {markup.name(comparison.baseline)}."
+        tables += markup.table("difference", caption, heads("Metric", titles), lines)
     words = "".join(f"<li>{markup.text(line)}</li>" for line in legend(comparison))
     title = f"Differences from {markup.name(comparison.baseline)}"
     return markup.details(title, f'{tables}<ul class="note">{words}</ul>', "differences")
 
 
-def _difference_table(comparison: Comparison, system: str) -> str:
-    lines = [_difference(row, comparison) for row in comparison.of(system)]
-    titles = ("Difference", "Interval", "p, adjusted", "Effect", "Won, tied, lost", "Detectable")
-    caption = f"{markup.name(system)} against {markup.name(comparison.baseline)}."
-    return markup.table("difference", caption, heads("Metric", titles), lines)
-
-
 def _difference(row: Difference, comparison: Comparison) -> str:
     cells = (
-        f"{show_signed(row.difference)}{markup.span('sure', mark(row, comparison.settings.alpha))}",
+        f"{show_signed(row.difference)}{markup.span('sure', mark(row, comparison.alpha))}",
         show_interval(row.interval) if row.interval else MISSING,
         escape(show_p(row.adjusted_p)),
         show(row.effect, 2),
@@ -250,7 +268,29 @@ def _difference(row: Difference, comparison: Comparison) -> str:
 
 
 def _long_names(run: Run) -> str:
-    """The full text of names that are too long to be shown everywhere."""
+    """Return the full text of names that are too long to be shown everywhere."""
     names: Iterable[str] = (plain(name) for name in (*run, *run.keys_in_order))
     long = [f"<li><bdi>{escape(name)}</bdi></li>" for name in names if shorten(name) != name]
     return markup.details("Names in full", f"<ul>{''.join(long)}</ul>") if long else ""
+
+
+def standing(run: Run) -> Section | None:
+    """Return the section about shares between floor and ceiling; None for a run without such systems."""
+    systems = run.details.get("standing", {})
+    rows = standing_shares(run, systems)
+    if not rows:
+        return None
+    lines = [markup.row(markup.name(key), markup.cells(*map(_bar, shares))) for key, shares in rows.items()]
+    caption = "How far a system is on the way from the best floor (0%) to the gold replies (100%)."
+    drawn = markup.table("standing", caption, markup.heads("Metric", *map(markup.name, systems)), lines)
+    return Section("standing", "Between floor and ceiling", drawn)
+
+
+def _bar(share: float | None) -> str:
+    if share is None:
+        return MISSING
+    size = 'width="90" height="10"'
+    filled = round(90 * min(max(share, 0.0), 1.0), 1)
+    kind = "bar below" if share < 0 else "bar"
+    drawn = f'<rect class="trough" {size}/><rect class="{kind}" width="{filled}" height="10"/>'
+    return f'<span class="share">{show_share(share)}</span><svg aria-hidden="true" {size}>{drawn}</svg>'

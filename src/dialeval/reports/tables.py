@@ -1,7 +1,8 @@
 """A run as a table: for the terminal, for papers and pages, for other programs.
 
     FORMATS["csv"](run)        json, csv, md, latex, metrics-txt, model-index, each a str
-    console.print(table(run))  the terminal; `table(run, comparison)` marks what is better and worse
+    console.print(table(run))  the terminal; `table(run, verdict)` marks what is better and worse
+    standing(run)              where systems stand between floor and ceiling, if the run has such systems
 
 JSON and CSV hold every digit; the tables that people read are rounded by `figures`. Metrics are rows and systems are
 columns, since there are usually more metrics; in the terminal the longer side runs downwards. There a figure has the
@@ -14,19 +15,20 @@ say which systems are significantly better (▲) or worse (▼) than the baselin
 each metric, all digits, a blank behind each. A value of the whole corpus has the deviation `0`, as it is printed there.
 It has the columns of dialog-eval in their order and no others: programs that read the file know these.
 
-JSON and CSV of a run take no comparison, so what compares systems is imported where it is used.
+JSON and CSV of a run take no comparison, so `reports.comparisons` is imported where it is used.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any
 
+from dialeval.analysis.values import better_of
 from dialeval.metrics.registry import GROUPS
-from dialeval.reports import formats
+from dialeval.reports import documents, formats
+from dialeval.reports.documents import Document, laid_out
 from dialeval.reports.figures import (
     BETTER,
     DECIMALS,
@@ -48,13 +50,10 @@ from dialeval.reports.model_index import to_model_index
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from rich.console import RenderableType
-
-    from dialeval.analysis.best import Best
-    from dialeval.analysis.comparison import Comparison
+    from dialeval.analysis.comparison import Best, Comparison
     from dialeval.core.fold import Better, Estimate
-    from dialeval.core.result import Result, Run
-    from dialeval.reports.verdict import Verdict
+    from dialeval.core.result import Run
+    from dialeval.reports.comparisons import Verdict
 
 CSV_FIELDS = (
     *("system", "metric", "mean", "std", "confidence", "low", "high", "interval_by", "rows", "scored", "signature"),
@@ -71,19 +70,61 @@ _MOST_UNSCORED = 5
 
 
 def table(
-    run: Run,
-    found: Verdict | None = None,
-    *,
-    transpose: bool = False,
-    bars: bool = False,
-    notes: bool = True,
+    run: Run, found: Verdict | None = None, *, transpose: bool = False, bars: bool = False, notes: bool = True
 ) -> LaidOut:
     """Lay out a run for a rich console below the verdict, with marks for significant differences and `notes` below."""
-    return LaidOut(partial(_laid_out, run, found, transpose, bars, notes))
+    layouts = ((True, True), (False, True), (False, False))
+    made = [_describe(run, found, transpose, drawn, spread, notes) for drawn, spread in layouts if bars or not drawn]
+    return laid_out(*made)
+
+
+def _describe(run: Run, found: Verdict | None, transpose: bool, bars: bool, intervals: bool, notes: bool) -> Document:
+    """Describe a run for the terminal; `bars`: intervals are also drawn, `intervals` False: left out."""
+    marks: dict[tuple[str, str], str] = {}
+    comparison = None if found is None else found.comparison
+    if comparison is not None:
+        from dialeval.reports.comparisons import mark_of
+
+        marks = {(row.system, row.key): mark_of(row) for row in comparison.rows}
+    keys, cells = run.keys_in_order, {}
+    for key in keys:
+        decimals, drawn = row_decimals(run, key), interval_bars(run, key) if bars else {}
+        for name, result in run.items():
+            estimate = result.get(key)
+            mean = MISSING if estimate is None else show(estimate.mean, decimals)
+            spread = "" if estimate is None or not intervals else show_spread(estimate, decimals)
+            cells[name, key] = mean, marks.get((name, key), ""), spread, drawn.get(name, "")
+    names = [shorten(plain(key)) + ARROWS[better_of(run, key)] for key in keys]
+    systems = [shorten(plain(name)) for name in run]
+    if (len(run) > len(keys)) != transpose:
+        columns = [["system", *systems]]
+        columns += ([head, *_align([cells[name, key] for name in run])] for head, key in zip(names, keys, strict=True))
+    else:
+        columns = [["metric", *names]]
+        columns += (
+            [head, *_align([cells[name, key] for key in keys])] for head, name in zip(systems, run, strict=True)
+        )
+    head, *rows = zip(*columns, strict=True)
+    below = [*footnotes(run, comparison, intervals)] if notes else []
+    return Document([] if found is None else found.sentences, [Table(head, rows)], below)
+
+
+def _align(column: Sequence[tuple[str, ...]]) -> list[str]:
+    """Join the parts of the cells of a column: points below points, then marks, intervals and bars."""
+    if not column:
+        return []
+    wholes, points, rests = zip(*(mean.partition(".") for mean, *_ in column), strict=True)
+    left, right = max(map(len, wholes)), max(map(len, map("".join, zip(points, rests, strict=True))))
+    widths = [max(map(len, parts)) for parts in zip(*(cell[1:] for cell in column), strict=True)]
+    return [
+        f"{whole:>{left}}{point + rest:<{right}}"
+        + "".join(f" {part:<{width}}" for part, width in zip(cell[1:], widths, strict=True) if width)
+        for whole, point, rest, cell in zip(wholes, points, rests, column, strict=True)
+    ]
 
 
 def to_csv(run: Run) -> str:
-    """One line per system and metric."""
+    """Return a line per system and metric."""
     rows = []
     for system, result in run.items():
         for key, est in result.items():
@@ -93,18 +134,21 @@ def to_csv(run: Run) -> str:
     return formats.csv_text(CSV_FIELDS, rows)
 
 
+def document(run: Run, transpose: bool = False) -> Document:
+    """Describe a run without comparing its systems: all values with four decimals."""
+    rows = [[key, *(_cell(result.get(key)) for result in run.values())] for key in run.keys_in_order]
+    table = Table(["metric", *run], rows)
+    return Document([], [table.transposed("system") if transpose else table], _describe_intervals(run))
+
+
 def to_markdown(run: Run, transpose: bool = False) -> str:
-    """A table as GitHub renders it."""
-    table = Table(
-        ["metric", *run], [[key, *(_cell(res.get(key)) for res in run.values())] for key in run.keys_in_order]
-    )
-    shown = table.transposed("system") if transpose else table
-    return formats.markdown_table(shown) + "".join(f"\n{line}\n" for line in _kinds(run))
+    """Return a table as GitHub renders it."""
+    return documents.to_markdown(document(run, transpose))
 
 
 def to_latex(run: Run, transpose: bool = False) -> str:
-    """A table with booktabs rules, four significant digits per metric, the best values bold, and a caption."""
-    from dialeval.analysis.best import best_systems
+    """Return a table with booktabs rules, four significant digits per metric, the best values bold, and a caption."""
+    from dialeval.analysis.comparison import best_systems
 
     best, rows = best_systems(run, run.keys_in_order), []
     for key in run.keys_in_order:
@@ -114,12 +158,12 @@ def to_latex(run: Run, transpose: bool = False) -> str:
         cells = (_latex_cell(est, decimals, name in bold) for name, est in estimates.items())
         rows.append([key + ARROWS[better_of(run, key)], *cells])
     table = Table(["metric", *run], rows)
-    caption = [*_kinds(run), *best_words(best)]
+    caption = [*_describe_intervals(run), *best_words(best)]
     return formats.latex_float([table.transposed("system") if transpose else table], caption)
 
 
 def best_words(best: Best) -> list[str]:
-    """What arrows and bold figures of a table mean."""
+    """Explain arrows and bold values of a table."""
     if not best.systems:
         return []
     pairs = f", corrected for {best.tests} pairs of systems" if best.tests > 1 else ""
@@ -153,100 +197,21 @@ FORMATS: Mapping[str, Callable[..., str]] = {
 """Every format that is a text, by its name on the command line."""
 
 
-def _laid_out(
-    run: Run, found: Verdict | None, transpose: bool, bars: bool, notes: bool, width: int
-) -> Iterator[RenderableType]:
-    from rich.text import Text
-
-    from dialeval.reports.verdict import mark_of
-
-    comparison = None if found is None else found.comparison
-    yield from formats.paragraphs(() if found is None else found.sentences)
-    keys = run.keys_in_order
-    names = {key: shorten(plain(key)) + ARROWS[better_of(run, key)] for key in keys}
-    systems = {name: shorten(plain(name)) for name in run}
-    marks = {} if comparison is None else {(row.system, row.key): mark_of(row) for row in comparison.rows}
-    decimals = {key: row_decimals(run, key) for key in keys}
-    drawn = {(name, key): bar for key in keys if bars for name, bar in interval_bars(run, key).items()}
-    cells = {
-        (name, key): Cell.of(result.get(key), decimals[key], marks.get((name, key)), drawn.get((name, key)))
-        for name, result in run.items()
-        for key in keys
-    }
-    downwards = (len(run) > len(keys)) != transpose
-    if downwards:
-        first = ["system", *systems.values()]
-        columns = {names[key]: [cells[name, key] for name in run] for key in keys}
-    else:
-        first = ["metric", *names.values()]
-        columns = {systems[name]: [cells[name, key] for key in keys] for name in run}
-    for left_out in ({}, {"bar": ""}, {"bar": "", "interval": ""}):
-        figures = [
-            [head, *_aligned([cell._replace(**left_out) for cell in column])] for head, column in columns.items()
-        ]
-        if formats.needed_width(first, figures) <= width:
-            break
-    for number, part in enumerate(formats.fitting_tables(first, figures, width)):
-        if number:
-            yield Text()
-        yield part
-    shown = footnotes(run, comparison, intervals="interval" not in left_out)
-    yield from (Text(line, style="dim") for line in shown if notes)
-
-
-def _kinds(run: Run) -> list[str]:
-    """A line that says which intervals the figures have."""
+def _describe_intervals(run: Run) -> list[str]:
+    """Return a line that says which intervals the values have."""
     words = interval_words(estimate for result in run.values() for estimate in result.values())
     return [f"Intervals: {words}."] if words else []
 
 
 def row_decimals(run: Run, key: str) -> int:
-    """The decimals that the narrowest interval of a metric supports; four significant digits if there is none."""
+    """Return the decimals that the narrowest interval of a metric supports; without one four significant digits."""
     estimates = [result[key] for result in run.values() if key in result]
     supported = [each for est in estimates if (each := supported_decimals(est.interval)) is not None]
     return max(supported) if supported else significant_decimals(est.mean for est in estimates)
 
 
-def better_of(run: Mapping[str, Result], key: str) -> Better | None:
-    """Which values of a key are better."""
-    from dialeval.analysis.values import metric_of
-
-    metrics = (metric_of(result[key]) for result in run.values() if key in result)
-    return next((metric.better for metric in metrics if metric is not None), None)
-
-
-class Cell(NamedTuple):
-    """The parts of a cell in the terminal."""
-
-    mean: str
-    mark: str = ""
-    interval: str = ""
-    bar: str = ""
-
-    @classmethod
-    def of(cls, estimate: Estimate | None, decimals: int, mark: str | None, bar: str | None) -> Cell:
-        """The cell of an estimate."""
-        if estimate is None:
-            return cls(MISSING)
-        return cls(show(estimate.mean, decimals), mark or "", show_spread(estimate, decimals), bar or "")
-
-
-def _aligned(column: Sequence[Cell]) -> list[str]:
-    """The cells of a column: points below points, then marks, intervals and bars."""
-    wholes, rests = zip(*(_at_point(cell.mean) for cell in column), strict=True) if column else ((), ())
-    left, right = (max(map(len, parts), default=0) for parts in (wholes, rests))
-    widths = [
-        max((len(part) for part in parts), default=0) for parts in zip(*(cell[1:] for cell in column), strict=True)
-    ]
-    return [
-        f"{whole:>{left}}{rest:<{right}}"
-        + "".join(f" {part:<{width}}" for part, width in zip(cell[1:], widths, strict=True) if width)
-        for whole, rest, cell in zip(wholes, rests, column, strict=True)
-    ]
-
-
 def interval_bars(run: Run, key: str) -> dict[str, str]:
-    """The interval of each system that has one under a key, drawn on a common scale: `  ├──●──┤   `."""
+    """Draw the interval of each system that has one under a key on a common scale: `  ├──●──┤   `."""
     estimates = {name: result[key] for name, result in run.items() if key in result}
     ends = [end for est in estimates.values() for end in (est.mean, *(est.interval or ())) if math.isfinite(end)]
     low, high = min(ends, default=0.0), max(ends, default=0.0)
@@ -256,16 +221,11 @@ def interval_bars(run: Run, key: str) -> dict[str, str]:
     return {name: draw_interval(own, low, high) for name, own in known.items() if all(map(math.isfinite, own))}
 
 
-def _at_point(figure: str) -> tuple[str, str]:
-    whole, point, rest = figure.partition(".")
-    return whole, point + rest
-
-
 def footnotes(run: Run, comparison: Comparison | None, intervals: bool = True) -> Iterator[str]:
-    """What stands below a table: which intervals it has, what the marks mean, and how much could not be scored."""
-    yield from _kinds(run) if intervals else ()
+    """Yield the notes of a table: which intervals it has, what the marks mean, and how much could not be scored."""
+    yield from _describe_intervals(run) if intervals else ()
     if comparison is not None and any(row.significant for row in comparison.rows):
-        from dialeval.reports.verdict import how_sure
+        from dialeval.reports.comparisons import how_sure
 
         meaning = f"{BETTER} better, {WORSE} worse, {DIFFERENT} different, neither is better"
         yield f"Against {shorten(plain(comparison.baseline))}: {meaning} ({how_sure(comparison)})."
@@ -276,7 +236,7 @@ def footnotes(run: Run, comparison: Comparison | None, intervals: bool = True) -
 
 
 def unscored(run: Run) -> Iterator[str]:
-    """A sentence about rows that could not be scored, if there are some."""
+    """Yield a sentence about rows that could not be scored, if there are some."""
     found = []
     for key in run.keys_in_order:
         estimates = [result[key] for result in run.values() if key in result]
@@ -308,7 +268,7 @@ def _latex_cell(estimate: Estimate | None, decimals: int, bold: bool) -> str:
 
 
 def significant_decimals(means: Iterable[float]) -> int:
-    """The decimals that give the largest of some means four significant digits, at most four."""
+    """Return the decimals that give the largest of some means four significant digits, at most four."""
     largest = max((abs(mean) for mean in means if math.isfinite(mean)), default=0.0)
     return DECIMALS if largest < 1 else max(0, DECIMALS - 1 - math.floor(math.log10(largest)))
 
@@ -322,3 +282,22 @@ def _triple(estimate: Estimate | None) -> str:
         return "nan,nan,nan"
     std = "0" if estimate.corpus and estimate.std == 0 else repr(float(estimate.std))
     return f"{float(estimate.mean)!r},{std},{float(estimate.confidence)!r}"
+
+
+def standing_shares(run: Run, standing: Mapping[str, Any]) -> dict[str, list[float | None]]:
+    """Return the share of every system, or None, under each key that some system has a share for."""
+    keys = [key for key in run.keys_in_order if any(key in shares for shares in standing.values())]
+    return {key: [shares[key]["share"] if key in shares else None for shares in standing.values()] for key in keys}
+
+
+def standing(run: Run) -> Document | None:
+    """Describe where systems stand between the best floor (0%) and the gold replies (100%); None without them."""
+    found = run.details.get("anchors", {}).get("standing", {})
+    rows = [[key, *map(show_share, shares)] for key, shares in standing_shares(run, found).items()]
+    table = Table(["metric", *map(shorten, map(plain, found))], rows)
+    return Document(["Between floor (0%) and ceiling (100%):"], [table], []) if rows else None
+
+
+def show_share(share: float | None) -> str:
+    """Return a share in percent."""
+    return MISSING if share is None else f"{round(100 * share)}%"

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dialeval.analysis.influence import Influence
+from dialeval.analysis.resampling import Influence
 from dialeval.core.columns import TextColumn
 from dialeval.core.contributions import ClusteredRows, Resamples, RowSums, RowWords, gathered
 from dialeval.core.fold import Estimate

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dialeval
-from dialeval.analysis.cutting import cut
+from dialeval.analysis.values import cut
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Analytic
 from dialeval.core.gate import UnfitError

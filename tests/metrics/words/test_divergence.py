@@ -8,8 +8,8 @@ import numpy as np
 from hypothesis import given
 
 import dialeval
-from dialeval.analysis.cutting import cut
 from dialeval.analysis.gates import baseline_gates
+from dialeval.analysis.values import cut
 from metrics import twins
 from metrics.evaluated import close, evaluated, mean, worlds
 

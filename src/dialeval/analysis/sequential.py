@@ -1,0 +1,302 @@
+"""Comparisons over time: interim looks at any time (`watch`), and trends over versions or weeks (`trend`).
+
+`watch` compares systems by confidence sequences (`sequences`). Dialogues are taken in the order of the run. The
+interval is for the difference of the means over rows, as in `comparison`, or with `weight="dialogues"` for that of
+means in which every dialogue counts once. It assumes that
+
+- dialogues are independent and identically distributed: drawn one after the other from the same source, in an order
+  that has nothing to do with their values (a sorted file, or users who change over the weeks, violate that);
+- the same systems and metrics are tested at every interim look, since alpha is divided by their number: by that of the
+  differences in the panel (`comparison`), and by that of the other ones for these.
+
+Corpus values have no value per dialogue and no sequence. A dialogue without a row that both systems were scored on is
+passed over.
+
+`trend` tests for a linear trend. With T_i the value of system i of n, in the order given, and c_i = (i - mean of i) /
+(sum of (i - mean of i)^2):
+
+    slope = sum of c_i T_i                      the change per step
+
+- Systems with the same units (`alignment`): the error is the jackknife's over the units, each left out of all systems
+  at once; Student's distribution with K - 1 degrees of freedom.
+- Other systems are independent samples: variance = sum of c_i^2 v_i with the clustered variances v_i (`independent`),
+  and Welch's degrees of freedom.
+
+The test asks for one slope over all systems and does not look for change points. P-values are adjusted over the panel
+of metrics (Holm), as in `comparison`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from msgspec.structs import replace
+
+from dialeval.analysis.alignment import Alignment, Design, DesignName
+from dialeval.analysis.difference import DEFAULT_ALPHA, paired_values
+from dialeval.analysis.independent import Spread, welch
+from dialeval.analysis.pairing import Runs, Selection, Weight, select
+from dialeval.analysis.resampling import DEFAULT_LEVEL, Influence, leaving_out
+from dialeval.analysis.sequences import FIRST, Kind, sequence, unpaired_sequence
+from dialeval.analysis.significance import ROUNDING, holm
+from dialeval.analysis.values import Values, metric_of
+from dialeval.core.arguments import checked
+from dialeval.core.arrays import Floats
+from dialeval.core.display import Shown, listed
+from dialeval.core.errors import SettingError
+from dialeval.core.fold import Better, Estimate
+from dialeval.core.jsondata import Record
+from dialeval.core.plain_text import plain
+from dialeval.core.result import Result
+from dialeval.core.student import t_factor, two_sided_p
+from dialeval.core.version import __version__
+
+
+class Watched(Record, frozen=True):
+    """A difference as far as it has been seen."""
+
+    system: str
+    key: str
+    dialogues: int
+    difference: float
+    """Of the means over rows, or over dialogues with `weight="dialogues"`."""
+    interval: tuple[float, float] | None = None
+    """Of the last look and all before; None where there is none yet."""
+    by: Kind | None = None
+    decided: int | None = None
+    """After how many dialogues 0 was outside for the first time."""
+    better: bool | None = None
+    """Whether the system is better, once that is decided and higher or lower values are better."""
+    reason: str | None = None
+    """Why there is no interval."""
+
+
+class Watch(Shown, Record, frozen=True, kw_only=True, rename={"version": "dialeval", "rows": "differences"}):
+    """The result of `dialeval.watch`."""
+
+    version: str = __version__
+    baseline: str
+    systems: list[str]
+    alpha: float
+    """Of all intervals of the panel together, and of all others together."""
+    tests: int
+    """Differences in the panel."""
+    unit: str
+    panel: tuple[str, ...]
+    designs: dict[str, Design]
+    rows: list[Watched]
+
+    def __repr__(self) -> str:
+        decided = sum(row.decided is not None for row in self.rows)
+        with_baseline = f"{listed(self.systems, 'system')} with {plain(self.baseline)}"
+        return f"<Watch: {with_baseline}, {len(self.rows):,} differences, {decided:,} decided>"
+
+
+@checked
+def watch(
+    runs: Runs,
+    *,
+    baseline: str | None = None,
+    systems: Iterable[str] | None = None,
+    metrics: Iterable[str] | None = None,
+    alpha: float = DEFAULT_ALPHA,
+    design: DesignName | None = None,
+    weight: Weight = "rows",
+) -> Watch:
+    """Compare systems with a baseline by intervals that one may look at as often as one likes.
+
+    `runs`, `baseline`, `systems`, `metrics`, `design`, `weight`: as in `dialeval.compare`. In an unpaired design both
+    systems have a confidence sequence of their own with half of alpha, and the interval of the difference follows.
+    """
+    if not 0 < alpha < 1:
+        raise SettingError(f"alpha lies between 0 and 1, such as 0.05; it is not {alpha}")
+    chosen = select(runs, baseline, systems, metrics, design, weight)
+    reasons = {
+        (name, key): chosen.left_out.get((name, key)) or _why_unwatched(key, alignment, chosen.known[chosen.first][key])
+        for name, alignment in chosen.alignments.items()
+        for key in chosen.common[name]
+    }
+    sizes = {True: 0, False: 0}
+    for (_, key), reason in reasons.items():
+        sizes[key in chosen.panel] += reason is None
+    return Watch(
+        baseline=chosen.first,
+        systems=list(chosen.others),
+        alpha=alpha,
+        tests=sizes[True],
+        unit=next(iter(chosen.designs.values())).unit,
+        panel=chosen.panel,
+        designs=chosen.designs,
+        rows=[
+            _watch_key(name, key, chosen.alignments[name], alpha / max(sizes[key in chosen.panel], 1))
+            if reason is None
+            else Watched(name, key, 0, math.nan, reason=reason)
+            for (name, key), reason in reasons.items()
+        ],
+    )
+
+
+def _why_unwatched(key: str, alignment: Alignment, here: Estimate) -> str | None:
+    """Say why a metric has no sequence; None where it has one."""
+    metric = metric_of(here)
+    if here.corpus:
+        return "a corpus value has no values of dialogues"
+    if metric is not None and metric.untestable is not None:
+        return metric.untestable
+    if any(side[key].items is None for side in (alignment.left, alignment.right)):
+        return "the run holds no per-row scores for it"
+    return None
+
+
+def _watch_key(name: str, key: str, alignment: Alignment, alpha: float) -> Watched:
+    metric = metric_of(alignment.left[key])
+    bounds = (-math.inf, math.inf) if metric is None else metric.bounds_of(key)
+    left, right = (Values.of(side, [key], alone=True) for side in (alignment.left, alignment.right))
+    unpaired = alignment.design.name == "unpaired"
+    if not unpaired:
+        left, right = paired_values(left, right, [key], alignment.by_row)
+    first, second = left.cluster_sums(key), right.cluster_sums(key)
+    low, high, by = (unpaired_sequence if unpaired else sequence)(first, second, bounds, alpha)
+    found = Watched(name, key, len(low), second.mean - first.mean, by=by)
+    if not len(low) or not math.isfinite(low[-1]):
+        few = f"fewer than {FIRST} dialogues" if len(low) < FIRST else "too few dialogues for such skewed differences"
+        return replace(found, reason=few)
+    found = replace(found, interval=(float(low[-1]), float(high[-1])))
+    outside = np.flatnonzero((low > 0) | (high < 0))
+    if not len(outside):
+        return found
+    better = None
+    if metric is not None and metric.better is not None:
+        better = bool(low[outside[0]] > 0) == (metric.better == "higher")
+    return replace(found, decided=int(outside[0]) + 1, better=better)
+
+
+class MetricTrend(Record, frozen=True):
+    """The values of one metric in order, and their slope."""
+
+    key: str
+    better: Better | None
+    values: list[float]
+    intervals: list[tuple[float, float] | None]
+    slope: float = math.nan
+    """The change per step."""
+    interval: tuple[float, float] | None = None
+    p: float = math.nan
+    adjusted_p: float = math.nan
+    significant: bool = False
+    reason: str | None = None
+    """Why there is no test."""
+
+
+class Trend(Record, frozen=True, kw_only=True, rename={"version": "dialeval", "rows": "metrics"}):
+    """The result of `dialeval.trend`."""
+
+    systems: list[str]
+    design: DesignName
+    unit: str
+    units: list[int]
+    """Dialogues or rows of each system."""
+    panel: tuple[str, ...]
+    alpha: float
+    level: float
+    version: str = __version__
+    rows: list[MetricTrend]
+
+
+@checked
+def trend(
+    runs: Runs,
+    *,
+    systems: Iterable[str] | None = None,
+    metrics: Iterable[str] | None = None,
+    alpha: float = DEFAULT_ALPHA,
+    level: float = DEFAULT_LEVEL,
+    design: DesignName | None = None,
+) -> Trend:
+    """Test whether a metric rises or falls over systems in the given order.
+
+    `runs`, `systems`, `metrics`, `alpha`, `level`: as in `dialeval.compare`. `design`: `paired` for the same units in
+    all systems, `unpaired` for independent samples; chosen by what the systems have in common unless given.
+    """
+    if not 0 < alpha < 1 or not 0 < level < 1:
+        raise SettingError(f"alpha and the level lie between 0 and 1, not {alpha} and {level}")
+    if design == "common":
+        raise SettingError("a trend is over all units of each system; the designs are paired and unpaired")
+    systems, metrics = (None if names is None else list(names) for names in (systems, metrics))
+    chosen = select(runs, None, systems, metrics, design)
+    names = [chosen.first, *chosen.others]
+    if len(names) < 3:
+        raise SettingError(f"a trend needs at least three systems in order; there are {', '.join(names)}")
+    paired = all(each.name == "paired" for each in chosen.designs.values())
+    if not paired:
+        chosen = select(runs, None, systems, metrics, "unpaired")
+    results = [chosen.known[chosen.first], *(each.right for each in chosen.alignments.values())]
+    common = chosen.common.values()
+    keys = [key for key in next(iter(common)) if all(key in each for each in (*common, *results))]
+    return Trend(
+        systems=names,
+        design="paired" if paired else "unpaired",
+        unit=next(iter(chosen.designs.values())).unit,
+        units=[len(result.rows.offsets) - 1 if result.rows is not None else 0 for result in results],
+        panel=chosen.panel,
+        alpha=alpha,
+        level=level,
+        rows=_adjust([_find_trend(key, results, chosen, paired, level) for key in keys], chosen.panel, alpha),
+    )
+
+
+def _adjust(rows: Sequence[MetricTrend], panel: Sequence[str], alpha: float) -> list[MetricTrend]:
+    adjusted: dict[str, float] = {}
+    for inside in (True, False):
+        family = [row for row in rows if (row.key in panel) == inside]
+        adjusted |= dict(zip((row.key for row in family), holm([row.p for row in family]), strict=True))
+    return [replace(row, adjusted_p=adjusted[row.key], significant=adjusted[row.key] < alpha) for row in rows]
+
+
+def _find_trend(key: str, results: Sequence[Result], chosen: Selection, paired: bool, level: float) -> MetricTrend:
+    estimates, metric = [result[key] for result in results], metric_of(results[0][key])
+    means, intervals = [each.mean for each in estimates], [each.interval for each in estimates]
+    row = MetricTrend(key, None if metric is None else metric.better, means, intervals)
+    values = [Values.of(result, [key], alone=True) for result in results]
+    reasons = [chosen.left_out.get((name, key)) for name in chosen.others]
+    reason = next(filter(None, (*reasons, *(each.reasons.get(key) for each in values))), None)
+    sizes = {each.clusters for each in values}
+    if reason is None and min(sizes) < 2:
+        reason = "a trend needs at least two dialogues or rows of each system"
+    if reason is None and metric is not None and metric.counts_kinds and estimates[0].corpus and len(sizes) > 1:
+        reason = "it depends on the amount of text, and the systems have different numbers of dialogues"
+    if reason is not None:
+        return replace(row, reason=reason)
+    steps = np.arange(len(results)) - (len(results) - 1) / 2
+    weights = steps / (steps**2).sum()
+    slope = float(weights @ np.array(means))
+    error, freedom = (_paired_error if paired else _unpaired_error)(key, values, weights, means)
+    if math.isnan(error):
+        return replace(row, reason="too little could be scored")
+    half = t_factor(level, freedom) * error
+    scale = max(map(abs, means)) * float(np.abs(weights).sum())
+    p = 1.0 if abs(slope) <= ROUNDING * scale else two_sided_p(slope / error, freedom) if error else 0.0
+    return replace(row, slope=slope, interval=(slope - half, slope + half), p=p)
+
+
+def _paired_error(key: str, values: Sequence[Values], weights: Floats, means: Sequence[float]) -> tuple[float, float]:
+    """Compute the jackknife error of a slope over the units that all systems have."""
+    without = np.array([each.by_key(leaving_out(each.clusters), jackknife=True)[key] for each in values])
+    rows = np.sum([each.counted_rows(key) for each in values], axis=0)
+    slope = float(weights @ np.array(means))
+    return Influence.of(slope, weights @ without, rows).error, values[0].clusters - 1
+
+
+def _unpaired_error(key: str, values: Sequence[Values], weights: Floats, means: Sequence[float]) -> tuple[float, float]:
+    """Compute the error of a slope over independent systems."""
+    spreads = []
+    for each, weight, mean in zip(values, weights.tolist(), means, strict=True):
+        if key in each.items:
+            spread = each.cluster_sums(key).spread
+        else:
+            without = each.by_key(leaving_out(each.clusters), jackknife=True)[key]
+            spread = Spread.of_influence(Influence.of(mean, without, each.counted_rows(key)), each.clusters)
+        spreads.append(Spread(spread.variance * weight**2, spread.freedom, spread.clusters))
+    return math.sqrt(sum(spread.variance for spread in spreads)), welch(*spreads)

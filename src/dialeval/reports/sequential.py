@@ -1,0 +1,104 @@
+"""Interim looks and trends over systems in order, in every format: `WATCH` and `TREND` print them."""
+
+from __future__ import annotations
+
+import math
+
+from dialeval.analysis.sequential import MetricTrend, Trend, Watch, Watched
+from dialeval.reports import formats
+from dialeval.reports.documents import Document, Printer
+from dialeval.reports.figures import BETTER, DIFFERENT, MISSING, WORSE, plain, shorten, show_p, show_rounded
+from dialeval.reports.formats import Table
+from dialeval.reports.tables import ARROWS
+
+_NO_INTERVAL = (None, None)
+
+
+def watch_document(watch: Watch) -> Document:
+    """Describe the differences at an interim look."""
+    designs = (design.describe(plain(watch.baseline), plain(name)) for name, design in watch.designs.items())
+    head = ["metric", "system", watch.unit, "difference", "by", "decided after"]
+    what = f"Differences to {plain(watch.baseline)}, {watch.unit} in the order of the run"
+    notes = [
+        f"{what}, with {100 * (1 - watch.alpha):g}% confidence sequences.",
+        "Look as often as you like, and stop when you like.",
+        "Dialogues are taken as independent draws from one source.",
+        "betting: exact for values with bounds where all dialogues count equally.",
+    ]
+    if any(row.by == "asymptotic" for row in watch.rows):
+        notes.append("asymptotic: for many dialogues; wrong if rare large differences have not occurred yet.")
+    if watch.tests > 1:
+        notes.append(f"Alpha is divided by {watch.tests}, so that all intervals of the panel hold together.")
+    notes += dict.fromkeys(f"{plain(row.key)}: {row.reason}." for row in watch.rows if row.reason)
+    return Document(list(dict.fromkeys(designs)), [Table(head, [_watched_cells(row) for row in watch.rows])], notes)
+
+
+def _watched_cells(row: Watched) -> list[str]:
+    mark = "" if row.decided is None else DIFFERENT if row.better is None else BETTER if row.better else WORSE
+    return [
+        shorten(plain(row.key)),
+        shorten(plain(row.system)),
+        f"{row.dialogues:,}",
+        f"{show_rounded(row.difference, row.interval, signed=True)} {mark}".strip(),
+        row.by or MISSING,
+        MISSING if row.decided is None else f"{row.decided:,}",
+    ]
+
+
+def _watch_csv(watch: Watch) -> str:
+    """Return a line per system and key."""
+    head = ("system", "key", "dialogues", "difference", "low", "high", "by", "decided", "better", "reason")
+    rows = []
+    for row in watch.rows:
+        found = (row.difference, *(row.interval or _NO_INTERVAL), row.by, row.decided, row.better, row.reason)
+        rows.append((row.system, row.key, row.dialogues, *found))
+    return formats.csv_text(head, rows)
+
+
+def trend_document(trend: Trend) -> Document:
+    """Describe a trend: sentences, a table with a row per metric, and notes."""
+    names = [shorten(plain(name)) for name in trend.systems]
+    table = Table(["metric", *names, "slope per step", "adjusted p"], [_trend_cells(row) for row in trend.rows])
+    tests = sum(not math.isnan(row.p) and row.key in trend.panel for row in trend.rows)
+    family = f", adjusted by Holm for {tests} tests" if tests > 1 else ""
+    test = f"* p < {trend.alpha:g}: t test of a linear trend{family}. Change points are not tested."
+    notes = [f"Values with {100 * trend.level:g}% confidence intervals; {test}"]
+    notes += dict.fromkeys(f"{plain(row.key)}: not tested, {row.reason}." for row in trend.rows if row.reason)
+    return Document(_describe_trend(trend), [table], notes)
+
+
+def _describe_trend(trend: Trend) -> list[str]:
+    design = f"independent samples of {', '.join(f'{units:,}' for units in trend.units)} {trend.unit}"
+    if trend.design == "paired":
+        design = f"the same {trend.units[0]:,} {trend.unit} in all systems"
+    sentences = [f"{trend.design.capitalize()} design: {design}."]
+    for row in trend.rows:
+        if row.significant and row.key in trend.panel:
+            way = "rises" if row.slope > 0 else "falls"
+            good = {"higher": row.slope > 0, "lower": row.slope < 0}.get(row.better or "")
+            judged = "" if good is None else " (better)" if good else " (worse)"
+            step = show_rounded(row.slope, row.interval, signed=True)
+            sentences.append(f"{shorten(plain(row.key))} {way}{judged}: {step} per step.")
+    return sentences if len(sentences) > 1 else [*sentences, f"No significant trend ({100 * trend.alpha:g}% level)."]
+
+
+def _trend_cells(row: MetricTrend) -> list[str]:
+    values = [show_rounded(value, interval) for value, interval in zip(row.values, row.intervals, strict=True)]
+    slope = MISSING if math.isnan(row.slope) else show_rounded(row.slope, row.interval, signed=True)
+    slope += "*" if row.significant else ""
+    return [shorten(plain(row.key)) + ARROWS[row.better], *values, slope, show_p(row.adjusted_p)]
+
+
+def _trend_csv(trend: Trend) -> str:
+    """Return a line per metric and system, with the slope of the metric in each."""
+    head = ("metric", "system", "value", "low", "high", "slope", "slope_low", "slope_high", "p", "adjusted_p", "reason")
+    lines = []
+    for row in trend.rows:
+        slope = (row.slope, *(row.interval or _NO_INTERVAL), row.p, row.adjusted_p, row.reason)
+        for name, value, interval in zip(trend.systems, row.values, row.intervals, strict=True):
+            lines.append((row.key, name, value, *(interval or _NO_INTERVAL), *slope))
+    return formats.csv_text(head, lines)
+
+
+WATCH = Printer(watch_document, _watch_csv)
+TREND = Printer(trend_document, _trend_csv)
