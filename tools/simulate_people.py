@@ -39,8 +39,14 @@ from dialeval.analysis.people import FEWEST_RATERS
 from dialeval.analysis.people import estimate as estimate_people
 from dialeval.analysis.prediction_powered import RatedSystem, RatingScale, Target, powered
 from dialeval.analysis.ranking import Ranking, ranked
-from dialeval.analysis.sample_folder import Sample
-from dialeval.analysis.sampling import allocated, draw, inclusion, systematic, unsureness
+from dialeval.analysis.sampling import (
+    Sample,
+    allocate,
+    draw,
+    inclusion_probabilities,
+    sample_systematically,
+    uncertainty,
+)
 from dialeval.analysis.sequences import FIRST, sequence
 from dialeval.analysis.unpaired import ClusterSums
 from dialeval.core.arrays import Floats, Ints
@@ -100,16 +106,16 @@ def rated(rng: np.random.Generator, design: str, lengths: Ints, people: Floats, 
     dialogue = np.repeat(np.arange(len(lengths)), lengths)
     unit = dialogue if design == "dialogues" else np.arange(rows)
     units = int(unit[-1]) + 1
-    sizes = unsureness(judge) if design == "unsure" else np.ones(units)
+    sizes = uncertainty(judge) if design == "unsure" else np.ones(units)
     stratum = np.zeros(units, np.int64)
     if design == "strata":
         stratum = np.searchsorted(np.quantile(judge, [0.25, 0.5, 0.75]), judge)
-    numbers = allocated(np.bincount(stratum, sizes).astype(np.float64), np.bincount(stratum), round(n * units / rows))
+    numbers = allocate(np.bincount(stratum, sizes).astype(np.float64), np.bincount(stratum), round(n * units / rows))
     probability, taken = np.zeros(units), np.zeros(units, np.bool_)
     for code, number in enumerate(numbers.tolist()):
         own = np.flatnonzero(stratum == code)
-        probability[own] = inclusion(sizes[own], number)
-        taken[own] = systematic(probability[own], rng)
+        probability[own] = inclusion_probabilities(sizes[own], number)
+        taken[own] = sample_systematically(probability[own], rng)
     said = np.where(taken[unit], people, np.nan)
     return RatedSystem(said, judge[:, None], probability[unit], stratum[unit], unit, dialogue)
 
@@ -409,9 +415,9 @@ def rater_coverage(
     for seed in seeds:
         run, lines, sample = rated_by(np.random.default_rng([seed, raters]), design, raters)
         found = estimate_people(run, lines, by="judge", sample=sample, raters=how)
-        low, high = found.figures[0].figure.interval
+        low, high = found.figures[0].interval
         means.append(low <= MEAN <= high)
-        low, high = found.differences[0].figure.interval
+        low, high = found.differences[0].interval
         differences.append(low <= 0 <= high)
     return means, differences
 

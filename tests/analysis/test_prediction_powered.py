@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dialeval.analysis.prediction_powered import RatedSystem, combined, powered
+from dialeval.analysis.prediction_powered import RatedSystem, combine_judges, powered
 from dialeval.core.errors import SettingError
 from dialeval.core.student import t_factor
 
@@ -223,13 +223,13 @@ def test_several_judges_are_combined_by_what_other_dialogues_say() -> None:
         np.arange(rows),
         np.repeat(np.arange(rows // 2), 2),
     )
-    (one,) = combined([made], seed=1)
+    (one,) = combine_judges([made], seed=1)
     both = powered(replace(made, judges=one))
     single = powered(replace(made, judges=parts[:, :1]))
     assert both.error < 0.7 * single.error
     assert np.corrcoef(one[:, 0], people)[0, 1] > 0.9
     # A rating is never predicted by itself: the fit to noise alone must not look good.
-    (nothing,) = combined([replace(made, judges=rng.normal(size=(rows, 20)))], seed=1)
+    (nothing,) = combine_judges([replace(made, judges=rng.normal(size=(rows, 20)))], seed=1)
     useless = powered(replace(made, judges=nothing))
     assert useless.error > 0.97 * useless.alone_error
 

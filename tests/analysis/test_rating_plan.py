@@ -54,7 +54,7 @@ def test_a_pilot_says_what_more_ratings_would_give() -> None:
         number = each.with_judge * (1 if " - " in each.what else 2)
         more = dialeval.draw(run, number, seed=2)
         then = dialeval.estimate(run, ratings_of(more, opinions), by="judge", sample=more)
-        figure = then.differences[0].figure if " - " in each.what else then[each.what].figure
+        figure = then.differences[0] if " - " in each.what else then[each.what]
         assert figure.interval[1] - figure.interval[0] == pytest.approx(0.2, rel=0.15)
 
 

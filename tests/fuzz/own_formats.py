@@ -609,7 +609,7 @@ def _rated_folders() -> list[Files]:
 def rated_folders(folder: Path) -> None:
     """What raters sent back, put together, and a page for what they differ on."""
     from dialeval.analysis.merged_ratings import merge_ratings, rated_rows
-    from dialeval.analysis.sample_folder import read_sample
+    from dialeval.analysis.sampling import read_sample
     from dialeval.reports import merged_ratings
     from dialeval.reports.rating_form import read_form, score_check
     from dialeval.reports.rating_page import rating_page

@@ -68,9 +68,9 @@ def test_every_digit_and_every_format() -> None:
     made = found()
     lines = list(csv.DictReader(io.StringIO(people.to_csv(made))))
     assert [line["baseline"] for line in lines] == ["", "", "", "a", "a"]
-    assert float(lines[1]["value"]) == made["b"].figure.value
-    assert float(lines[3]["high"]) == made.differences[0].figure.interval[1]
-    assert [float(lines[3][name]) for name in ("factor", "baseline_factor")] == list(made.differences[0].figure.factors)
+    assert float(lines[1]["value"]) == made["b"].value
+    assert float(lines[3]["high"]) == made.differences[0].interval[1]
+    assert [float(lines[3][name]) for name in ("factor", "baseline_factor")] == list(made.differences[0].factors)
     assert lines[0]["baseline_factor"] == ""
     assert r"\[c\]" in people.FORMATS["md"](made)
     assert r"\toprule" in people.FORMATS["latex"](made)

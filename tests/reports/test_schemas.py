@@ -112,7 +112,7 @@ def rated(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_what_people_say(rated: Path) -> None:
     from dialeval.analysis.merged_ratings import merge_ratings, rated_rows
     from dialeval.analysis.rating_store import Rating
-    from dialeval.analysis.sample_folder import read_sample
+    from dialeval.analysis.sampling import read_sample
     from dialeval.reports.printed_schemas import RatingLine
 
     fits("sample", read(rated / "to-rate" / "sample.json"))

@@ -42,7 +42,7 @@ from dialeval.analysis.matching import RatedRows, match_ratings, on_one_scale, s
 from dialeval.analysis.metric_differences import CONTROL, MetricDifference, metric_differences
 from dialeval.analysis.metric_ranking import RANKED_BY, Ranking, not_above, rank
 from dialeval.analysis.pairing import keys_meant
-from dialeval.analysis.sample_folder import read_sample
+from dialeval.analysis.sampling import read_sample
 from dialeval.analysis.significance import holm, least_p
 from dialeval.core.arguments import checked
 from dialeval.core.arrays import Floats

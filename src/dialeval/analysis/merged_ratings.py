@@ -33,7 +33,7 @@ from dialeval.data.rows.pairs import TIE, possible_outcomes
 from dialeval.data.rows.rating_lines import RatingLine, ScoreCheck, read_rating_lines
 
 if TYPE_CHECKING:
-    from dialeval.analysis.sample_folder import Sample
+    from dialeval.analysis.sampling import Sample
 
 MOST = 20
 """Rows to adjudicate."""

@@ -15,13 +15,14 @@ that ratings of all rows would not give is said to need more dialogues.
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
 from statistics import NormalDist
-from typing import Any
+
+from msgspec import Struct
 
 from dialeval.analysis.draws import DEFAULT_LEVEL
 from dialeval.analysis.people import People
 from dialeval.core.errors import SettingError
+from dialeval.core.jsondata import Record
 
 ASSUMED_SPREAD = 1.0
 """The standard deviation of ratings, as on a scale from 1 to 5."""
@@ -29,8 +30,7 @@ ASSUMED_AGREEMENT = 0.5
 """The correlation of a good judge with people."""
 
 
-@dataclass(frozen=True)
-class Needed:
+class Needed(Struct, frozen=True):
     """How many ratings of a system, or of both systems of a difference; None: more dialogues are needed."""
 
     what: str
@@ -39,35 +39,15 @@ class Needed:
     with_judge: int | None
     alone: int | None
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
-        return asdict(self)
 
-
-@dataclass(frozen=True)
-class RatingPlan:
-    """What a width takes."""
+class RatingPlan(Record, frozen=True):
+    """How many ratings an interval of some width takes."""
 
     width: float
     level: float
-    needed: tuple[Needed, ...]
-    assumptions: tuple[str, ...]
-    """What the figures rest on, in sentences."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data for JSON."""
-        return {
-            "width": self.width,
-            "level": self.level,
-            "needed": [each.to_dict() for each in self.needed],
-            "assumptions": list(self.assumptions),
-        }
-
-
-def check_width(width: float) -> None:
-    """SettingError for what is no width."""
-    if not (math.isfinite(width) and width > 0):
-        raise SettingError(f"the width of an interval is a number above 0, not {width}")
+    needed: list[Needed]
+    assumptions: list[str]
+    """What the numbers rest on, in sentences."""
 
 
 def planned(
@@ -77,8 +57,7 @@ def planned(
     spread: float = ASSUMED_SPREAD,
     agreement: float = ASSUMED_AGREEMENT,
 ) -> RatingPlan:
-    """How many ratings of each system give a width, from assumptions; `rows`: the responses of each."""
-    check_width(width)
+    """Plan ratings of each system for a width, from assumptions; `rows`: the responses of each."""
     if not spread > 0 or not -1 <= agreement <= 1:
         raise SettingError("a standard deviation is above 0, and a correlation between -1 and 1")
     wanted = _variance(width, level)
@@ -87,45 +66,42 @@ def planned(
         floor = spread**2 / number
         judged = _number(spread**2 * (1 - agreement**2), floor, number, wanted)
         needed.append(Needed(name, number, judged, _number(spread**2, floor, number, wanted)))
-    assumptions = (
+    assumptions = [
         f"ratings have a standard deviation of {spread:g} (--spread)",
         f"the judge's correlation with people is {agreement:g} (--agreement)",
         "rows stand alone: ratings of one dialogue are as different as those of several",
-    )
-    return RatingPlan(width, level, tuple(needed), assumptions)
+    ]
+    return RatingPlan(width, level, needed, assumptions)
 
 
 def planned_from(over_dialogues: People, of_run: People, rows: dict[str, int], width: float) -> RatingPlan:
-    """How many ratings give a width, from a pilot that was estimated for both targets."""
-    check_width(width)
+    """Plan ratings for a width, from a pilot that was estimated for both targets."""
     wanted = _variance(width, over_dialogues.level)
     needed = []
-    pairs = zip(
-        (*over_dialogues.figures, *over_dialogues.differences), (*of_run.figures, *of_run.differences), strict=True
-    )
-    for whole, drawn in pairs:
+    found, within = ([*each.figures, *each.differences] for each in (over_dialogues, of_run))
+    for whole, drawn in zip(found, within, strict=True):
         names = [whole.system] if whole.baseline is None else [whole.system, whole.baseline]
-        number, rated = sum(rows[name] for name in names), whole.figure.ratings
-        floor = max(whole.figure.error**2 - drawn.figure.error**2, 0.0)
-        numbers = []
-        for of_draw in (drawn.figure.error, drawn.figure.alone_error):
-            falling = of_draw**2 / (1 / rated - 1 / number) if rated < number else 0.0
-            numbers.append(_number(falling, floor, number, wanted))
-        what = whole.system if whole.baseline is None else f"{whole.system} - {whole.baseline}"
-        needed.append(Needed(what, number, numbers[0], numbers[1]))
-    assumptions = (
-        f"ratings to come are like the {sum(each.figure.ratings for each in over_dialogues.figures)} of the pilot",
+        number, rated = sum(rows[name] for name in names), whole.ratings
+        floor = max(whole.error**2 - drawn.error**2, 0.0)
+        share = 1 / rated - 1 / number if rated < number else math.inf
+        judged, alone = (_number(e**2 / share, floor, number, wanted) for e in (drawn.error, drawn.alone_error))
+        needed.append(Needed(" - ".join(names), number, judged, alone))
+    assumptions = [
+        f"ratings to come are like the {sum(each.ratings for each in over_dialogues.figures)} of the pilot",
         "they are drawn in the same way",
-    )
-    return RatingPlan(width, over_dialogues.level, tuple(needed), assumptions)
+    ]
+    return RatingPlan(width, over_dialogues.level, needed, assumptions)
 
 
 def _variance(width: float, level: float) -> float:
+    """Return the variance that gives an interval of a width."""
+    if not (math.isfinite(width) and width > 0):
+        raise SettingError(f"the width of an interval is a number above 0, not {width}")
     return (width / 2 / NormalDist().inv_cdf((1 + level) / 2)) ** 2
 
 
 def _number(falling: float, floor: float, rows: int, wanted: float) -> int | None:
-    """The least n with falling (1 / n - 1 / rows) + floor <= wanted; None if all rows do not give it."""
+    """Return the least n with falling (1 / n - 1 / rows) + floor <= wanted; None if all rows do not give it."""
     if math.isnan(falling) or math.isnan(floor) or floor > wanted:
         return None
     return min(rows, max(2, math.ceil(1 / ((wanted - floor) / falling + 1 / rows)))) if falling else 2

@@ -43,7 +43,7 @@ def page(sample: str, output: Path, form: Path | None) -> None:
     Send it to every rater. It does not tell the systems; order and sides differ between raters. Ratings are kept in the
     browser until the rater downloads them as a file and sends it back.
     """
-    from dialeval.analysis.sample_folder import read_sample
+    from dialeval.analysis.sampling import read_sample
     from dialeval.reports.rating_form import read_form
     from dialeval.reports.rating_page import rating_page, things_to_rate
 
@@ -91,7 +91,7 @@ def merge(
     import orjson
 
     from dialeval.analysis.merged_ratings import merge_ratings, rated_rows
-    from dialeval.analysis.sample_folder import read_sample
+    from dialeval.analysis.sampling import read_sample
     from dialeval.reports import merged_ratings
     from dialeval.reports.rating_form import read_form, score_check
     from dialeval.reports.rating_page import rating_page
@@ -144,7 +144,7 @@ def serve(
     Links stay the same when the server is started again. `dialeval rate export` writes the ratings at any time.
     """
     from dialeval.analysis.rating_store import LONGEST_NAME, SUFFIXES, RatingStore
-    from dialeval.analysis.sample_folder import ROWS_FILE, SAMPLE_FILE, read_sample
+    from dialeval.analysis.sampling import ROWS_FILE, SAMPLE_FILE, read_sample
     from dialeval.reports.rating_form import read_form
     from dialeval.reports.rating_page import digest_of, things_to_rate
     from dialeval.reports.rating_server import RatingServer, is_loopback

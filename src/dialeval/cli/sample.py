@@ -68,8 +68,7 @@ def sample(
         return
     if number is None or output is None:
         raise click.UsageError("name how many responses to rate (-n) and a folder for them (-o)")
-    from dialeval.analysis.sample_folder import check_sample_folder
-    from dialeval.analysis.sampling import draw
+    from dialeval.analysis.sampling import check_sample_folder, draw
 
     check_sample_folder(output, files_of(run))
     drawn = draw(

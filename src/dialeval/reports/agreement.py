@@ -21,6 +21,7 @@ from dialeval.analysis.correlation import NAMES
 from dialeval.analysis.levels import LEVELS
 from dialeval.analysis.metric_differences import CONTROL
 from dialeval.analysis.metric_ranking import RANKED_BY, SIGNIFICANT
+from dialeval.reports.documents import Document
 from dialeval.reports.figures import MISSING, plain, shorten, show_fixed
 from dialeval.reports.formats import (
     Table,
@@ -55,6 +56,11 @@ def table(agreement: Agreement) -> Group:
     for title, (head, rows) in _tables(agreement):
         parts += [Text(title, style="bold"), rich_table(zip(head, *rows, strict=True)), Text()]
     return Group(*parts, *map(Text, notes(agreement)))  # type: ignore[arg-type]
+
+
+def document(agreement: Agreement) -> Document:
+    """Return the verdict, a table per level, and what to read it against."""
+    return Document(verdict(agreement), list(titled(agreement)), notes(agreement))
 
 
 def to_csv(agreement: Agreement) -> str:

@@ -7,7 +7,8 @@ have in the terminal.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dialeval.reports import agreement as agreements
@@ -19,42 +20,37 @@ if TYPE_CHECKING:
     from dialeval.analysis.annotators import Ceiling
     from dialeval.analysis.people import People
     from dialeval.analysis.ranking import Ranking
-    from dialeval.reports.formats import Table
+    from dialeval.reports.documents import Document
 
 
 def people_section(found: People | None, agreement: Agreement | None, ranking: Ranking | None) -> Section | None:
-    """The section; None where nobody was asked."""
+    """Return the section; None where nobody was asked."""
     parts = []
     if found is not None:
-        parts.append("<h3>What people would say</h3>")
-        parts += [f"<p>{markup.text(line)}</p>" for line in people.verdict(found)]
         captions = ("Mean rating with its interval: ratings and judge together, and ratings alone.", "Differences.")
-        parts += [_drawn(each, caption) for each, caption in zip(people.tables(found), captions, strict=False)]
-        parts += _notes([*people.notes(found), *found.warnings])
+        shown = people.document(found)
+        parts.append(_draw("What people would say", replace(shown, notes=[*shown.notes, *found.warnings]), captions))
     if agreement is not None:
         parts += ["<h3>How far raters agree</h3>", f"<p>{_agreement_of(agreement.ceiling)}</p>"]
-        parts.append("<h3>How far metrics agree with them</h3>")
-        parts += [_drawn(each, "Correlation with people, with its interval.") for each in agreements.titled(agreement)]
-        parts += _notes(agreements.notes(agreement))
+        shown = replace(agreements.document(agreement), said=[])
+        parts.append(_draw("How far metrics agree with them", shown, ["Correlation with people, with its interval."]))
     if ranking is not None:
-        parts.append("<h3>Which one is preferred</h3>")
         captions = ("Strengths, with their intervals.", "Wins between all pairs.")
-        parts += [_drawn(each, caption) for each, caption in zip(rankings.tables(ranking), captions, strict=True)]
-        parts += _notes(rankings.notes(ranking))
+        parts.append(_draw("Which one is preferred", rankings.document(ranking), captions))
     return Section("people", "People", "".join(parts)) if parts else None
 
 
-def _drawn(table: Table, caption: str) -> str:
-    lines = [
-        markup.row(markup.text(name), markup.cells(*map(markup.text, cells), kind="figure"))
-        for name, *cells in table.rows
-    ]
-    heads = markup.heads(*map(markup.text, table.head))
-    return markup.table("people", markup.text(caption), heads, lines)
-
-
-def _notes(lines: Iterable[str]) -> list[str]:
-    return [markup.note(markup.text(line)) for line in lines]
+def _draw(title: str, document: Document, captions: Sequence[str]) -> str:
+    """Return a document as markup; the last of the captions is that of all further tables."""
+    parts = [f"<h3>{title}</h3>", *(f"<p>{markup.text(line)}</p>" for line in document.said)]
+    for number, table in enumerate(document.tables):
+        lines = [
+            markup.row(markup.text(name), markup.cells(*map(markup.text, cells), kind="figure"))
+            for name, *cells in table.rows
+        ]
+        caption = markup.text(captions[min(number, len(captions) - 1)])
+        parts.append(markup.table("people", caption, markup.heads(*map(markup.text, table.head)), lines))
+    return "".join([*parts, *(markup.note(markup.text(line)) for line in document.notes)])
 
 
 def _agreement_of(ceiling: Ceiling) -> str:

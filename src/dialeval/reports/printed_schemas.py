@@ -15,7 +15,7 @@ from dialeval.analysis.difference import Difference, Test
 from dialeval.analysis.metric_differences import MetricDifference
 from dialeval.analysis.metric_ranking import Place
 from dialeval.analysis.ranking import Ranked
-from dialeval.analysis.sample_schema import SampledRow
+from dialeval.analysis.sampling import SampledRow
 
 Interval = tuple[float, float]
 
@@ -106,46 +106,6 @@ class Agreement(Struct):
     bootstrap: Bootstrap
     signatures: dict[str, str]
     skipped: dict[str, str]
-    warnings: list[str]
-
-
-class PeopleFigure(Struct):
-    """What people would say of a system, or by how much more than of the baseline."""
-
-    system: str
-    baseline: str | None
-    value: float
-    error: float
-    interval: Interval
-    alone: float
-    alone_error: float
-    alone_interval: Interval
-    factors: list[float]
-    ratings: int
-    clusters: int
-    freedom: float
-    worth: float
-    p: float
-    agreement: float
-    adjusted_p: float
-
-
-class People(Struct):
-    """`dialeval estimate -f json`."""
-
-    dialeval: str
-    quality: str
-    by: list[str]
-    of: str
-    level: float
-    unit: str
-    seed: int
-    at_random: bool
-    raters: Literal["fixed", "random"]
-    named_raters: int
-    baseline: str
-    systems: list[PeopleFigure]
-    differences: list[PeopleFigure]
     warnings: list[str]
 
 

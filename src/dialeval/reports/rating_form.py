@@ -33,11 +33,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from msgspec import Meta, Struct, field
 
-from dialeval.analysis.sample_folder import PAIR
+from dialeval.analysis.sampling import PAIR
 from dialeval.core import gate
 
 if TYPE_CHECKING:
-    from dialeval.analysis.sample_folder import Sample
+    from dialeval.analysis.sampling import Sample
     from dialeval.data.rows.rating_lines import ScoreCheck
 
 Text = Annotated[str, Meta(max_length=2_000)]

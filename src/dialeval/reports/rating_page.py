@@ -20,8 +20,7 @@ from dialeval.reports import markup
 from dialeval.reports.page import asset, document, heading, script
 
 if TYPE_CHECKING:
-    from dialeval.analysis.sample_folder import Sample
-    from dialeval.analysis.sample_schema import SampledRow
+    from dialeval.analysis.sampling import Sample, SampledRow
     from dialeval.reports.rating_form import Form
 
 SCRIPTS = ("text.js", "rate-order.js", "rate-store.js", "rate-files.js", "rate.js")
