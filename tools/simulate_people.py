@@ -318,8 +318,11 @@ def agreement_coverage(
     for seed in seeds:
         metric, ratings, dialogue = correlated(np.random.default_rng([seed, dialogues]), marginal, r, dialogues, turns)
         found = agreed({"metric": metric}, ratings, dialogue)
-        ends = found["metric"]["turn"].intervals
-        if ends and not math.isnan(ends["pearson"][0]):  # a metric that is 0 nearly everywhere has no interval
+        each = found["metric"]["turn"]
+        ends = {name: getattr(each, f"{name}_interval") for name in NAMES}
+        if each.reason is None and not math.isnan(
+            ends["pearson"][0]
+        ):  # a metric that is 0 nearly everywhere has no interval
             covered.append([ends[name][0] <= truth[name] <= ends[name][1] for name in NAMES])
             warned.append(any("heavy tails" in warning for warning in found.warnings))
     return covered, warned
@@ -333,8 +336,8 @@ def starred(seeds: Iterable[int], dialogues: int, turns: int) -> tuple[list[bool
         _, ratings, dialogue = correlated(rng, "uniform", 0.0, dialogues, turns)
         metrics = {name: correlated(rng, name, 0.0, dialogues, turns)[0] for name in MARGINALS[:5]}
         found = [each["turn"] for each in agreed(metrics, ratings, dialogue).metrics.values()]
-        corrected.append(any(p < 0.05 for each in found for p in each.adjusted_p.values()))
-        plain.append(any(p < 0.05 for each in found for p in each.p.values()))
+        corrected.append(any(getattr(each, f"{name}_adjusted_p") < 0.05 for each in found for name in NAMES))
+        plain.append(any(getattr(each, f"{name}_p") < 0.05 for each in found for name in NAMES))
     return corrected, plain
 
 

@@ -13,9 +13,9 @@ and a single label are one value each), there is no ceiling, and `reason` says s
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
+from msgspec import Struct
 
 from dialeval.analysis.correlation import FEWEST_POINTS, NAMES, Points
 from dialeval.core.arrays import Floats
@@ -24,21 +24,20 @@ from dialeval.core.krippendorff import Distance, krippendorff_alpha
 DISTANCES: tuple[Distance, ...] = ("nominal", "ordinal", "interval")
 
 
-@dataclass(frozen=True)
-class Ceiling:
+class Ceiling(Struct, frozen=True):
     """How far annotators agree; NaN where that cannot be said."""
 
     n: int
     """Responses with two annotators or more."""
     annotators: tuple[int, int]
     """The fewest and the most annotators of such a response."""
-    alpha: dict[str, float] = field(default_factory=dict)
-    one_against_others: dict[str, float] = field(default_factory=dict)
+    alpha: dict[str, float] = {}
+    one_against_others: dict[str, float] = {}
     reason: str | None = None
 
 
 def ceiling(annotations: Sequence[Floats]) -> Ceiling:
-    """The agreement of the annotators of a quality, one array of values per response."""
+    """Compute the agreement of the annotators of a quality, one array of values per response."""
     several = [values for values in annotations if len(values) > 1]
     if not several:
         return Ceiling(0, (0, 0), reason="no response has the values of two annotators or more")
@@ -52,7 +51,7 @@ def ceiling(annotations: Sequence[Floats]) -> Ceiling:
 
 
 def one_against_others(annotations: Sequence[Floats]) -> dict[str, float]:
-    """The correlations of each annotator with the mean of the others, averaged over annotators."""
+    """Return the correlations of each annotator with the mean of the others, averaged over annotators."""
     correlations = []
     for annotator in range(max(map(len, annotations))):
         answered = [values for values in annotations if len(values) > annotator]

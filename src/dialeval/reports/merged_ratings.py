@@ -26,14 +26,14 @@ _NOTES = (
 
 
 def document(merged: MergedRatings) -> Document:
-    """How much was rated, the tables, and what the figures are."""
+    """Return how much was rated, the tables, and what the columns are."""
     raters, rows = ({getattr(line, name) for line in merged.lines} for name in ("rater", "id"))
     said = f"{len(merged.lines)} ratings of {len(rows)} rows by {len(raters)} raters."
     return Document([said], list(_tables(merged)), [_NOTES])
 
 
 def table(merged: MergedRatings) -> LaidOut:
-    """The tables for a rich console."""
+    """Lay the tables out for a rich console."""
     return laid_out(document(merged))
 
 
@@ -44,50 +44,45 @@ FORMATS: Mapping[str, Callable[[MergedRatings], str]] = {
 
 
 def _tables(merged: MergedRatings) -> Iterator[Table]:
-    yield Table(
-        ["quality", "alpha", "r", "rows with two or more", "raters a row"],
+    ceilings = [
         [
-            [
-                shorten(plain(name)),
-                _shown(each.alpha.get("ordinal", math.nan)),
-                _shown(each.one_against_others.get("pearson", math.nan)),
-                str(each.n),
-                MISSING if not each.n else "-".join(map(str, dict.fromkeys(each.annotators))),
-            ]
-            for name, each in merged.ceilings.items()
-        ],
-    )
+            _name(quality),
+            _show(each.alpha.get("ordinal", math.nan)),
+            _show(each.one_against_others.get("pearson", math.nan)),
+            str(each.n),
+            "-".join(map(str, dict.fromkeys(each.annotators))) if each.n else MISSING,
+        ]
+        for quality, each in merged.ceilings.items()
+    ]
+    yield Table(["quality", "alpha", "r", "rows with two or more", "raters a row"], ceilings)
     several = len(merged.ceilings) > 1
-    yield Table(
-        ["rater", *(["quality"] if several else []), "rows", "twice", "same", "apart", "r", "higher", "seconds"],
+    raters = [
         [
-            [
-                shorten(plain(each.rater)),
-                *([shorten(plain(each.quality))] if several else []),
-                str(each.rows),
-                str(each.twice),
-                MISSING if math.isnan(each.same) else f"{100 * each.same:.0f}%",
-                _shown(each.apart),
-                _shown(each.correlation),
-                MISSING if math.isnan(each.higher) else f"{each.higher:+.2f}",
-                _shown(merged.seconds.get(each.rater, math.nan), 0),
-            ]
-            for each in merged.raters
-        ],
-    )
+            _name(each.rater),
+            *([_name(each.quality)] if several else []),
+            str(each.rows),
+            str(each.twice),
+            MISSING if math.isnan(each.same) else f"{100 * each.same:.0f}%",
+            _show(each.apart),
+            _show(each.correlation),
+            MISSING if math.isnan(each.higher) else f"{each.higher:+.2f}",
+            _show(merged.seconds.get(each.rater, math.nan), 0),
+        ]
+        for each in merged.raters
+    ]
+    columns = ["rows", "twice", "same", "apart", "r", "higher", "seconds"]
+    yield Table(["rater", *(["quality"] if several else []), *columns], raters)
     if merged.disputed:
-        yield Table(
-            ["to adjudicate", "quality", "answers"],
-            [
-                [
-                    shorten(plain(each.id)),
-                    shorten(plain(each.quality)),
-                    ", ".join(f"{shorten(plain(rater))} {value:g}" for rater, value in each.answers.items()),
-                ]
-                for each in merged.disputed
-            ],
-        )
+        disputed = [
+            [_name(each.id), _name(each.quality), ", ".join(f"{_name(r)} {v:g}" for r, v in each.answers.items())]
+            for each in merged.disputed
+        ]
+        yield Table(["to adjudicate", "quality", "answers"], disputed)
 
 
-def _shown(value: float, decimals: int = 2) -> str:
+def _name(name: str) -> str:
+    return shorten(plain(name))
+
+
+def _show(value: float, decimals: int = 2) -> str:
     return MISSING if math.isnan(value) else show_fixed(value, decimals)

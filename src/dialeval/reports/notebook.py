@@ -92,8 +92,7 @@ def _(comparison: Comparison) -> str:
 
 @html.register
 def _(agreement: Agreement) -> str:
-    tables = list(agreements.titled(agreement))
-    return to_html(Document(agreements.verdict(agreement), tables, agreements.notes(agreement)))
+    return to_html(agreements.document(agreement))
 
 
 @html.register

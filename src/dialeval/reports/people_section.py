@@ -7,7 +7,6 @@ have in the terminal.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -25,32 +24,24 @@ if TYPE_CHECKING:
 
 def people_section(found: People | None, agreement: Agreement | None, ranking: Ranking | None) -> Section | None:
     """Return the section; None where nobody was asked."""
-    parts = []
+    parts: list[str] = []
+
+    def add(title: str, document: Document, *captions: str) -> None:
+        parts.append(f"<h3>{title}</h3>{markup.document(document, 'people', captions)}")
+
     if found is not None:
-        captions = ("Mean rating with its interval: ratings and judge together, and ratings alone.", "Differences.")
         shown = people.document(found)
-        parts.append(_draw("What people would say", replace(shown, notes=[*shown.notes, *found.warnings]), captions))
+        shown = replace(shown, notes=[*shown.notes, *found.warnings])
+        mean = "Mean rating with its interval: ratings and judge together, and ratings alone."
+        add("What people would say", shown, mean, "Differences.")
     if agreement is not None:
-        parts += ["<h3>How far raters agree</h3>", f"<p>{_agreement_of(agreement.ceiling)}</p>"]
+        parts.append(f"<h3>How far raters agree</h3><p>{_agreement_of(agreement.ceiling)}</p>")
         shown = replace(agreements.document(agreement), said=[])
-        parts.append(_draw("How far metrics agree with them", shown, ["Correlation with people, with its interval."]))
+        add("How far metrics agree with them", shown, "Correlation with people, with its interval.")
     if ranking is not None:
-        captions = ("Strengths, with their intervals.", "Wins between all pairs.")
-        parts.append(_draw("Which one is preferred", rankings.document(ranking), captions))
+        strengths = "Strengths, with their intervals."
+        add("Which one is preferred", rankings.document(ranking), strengths, "Wins between all pairs.")
     return Section("people", "People", "".join(parts)) if parts else None
-
-
-def _draw(title: str, document: Document, captions: Sequence[str]) -> str:
-    """Return a document as markup; the last of the captions is that of all further tables."""
-    parts = [f"<h3>{title}</h3>", *(f"<p>{markup.text(line)}</p>" for line in document.said)]
-    for number, table in enumerate(document.tables):
-        lines = [
-            markup.row(markup.text(name), markup.cells(*map(markup.text, cells), kind="figure"))
-            for name, *cells in table.rows
-        ]
-        caption = markup.text(captions[min(number, len(captions) - 1)])
-        parts.append(markup.table("people", caption, markup.heads(*map(markup.text, table.head)), lines))
-    return "".join([*parts, *(markup.note(markup.text(line)) for line in document.notes)])
 
 
 def _agreement_of(ceiling: Ceiling) -> str:

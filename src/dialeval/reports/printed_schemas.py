@@ -5,16 +5,12 @@ They say what the `to_dict` of each result gives. A number that could not be com
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 from msgspec import UNSET, Struct, UnsetType
 
 from dialeval.analysis.alignment import Design
-from dialeval.analysis.annotators import Ceiling
 from dialeval.analysis.difference import Difference, Test
-from dialeval.analysis.metric_differences import MetricDifference
-from dialeval.analysis.metric_ranking import Place
-from dialeval.analysis.ranking import Ranked
 from dialeval.analysis.sampling import SampledRow
 
 Interval = tuple[float, float]
@@ -37,93 +33,6 @@ class Comparison(Struct):
     adjusted_for: list[str]
     warnings: list[str]
     differences: list[Difference]
-
-
-class Correlation(Struct):
-    """How far one metric agrees with people at one level."""
-
-    n: int
-    pearson: float | None
-    spearman: float | None
-    kendall: float | None
-    pearson_interval: Interval | None
-    spearman_interval: Interval | None
-    kendall_interval: Interval | None
-    pearson_p: float | None
-    spearman_p: float | None
-    kendall_p: float | None
-    pearson_adjusted_p: float | None
-    spearman_adjusted_p: float | None
-    kendall_adjusted_p: float | None
-    reason: str | UnsetType = UNSET
-
-
-class Control(Struct):
-    """The length of the response, and which metrics are not above it."""
-
-    metric: str
-    level: str
-    not_above: list[str]
-
-
-class MetricRanking(Struct):
-    """The metrics, best first."""
-
-    by: str
-    level: str
-    tests: int
-    metrics: list[Place]
-
-
-class Bootstrap(Struct):
-    """How resamples were drawn."""
-
-    resamples: int
-    seed: int
-    confidence: float
-
-
-class Jackknife(Struct):
-    """How intervals over dialogues were computed."""
-
-    method: Literal["jackknife"]
-    level: float
-
-
-class Agreement(Struct):
-    """`dialeval meta -f json`."""
-
-    dialeval: str
-    quality: str
-    rows: int
-    rated: int
-    agreement: dict[str, dict[str, Correlation]]
-    ceiling: Ceiling
-    control: Control
-    differences: list[MetricDifference]
-    ranking: MetricRanking
-    excluded: list[str]
-    bootstrap: Bootstrap
-    signatures: dict[str, str]
-    skipped: dict[str, str]
-    warnings: list[str]
-
-
-class Ranking(Struct):
-    """`dialeval rank -f json`; the number of `dialogues` or of `rows`, whichever pairs are of."""
-
-    dialeval: str
-    source: str
-    systems: list[Ranked]
-    groups: list[list[str]]
-    between: dict[str, dict[str, list[int]]]
-    p: dict[str, dict[str, float]]
-    tie: float
-    length: float
-    length_interval: Interval
-    pairs: int
-    left_out: int
-    intervals: Jackknife
 
 
 class RatedRow(SampledRow, kw_only=True):
