@@ -9,7 +9,7 @@ import pytest
 
 import dialeval
 from analysis.rated_runs import ratings_of, run_of
-from dialeval.analysis.rating_plan import planned, planned_from
+from dialeval.analysis.people import planned, planned_from
 from dialeval.core.errors import SettingError
 
 Z = NormalDist().inv_cdf(0.975)

@@ -611,8 +611,7 @@ def rated_folders(folder: Path) -> None:
     from dialeval.analysis.merged_ratings import merge_ratings, rated_rows
     from dialeval.analysis.sampling import read_sample
     from dialeval.reports import merged_ratings
-    from dialeval.reports.rating_form import read_form, score_check
-    from dialeval.reports.rating_page import rating_page
+    from dialeval.reports.rating_page import rating_page, read_form, score_check
 
     with copied(folder) as copy:
         document = parsed(copy / "sample.json")

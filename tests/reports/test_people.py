@@ -10,8 +10,7 @@ from rich.console import Console
 
 import dialeval
 from analysis.rated_runs import ratings_of, run_of
-from dialeval.analysis.people import People
-from dialeval.analysis.rating_plan import planned
+from dialeval.analysis.people import People, planned
 from dialeval.reports import people
 
 RUN, OPINIONS = run_of(systems={"a": 3.0, "b": 3.6, "[c]": 3.0})

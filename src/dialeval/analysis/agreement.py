@@ -14,7 +14,7 @@ single dialogue hardly changes, percentiles of a bootstrap that draws whole dial
 metrics at one level are one family (Holm), since they stand in one table. Pearson's r has heavy tails where the
 kurtosis of the metric or of the ratings is above 6, twice that of normal values: it then rests on few points, intervals
 may be too narrow, and a warning says so. What the figures are to be read against: the agreement of the annotators
-(`annotators`), and the length of the response, which needs no reference and no model (`metric_differences`).
+(`correlation.ceiling`), and the length of the response, which needs no reference and no model (`metric_differences`).
 `metric_ranking` says which metrics can be told apart.
 """
 
@@ -33,8 +33,7 @@ import msgspec
 import numpy as np
 from msgspec import Struct
 
-from dialeval.analysis.annotators import Ceiling, ceiling
-from dialeval.analysis.correlation import NAMES, MeanPoints, Points, kurtosis
+from dialeval.analysis.correlation import NAMES, Ceiling, MeanPoints, Points, ceiling, kurtosis
 from dialeval.analysis.draws import DEFAULT_LEVEL, DEFAULT_RESAMPLES, DEFAULT_SEED, check_resampling, draws
 from dialeval.analysis.influence import leaving_out
 from dialeval.analysis.intervals import interval

@@ -1,6 +1,6 @@
 """Merge the ratings of several raters: inter-annotator agreement, each rater, and the rows to adjudicate.
 
-- Per quality: Krippendorff's alpha and one rater against the others (`annotators`).
+- Per quality: Krippendorff's alpha and one rater against the others (`correlation.ceiling`).
 - Per rater and quality: with oneself (rows that came twice: how often the same answer, how far apart on average), and
   with the others (the correlation with their mean, and by how much higher or lower on average).
 - To adjudicate: rows of two raters or more, by spread: the largest difference of two raters as a share of the range of
@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from msgspec import Struct
 
-from dialeval.analysis.annotators import Ceiling, ceiling
+from dialeval.analysis.correlation import Ceiling, ceiling
 from dialeval.analysis.rating_store import SUFFIXES, stored_lines
 from dialeval.core.display import Shown, listed
 from dialeval.core.errors import SettingError

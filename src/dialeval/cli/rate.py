@@ -44,8 +44,7 @@ def page(sample: str, output: Path, form: Path | None) -> None:
     browser until the rater downloads them as a file and sends it back.
     """
     from dialeval.analysis.sampling import read_sample
-    from dialeval.reports.rating_form import read_form
-    from dialeval.reports.rating_page import rating_page, things_to_rate
+    from dialeval.reports.rating_page import rating_page, read_form, things_to_rate
 
     check_places(None, sample, form, files=(output,))
     drawn, asked = read_sample(sample), read_form(form)
@@ -93,8 +92,7 @@ def merge(
     from dialeval.analysis.merged_ratings import merge_ratings, rated_rows
     from dialeval.analysis.sampling import read_sample
     from dialeval.reports import merged_ratings
-    from dialeval.reports.rating_form import read_form, score_check
-    from dialeval.reports.rating_page import rating_page
+    from dialeval.reports.rating_page import rating_page, read_form, score_check
 
     if any_scores and form is not None:
         raise click.UsageError("--any-scores accepts what --form would refuse; give one of them")
@@ -145,8 +143,7 @@ def serve(
     """
     from dialeval.analysis.rating_store import LONGEST_NAME, SUFFIXES, RatingStore
     from dialeval.analysis.sampling import ROWS_FILE, SAMPLE_FILE, read_sample
-    from dialeval.reports.rating_form import read_form
-    from dialeval.reports.rating_page import digest_of, things_to_rate
+    from dialeval.reports.rating_page import digest_of, read_form, things_to_rate
     from dialeval.reports.rating_server import RatingServer, is_loopback
 
     names = list(dict.fromkeys(name.strip() for name in raters.split(",") if name.strip()))

@@ -5,21 +5,28 @@
 
 A line per system and a line per difference: the estimate with its interval, the one from ratings alone, and what the
 judge was worth in ratings. JSON and CSV hold every digit. `plan_table` shows how many ratings a width takes.
+`people_section` is the section of the report on human evaluation: what `dialeval.estimate`, `dialeval.agreement` and
+`dialeval.rank` found, in the words and tables that these have in the terminal.
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from dialeval.analysis.people import ALPHA, People, PeopleFigure
-from dialeval.reports import formats
+from dialeval.analysis.people import ALPHA, People, PeopleFigure, RatingPlan
+from dialeval.reports import agreement as agreements
+from dialeval.reports import formats, markup, rankings
 from dialeval.reports.documents import Document, laid_out, text_formats
 from dialeval.reports.figures import MISSING, plain, shorten, show_fixed, show_p, show_rounded
 from dialeval.reports.formats import LaidOut, Table
+from dialeval.reports.markup import Section
 
 if TYPE_CHECKING:
-    from dialeval.analysis.rating_plan import RatingPlan
+    from dialeval.analysis.agreement import Agreement
+    from dialeval.analysis.correlation import Ceiling
+    from dialeval.analysis.ranking import Ranking
 
 _CSV = (
     *("system", "baseline", "value", "low", "high", "error", "alone", "alone_low", "alone_high", "alone_error"),
@@ -129,3 +136,33 @@ def plan_table(plan: RatingPlan) -> LaidOut:
 
 def _count(number: int | None) -> str:
     return "more dialogues" if number is None else f"{number:,}"
+
+
+def people_section(found: People | None, agreement: Agreement | None, ranking: Ranking | None) -> Section | None:
+    """Return the section; None where nobody was asked."""
+    parts: list[str] = []
+
+    def add(title: str, shown: Document, *captions: str) -> None:
+        parts.append(f"<h3>{title}</h3>{markup.document(shown, 'people', captions)}")
+
+    if found is not None:
+        shown = document(found)
+        shown = replace(shown, notes=[*shown.notes, *found.warnings])
+        mean = "Mean rating with its interval: ratings and judge together, and ratings alone."
+        add("What people would say", shown, mean, "Differences.")
+    if agreement is not None:
+        parts.append(f"<h3>How far raters agree</h3><p>{_agreement_of(agreement.ceiling)}</p>")
+        shown = replace(agreements.document(agreement), said=[])
+        add("How far metrics agree with them", shown, "Correlation with people, with its interval.")
+    if ranking is not None:
+        strengths = "Strengths, with their intervals."
+        add("Which one is preferred", rankings.document(ranking), strengths, "Wins between all pairs.")
+    return Section("people", "People", "".join(parts)) if parts else None
+
+
+def _agreement_of(ceiling: Ceiling) -> str:
+    if ceiling.reason is not None:
+        return markup.text(f"That cannot be said: {ceiling.reason}.")
+    alpha, one = ceiling.alpha["ordinal"], ceiling.one_against_others.get("pearson", math.nan)
+    others = "" if math.isnan(one) else f"; one rater against the mean of the others, r = {one:.2f}"
+    return f"Krippendorff's alpha is {alpha:.2f} over {ceiling.n:,} rows with two raters or more{others}."
