@@ -60,7 +60,7 @@ from dialeval.analysis.values import metric_of
 from dialeval.core import gate
 from dialeval.core.arguments import checked
 from dialeval.core.arrays import Floats, Ints
-from dialeval.core.columns import RaggedColumn, SharedColumn, TextColumn
+from dialeval.core.columns import RaggedColumn, SharedColumn
 from dialeval.core.errors import DataError, Fault, SettingError
 from dialeval.core.files import place_of, reading_together, replacing_together
 from dialeval.core.fold import Level
@@ -460,13 +460,19 @@ def _build_sample(
     digests = {name: digest_of(table) for name, table in frame.tables.items()}
     ids = _make_ids(len(chosen), f"{sorted(design.items())} {sorted(digests.items())} {chosen.tolist()}")
     names, tables = list(frame.tables), list(frame.tables.values())
-    _check_size(tables, frame.system[chosen], frame.row[chosen])
     clusters = [table.clusters for table in tables]
-    rows = []
+    rows, size = [], 0
     for identifier, place in zip(ids, chosen.tolist(), strict=True):
         system, row, unit = int(frame.system[place]), int(frame.row[place]), int(frame.unit[place])
         table = tables[system]
         turn = NO_TURN if table.turns is None else int(table.turns[row])
+        texts = {name: _texts(table, name, row) for name in ("response", "context", "roles", "reference")}
+        size += sum(len(text.encode("utf-8", "surrogatepass")) for column in texts.values() for text in column)
+        if size > MOST_BYTES:  # every row of a long chat repeats what was said before it
+            raise SettingError(
+                f"the sampled rows with their contexts have more than {MOST_BYTES >> 20} MiB of text; sample fewer "
+                "rows, or cut long chats into dialogues"
+            )
         rows.append(
             SampledRow(
                 id=identifier,
@@ -474,10 +480,10 @@ def _build_sample(
                 row=row + 1,
                 probability=float(probabilities[unit]),
                 stratum=strata[unit],
-                response=_texts(table, "response", row)[0],
-                context=_texts(table, "context", row),
-                roles=_texts(table, "roles", row),
-                reference=_texts(table, "reference", row),
+                response=texts["response"][0],
+                context=texts["context"],
+                roles=texts["roles"],
+                reference=texts["reference"],
                 dialog_id=None if table.dialogues is None else table.dialogues[int(clusters[system][row])] or None,
                 turn=None if turn == NO_TURN else turn,
             )
@@ -495,23 +501,6 @@ def _build_sample(
         ),
         rows,
     )
-
-
-def _check_size(tables: Sequence[RowTable], systems: Ints, rows: Ints) -> None:
-    """Refuse a sample whose texts would fill the memory: every row of a long chat repeats what was said before it."""
-    total = 0
-    for number, table in enumerate(tables):
-        own = rows[systems == number]
-        for column in table.texts.values():
-            values = column if isinstance(column, TextColumn) else column.values
-            before = np.concatenate(([0], np.cumsum(values.ends - values.starts)))
-            starts, ends = (own, own + 1) if isinstance(column, TextColumn) else (column.starts[own], column.ends[own])
-            total += int((before[ends] - before[starts]).sum())
-    if total > MOST_BYTES:
-        raise SettingError(
-            f"the sampled rows with their contexts have {total >> 20:,} MiB of text, and {MOST_BYTES >> 20} are the "
-            "most; sample fewer rows, or cut long chats into dialogues"
-        )
 
 
 def _texts(table: RowTable, name: str, row: int) -> list[str]:
@@ -636,7 +625,9 @@ def digest_of(table: RowTable) -> str:
     state = hashlib.sha256(np.ascontiguousarray(table.offsets, np.int64).tobytes())
     state.update("\n".join(name or "" for name in table.dialogues or ()).encode("utf-8", "surrogatepass"))
     state.update(b"" if table.turns is None else np.ascontiguousarray(table.turns, np.int64).tobytes())
-    state.update(table.texts["response"].digest.encode() if "response" in table.texts else b"")
+    for text in table.texts.get("response", ()):
+        content = str(text).encode("utf-8", "surrogatepass")
+        state.update(b"%d:%b" % (len(content), content))
     return state.hexdigest()
 
 
