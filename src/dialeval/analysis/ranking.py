@@ -181,15 +181,16 @@ def pairs_of_run(run: Run, key: str, tie: float = 0.0, systems: Sequence[str] | 
     sign = -1.0 if metric is not None and metric.better == "lower" else 1.0
     clusters = tables[names[0]].clusters
     texts = [[str(text) for text in table.texts["response"]] for table in tables.values()]
-    parts: list[tuple[Ints | Floats, ...]] = []
-    for left, right in combinations(range(len(names)), 2):
-        difference = sign * (values[left] - values[right])
+    parts: list[tuple[Any, ...]] = []
+    for one, two in combinations(range(len(names)), 2):
+        difference = sign * (values[one] - values[two])
         rows = np.flatnonzero(~np.isnan(difference))
         outcome = np.where(np.abs(difference[rows]) <= tie, 0, np.sign(difference[rows])).astype(np.int64)
-        ratios = np.array([length_ratio(texts[left][row], texts[right][row]) for row in rows.tolist()], np.float64)
-        parts.append((np.full(len(rows), left), np.full(len(rows), right), outcome, clusters[rows], ratios))
+        ratios = np.array([length_ratio(texts[one][row], texts[two][row]) for row in rows.tolist()], np.float64)
+        parts.append((np.full(len(rows), one), np.full(len(rows), two), outcome, clusters[rows], ratios))
     alone = len(tables[names[0]].offsets) - 1 == len(tables[names[0]])
-    return Pairs(names, *(np.concatenate(column) for column in zip(*parts, strict=True)), named=not alone)  # type: ignore[arg-type]
+    left, right, outcomes, dialogue, ratio = (np.concatenate(column) for column in zip(*parts, strict=True))
+    return Pairs(names, left, right, outcomes, dialogue, ratio, not alone)
 
 
 def ranked(pairs: Pairs, source: str = "people", *, length: bool = False, level: float = DEFAULT_LEVEL) -> Ranking:

@@ -91,7 +91,7 @@ def merge(
 
     from dialeval.analysis.merged_ratings import merge_ratings, rated_rows
     from dialeval.analysis.sampling import read_sample
-    from dialeval.reports import merged_ratings
+    from dialeval.reports import people
     from dialeval.reports.rating_page import rating_page, read_form, score_check
 
     if any_scores and form is not None:
@@ -104,7 +104,7 @@ def merge(
     check = None if any_scores else score_check(None if form is None else asked, drawn)
     merged = merge_ratings(files, drawn, adjudicated, most, check)
     rows = rated_rows(merged, drawn, quality)
-    print_as(format_, merged_ratings, merged)
+    print_as(format_, people, merged)
     print_warnings(merged.warnings)
     if output is not None:
         write(output, b"".join(orjson.dumps(row) + b"\n" for row in rows))

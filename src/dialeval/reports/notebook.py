@@ -29,7 +29,7 @@ from dialeval.core.files import write_bytes
 from dialeval.core.result import Result, Run
 from dialeval.core.version import __version__
 from dialeval.reports import agreement as agreements
-from dialeval.reports import comparisons, merged_ratings, people, rankings, sequences
+from dialeval.reports import comparisons, people, sequences
 from dialeval.reports.documents import Document, small, to_html
 from dialeval.reports.figures import MISSING, plain, shorten, show, show_rounded, show_spread
 from dialeval.reports.formats import Table, html_table
@@ -95,24 +95,16 @@ def _(agreement: Agreement) -> str:
     return to_html(agreements.document(agreement))
 
 
-@html.register
-def _(found: People) -> str:
+@html.register(People)
+@html.register(Ranking)
+@html.register(MergedRatings)
+def _(found: Any) -> str:
     return to_html(people.document(found))
-
-
-@html.register
-def _(ranking: Ranking) -> str:
-    return to_html(rankings.document(ranking))
 
 
 @html.register
 def _(watch: Watch) -> str:
     return to_html(sequences.document(watch))
-
-
-@html.register
-def _(merged: MergedRatings) -> str:
-    return to_html(merged_ratings.document(merged))
 
 
 _last: list[tuple[ref[Run], Verdict]] = []

@@ -1,58 +1,90 @@
-"""Mean human ratings as a table: for the terminal, for papers and pages, for other programs.
+"""Results of human evaluation as tables: for the terminal, for papers and pages, for other programs.
 
     FORMATS["md"](people)            json, csv, md, latex, each a str
     console.print(table(people))     the terminal
 
-A line per system and a line per difference: the estimate with its interval, the one from ratings alone, and what the
-judge was worth in ratings. JSON and CSV hold every digit. `plan_table` shows how many ratings a width takes.
-`people_section` is the section of the report on human evaluation: what `dialeval.estimate`, `dialeval.agreement` and
-`dialeval.rank` found, in the words and tables that these have in the terminal.
+- `People`: a line per system and a line per difference: the estimate with its interval, the one from ratings alone, and
+  what the judge was worth in ratings. `plan_table` shows how many ratings a width takes.
+- `Ranking`: a line per system, best first, with the groups that cannot be told apart as letters; then wins, ties and
+  losses between all pairs.
+- `MergedRatings`: inter-annotator agreement, each rater, and the rows on which raters differ.
+
+JSON and CSV hold every digit. `people_section` is the section of the report on human evaluation: what
+`dialeval.estimate`, `dialeval.agreement` and `dialeval.rank` found, in the words and tables that these have in the
+terminal.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from functools import singledispatch
+from string import ascii_lowercase
+from typing import TYPE_CHECKING, Any
 
+from dialeval.analysis.merged_ratings import MergedRatings
 from dialeval.analysis.people import ALPHA, People, PeopleFigure, RatingPlan
+from dialeval.analysis.ranking import Ranking
 from dialeval.reports import agreement as agreements
-from dialeval.reports import formats, markup, rankings
+from dialeval.reports import formats, markup
 from dialeval.reports.documents import Document, laid_out, text_formats
-from dialeval.reports.figures import MISSING, plain, shorten, show_fixed, show_p, show_rounded
+from dialeval.reports.figures import MISSING, plain, shorten, show_fixed, show_interval, show_p, show_rounded
 from dialeval.reports.formats import LaidOut, Table
 from dialeval.reports.markup import Section
 
 if TYPE_CHECKING:
     from dialeval.analysis.agreement import Agreement
     from dialeval.analysis.correlation import Ceiling
-    from dialeval.analysis.ranking import Ranking
 
-_CSV = (
+_ESTIMATE_CSV = (
     *("system", "baseline", "value", "low", "high", "error", "alone", "alone_low", "alone_high", "alone_error"),
     *("ratings", "clusters", "freedom", "worth", "agreement", "factor", "baseline_factor", "p", "adjusted_p"),
 )
+_RANKING_CSV = (
+    *("rank", "system", "strength", "low", "high", "score", "score_low", "score_high"),
+    *("wins", "ties", "losses", "groups"),
+)
+_MERGED_NOTES = (
+    "alpha: Krippendorff's, of ordered values (ordinal); 1 is perfect, 0 is chance. r: one rater against the mean of "
+    "the others. same, apart: rows that came twice, with the same answer, and how far apart on average. higher: than "
+    "the others, on average."
+)
 
 
-def document(people: People) -> Document:
-    """Return the verdict, a line per system and per difference, and what the estimates are."""
+@singledispatch
+def document(result: Any) -> Document:
+    """Return sentences, tables and notes about a result."""
+    raise TypeError(f"a {type(result).__name__} is no result of human evaluation")
+
+
+def table(result: Any) -> LaidOut:
+    """Lay a result out for a rich console."""
+    return laid_out(document(result))
+
+
+@singledispatch
+def to_csv(result: Any) -> str:
+    """Return a line per system, and per difference of systems."""
+    raise TypeError(f"a {type(result).__name__} has no lines")
+
+
+FORMATS = text_formats(document, to_csv)
+
+
+@document.register
+def _(people: People) -> Document:
     head = ["system", "estimate", "ratings alone", "ratings", "worth", "r"]
     if not people.by:
         head = ["system", "ratings alone", "ratings"]
-    tables = [Table(head, [_cells(each, people) for each in people.figures])]
+    tables = [Table(head, [_estimate_cells(each, people) for each in people.figures])]
     if people.differences:
         head = ["difference", *head[1:-1], "p adjusted" if people.by else head[-1]]
-        tables.append(Table(head, [_cells(each, people) for each in people.differences]))
-    return Document(verdict(people), tables, _notes(people))
+        tables.append(Table(head, [_estimate_cells(each, people) for each in people.differences]))
+    return Document(verdict(people), tables, _estimate_notes(people))
 
 
-def table(people: People) -> LaidOut:
-    """Lay the estimates out for a rich console."""
-    return laid_out(document(people))
-
-
-def to_csv(people: People) -> str:
-    """Return a line per system and per difference."""
+@to_csv.register
+def _(people: People) -> str:
     rows = [
         [
             *(each.system, each.baseline, each.value, *each.interval, each.error),
@@ -61,10 +93,7 @@ def to_csv(people: People) -> str:
         ]
         for each in (*people.figures, *people.differences)
     ]
-    return formats.csv_text(_CSV, rows)
-
-
-FORMATS = text_formats(document, to_csv)
+    return formats.csv_text(_ESTIMATE_CSV, rows)
 
 
 def verdict(people: People) -> list[str]:
@@ -85,7 +114,7 @@ def verdict(people: People) -> list[str]:
     return [f"P{'; '.join(parts)[1:]} ({how})."] if parts else []
 
 
-def _notes(people: People) -> list[str]:
+def _estimate_notes(people: People) -> list[str]:
     """Return what the estimates are, a line each."""
     whom = f"other {people.unit} of the same kind" if people.target == "dialogues" else "just the rows of this run"
     intervals = f"{100 * people.level:g}% intervals for what people would say of {whom}"
@@ -106,27 +135,25 @@ def _notes(people: People) -> list[str]:
     return lines
 
 
-def _cells(each: PeopleFigure, people: People) -> list[str]:
-    name, signed = shorten(plain(each.system)), each.baseline is not None
-    cells = [name if each.baseline is None else f"{name} - {shorten(plain(each.baseline))}"]
+def _estimate_cells(each: PeopleFigure, people: People) -> list[str]:
+    name, signed = _name(each.system), each.baseline is not None
+    cells = [name if each.baseline is None else f"{name} - {_name(each.baseline)}"]
     if people.by:
-        cells.append(_show(each.value, each.interval, signed))
-    cells += [_show(each.alone, each.alone_interval, signed), str(each.ratings)]
+        cells.append(_show_estimate(each.value, each.interval, signed))
+    cells += [_show_estimate(each.alone, each.alone_interval, signed), str(each.ratings)]
     if people.by:
         last = show_p(each.adjusted_p) if signed else show_fixed(each.agreement, 2)
         cells += [MISSING if math.isnan(each.worth) else f"{each.worth:.0f}", last]
     return cells
 
 
-def _show(value: float, interval: tuple[float, float], signed: bool) -> str:
+def _show_estimate(value: float, interval: tuple[float, float], signed: bool) -> str:
     return show_rounded(value, interval if all(map(math.isfinite, interval)) else None, signed)
 
 
 def plan_table(plan: RatingPlan) -> LaidOut:
     """Lay out for a rich console how many ratings a width takes."""
-    rows = [
-        [shorten(plain(each.what)), _count(each.with_judge), _count(each.alone), f"{each.of:,}"] for each in plan.needed
-    ]
+    rows = [[_name(each.what), _count(each.with_judge), _count(each.alone), f"{each.of:,}"] for each in plan.needed]
     notes = [f"This holds if {'; '.join(plan.assumptions)}."]
     if any(each.with_judge is None for each in plan.needed):
         notes.append("more dialogues: ratings of all rows would not give that width.")
@@ -136,6 +163,121 @@ def plan_table(plan: RatingPlan) -> LaidOut:
 
 def _count(number: int | None) -> str:
     return "more dialogues" if number is None else f"{number:,}"
+
+
+@document.register
+def _(ranking: Ranking) -> Document:
+    letters = _letters(ranking)
+    names = {each.system: _name(each.system) for each in ranking.systems}
+    systems = [
+        [
+            names[each.system],
+            letters[each.system],
+            show_rounded(each.strength, each.interval, signed=True),
+            show_rounded(each.score, each.score_interval),
+            f"{each.wins}/{each.ties}/{each.losses}",
+        ]
+        for each in ranking.systems
+    ]
+    between = [
+        [names[name], *("" if name == other else "/".join(map(str, ranking.between[name][other])) for other in names)]
+        for name in names
+    ]
+    tables = [
+        Table(["system", "group", "strength", "score", "won/tied/lost"], systems),
+        Table(["won/tied/lost against", *names.values()], between),
+    ]
+    return Document([], tables, _ranking_notes(ranking))
+
+
+@to_csv.register
+def _(ranking: Ranking) -> str:
+    letters = _letters(ranking)
+    rows = [
+        [
+            *(place, each.system, each.strength, *each.interval, each.score, *each.score_interval),
+            *(each.wins, each.ties, each.losses, letters[each.system]),
+        ]
+        for place, each in enumerate(ranking.systems, 1)
+    ]
+    return formats.csv_text(_RANKING_CSV, rows)
+
+
+def _ranking_notes(ranking: Ranking) -> list[str]:
+    """Return what the numbers are, a line each."""
+    tests = len(ranking.systems) * (len(ranking.systems) - 1) // 2
+    corrected = f", corrected by Holm for {tests} pairs of systems" if tests > 1 else ""
+    level, clusters = f"{100 * ranking.intervals.level:g}%", f"{ranking.dialogues:,} {ranking.unit}"
+    lines = [
+        f"{ranking.pairs:,} pairs by {plain(ranking.source)}; {level} intervals over {clusters} (jackknife, Student).",
+        "strength: logarithm of the odds (Bradley-Terry, ties after Davidson).",
+        "score: expected share of wins against the others, a tie counting half.",
+        f"group: systems with a letter in common cannot be told apart (5% level{corrected}).",
+    ]
+    if not math.isnan(ranking.length):
+        factor, low, high = (2**effect for effect in (ranking.length, *ranking.length_interval))
+        lines.append(
+            f"At equal length: twice as long changes the odds by a factor of {show_fixed(factor, 2)} "
+            f"{show_interval((low, high), 2)}, which is taken out of the strengths."
+        )
+    if ranking.left_out:
+        lines.append(f"{ranking.left_out} pairs without texts are left out.")
+    return lines
+
+
+def _letters(ranking: Ranking) -> dict[str, str]:
+    """Return the groups of each system, as letters."""
+    letters = {each.system: "" for each in ranking.systems}
+    for number, group in enumerate(ranking.groups):
+        letter = ascii_lowercase[number % 26] * (number // 26 + 1)
+        for name in group:
+            letters[name] += letter
+    return letters
+
+
+@document.register
+def _(merged: MergedRatings) -> Document:
+    names, rows = ({getattr(line, name) for line in merged.lines} for name in ("rater", "id"))
+    said = f"{len(merged.lines)} ratings of {len(rows)} rows by {len(names)} raters."
+    ceilings = [
+        [
+            _name(quality),
+            show_fixed(each.alpha.get("ordinal", math.nan), 2),
+            show_fixed(each.one_against_others.get("pearson", math.nan), 2),
+            str(each.n),
+            "-".join(map(str, dict.fromkeys(each.annotators))) if each.n else MISSING,
+        ]
+        for quality, each in merged.ceilings.items()
+    ]
+    tables = [Table(["quality", "alpha", "r", "rows with two or more", "raters a row"], ceilings)]
+    several = len(merged.ceilings) > 1
+    raters = [
+        [
+            _name(each.rater),
+            *([_name(each.quality)] if several else []),
+            str(each.rows),
+            str(each.twice),
+            MISSING if math.isnan(each.same) else f"{100 * each.same:.0f}%",
+            show_fixed(each.apart, 2),
+            show_fixed(each.correlation, 2),
+            MISSING if math.isnan(each.higher) else f"{each.higher:+.2f}",
+            show_fixed(merged.seconds.get(each.rater, math.nan), 0),
+        ]
+        for each in merged.raters
+    ]
+    columns = ["rows", "twice", "same", "apart", "r", "higher", "seconds"]
+    tables.append(Table(["rater", *(["quality"] if several else []), *columns], raters))
+    if merged.disputed:
+        disputed = [
+            [_name(each.id), _name(each.quality), ", ".join(f"{_name(r)} {v:g}" for r, v in each.answers.items())]
+            for each in merged.disputed
+        ]
+        tables.append(Table(["to adjudicate", "quality", "answers"], disputed))
+    return Document([said], tables, [_MERGED_NOTES])
+
+
+def _name(name: str) -> str:
+    return shorten(plain(name))
 
 
 def people_section(found: People | None, agreement: Agreement | None, ranking: Ranking | None) -> Section | None:
@@ -156,7 +298,7 @@ def people_section(found: People | None, agreement: Agreement | None, ranking: R
         add("How far metrics agree with them", shown, "Correlation with people, with its interval.")
     if ranking is not None:
         strengths = "Strengths, with their intervals."
-        add("Which one is preferred", rankings.document(ranking), strengths, "Wins between all pairs.")
+        add("Which one is preferred", document(ranking), strengths, "Wins between all pairs.")
     return Section("people", "People", "".join(parts)) if parts else None
 
 
