@@ -229,8 +229,7 @@ def agreement(
         if rows.unmatched and rows.metrics:  # the run does not have these rows
             words[np.all([np.isnan(values) for values in rows.metrics.values()], axis=0)] = np.nan
         rows = replace(rows, metrics={**rows.metrics, CONTROL: words})
-    bootstrap = {"resamples": resamples, "seed": seed, "confidence": confidence}
-    found = agree(rows, rated.annotations[quality], quality, levels=levels, threads=threads, **bootstrap)
+    found = agree(rows, rated.annotations[quality], quality, levels, resamples, seed, confidence, threads)
     return found if rescaled is None else msgspec.structs.replace(found, warnings=[rescaled, *found.warnings])
 
 
@@ -250,7 +249,6 @@ def agree(
     rows: RatedRows,
     annotations: Sequence[Floats],
     quality: str,
-    *,
     levels: Sequence[str] | None = None,
     resamples: int = DEFAULT_RESAMPLES,
     seed: int = DEFAULT_SEED,
