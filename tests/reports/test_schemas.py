@@ -111,16 +111,13 @@ def rated(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_what_people_say(rated: Path) -> None:
     from dialeval.analysis.merged_ratings import merge_ratings, rated_rows
-    from dialeval.analysis.rating_store import Rating
     from dialeval.analysis.sampling import read_sample
-    from dialeval.reports.printed_schemas import RatingLine
 
     fits("sample", read(rated / "to-rate" / "sample.json"))
     for row in lines(rated / "to-rate" / "rows.jsonl"):
         fits("sample-row", row)
     for line in lines(rated / "ann.jsonl"):
         fits("rating", line)
-    assert set(RatingLine.__struct_fields__) == set(Rating.__struct_fields__)
     drawn = read_sample(rated / "to-rate")
     for merged in rated_rows(merge_ratings([str(rated / "ann.jsonl")], drawn, (), 5), drawn, "overall"):
         fits("rated-row", orjson.loads(orjson.dumps(merged)))

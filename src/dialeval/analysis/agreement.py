@@ -241,7 +241,7 @@ def _find_run(subject: Any) -> Run | None:
     return subject if isinstance(subject, Run) else None
 
 
-_Points = dict[tuple[str, str], Points | MeanPoints]
+_Points = dict[tuple[str, str], Points]
 """By metric and level."""
 
 
@@ -284,7 +284,7 @@ def agree(
     drawn = {key: samples[key, level][:, NAMES.index(RANKED_BY)] for key in here}
     clusters = max((each.dialogues for each in here.values()), default=0)
     ranking = rank(level, values, drawn, clusters)
-    signed = [key for key, each in here.items() if isinstance(each, Points)]
+    signed = [key for key, each in here.items() if not isinstance(each, MeanPoints)]
     found = {key: {at: correlations[key, at] for at in asked} for key in rows.metrics}
     rated = ~np.isnan(rows.human)
     return Agreement(
@@ -327,10 +327,10 @@ def _resample(
     return {place: np.concatenate(values) for place, values in parts.items()}
 
 
-def _correlate(points: Points | MeanPoints, samples: Floats, confidence: float) -> Correlation:
+def _correlate(points: Points, samples: Floats, confidence: float) -> Correlation:
     """Return the coefficients of some points with their intervals; `samples` are those of resamples, for systems."""
     values: list[float] = points.values().tolist()
-    if isinstance(points, Points):
+    if not isinstance(points, MeanPoints):
         clusters, codes = np.unique(points.clusters, return_inverse=True)
         own = Points(points.first, points.second, codes.ravel())
         without = np.concatenate([own.resampled(counts) for counts in leaving_out(len(clusters))])
@@ -370,7 +370,7 @@ def _heavy_tails(points: _Points) -> list[str]:
     """Return warnings about values of Pearson's r that rest on few points."""
     heavy: dict[str, list[str]] = {}
     for (key, level), each in points.items():
-        if isinstance(each, Points):
+        if not isinstance(each, MeanPoints):
             columns = {key: each.first, "the ratings": each.second}
             heavy.setdefault(level, []).extend(
                 name for name, column in columns.items() if kurtosis(column) > HEAVY_TAILS

@@ -62,68 +62,48 @@ class Points:
 
     @property
     def dialogues(self) -> int:
-        """The clusters that have a point."""
+        """Return the number of clusters that have a point."""
         return len(np.unique(self.clusters))
 
     def values(self) -> Floats:
-        """The three coefficients of the points as they are."""
-        coefficients: Floats = self.resampled(_once(self.clusters))[0]
+        """Return the three coefficients of the points as they are."""
+        once = np.ones((1, int(self.clusters.max(initial=-1)) + 1), np.int64)
+        coefficients: Floats = self.resampled(once)[0]
         return coefficients
 
     def resampled(self, counts: Ints) -> Floats:
-        """The three coefficients of each resample, a row each; `counts` says how often it takes each cluster."""
+        """Return the three coefficients of each resample, a row each; `counts`: how often it takes each cluster."""
         rho, tau = _rank_correlations(self, counts)
         return np.column_stack((_pearson_resampled(self, counts), rho, tau))
 
 
 @dataclass(frozen=True, eq=False)
-class MeanPoints:
-    """Pairs of means, of the rows of each group (system): `groups` numbers them from 0."""
+class MeanPoints(Points):
+    """Pairs of means, of the pairs of each group (system): `groups` numbers them from 0."""
 
-    rows: Points
     groups: Ints
     size: int
 
     def __len__(self) -> int:
         return self.size
 
-    @property
-    def dialogues(self) -> int:
-        """The clusters that have a row."""
-        return self.rows.dialogues
-
-    def values(self) -> Floats:
-        """The three coefficients of the means."""
-        coefficients: Floats = self.resampled(_once(self.rows.clusters))[0]
-        return coefficients
-
     def resampled(self, counts: Ints) -> Floats:
-        """The three coefficients of each resample's means; NaN where a group has no row in it."""
-        first, second = self.means(counts)
+        """Return the three coefficients of each resample's means; NaN where a group has no pair in it."""
+        shape = (counts.shape[1], self.size)
+        cells = self.clusters * self.size + self.groups
+        columns = (None, self.first, self.second)
+        cell_sums = [np.bincount(cells, column, minlength=shape[0] * shape[1]).reshape(shape) for column in columns]
+        number, first, second = (counts.astype(np.float64) @ sums for sums in cell_sums)
+        number = np.where(number == 0, np.nan, number)
+        first, second = first / number, second / number
         clusters, coefficients = np.arange(self.size), np.full((len(counts), len(NAMES)), np.nan)
         for row in np.flatnonzero(~np.isnan(first).any(axis=1)).tolist():
             coefficients[row] = Points(first[row], second[row], clusters).values()
         return coefficients
 
-    def means(self, counts: Ints) -> tuple[Floats, Floats]:
-        """The means of each group in each resample; NaN where it has no row."""
-        cells = self.rows.clusters * self.size + self.groups
-        shape = (counts.shape[1], self.size)
-        columns = (None, self.rows.first, self.rows.second)
-        cell_sums = [np.bincount(cells, column, minlength=shape[0] * shape[1]).reshape(shape) for column in columns]
-        drawn = counts.astype(np.float64)
-        number, first, second = (drawn @ sums for sums in cell_sums)
-        number = np.where(number == 0, np.nan, number)
-        return first / number, second / number
-
-
-def _once(clusters: Ints) -> Ints:
-    """The resample that takes every cluster once."""
-    return np.ones((1, int(clusters.max(initial=-1)) + 1), np.int64)
-
 
 def pearson(first: Floats, second: Floats) -> float:
-    """Pearson's r; NaN where a column is constant."""
+    """Return Pearson's r; NaN where a column is constant."""
     if not len(first) or _constant(first) or _constant(second):
         return math.nan
     one, other = first - first.mean(), second - second.mean()
@@ -136,7 +116,7 @@ def _constant(column: Floats) -> bool:
 
 
 def within_one(column: Floats) -> Floats:
-    """The values divided by a power of two, so that they lie within -1 and 1.
+    """Return the values divided by a power of two, so that they lie within -1 and 1.
 
     No correlation changes by that, and no square of a value is too large or too small to be a number.
     """
@@ -145,7 +125,7 @@ def within_one(column: Floats) -> Floats:
 
 
 def _pearson_resampled(points: Points, counts: Ints) -> Floats:
-    """r from sums per cluster: what a resample needs of them is one product of matrices."""
+    """Compute r from sums per cluster: what a resample needs of them is one product of matrices."""
     if not len(points) or _constant(points.first) or _constant(points.second):
         return np.full(len(counts), np.nan)
     # Standardised before, so that sums of squares lose no digits.
@@ -163,7 +143,7 @@ def _pearson_resampled(points: Points, counts: Ints) -> Floats:
 
 
 def standardised(column: Floats) -> Floats:
-    """The values with mean 0 and standard deviation 1; the column is not constant."""
+    """Return the values with mean 0 and standard deviation 1; the column is not constant."""
     centred: Floats = column - column.mean()
     centred /= math.sqrt(float(centred @ centred) / len(column))
     return centred
@@ -191,7 +171,7 @@ def kurtosis(column: Floats) -> float:
 
 
 def spearman_matrix(columns: Mapping[str, Floats]) -> Floats:
-    """Spearman's rho of every two columns over the rows that both have, 1 on the diagonal.
+    """Return Spearman's rho of every two columns over the rows that both have, 1 on the diagonal.
 
     NaN where fewer than three rows are left or one of the two is constant.
     """
@@ -211,7 +191,7 @@ def spearman_matrix(columns: Mapping[str, Floats]) -> Floats:
 
 
 def ranks(values: Floats) -> Floats:
-    """The rank of each value from 1, equal values sharing the mean of their ranks."""
+    """Return the rank of each value from 1, equal values sharing the mean of their ranks."""
     _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
     means: Floats = np.cumsum(counts) - (counts - 1) / 2
     return means[inverse.ravel()]

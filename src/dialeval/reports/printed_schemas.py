@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import Struct
 
 from dialeval.analysis.alignment import Design
 from dialeval.analysis.difference import Difference, Test
@@ -40,17 +40,6 @@ class RatedRow(SampledRow, kw_only=True):
 
     rater: str
     scores: dict[str, float]
-
-
-class RatingLine(Struct):
-    """A line of what a rater sends back."""
-
-    id: str
-    rater: str
-    scores: dict[str, float]
-    seconds: float | UnsetType = UNSET
-    comment: str | UnsetType = UNSET
-    again: bool | UnsetType = UNSET
 
 
 class TaskVerdict(Struct):

@@ -44,7 +44,7 @@ WRITTEN: Mapping[str, Written] = {
     "ranking": Written("-f json", "rank", "dialeval.analysis.ranking:Ranking", True),
     "sample": Written("sample.json", "sample -o", f"{_SAMPLE}:SavedSample"),
     "sample-row": Written("rows.jsonl, a line", "sample -o", f"{_SAMPLE}:SampledRow"),
-    "rating": Written("ratings-NAME.jsonl, a line", "the page of rate page", f"{_PRINTED}:RatingLine"),
+    "rating": Written("ratings-NAME.jsonl, a line", "the page of rate page", "dialeval.analysis.rating_store:Rating"),
     "rated-row": Written("a line", "rate merge --sample -o", f"{_PRINTED}:RatedRow"),
     "task-verdict": Written("a line", "multiwoz --dialogues", f"{_PRINTED}:TaskVerdict"),
     "breakdown-labels": Written("*.labels.json", "breakdown detect -o", f"{_PRINTED}:BreakdownLabels"),
