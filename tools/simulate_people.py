@@ -37,8 +37,8 @@ from dialeval.analysis.correlation import NAMES, Points
 from dialeval.analysis.matching import RatedRows
 from dialeval.analysis.people import FEWEST_RATERS
 from dialeval.analysis.people import estimate as estimate_people
-from dialeval.analysis.prediction_powered import RatedSystem, RatingScale, Target, powered
-from dialeval.analysis.ranking import Ranking, ranked
+from dialeval.analysis.prediction_powered import RatedSystem, RatingScale, Target, estimate_mean
+from dialeval.analysis.ranking import Ranking, rank_pairs
 from dialeval.analysis.sampling import (
     Sample,
     allocate,
@@ -132,7 +132,7 @@ def coverage(seeds: Iterable[int], design: str, r: float, of: Target, n: int = D
         alone = design == "alone"
         lengths = np.ones(ALONE, np.int64) if alone else rng.integers(1, 31, size=DIALOGUES)
         people, judge = simulated(rng, lengths, r)
-        figure = powered(rated(rng, design, lengths, people, judge, n), target=of)
+        figure = estimate_mean(rated(rng, design, lengths, people, judge, n), target=of)
         found.append(_hit(figure, MEAN if of == "dialogues" else float(people.mean())))
     return found
 
@@ -175,7 +175,7 @@ def of_ratings(lengths: Ints, people: Floats, judge: Floats, seeds: Iterable[int
     """What estimates of a rated set do with a hundred of its ratings."""
     truth = float(people.mean())
     systems = (rated(np.random.default_rng(seed), "plain", lengths, people, judge, RATED) for seed in seeds)
-    return [_hit(powered(system, target=of), truth) for system in systems]
+    return [_hit(estimate_mean(system, target=of), truth) for system in systems]
 
 
 def looks(seeds: Iterable[int], kind: str, number: int = 1000) -> tuple[list[bool], list[bool]]:
@@ -234,7 +234,7 @@ def compared(rng: np.random.Generator, kind: str, quality: Sequence[float], dial
 @lru_cache
 def true_ranking(kind: str, quality: tuple[float, ...]) -> Ranking:
     """What the model gives for very many dialogues."""
-    return ranked(compared(np.random.default_rng(0), kind, quality, TRUE_DIALOGUES))
+    return rank_pairs(compared(np.random.default_rng(0), kind, quality, TRUE_DIALOGUES))
 
 
 def rank_coverage(
@@ -245,7 +245,7 @@ def rank_coverage(
     strengths, scores, apart = [], [], []
     for seed in seeds:
         try:
-            found = ranked(compared(np.random.default_rng([seed, dialogues]), kind, quality, dialogues))
+            found = rank_pairs(compared(np.random.default_rng([seed, dialogues]), kind, quality, dialogues))
         except SettingError:  # a system that never lost, which `rank` refuses
             continue
         for each in found.systems:
@@ -372,9 +372,9 @@ def share_coverage(seeds: Iterable[int], yes: float, n: int, of: Target) -> tupl
         baseline = replace(
             system, people=np.where(np.isnan(system.people), np.nan, others), judges=other_judge[:, None]
         )
-        figure = powered(system, target=of, scale=YES_NO)
+        figure = estimate_mean(system, target=of, scale=YES_NO)
         found.append(_hit(figure, true_share(yes) if of == "dialogues" else float(people.mean())))
-        low, high = powered(system, baseline, of, scale=YES_NO).interval
+        low, high = estimate_mean(system, baseline, of, scale=YES_NO).interval
         truth = 0.0 if of == "dialogues" else float(people.mean() - others.mean())
         differences.append(low <= truth <= high)
     return found, differences

@@ -10,7 +10,7 @@ from rich.console import Console
 
 import dialeval
 from analysis.rated_runs import ratings_of, run_of
-from dialeval.analysis.people import People, planned
+from dialeval.analysis.people import People, plan_ratings
 from dialeval.reports import people
 
 RUN, OPINIONS = run_of(systems={"a": 3.0, "b": 3.6, "[c]": 3.0})
@@ -77,7 +77,7 @@ def test_every_digit_and_every_format() -> None:
 
 
 def test_the_plan() -> None:
-    text = printed(people.plan_table(planned({"a": 100, "b": 10_000}, 0.1)))
+    text = printed(people.plan_table(plan_ratings({"a": 100, "b": 10_000}, 0.1)))
     assert "more dialogues" in text
     assert "1,199" in text
     assert "standard deviation of 1" in text

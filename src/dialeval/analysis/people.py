@@ -50,13 +50,13 @@ from dialeval.analysis.matching import on_one_scale, rows_of_ratings
 from dialeval.analysis.pairing import chosen
 from dialeval.analysis.prediction_powered import (
     RARE,
-    Powered,
     RatedSystem,
+    RatingEstimate,
     RatingScale,
     Target,
     combine_judges,
+    estimate_mean,
     over_raters,
-    powered,
 )
 from dialeval.analysis.sampling import Sample, check_same_run, find_sample, read_sample, row_values, strata_of_rows
 from dialeval.core.arguments import checked
@@ -88,7 +88,7 @@ _APART = 10**9
 """Between the numbers of units that belong to different systems."""
 
 
-class PeopleFigure(Powered, frozen=True, kw_only=True):
+class PeopleFigure(RatingEstimate, frozen=True, kw_only=True):
     """The mean human rating of a system, or by how much it is above that of the baseline."""
 
     system: str
@@ -192,8 +192,11 @@ def estimate(
     first, others = _order(known, systems, baseline)
     targets = [*((name, None) for name in (first, *others)), *((name, first) for name in others)]
 
-    def estimate_all(rated: Mapping[str, RatedSystem]) -> list[Powered]:
-        return [powered(rated[name], None if base is None else rated[base], of, level, scale) for name, base in targets]
+    def estimate_all(rated: Mapping[str, RatedSystem]) -> list[RatingEstimate]:
+        return [
+            estimate_mean(rated[name], None if base is None else rated[base], of, level, scale)
+            for name, base in targets
+        ]
 
     found = estimate_all(systems)
     names = list(dict.fromkeys(name for row in ratings.raters.get(quality, ()) for name in row))
@@ -497,7 +500,7 @@ class RatingPlan(Record, frozen=True):
     """What the numbers rest on, in sentences."""
 
 
-def planned(
+def plan_ratings(
     rows: dict[str, int],
     width: float,
     level: float = DEFAULT_LEVEL,
@@ -521,7 +524,7 @@ def planned(
     return RatingPlan(width, level, needed, assumptions)
 
 
-def planned_from(over_dialogues: People, of_run: People, rows: dict[str, int], width: float) -> RatingPlan:
+def plan_from_pilot(over_dialogues: People, of_run: People, rows: dict[str, int], width: float) -> RatingPlan:
     """Plan ratings for a width, from a pilot that was estimated for both targets."""
     wanted = _variance(width, over_dialogues.level)
     needed = []

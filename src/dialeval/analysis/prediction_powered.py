@@ -129,7 +129,7 @@ class RatedSystem:
         return np.flatnonzero(~np.isnan(self.people))
 
 
-class Powered(Struct, frozen=True):
+class RatingEstimate(Struct, frozen=True):
     """An estimate with its interval, from ratings and judge together and from ratings alone."""
 
     value: float
@@ -146,7 +146,7 @@ class Powered(Struct, frozen=True):
     """Dialogues (or units of the design) that have some."""
     freedom: float
     worth: float
-    """How many ratings alone would give the same variance."""
+    """Return how many ratings alone would give the same variance."""
     p: float
     """That the value is 0, two-sided."""
 
@@ -171,13 +171,13 @@ class RatingScale:
     yes_no: bool = False
 
 
-def powered(
+def estimate_mean(
     system: RatedSystem,
     other: RatedSystem | None = None,
     target: Target = "dialogues",
     level: float = 0.95,
     scale: RatingScale | None = None,
-) -> Powered:
+) -> RatingEstimate:
     """Estimate what people would say of a system on average, or by how much more than of another one.
 
     Args:
@@ -213,7 +213,7 @@ def powered(
     flat = found.alone_error <= _FLAT * max(abs(each.value) for each in linear)
     if scale is None or not (scale.yes_no or flat):
         return _without_intervals(found) if flat else found
-    singles = [_sides(powered(each, None, target, level, scale)) for each in systems]
+    singles = [_sides(estimate_mean(each, None, target, level, scale)) for each in systems]
     interval, alone_interval = (_join(*each) for each in zip(_sides(found), *singles, strict=True))
     p = max(found.p, 1 - level) if interval[0] <= 0 <= interval[1] else found.p
     return replace(found, interval=interval, alone_interval=alone_interval, p=p)
@@ -223,7 +223,7 @@ _Side = tuple[float, float, tuple[float, float]]
 """A value, its standard error and its interval."""
 
 
-def _sides(found: Powered) -> tuple[_Side, _Side]:
+def _sides(found: RatingEstimate) -> tuple[_Side, _Side]:
     """Return the estimate from ratings and judge together, and the one from ratings alone."""
     return (found.value, found.error, found.interval), (found.alone, found.alone_error, found.alone_interval)
 
@@ -234,7 +234,7 @@ def _has_both(system: RatedSystem, bounds: Bounds) -> bool:
     return min(float(shares.sum()), float((1 - shares).sum())) >= RARE
 
 
-def _keep_on_scale(found: Powered, target: Target, level: float, scale: RatingScale | None) -> Powered:
+def _keep_on_scale(found: RatingEstimate, target: Target, level: float, scale: RatingScale | None) -> RatingEstimate:
     """Return the estimate of a system with intervals that hold at the ends of its scale."""
     flat = found.alone_error <= _FLAT * max(abs(found.alone), 1.0)
     if scale is None:
@@ -253,7 +253,7 @@ def _keep_on_scale(found: Powered, target: Target, level: float, scale: RatingSc
     return replace(found, interval=ends[0], alone_interval=ends[1])
 
 
-def _without_intervals(found: Powered) -> Powered:
+def _without_intervals(found: RatingEstimate) -> RatingEstimate:
     """Return an estimate of ratings that are all equal, of whose spread nothing is known."""
     return replace(found, interval=(math.nan, math.nan), alone_interval=(math.nan, math.nan))
 
@@ -314,7 +314,7 @@ def _linearize(system: RatedSystem, target: Target) -> _Linear:
         )
     weights = np.zeros(rows)
     weights[rated] = raw * (sizes / np.where(found > 0, found, 1))[system.stratum[rated]]
-    judges = _filled(system.judges)
+    judges = _fill_missing(system.judges)
     values = np.column_stack([np.where(np.isnan(system.people), 0.0, system.people), judges])
     strata = (
         np.stack([np.bincount(system.stratum, weights * column, len(sizes)) for column in values.T]).T
@@ -329,7 +329,7 @@ def _linearize(system: RatedSystem, target: Target) -> _Linear:
     return _Linear(float(means[0]), means[1:] - everywhere, brought / rows, weights)
 
 
-def _filled(judges: Floats) -> Floats:
+def _fill_missing(judges: Floats) -> Floats:
     """Return the values of judges, with their mean where there is none."""
     known = ~np.isnan(judges)
     sums, counts = np.where(known, judges, 0.0).sum(axis=0), known.sum(axis=0)
@@ -341,7 +341,7 @@ def _filled(judges: Floats) -> Floats:
 
 
 def _over_dialogues(systems: Sequence[RatedSystem], columns: Floats, weights: Floats) -> tuple[Floats, int, float]:
-    """Columns whose squares add up to the variance over dialogues, how many are rated, and the degrees of freedom."""
+    """Return columns whose squares add up to the variance over dialogues, the rated clusters and degrees of freedom."""
     dialogue = np.concatenate([each.dialogue for each in systems])
     _, codes = np.unique(dialogue, return_inverse=True)
     codes = codes.ravel()
@@ -350,11 +350,11 @@ def _over_dialogues(systems: Sequence[RatedSystem], columns: Floats, weights: Fl
     clusters = int(np.count_nonzero(held))
     strata = max(len(np.unique(each.stratum)) for each in systems)
     factor = (clusters - 1) ** 2 / (clusters * (clusters - strata)) if clusters > strata else math.nan
-    return sums / _left_out(held)[:, None] * math.sqrt(factor), clusters, _worth(held) - strata
+    return sums / _remaining_weights(held)[:, None] * math.sqrt(factor), clusters, _effective_clusters(held) - strata
 
 
 def _over_units(systems: Sequence[RatedSystem], columns: Floats, weights: Floats) -> tuple[Floats, int, float]:
-    """Columns whose squares add up to the variance of the draw."""
+    """Return columns whose squares add up to the variance of the draw."""
     rated = weights > 0
     unit = np.concatenate([each.unit for each in systems])[rated]
     _, firsts, codes = np.unique(unit, return_index=True, return_inverse=True)
@@ -373,34 +373,34 @@ def _over_units(systems: Sequence[RatedSystem], columns: Floats, weights: Floats
         total = left[own].sum()
         away = sums[own] - ((left[own][:, None] * sums[own]).sum(axis=0) / total if total > 0 else 0.0)
         factor = (number - 1) / number if number > 1 else math.nan if total > 0 else 0.0
-        made[own] = (np.sqrt(factor * left[own]) / _left_out(held[own]))[:, None] * away
-    return made, len(held), _worth(held) - len(strata)
+        made[own] = (np.sqrt(factor * left[own]) / _remaining_weights(held[own]))[:, None] * away
+    return made, len(held), _effective_clusters(held) - len(strata)
 
 
 def _answered(system: RatedSystem) -> Floats:
     return np.array([system.answered.get(code, 1.0) for code in system.stratum.tolist()], np.float64)
 
 
-def _left_out(held: Floats) -> Floats:
-    """What is left of the weights without each cluster, as a share; 1 for a single one, of which nothing is known."""
+def _remaining_weights(held: Floats) -> Floats:
+    """Return the fraction of the weights that is left without each cluster; 1 where there is only one."""
     total = held.sum()
     shares: Floats = 1 - held / total if total > 0 else np.ones(len(held))
     return np.where(shares > 0, shares, 1.0)
 
 
-def _worth(held: Floats) -> float:
-    """How many equal clusters unequal ones are worth (Kish)."""
+def _effective_clusters(held: Floats) -> float:
+    """Return Kish's effective number of clusters."""
     return float(held.sum() ** 2 / (held**2).sum()) if held.any() else 0.0
 
 
 def over_raters(
-    found: Powered,
-    without: Sequence[Powered],
-    rows: Powered,
+    found: RatingEstimate,
+    without: Sequence[RatingEstimate],
+    rows: RatingEstimate,
     ratings_per_row: float,
     level: float = 0.95,
     bounds: Bounds | None = None,
-) -> Powered:
+) -> RatingEstimate:
     """Return an estimate with intervals for other raters as well, and not only for those who rated.
 
     Args:
@@ -448,7 +448,7 @@ def _tune(
     level: float,
     target: Target,
     judged: bool,
-) -> Powered:
+) -> RatingEstimate:
     own, judges = made[:, 0], made[:, 1:]
     used = np.flatnonzero((judges**2).sum(axis=0) > 0) if judged else np.zeros(0, np.int64)
     factors = np.zeros(len(shifts))
@@ -469,7 +469,7 @@ def _tune(
     alone_half = t_factor(level, max(freedom, 1.0)) * alone_error if not math.isnan(alone_error) else math.nan
     p = two_sided_p(abs(value) / error, left) if error > 0 else least_p(clusters) if abs(value) > _FLAT else 1.0
     p = math.nan if math.isnan(error) else p
-    return Powered(
+    return RatingEstimate(
         value,
         error,
         (value - half, value + half),
@@ -480,20 +480,20 @@ def _tune(
         ratings,
         clusters,
         left,
-        _worth_in_ratings(ratings, len(weights), variance, alone_variance, target),
+        _equivalent_ratings(ratings, len(weights), variance, alone_variance, target),
         p,
     )
 
 
 def _leverage(columns: Floats) -> Floats:
-    """How far each cluster draws the fit of the factors to itself; the jackknife's error is larger by as much."""
+    """Return the leverage of each cluster in the fit of the factors; the jackknife's error is larger by as much."""
     left, sizes, _ = np.linalg.svd(columns / np.sqrt((columns**2).sum(axis=0)), full_matrices=False)
     found: Floats = (left[:, sizes > 1e-10 * sizes[0]] ** 2).sum(axis=1)
     return np.minimum(found, _MOST_LEVERAGE)
 
 
-def _worth_in_ratings(ratings: int, rows: int, variance: float, alone: float, target: Target) -> float:
-    """How many ratings alone would give the variance; at most all rows."""
+def _equivalent_ratings(ratings: int, rows: int, variance: float, alone: float, target: Target) -> float:
+    """Return how many ratings alone would give the variance; at most all rows."""
     if math.isnan(variance) or math.isnan(alone) or not alone:
         return math.nan if math.isnan(variance) or math.isnan(alone) else float(ratings)
     if target == "dialogues":
@@ -503,7 +503,7 @@ def _worth_in_ratings(ratings: int, rows: int, variance: float, alone: float, ta
 
 def combine_judges(systems: Sequence[RatedSystem], seed: int) -> list[Floats]:
     """Combine several judges into one, by system: a linear fit to the ratings of other dialogues."""
-    judges = np.concatenate([_filled(each.judges) for each in systems])
+    judges = np.concatenate([_fill_missing(each.judges) for each in systems])
     people = np.concatenate([each.people for each in systems])
     weights = 1 / np.concatenate([each.probability for each in systems])
     dialogue = np.concatenate([each.dialogue for each in systems])

@@ -137,7 +137,7 @@ def rank(
     if isinstance(pairs, Run):
         if by is None:
             raise SettingError("a run is ranked by one of its metrics; name it (by=, --by)")
-        return ranked(pairs_of_run(pairs, by, tie, systems), by, length=length, level=level)
+        return rank_pairs(pairs_of_run(pairs, by, tie, systems), by, length=length, level=level)
     if by is not None or tie:
         raise SettingError("pairs say themselves who was better; by and tie are for runs")
     known = pairs if isinstance(pairs, Pairs) else read_pairs(pairs, fields)
@@ -149,7 +149,7 @@ def rank(
         code = np.array([names.index(name) if name in names else -1 for name in known.systems])
         known = replace(known, systems=names, left=code[known.left], right=code[known.right])
         known = _keep(known, (known.left >= 0) & (known.right >= 0))
-    return ranked(known, length=length, level=level)
+    return rank_pairs(known, length=length, level=level)
 
 
 def _keep(pairs: Pairs, kept: npt.NDArray[np.bool_]) -> Pairs:
@@ -193,7 +193,7 @@ def pairs_of_run(run: Run, key: str, tie: float = 0.0, systems: Sequence[str] | 
     return Pairs(names, left, right, outcomes, dialogue, ratio, not alone)
 
 
-def ranked(pairs: Pairs, source: str = "people", *, length: bool = False, level: float = DEFAULT_LEVEL) -> Ranking:
+def rank_pairs(pairs: Pairs, source: str = "people", *, length: bool = False, level: float = DEFAULT_LEVEL) -> Ranking:
     """Rank the systems of some pairs."""
     known = ~np.isnan(pairs.length_ratio)
     left_out = int((~known).sum()) if length else 0

@@ -86,7 +86,7 @@ def _plan(
     **estimated: Any,
 ) -> None:
     """Print how many ratings a width takes."""
-    from dialeval.analysis.people import estimate, planned, planned_from
+    from dialeval.analysis.people import estimate, plan_from_pilot, plan_ratings
     from dialeval.analysis.sampling import tables_of
     from dialeval.core.result import load
     from dialeval.reports.people import plan_table
@@ -98,9 +98,9 @@ def _plan(
     assumed = {"spread": spread, "agreement": agreement}
     given = {name: value for name, value in assumed.items() if value is not None}
     if pilot is None:
-        show(plan_table(planned(rows, width, level, **given)))
+        show(plan_table(plan_ratings(rows, width, level, **given)))
         return
     if given:
         raise click.UsageError("--spread and --agreement are assumptions; a --pilot has no need of them")
     whole, drawn = (estimate(known, pilot, by=judge, of=of, level=level, **estimated) for of in ("dialogues", "run"))
-    show(plan_table(planned_from(whole, drawn, rows, width)))
+    show(plan_table(plan_from_pilot(whole, drawn, rows, width)))
