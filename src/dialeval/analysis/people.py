@@ -186,11 +186,15 @@ def estimate(
     if on_one_scale(ratings, quality)[1] is not None:
         raise SettingError("ratings on different scales have no mean; estimate those of each scale for themselves")
     overlap = _check_unseen(known, keys, ratings, quality)
-    study = _Study(known, drawn, _stratum_codes(known, drawn), ratings, quality, keys, seed)
+    if drawn is None and DIALOGUE in ratings.levels:
+        raise SettingError("whole dialogues were rated and not responses; give ratings of single responses")
+    strata, places = ({}, rows_of_ratings(known, ratings)) if drawn is None else (_stratum_codes(known, drawn), {})
+    study = _Study(known, drawn, strata, places, ratings, quality, keys, seed)
     values = ratings.values[quality]
     systems, scale = study.systems(values), _scale(ratings, quality)
     first, others = _order(known, systems, baseline)
     targets = [*((name, None) for name in (first, *others)), *((name, first) for name in others)]
+    single = 1 + len(others)
 
     def estimate_all(rated: Mapping[str, RatedSystem]) -> list[RatingEstimate]:
         return [
@@ -204,13 +208,13 @@ def estimate(
         without = [estimate_all(each) for each in study.without_each_rater(names, systems)]
         alone = {}
         for number, (name, each) in enumerate(systems.items()):
-            places = np.arange(len(each.people)) + number * _APART
-            alone[name] = replace(each, dialogue=places, unit=places)
+            own = np.arange(len(each.people)) + number * _APART
+            alone[name] = replace(each, dialogue=own, unit=own)
         a_row = float(np.mean([len(row) for row in ratings.annotations[quality] if len(row)]))
         for at, ((_, base), rows) in enumerate(zip(targets, estimate_all(alone), strict=True)):
             bounds = None if scale is None or base is not None else scale.bounds
             found[at] = over_raters(found[at], [each[at] for each in without], rows, a_row, level, bounds)
-    adjusted = significance.holm([each.p for each in found[len(systems) :]])
+    adjusted = significance.holm([each.p for each in found[single:]])
     figures = [
         PeopleFigure(
             **msgspec.structs.asdict(each),
@@ -219,9 +223,9 @@ def estimate(
             agreement=_correlate_judge(systems[name]) if base is None else math.nan,
             adjusted_p=p,
         )
-        for each, (name, base), p in zip(found, targets, [math.nan] * len(systems) + adjusted, strict=True)
+        for each, (name, base), p in zip(found, targets, [math.nan] * single + adjusted, strict=True)
     ]
-    figures, differences = figures[: len(systems)], figures[len(systems) :]
+    figures, differences = figures[:single], figures[single:]
     return People(
         version=__version__,
         quality=quality,
@@ -259,10 +263,8 @@ def _read_inputs(
     return drawn, read_ratings(human, fields, None if drawn is None else drawn.by_id())
 
 
-def _stratum_codes(run: Run, sample: Sample | None) -> dict[str, Ints]:
+def _stratum_codes(run: Run, sample: Sample) -> dict[str, Ints]:
     """Return the number of the stratum of every row of the run, by system; refuse a run that was not drawn from."""
-    if sample is None:
-        return {}
     check_same_run(sample, run)
     codes = {name: code for code, name in enumerate(sample.design.strata)}
     names = strata_of_rows(run, sample)
@@ -283,6 +285,9 @@ class _Study:
     sample: Sample | None
     """None: the rated rows are taken for a simple random sample of each system's rows."""
     strata: Mapping[str, Ints]
+    """By system: the stratum of each row, of a sample."""
+    places: Mapping[str, tuple[Ints, Ints]]
+    """By system: which ratings are of its rows, and of which; without a sample."""
     ratings: Ratings
     quality: str
     keys: Sequence[str]
@@ -336,13 +341,10 @@ class _Study:
 
     def _take_as_random(self, values: Floats) -> dict[str, RatedSystem]:
         """Return the rows of every system with ratings, these taken for a simple random sample of its rows."""
-        if DIALOGUE in self.ratings.levels:
-            raise SettingError("whole dialogues were rated and not responses; give ratings of single responses")
-        places = rows_of_ratings(self.run, self.ratings)
-        tables = {name: self.table(name) for name in places}
+        tables = {name: self.table(name) for name in self.places}
         dialogues = _number_dialogues(tables)
         found = {}
-        for name, (rated, rows) in places.items():
+        for name, (rated, rows) in self.places.items():
             size = len(tables[name])
             people = np.full(size, np.nan)
             people[rows] = values[rated]
@@ -386,7 +388,7 @@ class _Study:
             chance = f"have no rating of {self.quality}; they are taken for missing by chance"
             return [f"{missing} of {drawn} drawn rows {chance}"] if missing else []
         warnings = ["the rated rows were not drawn at random, as far as anybody knows: figures are as if they had been"]
-        used, given = sum(len(rows) for _, rows in rows_of_ratings(self.run, self.ratings).values()), len(values)
+        used, given = sum(len(rows) for _, rows in self.places.values()), len(values)
         if used < given:
             warnings.append(f"{given - used} of {given} rated rows are not in the run and are left out")
         return warnings
