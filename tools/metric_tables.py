@@ -89,7 +89,7 @@ def agreements(data: Path) -> list[str]:
         cells = []
         for each in found.values():
             turn = each[key]["turn"]
-            above = "" if key in each.not_above_control or key == "length" else " ^"
+            above = "" if key in each.control.not_above or key == "length" else " ^"
             cells.append("–" if turn.reason else f"{turn.pearson:.3f} / {turn.spearman:.3f}{above}")
         lines.append(f"| `{key}` | {' | '.join(cells)} |")
     people = [each.ceiling for each in found.values()]

@@ -38,10 +38,16 @@ from dialeval.analysis.independent import ClusterSums
 from dialeval.analysis.matching import RatedRows
 from dialeval.analysis.people import FEWEST_RATERS
 from dialeval.analysis.people import estimate as estimate_people
-from dialeval.analysis.prediction_powered import RatedSystem, RatingScale, Target, powered
-from dialeval.analysis.ranking import Ranking, ranked
-from dialeval.analysis.sample_folder import Sample
-from dialeval.analysis.sampling import allocated, draw, inclusion, systematic, unsureness
+from dialeval.analysis.prediction_powered import RatedSystem, RatingScale, Target, estimate_mean
+from dialeval.analysis.ranking import Ranking, rank_pairs
+from dialeval.analysis.sampling import (
+    Sample,
+    allocate,
+    draw,
+    inclusion_probabilities,
+    sample_systematically,
+    uncertainty,
+)
 from dialeval.analysis.sequences import FIRST, sequence
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.columns import TextColumn
@@ -100,16 +106,16 @@ def rated(rng: np.random.Generator, design: str, lengths: Ints, people: Floats, 
     dialogue = np.repeat(np.arange(len(lengths)), lengths)
     unit = dialogue if design == "dialogues" else np.arange(rows)
     units = int(unit[-1]) + 1
-    sizes = unsureness(judge) if design == "unsure" else np.ones(units)
+    sizes = uncertainty(judge) if design == "unsure" else np.ones(units)
     stratum = np.zeros(units, np.int64)
     if design == "strata":
         stratum = np.searchsorted(np.quantile(judge, [0.25, 0.5, 0.75]), judge)
-    numbers = allocated(np.bincount(stratum, sizes).astype(np.float64), np.bincount(stratum), round(n * units / rows))
+    numbers = allocate(np.bincount(stratum, sizes).astype(np.float64), np.bincount(stratum), round(n * units / rows))
     probability, taken = np.zeros(units), np.zeros(units, np.bool_)
     for code, number in enumerate(numbers.tolist()):
         own = np.flatnonzero(stratum == code)
-        probability[own] = inclusion(sizes[own], number)
-        taken[own] = systematic(probability[own], rng)
+        probability[own] = inclusion_probabilities(sizes[own], number)
+        taken[own] = sample_systematically(probability[own], rng)
     said = np.where(taken[unit], people, np.nan)
     return RatedSystem(said, judge[:, None], probability[unit], stratum[unit], unit, dialogue)
 
@@ -126,7 +132,7 @@ def coverage(seeds: Iterable[int], design: str, r: float, of: Target, n: int = D
         alone = design == "alone"
         lengths = np.ones(ALONE, np.int64) if alone else rng.integers(1, 31, size=DIALOGUES)
         people, judge = simulated(rng, lengths, r)
-        figure = powered(rated(rng, design, lengths, people, judge, n), target=of)
+        figure = estimate_mean(rated(rng, design, lengths, people, judge, n), target=of)
         found.append(_hit(figure, MEAN if of == "dialogues" else float(people.mean())))
     return found
 
@@ -169,7 +175,7 @@ def of_ratings(lengths: Ints, people: Floats, judge: Floats, seeds: Iterable[int
     """What estimates of a rated set do with a hundred of its ratings."""
     truth = float(people.mean())
     systems = (rated(np.random.default_rng(seed), "plain", lengths, people, judge, RATED) for seed in seeds)
-    return [_hit(powered(system, target=of), truth) for system in systems]
+    return [_hit(estimate_mean(system, target=of), truth) for system in systems]
 
 
 def looks(seeds: Iterable[int], kind: str, number: int = 1000) -> tuple[list[bool], list[bool]]:
@@ -228,7 +234,7 @@ def compared(rng: np.random.Generator, kind: str, quality: Sequence[float], dial
 @lru_cache
 def true_ranking(kind: str, quality: tuple[float, ...]) -> Ranking:
     """What the model gives for very many dialogues."""
-    return ranked(compared(np.random.default_rng(0), kind, quality, TRUE_DIALOGUES))
+    return rank_pairs(compared(np.random.default_rng(0), kind, quality, TRUE_DIALOGUES))
 
 
 def rank_coverage(
@@ -239,7 +245,7 @@ def rank_coverage(
     strengths, scores, apart = [], [], []
     for seed in seeds:
         try:
-            found = ranked(compared(np.random.default_rng([seed, dialogues]), kind, quality, dialogues))
+            found = rank_pairs(compared(np.random.default_rng([seed, dialogues]), kind, quality, dialogues))
         except SettingError:  # a system that never lost, which `rank` refuses
             continue
         for each in found.systems:
@@ -312,8 +318,11 @@ def agreement_coverage(
     for seed in seeds:
         metric, ratings, dialogue = correlated(np.random.default_rng([seed, dialogues]), marginal, r, dialogues, turns)
         found = agreed({"metric": metric}, ratings, dialogue)
-        ends = found["metric"]["turn"].intervals
-        if ends and not math.isnan(ends["pearson"][0]):  # a metric that is 0 nearly everywhere has no interval
+        each = found["metric"]["turn"]
+        ends = {name: getattr(each, f"{name}_interval") for name in NAMES}
+        if each.reason is None and not math.isnan(
+            ends["pearson"][0]
+        ):  # a metric that is 0 nearly everywhere has no interval
             covered.append([ends[name][0] <= truth[name] <= ends[name][1] for name in NAMES])
             warned.append(any("heavy tails" in warning for warning in found.warnings))
     return covered, warned
@@ -327,8 +336,8 @@ def starred(seeds: Iterable[int], dialogues: int, turns: int) -> tuple[list[bool
         _, ratings, dialogue = correlated(rng, "uniform", 0.0, dialogues, turns)
         metrics = {name: correlated(rng, name, 0.0, dialogues, turns)[0] for name in MARGINALS[:5]}
         found = [each["turn"] for each in agreed(metrics, ratings, dialogue).metrics.values()]
-        corrected.append(any(p < 0.05 for each in found for p in each.adjusted_p.values()))
-        plain.append(any(p < 0.05 for each in found for p in each.p.values()))
+        corrected.append(any(getattr(each, f"{name}_adjusted_p") < 0.05 for each in found for name in NAMES))
+        plain.append(any(getattr(each, f"{name}_p") < 0.05 for each in found for name in NAMES))
     return corrected, plain
 
 
@@ -363,9 +372,9 @@ def share_coverage(seeds: Iterable[int], yes: float, n: int, of: Target) -> tupl
         baseline = replace(
             system, people=np.where(np.isnan(system.people), np.nan, others), judges=other_judge[:, None]
         )
-        figure = powered(system, target=of, scale=YES_NO)
+        figure = estimate_mean(system, target=of, scale=YES_NO)
         found.append(_hit(figure, true_share(yes) if of == "dialogues" else float(people.mean())))
-        low, high = powered(system, baseline, of, scale=YES_NO).interval
+        low, high = estimate_mean(system, baseline, of, scale=YES_NO).interval
         truth = 0.0 if of == "dialogues" else float(people.mean() - others.mean())
         differences.append(low <= truth <= high)
     return found, differences
@@ -409,9 +418,9 @@ def rater_coverage(
     for seed in seeds:
         run, lines, sample = rated_by(np.random.default_rng([seed, raters]), design, raters)
         found = estimate_people(run, lines, by="judge", sample=sample, raters=how)
-        low, high = found.figures[0].figure.interval
+        low, high = found.figures[0].interval
         means.append(low <= MEAN <= high)
-        low, high = found.differences[0].figure.interval
+        low, high = found.differences[0].interval
         differences.append(low <= 0 <= high)
     return means, differences
 

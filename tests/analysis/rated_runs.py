@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import dialeval
-from dialeval.analysis.sample_folder import Sample
+from dialeval.analysis.sampling import Sample
 from dialeval.core.arrays import Floats
 from dialeval.core.fold import Estimate, Level
 from dialeval.core.result import Result, Run

@@ -14,6 +14,7 @@ from scipy import stats
 
 import dialeval
 from dialeval.analysis.agreement import agree
+from dialeval.analysis.correlation import NAMES
 from dialeval.analysis.matching import RatedRows
 from dialeval.analysis.resampling import draws
 from dialeval.core.errors import SettingError
@@ -61,7 +62,7 @@ def test_the_levels_are_means_of_turns() -> None:
         assert found[level].pearson == pytest.approx(stats.pearsonr(one, other).statistic)
         assert found[level].spearman == pytest.approx(stats.spearmanr(one, other).statistic)
         assert found[level].kendall == pytest.approx(stats.kendalltau(one, other).statistic)
-        low, high = found[level].intervals["pearson"]
+        low, high = found[level].pearson_interval or (1, -1)
         assert low <= found[level].pearson <= high
 
 
@@ -84,7 +85,7 @@ def test_the_json_has_the_documented_form() -> None:
 def test_equal_seeds_give_equal_intervals() -> None:
     one, same, other = (dialeval.agreement(rated(), metrics="chrf", resamples=50, seed=seed) for seed in (1, 1, 2))
     assert one.to_dict() == same.to_dict()
-    assert one["chrf"]["system"].intervals != other["chrf"]["system"].intervals
+    assert one["chrf"]["system"].pearson_interval != other["chrf"]["system"].pearson_interval
     assert one["chrf"]["turn"] == other["chrf"]["turn"], "nothing is drawn"
 
 
@@ -116,7 +117,7 @@ def test_a_metric_that_would_leave_few_rows_is_left_out() -> None:
         "is left out, since it scores 9 of 40 rated rows, and only 9 of those that the other metrics score"
     )
     assert [line.partition(" ")[0] for line in found.excluded] == ["10", "chrf"]
-    assert {place.metric for place in found.ranking.places} == {"rouge-l", "length"}
+    assert {place.metric for place in found.ranking.metrics} == {"rouge-l", "length"}
     assert found.to_dict()["excluded"] == found.excluded
 
 
@@ -165,20 +166,20 @@ def test_whole_dialogues_count_at_the_level_of_dialogues() -> None:
     found = dialeval.agreement(rated(level="dialog"), metrics="length", resamples=10)
     assert found["length"]["dialogue"].n == 30
     assert found["length"]["turn"].n == 0
-    assert found.level == "dialogue"
+    assert found.control.level == "dialogue"
 
 
 def test_a_metric_that_is_only_length_is_flagged() -> None:
     rows = rated(300)
     found = dialeval.agreement(rows, metrics=["rouge-l", "distinct-1"], resamples=20)
     assert "distinct-1" not in found.metrics or found["distinct-1"]["turn"].reason
-    assert found.not_above_control == ["rouge-l"]
+    assert found.control.not_above == ["rouge-l"]
     values = np.array([np.mean(row["scores"]["overall"]) for row in rows])
     human = RatedRows(
         ["a"], np.zeros(300, np.int64), np.arange(300), values, np.zeros(300, np.bool_),
         {"bleu-4": values + 0.1 * np.sin(np.arange(300)), "length": np.arange(300.0) % 7},
     )  # fmt: skip
-    assert agree(human, [np.array([value]) for value in values], "overall", resamples=10).not_above_control == []
+    assert agree(human, [np.array([value]) for value in values], "overall", resamples=10).control.not_above == []
 
 
 @pytest.mark.parametrize("ids", [True, False])
@@ -193,7 +194,7 @@ def test_ratings_are_found_in_a_saved_run(tmp_path: Path, ids: bool) -> None:
     direct = dialeval.agreement(rows, metrics="rouge-l", resamples=10)
     found = dialeval.agreement(tmp_path / "run", ratings, resamples=10)
     for level in ("turn", "dialogue", "system"):
-        assert found["rouge-l"][level].values == pytest.approx(direct["rouge-l"][level].values)
+        assert found["rouge-l"][level].flat() == pytest.approx(direct["rouge-l"][level].flat())
     assert not [warning for warning in found.warnings if "not in the run" in warning]
 
 
@@ -225,8 +226,8 @@ def test_intervals_of_turns_are_students_on_the_scale_of_fisher() -> None:
     freedom = 10 * 2 / (2 + max(excess, 0)) - 1
     ends = np.tanh(stats.t.interval(0.8, freedom, z, error))
     turn = found["length"]["turn"]
-    assert turn.intervals["spearman"] == pytest.approx(tuple(ends))
-    assert turn.p["spearman"] == pytest.approx(2 * stats.t.sf(abs(z) / error, freedom))
+    assert turn.spearman_interval == pytest.approx(tuple(ends))
+    assert turn.spearman_p == pytest.approx(2 * stats.t.sf(abs(z) / error, freedom))
 
 
 def test_intervals_of_systems_are_percentiles_with_the_factor_of_student() -> None:
@@ -241,7 +242,7 @@ def test_intervals_of_systems_are_percentiles_with_the_factor_of_student() -> No
         means = [[column[which][which % 3 == system].mean() for system in range(3)] for column in (length, human)]
         drawn.append(stats.pearsonr(*means).statistic)
     ends = stats.norm.cdf(np.array([-1, 1]) * stats.t.ppf(0.9, 9) * math.sqrt(10 / 9))
-    assert found["length"]["system"].intervals["pearson"] == pytest.approx(tuple(np.quantile(drawn, ends)))
+    assert found["length"]["system"].pearson_interval == pytest.approx(tuple(np.quantile(drawn, ends)))
 
 
 def unrelated(seed: int, number: int = 5, dialogues: int = 30) -> RatedRows:
@@ -258,8 +259,8 @@ def test_p_values_of_a_table_are_one_family() -> None:
     rows = unrelated(1)
     found = agree(rows, [np.empty(0)] * len(rows), "overall", levels=["turn"], resamples=5)
     here = [found[key]["turn"] for key in rows.metrics]
-    raw = [p for each in here for p in each.p.values()]
-    adjusted = [p for each in here for p in each.adjusted_p.values()]
+    raw = [p for each in here for p in (each.pearson_p, each.spearman_p, each.kendall_p)]
+    adjusted = [getattr(each, f"{name}_adjusted_p") for each in here for name in NAMES]
     order = np.argsort(raw)
     holm = np.maximum.accumulate([min(1.0, (15 - place) * raw[at]) for place, at in enumerate(order)])
     assert [adjusted[at] for at in order] == pytest.approx(holm.tolist())
@@ -271,7 +272,9 @@ def test_unrelated_metrics_rarely_get_a_star() -> None:
     for seed in range(60):
         rows = unrelated(seed)
         found = agree(rows, [np.empty(0)] * len(rows), "overall", levels=["turn"], resamples=2, threads=1)
-        starred += any(p < 0.05 for key in rows.metrics for p in found[key]["turn"].adjusted_p.values())
+        starred += any(
+            getattr(found[key]["turn"], f"{name}_adjusted_p") < 0.05 for key in rows.metrics for name in NAMES
+        )
     assert starred <= 8
 
 

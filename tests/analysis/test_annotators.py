@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dialeval.analysis.annotators import ceiling, one_against_others
+from dialeval.analysis.correlation import ceiling, one_against_others
 
 
 def test_one_against_the_others_is_the_mean_over_annotators() -> None:

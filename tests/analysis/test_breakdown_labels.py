@@ -9,8 +9,6 @@ from dialeval.analysis.breakdown_labels import figures, fitted, labelled, left_o
 from dialeval.breakdown import evaluate_breakdown
 from dialeval.core.arrays import Floats, Ints
 from dialeval.metrics.breakdown.detection import LABELS
-from dialeval.metrics.learned.dialogue_judge import shrunk
-from dialeval.metrics.breakdown.reference import LABELS
 from dialeval.metrics.learned.judge import shrunk
 from dialeval.resources.judge_settings import BreakdownScale
 

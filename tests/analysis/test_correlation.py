@@ -65,7 +65,7 @@ def test_means_of_groups_are_formed_in_each_resample(data: st.DataObject) -> Non
     groups, clusters = np.arange(40) % 4, random.integers(0, 9, 40)
     x, y = random.normal(size=(2, 40)) + groups
     counts: Ints = np.concatenate(list(draws(9, 5, seed)))
-    found = MeanPoints(Points(x, y, clusters), groups, 4).resampled(counts)
+    found = MeanPoints(x, y, clusters, groups, 4).resampled(counts)
     for values, taken in zip(found, counts, strict=True):
         weights = taken[clusters].astype(np.float64)
         there = [weights[groups == group].sum() > 0 for group in range(4)]

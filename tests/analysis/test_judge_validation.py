@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dialeval.analysis.draws import DEFAULT_RESAMPLES
 from dialeval.analysis.judges import (
     FOLDS,
     Agreed,
@@ -19,12 +18,9 @@ from dialeval.analysis.judges import (
     agreed,
     compare_columns,
 )
+from dialeval.analysis.resampling import DEFAULT_RESAMPLES
 from dialeval.metrics.learned.training.fitting import AdemSettings, Examples, examples_of, fit_adem
 from dialeval.resources.progress import Progress
-from dialeval.analysis.judge_validation import FOLDS, Agreed, _mean, _splits, agreed, validation
-from dialeval.analysis.resampling import DEFAULT_RESAMPLES
-from dialeval.metrics.learned.training.examples import Examples, examples_of
-from dialeval.metrics.learned.training.recipe import Recipe
 from metrics.learned.judges import invented_ratings, tiny_vectors
 
 

@@ -52,8 +52,9 @@ def test_systems_are_means_of_what_is_drawn() -> None:
     rows = replace(ROWS, human=np.arange(6.0), metrics={"m": np.array([1.0, 3.0, 4.0, 4.0, 9.0, 0.0])})
     points = points_of(rows, "m", "system")
     assert isinstance(points, MeanPoints)
-    first, second = points.means(np.ones((1, 2), np.int64))
-    assert ((16 * first).tolist(), (8 * second).tolist()) == ([[2, 4, 9]], [[0.5, 2.5, 4]])
+    assert points.size == 3
+    means = Points(np.array([2.0, 4.0, 9.0]), np.array([0.5, 2.5, 4.0]), np.arange(3))
+    assert points.values() == pytest.approx(means.values())
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from dialeval.core.errors import DataError, SettingError
 from dialeval.core.notes import noted
 from dialeval.data.rows.pairs import read_pairs
 from dialeval.data.rows.ratings import read_ratings
-from dialeval.reports.rating_form import score_check
+from dialeval.reports.rating_page import score_check
 from reports.rated_samples import sample_of
 
 

@@ -89,7 +89,7 @@ def test_a_control_without_figures_flags_nobody() -> None:
     found = dialeval.agreement(rows, metrics="chrf", resamples=5)
     assert found["length"]["turn"].reason == "the metric gives the same value to every row"
     assert found["chrf"]["turn"].n == 60
-    assert found.not_above_control == []
+    assert found.control.not_above == []
 
 
 def test_metrics_that_are_better_when_lower_count_the_other_way() -> None:
@@ -101,7 +101,7 @@ def test_metrics_that_are_better_when_lower_count_the_other_way() -> None:
     found = agree(rows, [np.array([value]) for value in human], "overall", resamples=10)
     assert found["unigram-kl-div"]["turn"].pearson < -0.9
     assert found.differences[0].pearson[0] > 0.9
-    assert found.not_above_control == []
+    assert found.control.not_above == []
 
 
 def test_pairs_of_too_few_points_are_not_tested() -> None:

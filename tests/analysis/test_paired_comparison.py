@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from dialeval.analysis.paired_comparison import MOST, Cells, connected, fitted
+from dialeval.analysis.paired_comparison import MOST, Cells, connected, fit
 
 
 def pairs_of(systems: int, seed: int, ties: float = 0.0, rounds: int = 40) -> tuple[np.ndarray, np.ndarray]:
@@ -31,7 +31,7 @@ def test_strengths_are_those_of_choix(seed: int) -> None:
     for (left, right), (wins, _, losses) in zip(cells.tolist(), counts.tolist(), strict=True):
         listed += [(left, right)] * int(wins) + [(right, left)] * int(losses)
     theirs = choix.opt_pairwise(6, listed, alpha=0, tol=1e-12)
-    ours = fitted(Cells(6, cells[:, 0], cells[:, 1]), counts[None]).strengths[0]
+    ours = fit(Cells(6, cells[:, 0], cells[:, 1]), counts[None]).strengths[0]
     assert ours == pytest.approx(theirs - theirs.mean(), abs=1e-6)
 
 
@@ -61,7 +61,7 @@ def test_ties_and_controls_are_those_of_a_general_optimiser(seed: int, controlle
     if controlled:  # each pair of systems with two different controls, so that both can be told apart
         cells, counts = np.concatenate([cells, cells]), np.concatenate([counts, counts[::-1]])
         control = np.concatenate([control, -control])  # type: ignore[operator]
-    found = fitted(Cells(4, cells[:, 0], cells[:, 1], control), counts[None])
+    found = fit(Cells(4, cells[:, 0], cells[:, 1], control), counts[None])
     theirs = davidson(cells, counts, control)
     assert found.strengths[0, :3] == pytest.approx(theirs[:3], abs=1e-6)
     assert np.log(found.tie[0]) == pytest.approx(theirs[3], abs=1e-6)
@@ -77,26 +77,26 @@ def test_many_sets_of_counts_are_fitted_as_each_alone(systems: int, seed: int, t
     cells, counts = pairs_of(systems, seed, ties=0.3 * ties)
     other = np.random.default_rng(seed).permutation(counts)
     kinds = Cells(systems, cells[:, 0], cells[:, 1])
-    both = fitted(kinds, np.stack([counts, other]))
-    assert both.strengths[0] == pytest.approx(fitted(kinds, counts[None]).strengths[0], abs=1e-8)
-    assert both.strengths[1] == pytest.approx(fitted(kinds, other[None]).strengths[0], abs=1e-8)
+    both = fit(kinds, np.stack([counts, other]))
+    assert both.strengths[0] == pytest.approx(fit(kinds, counts[None]).strengths[0], abs=1e-8)
+    assert both.strengths[1] == pytest.approx(fit(kinds, other[None]).strengths[0], abs=1e-8)
     assert both.strengths.sum(axis=1) == pytest.approx([0, 0], abs=1e-9)
     # Swapping the sides of every pair changes nothing.
-    swapped = fitted(Cells(systems, cells[:, 1], cells[:, 0]), counts[None, :, ::-1])
+    swapped = fit(Cells(systems, cells[:, 1], cells[:, 0]), counts[None, :, ::-1])
     assert swapped.strengths[0] == pytest.approx(both.strengths[0], abs=1e-8)
 
 
 def test_expected_scores() -> None:
     counts = np.array([[[30.0, 0, 10]]])
-    found = fitted(Cells(2, np.array([0]), np.array([1])), counts)
+    found = fit(Cells(2, np.array([0]), np.array([1])), counts)
     assert found.strengths[0] == pytest.approx([np.log(3) / 2, -np.log(3) / 2])
     assert found.scores[0] == pytest.approx([0.75, 0.25])
-    tied = fitted(Cells(2, np.array([0]), np.array([1])), np.array([[[30.0, 20, 10]]]))
+    tied = fit(Cells(2, np.array([0]), np.array([1])), np.array([[[30.0, 20, 10]]]))
     assert tied.scores[0] == pytest.approx([40 / 60, 20 / 60])
 
 
 def test_a_system_that_always_wins_stops_at_the_end() -> None:
-    found = fitted(Cells(2, np.array([0]), np.array([1])), np.array([[[40.0, 0, 0]]]))
+    found = fit(Cells(2, np.array([0]), np.array([1])), np.array([[[40.0, 0, 0]]]))
     assert found.strengths[0, 0] == pytest.approx(MOST, rel=0.1)
 
 

@@ -13,7 +13,7 @@ from scipy import stats
 import dialeval
 from analysis.rated_runs import ratings_of, run_of
 from dialeval.analysis.people import People
-from dialeval.analysis.sample_folder import Sample
+from dialeval.analysis.sampling import Sample
 from dialeval.core.errors import DataError, SettingError
 from dialeval.core.result import Run
 from dialeval.core.signature import Signature
@@ -27,20 +27,20 @@ def test_figures_of_systems_and_of_the_difference() -> None:
     found = dialeval.estimate(RUN, ratings_of(drawn, OPINIONS), by="judge", sample=drawn)
     assert [each.system for each in found.figures] == ["a", "b"]
     for name, each in zip("ab", found.figures, strict=True):
-        low, high = each.figure.interval
+        low, high = each.interval
         assert low < OPINIONS[name].mean() < high
-        assert high - low < each.figure.alone_interval[1] - each.figure.alone_interval[0]
+        assert high - low < each.alone_interval[1] - each.alone_interval[0]
         assert each.agreement == pytest.approx(0.8, abs=0.12)
-        assert each.figure.ratings == 60 < each.figure.worth
+        assert each.ratings == 60 < each.worth
     (difference,) = found.differences
     assert (difference.system, difference.baseline) == ("b", "a")
-    assert difference.figure.interval[0] < 0.5 < difference.figure.interval[1]
+    assert difference.interval[0] < 0.5 < difference.interval[1]
     assert difference.adjusted_p < 0.01
     assert found.at_random
     assert found["b"].system == "b"
     assert found.unit == "dialogues"
     plain = json.loads(json.dumps(found.to_dict()))
-    assert plain["systems"][0]["interval"] == pytest.approx(found.figures[0].figure.interval)
+    assert plain["systems"][0]["interval"] == pytest.approx(found.figures[0].interval)
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_every_design_gives_an_interval_around_the_truth(settings: dict[str, obj
     drawn = dialeval.draw(RUN, 150, **settings)  # type: ignore[arg-type]
     found = dialeval.estimate(RUN, ratings_of(drawn, OPINIONS), by="judge", sample=drawn, of=of)  # type: ignore[arg-type]
     for name in "ab":
-        figure = found[name].figure
+        figure = found[name]
         assert abs(figure.value - OPINIONS[name].mean()) < 3 * figure.error
         assert figure.error < 1.02 * figure.alone_error
 
@@ -68,8 +68,8 @@ def test_ratings_of_everything_are_the_mean_of_the_run() -> None:
     drawn = dialeval.draw(RUN, 360)
     found = dialeval.estimate(RUN, ratings_of(drawn, OPINIONS), by="judge", sample=drawn, of="run")
     for name in "ab":
-        assert found[name].figure.value == pytest.approx(OPINIONS[name].mean())
-        assert found[name].figure.interval == pytest.approx((OPINIONS[name].mean(),) * 2)
+        assert found[name].value == pytest.approx(OPINIONS[name].mean())
+        assert found[name].interval == pytest.approx((OPINIONS[name].mean(),) * 2)
 
 
 def test_several_raters_are_averaged_and_ratings_may_be_missing() -> None:
@@ -78,8 +78,8 @@ def test_several_raters_are_averaged_and_ratings_may_be_missing() -> None:
     second = [{**line, "rater": "bob", "scores": {"overall": line["scores"]["overall"] + 1}} for line in lines]  # type: ignore[index]
     both = dialeval.estimate(RUN, [*lines, *second], sample=drawn)
     one = dialeval.estimate(RUN, lines, sample=drawn)
-    assert both["a"].figure.value == pytest.approx(one["a"].figure.value + 0.5)
-    assert both["a"].figure.ratings == 40
+    assert both["a"].value == pytest.approx(one["a"].value + 0.5)
+    assert both["a"].ratings == 40
     assert both.warnings == []
     fewer = dialeval.estimate(RUN, lines[10:], sample=drawn)
     assert fewer.warnings == ["10 of 80 drawn rows have no rating of overall; they are taken for missing by chance"]
@@ -89,7 +89,7 @@ def test_several_judges() -> None:
     drawn = dialeval.draw(RUN, 120)
     found = dialeval.estimate(RUN, ratings_of(drawn, OPINIONS), by="judge,length", sample=drawn)
     assert found.by == ["judge", "length"]
-    assert found["a"].figure.error < found["a"].figure.alone_error
+    assert found["a"].error < found["a"].alone_error
 
 
 def test_files_and_folders(tmp_path: Path) -> None:
@@ -118,10 +118,10 @@ def test_ratings_that_were_not_drawn_are_refused_or_marked() -> None:
     found = dialeval.estimate(RUN, rated, by="judge", as_if_random=True)
     assert not found.at_random
     assert "not drawn at random" in found.warnings[0]
-    assert found["a"].figure.ratings == 45
-    assert found["a"].figure.alone == pytest.approx(OPINIONS["a"][::4].mean())
+    assert found["a"].ratings == 45
+    assert found["a"].alone == pytest.approx(OPINIONS["a"][::4].mean())
     run = dialeval.estimate(RUN, rated, by="judge", as_if_random=True, of="run")
-    assert run.differences[0].figure.alone_error == pytest.approx(
+    assert run.differences[0].alone_error == pytest.approx(
         np.std((OPINIONS["b"] - OPINIONS["a"])[::4], ddof=1) / np.sqrt(45) * np.sqrt(1 - 45 / 180)
     )
 
@@ -165,7 +165,7 @@ def yes_no(share: float, n: int, **settings: object) -> People:
 @pytest.mark.parametrize("share", [0.0, 1.0])
 @pytest.mark.parametrize("of", ["dialogues", "run"])
 def test_answers_that_are_all_yes_or_all_no_have_a_width(share: float, of: str) -> None:
-    figure = yes_no(share, 40, of=of)["a"].figure
+    figure = yes_no(share, 40, of=of)["a"]
     low, high = figure.interval
     assert share in (low, high)
     # The interval of Clopper and Pearson of as many answers as there are clusters.
@@ -175,7 +175,7 @@ def test_answers_that_are_all_yes_or_all_no_have_a_width(share: float, of: str) 
 
 
 def test_a_share_has_the_interval_of_clopper_and_pearson() -> None:
-    figure = yes_no(0.95, 40)["a"].figure
+    figure = yes_no(0.95, 40)["a"]
     size = min(0.95 * 0.05 / figure.error**2, 40) * (stats.norm.ppf(0.975) / stats.t.ppf(0.975, figure.freedom)) ** 2
     ends = stats.beta.ppf([0.025, 0.975], [0.95 * size, 0.95 * size + 1], [0.05 * size + 1, 0.05 * size])
     assert figure.interval == pytest.approx(tuple(ends))
@@ -184,10 +184,10 @@ def test_a_share_has_the_interval_of_clopper_and_pearson() -> None:
 
 def test_a_judge_is_not_fitted_to_a_few_answers_of_one_kind() -> None:
     found = yes_no(0.9, 60, by="judge")
-    assert found["a"].figure.factors == (0.0,)
-    assert found["a"].figure.value == found["a"].figure.alone
+    assert found["a"].factors == (0.0,)
+    assert found["a"].value == found["a"].alone
     assert any("fewer than 10 answers of the rarer kind for a" in warning for warning in found.warnings)
-    assert yes_no(0.5, 60, by="judge")["a"].figure.factors != (0.0,)
+    assert yes_no(0.5, 60, by="judge")["a"].factors != (0.0,)
 
 
 def test_equal_ratings_are_not_certain() -> None:
@@ -195,13 +195,13 @@ def test_equal_ratings_are_not_certain() -> None:
     scores = {"a": 4.0, "b": 5.0}
     lines = [{"id": row.id, "rater": "ann", "scores": {"overall": scores[row.system]}} for row in drawn.rows]
     found = dialeval.estimate(RUN, lines, sample=drawn)
-    assert found.differences[0].figure.p == 2.0 ** (1 - found.differences[0].figure.clusters) >= 0.25
+    assert found.differences[0].p == 2.0 ** (1 - found.differences[0].clusters) >= 0.25
     for each in (*found.figures, *found.differences):
-        assert np.isnan(each.figure.interval).all()
+        assert np.isnan(each.interval).all()
     known = dialeval.estimate(RUN, [{**line, "scale": [1, 5]} for line in lines], sample=drawn)
-    low, high = known["b"].figure.interval
+    low, high = known["b"].interval
     assert 1 < low < 5 == high
-    low, high = known.differences[0].figure.interval
+    low, high = known.differences[0].interval
     assert low < 0 < 1 < high
     assert known.differences[0].adjusted_p >= 0.25
 
@@ -213,8 +213,8 @@ def test_intervals_stay_on_the_scale() -> None:
         {"id": row.id, "rater": "ann", "scores": {"overall": float(rng.choice([3, 4, 5], p=[0.1, 0.2, 0.7]))}}
         for row in drawn.rows
     ]
-    free = dialeval.estimate(RUN, lines, sample=drawn)["a"].figure.interval
-    kept = dialeval.estimate(RUN, [{**line, "scale": [1, 5]} for line in lines], sample=drawn)["a"].figure.interval
+    free = dialeval.estimate(RUN, lines, sample=drawn)["a"].interval
+    kept = dialeval.estimate(RUN, [{**line, "scale": [1, 5]} for line in lines], sample=drawn)["a"].interval
     assert free[1] > 5 == kept[1]
     assert free[0] == kept[0]
 
@@ -236,15 +236,15 @@ def test_intervals_for_other_raters() -> None:
         dialeval.estimate(RUN, lines, by="judge", sample=drawn, raters=raters) for raters in ("fixed", "random")
     )
     assert (fixed.raters, random.raters, random.named_raters) == ("fixed", "random", 5)
-    one, other = fixed["a"].figure, random["a"].figure
+    one, other = fixed["a"], random["a"]
     assert other.value == one.value
     # The strictness of 5 raters has a variance of its own, that of their mean.
     assert other.error**2 == pytest.approx(one.error**2 + np.var(np.linspace(-0.8, 0.8, 5), ddof=1) / 5, rel=0.05)
     assert other.freedom == 4
     # A strict rater is strict to both systems.
     (one_difference,), (other_difference,) = fixed.differences, random.differences
-    assert other_difference.figure.error == pytest.approx(one_difference.figure.error, rel=1e-6)
-    assert other_difference.figure.p >= one_difference.figure.p
+    assert other_difference.error == pytest.approx(one_difference.error, rel=1e-6)
+    assert other_difference.p >= one_difference.p
 
 
 def test_few_or_nameless_raters_say_nothing_of_others() -> None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dialeval.analysis.prediction_powered import RatedSystem, combined, powered
+from dialeval.analysis.prediction_powered import RatedSystem, combine_judges, estimate_mean
 from dialeval.core.errors import SettingError
 from dialeval.core.student import t_factor
 
@@ -35,7 +35,7 @@ def drawn(
 
 def test_ratings_alone_are_students_interval() -> None:
     system, people = drawn()
-    found = powered(replace(system, judges=np.zeros((400, 0))))
+    found = estimate_mean(replace(system, judges=np.zeros((400, 0))))
     rated = people[system.rated]
     error = rated.std(ddof=1) / 10
     assert found.value == found.alone == pytest.approx(rated.mean())
@@ -48,23 +48,23 @@ def test_ratings_alone_are_students_interval() -> None:
 
 def test_of_the_run_ratings_alone_are_sampled_without_replacement() -> None:
     system, people = drawn()
-    found = powered(system, target="run")
+    found = estimate_mean(system, target="run")
     assert found.alone_error == pytest.approx(people[system.rated].std(ddof=1) / 10 * math.sqrt(1 - 100 / 400))
 
 
 def test_ratings_of_all_rows_leave_nothing_open_of_the_run() -> None:
     system, people = drawn(n=400)
-    found = powered(system, target="run")
+    found = estimate_mean(system, target="run")
     assert found.value == pytest.approx(people.mean())
     assert found.error == 0
-    assert powered(system).error == pytest.approx(people.std(ddof=1) / 20, rel=0.01)
+    assert estimate_mean(system).error == pytest.approx(people.std(ddof=1) / 20, rel=0.01)
 
 
 def test_the_estimate_is_that_of_ppi() -> None:
     """Independent rows: the formula of the PPI++ paper, with the mean over all rows."""
     system, people = drawn()
     judge, rated = system.judges[:, 0], system.rated
-    found = powered(system)
+    found = estimate_mean(system)
     (factor,) = found.factors
     assert found.value == pytest.approx(people[rated].mean() - factor * (judge[rated].mean() - judge.mean()))
     slope = np.cov(people[rated], judge[rated])[0, 1] / np.var(judge[rated], ddof=1)
@@ -79,7 +79,7 @@ def test_the_width_is_that_of_the_formula(r: float) -> None:
     ratios = []
     for seed in range(60):
         system, _ = drawn(rows=1000, n=100, r=r, seed=seed)
-        found = powered(system)
+        found = estimate_mean(system)
         ratios.append((found.error / found.alone_error) ** 2)
     assert math.sqrt(np.mean(ratios)) == pytest.approx(math.sqrt(1 - r * r * 0.9), rel=0.03)
 
@@ -87,11 +87,11 @@ def test_the_width_is_that_of_the_formula(r: float) -> None:
 def test_a_judge_that_is_worth_nothing_costs_nothing() -> None:
     constant, _ = drawn()
     constant = replace(constant, judges=np.full((400, 1), 0.1) * 3)
-    found = powered(constant)
+    found = estimate_mean(constant)
     assert found.factors == (0.0,)
     assert found.interval == found.alone_interval
     assert found.worth == found.ratings
-    widths = [powered(drawn(r=0.0, seed=seed)[0]) for seed in range(40)]
+    widths = [estimate_mean(drawn(r=0.0, seed=seed)[0]) for seed in range(40)]
     assert np.mean([each.error / each.alone_error for each in widths]) < 1.01
     assert max(each.error / each.alone_error for each in widths) < 1.02
 
@@ -99,16 +99,16 @@ def test_a_judge_that_is_worth_nothing_costs_nothing() -> None:
 def test_a_judge_that_is_biased_and_on_another_scale_is_as_good() -> None:
     system, _ = drawn()
     other = replace(system, judges=1000 - 50 * system.judges)
-    assert powered(other).interval == pytest.approx(powered(system).interval)
+    assert estimate_mean(other).interval == pytest.approx(estimate_mean(system).interval)
 
 
 def test_what_the_judge_was_worth() -> None:
     system, _ = drawn(rows=2000, r=0.9)
-    found = powered(system)
+    found = estimate_mean(system)
     assert found.worth == pytest.approx(100 * (found.alone_error / found.error) ** 2)
     assert 300 < found.worth < 600
     perfect = replace(system, judges=np.where(np.isnan(system.people), 3.0, system.people)[:, None])
-    assert powered(replace(perfect, people=perfect.judges[:, 0])).worth <= 2000
+    assert estimate_mean(replace(perfect, people=perfect.judges[:, 0])).worth <= 2000
 
 
 def test_rows_that_the_judge_cannot_score_have_its_mean() -> None:
@@ -117,7 +117,9 @@ def test_rows_that_the_judge_cannot_score_have_its_mean() -> None:
     gaps[::7] = np.nan
     mean = np.nanmean(gaps)
     filled = np.where(np.isnan(gaps), mean, gaps)
-    assert powered(replace(system, judges=gaps)).value == pytest.approx(powered(replace(system, judges=filled)).value)
+    assert estimate_mean(replace(system, judges=gaps)).value == pytest.approx(
+        estimate_mean(replace(system, judges=filled)).value
+    )
 
 
 def test_turns_of_a_dialogue_count_together() -> None:
@@ -127,10 +129,10 @@ def test_turns_of_a_dialogue_count_together() -> None:
     by_dialogue = replace(
         system, people=same, judges=np.zeros((400, 0)), dialogue=np.repeat(np.arange(40), 10), probability=np.ones(400)
     )
-    found = powered(by_dialogue)
+    found = estimate_mean(by_dialogue)
     assert found.error == pytest.approx(same[::10].std(ddof=1) / math.sqrt(40))
     assert found.freedom == pytest.approx(39)
-    assert powered(by_dialogue, target="run").error == 0
+    assert estimate_mean(by_dialogue, target="run").error == 0
 
 
 def test_strata_count_by_their_share_of_all_rows() -> None:
@@ -147,16 +149,16 @@ def test_strata_count_by_their_share_of_all_rows() -> None:
         np.arange(400),
         np.arange(400),
     )
-    found = powered(system, target="run")
+    found = estimate_mean(system, target="run")
     first, second = people[:20], people[300:320]
     assert found.value == pytest.approx(0.75 * first.mean() + 0.25 * second.mean())
     variance = 0.75**2 * first.var(ddof=1) / 20 * (1 - 20 / 300) + 0.25**2 * second.var(ddof=1) / 20 * (1 - 20 / 100)
     assert found.error**2 == pytest.approx(variance)
     assert found.freedom == pytest.approx(40**2 / (20 * 0.75**2 + 20 * 0.25**2) / 4 - 2)
     # Over other dialogues, which strata they fall into is chance as well.
-    assert powered(system).error ** 2 == pytest.approx(variance + people.var() / 400, rel=0.1)
+    assert estimate_mean(system).error ** 2 == pytest.approx(variance + people.var() / 400, rel=0.1)
     with pytest.raises(SettingError, match="a stratum has no rating"):
-        powered(replace(system, people=np.where(stratum == 0, system.people, np.nan)))
+        estimate_mean(replace(system, people=np.where(stratum == 0, system.people, np.nan)))
 
 
 def test_unequal_probabilities_are_made_up_for() -> None:
@@ -171,7 +173,7 @@ def test_unequal_probabilities_are_made_up_for() -> None:
         made = RatedSystem(
             np.where(taken, people, np.nan), nothing, probability, np.zeros(rows, int), np.arange(rows), np.arange(rows)
         )
-        values.append(powered(made, target="run"))
+        values.append(estimate_mean(made, target="run"))
     assert np.mean([each.value for each in values]) == pytest.approx(people.mean(), abs=0.02)
     spread = np.std([each.value for each in values])
     assert np.mean([each.error for each in values]) == pytest.approx(spread, rel=0.12)
@@ -197,7 +199,7 @@ def test_a_difference_on_the_same_contexts_is_paired() -> None:
         )
     first, second = systems
     for target in ("dialogues", "run"):
-        found = powered(second, first, target=target)
+        found = estimate_mean(second, first, target=target)
         rated = (second.people - first.people)[first.rated]
         left = 1 - 0.25 * (target == "run")
         assert found.alone == pytest.approx(rated.mean())
@@ -223,31 +225,31 @@ def test_several_judges_are_combined_by_what_other_dialogues_say() -> None:
         np.arange(rows),
         np.repeat(np.arange(rows // 2), 2),
     )
-    (one,) = combined([made], seed=1)
-    both = powered(replace(made, judges=one))
-    single = powered(replace(made, judges=parts[:, :1]))
+    (one,) = combine_judges([made], seed=1)
+    both = estimate_mean(replace(made, judges=one))
+    single = estimate_mean(replace(made, judges=parts[:, :1]))
     assert both.error < 0.7 * single.error
     assert np.corrcoef(one[:, 0], people)[0, 1] > 0.9
     # A rating is never predicted by itself: the fit to noise alone must not look good.
-    (nothing,) = combined([replace(made, judges=rng.normal(size=(rows, 20)))], seed=1)
-    useless = powered(replace(made, judges=nothing))
+    (nothing,) = combine_judges([replace(made, judges=rng.normal(size=(rows, 20)))], seed=1)
+    useless = estimate_mean(replace(made, judges=nothing))
     assert useless.error > 0.97 * useless.alone_error
 
 
 def test_one_dialogue_has_no_interval() -> None:
     system, _ = drawn(rows=10, n=5)
-    found = powered(replace(system, dialogue=np.zeros(10, np.int64)))
+    found = estimate_mean(replace(system, dialogue=np.zeros(10, np.int64)))
     assert math.isnan(found.error)
     assert math.isnan(found.interval[0])
     with pytest.raises(SettingError, match="no row"):
-        powered(replace(system, people=np.full(10, np.nan)))
+        estimate_mean(replace(system, people=np.full(10, np.nan)))
 
 
 def test_what_was_not_answered_is_taken_for_chance() -> None:
     system, _ = drawn()
     kept = system.people.copy()
     kept[system.rated[:50]] = np.nan
-    found = powered(replace(system, people=kept, answered={0: 0.5}), target="run")
+    found = estimate_mean(replace(system, people=kept, answered={0: 0.5}), target="run")
     rated = kept[~np.isnan(kept)]
     assert found.alone == pytest.approx(rated.mean())
     assert found.alone_error == pytest.approx(rated.std(ddof=1) / math.sqrt(50) * math.sqrt(1 - 50 / 400))

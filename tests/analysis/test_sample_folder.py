@@ -11,7 +11,7 @@ import pytest
 
 import dialeval
 from analysis.rated_runs import run_of, with_judge
-from dialeval.analysis.sample_folder import check_same_run, read_sample, sample_beside
+from dialeval.analysis.sampling import check_same_run, find_sample, read_sample
 from dialeval.core.errors import DataError, SettingError
 from dialeval.core.result import Run
 
@@ -137,29 +137,29 @@ def test_the_sample_of_ratings_is_found_by_its_ids(tmp_path: Path) -> None:
     one.save(tmp_path / "one")
     two.save(tmp_path / "two")
     ratings = rated(tmp_path / "ratings.jsonl", [row.id for row in two.rows[:5]])
-    found = sample_beside([ratings])
+    found = find_sample([ratings])
     assert found is not None
-    assert found.rows == two.rows
+    assert found[0].rows == two.rows
     inside = rated(tmp_path / "one" / "own.jsonl", [one.rows[0].id])
-    found = sample_beside([inside])
+    found = find_sample([inside])
     assert found is not None
-    assert found.rows == one.rows
+    assert found[0].rows == one.rows
 
 
 def test_no_sample_is_guessed(tmp_path: Path) -> None:
     drawn = dialeval.draw(RUN, 12)
     drawn.save(tmp_path / "one")
     own = [row.id for row in drawn.rows]
-    assert sample_beside([rated(tmp_path / "a.jsonl", [*own, "other"])]) is None  # not all ids
+    assert find_sample([rated(tmp_path / "a.jsonl", [*own, "other"])]) is None  # not all ids
     (tmp_path / "b.jsonl").write_text('{"response": "hi", "rating": 3}\n')
-    assert sample_beside([tmp_path / "b.jsonl"]) is None  # no ids
-    assert sample_beside([]) is None
+    assert find_sample([tmp_path / "b.jsonl"]) is None  # no ids
+    assert find_sample([]) is None
     ratings = rated(tmp_path / "c.jsonl", own)
-    assert sample_beside([ratings]) is not None
+    assert find_sample([ratings]) is not None
     drawn.save(tmp_path / "copy")
-    assert sample_beside([ratings]) is None  # two
+    assert find_sample([ratings]) is None  # two
     (tmp_path / "copy" / "rows.jsonl").write_text("{}\n")
-    assert sample_beside([ratings]) is not None  # the damaged one does not count
+    assert find_sample([ratings]) is not None  # the damaged one does not count
 
 
 def test_a_sample_that_has_ratings_is_not_replaced(tmp_path: Path) -> None:

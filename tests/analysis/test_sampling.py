@@ -13,8 +13,7 @@ import pytest
 import dialeval
 from analysis.rated_runs import run_of, with_judge
 from dialeval.analysis import sampling
-from dialeval.analysis.sample_folder import read_sample
-from dialeval.analysis.sampling import inclusion, strata_of_rows, systematic
+from dialeval.analysis.sampling import inclusion_probabilities, read_sample, sample_systematically, strata_of_rows
 from dialeval.core.errors import DataError, SettingError
 from dialeval.core.result import Run
 
@@ -23,25 +22,25 @@ RUN, _ = run_of()
 
 def test_every_unit_has_its_probability_and_their_number_is_fixed() -> None:
     rng = np.random.default_rng(1)
-    wanted = inclusion(np.array([1.0, 2, 3, 4, 5, 50]), 3)
+    wanted = inclusion_probabilities(np.array([1.0, 2, 3, 4, 5, 50]), 3)
     assert wanted[-1] == 1
     assert wanted.sum() == pytest.approx(3)
     assert wanted[:5] == pytest.approx(2 * np.arange(1, 6) / 15)
-    taken = np.array([systematic(wanted, rng) for _ in range(20_000)])
+    taken = np.array([sample_systematically(wanted, rng) for _ in range(20_000)])
     assert set(taken.sum(axis=1)) == {3}
     assert taken.mean(axis=0) == pytest.approx(wanted, abs=0.012)
 
 
 def test_equal_probabilities_make_every_set_equally_likely() -> None:
     rng = np.random.default_rng(2)
-    sets = Counter(tuple(np.flatnonzero(systematic(np.full(5, 0.4), rng)).tolist()) for _ in range(10_000))
+    sets = Counter(tuple(np.flatnonzero(sample_systematically(np.full(5, 0.4), rng)).tolist()) for _ in range(10_000))
     assert len(sets) == 10
     assert max(sets.values()) - min(sets.values()) < 250
 
 
 def test_nothing_but_certain_units() -> None:
-    assert inclusion(np.ones(3), 3).tolist() == [1, 1, 1]
-    assert systematic(np.ones(3), np.random.default_rng(0)).all()
+    assert inclusion_probabilities(np.ones(3), 3).tolist() == [1, 1, 1]
+    assert sample_systematically(np.ones(3), np.random.default_rng(0)).all()
 
 
 def test_all_systems_are_rated_on_the_same_contexts() -> None:

@@ -10,9 +10,8 @@ import pytest
 from analysis.rated_runs import run_of
 from analysis.test_ranking import compared
 from cli.conftest import Dialeval
-from dialeval.analysis.sample_folder import read_sample
-from dialeval.reports.rating_form import read_form
-from dialeval.reports.rating_page import things_to_rate
+from dialeval.analysis.sampling import read_sample
+from dialeval.reports.rating_page import read_form, things_to_rate
 
 
 @pytest.fixture(autouse=True)

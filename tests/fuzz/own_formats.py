@@ -612,10 +612,9 @@ def _rated_folders() -> list[Files]:
 def rated_folders(folder: Path) -> None:
     """What raters sent back, put together, and a page for what they differ on."""
     from dialeval.analysis.merged_ratings import merge_ratings, rated_rows
-    from dialeval.analysis.sample_folder import read_sample
-    from dialeval.reports import merged_ratings
-    from dialeval.reports.rating_form import read_form, score_check
-    from dialeval.reports.rating_page import rating_page
+    from dialeval.analysis.sampling import read_sample
+    from dialeval.reports import people
+    from dialeval.reports.rating_page import rating_page, read_form, score_check
 
     with copied(folder) as copy:
         document = parsed(copy / "sample.json")
@@ -626,6 +625,6 @@ def rated_folders(folder: Path) -> None:
         check = score_check(form, sample)
         merged = merge_ratings([copy / "ratings.jsonl", copy / "ratings.sqlite"], sample, check=check)
         rated_rows(merged, sample, "overall")
-        merged_ratings.FORMATS["md"](merged)
-        merged_ratings.FORMATS["json"](merged)
+        people.FORMATS["md"](merged)
+        people.FORMATS["json"](merged)
         rating_page(sample, form, [each.id for each in merged.disputed]).encode()

@@ -16,7 +16,7 @@ from typing import Any
 
 from dialeval.analysis.rating_store import Rating, RatingStore, stored_lines
 from dialeval.core.errors import DataError, Fault
-from dialeval.reports.rating_form import Form
+from dialeval.reports.rating_page import Form
 from dialeval.reports.rating_server import RatingServer
 from fuzz.harness import Files, target
 from fuzz.mutation import NUMBERS, TOKENS, VALUES, Unfit, changed_document, json_structure

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dialeval.analysis.sample_folder import Sample
-from dialeval.analysis.sample_schema import SampledRow, SavedRows, SavedSample, SavedStratum, SavedSystem
+from dialeval.analysis.sampling import Sample, SampledRow, SavedRows, SavedSample, SavedStratum, SavedSystem
 
 DIGEST = "0" * 64
 

@@ -7,16 +7,16 @@ import io
 import json
 import math
 import re
-from dataclasses import replace
 from html import escape
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from rich.console import Console
 
 import dialeval
 from analysis.test_agreement import rated
-from dialeval.analysis.metric_ranking import Place, Ranking
+from dialeval.analysis.metric_ranking import MetricRanking, Place
 from dialeval.reports.agreement import FORMATS, notes, table, verdict
 
 
@@ -56,15 +56,15 @@ def test_a_star_stands_where_the_corrected_p_is_small(found: dialeval.Agreement)
     for key in found.metrics:
         for name, cell in zip(("pearson", "spearman", "kendall"), lines[key.replace("_", r"\_")], strict=True):
             each = found[key]["turn"]
-            assert ("*" in cell) == (each.adjusted_p[name] < 0.05), (key, name)
-            low, high = each.intervals[name]
+            assert ("*" in cell) == (getattr(each, f"{name}_adjusted_p") < 0.05), (key, name)
+            low, high = getattr(each, f"{name}_interval")
             assert "*" not in cell or low > 0 or high < 0, (key, name)
 
 
 def test_the_best_metric_stands_first_at_the_level_of_the_ranking(found: dialeval.Agreement) -> None:
     rows = [line.split()[0] for line in printed(found).split("turn level, n")[1].splitlines()[3:6]]
-    assert rows == [place.metric for place in found.ranking.places]
-    values = [place.value for place in found.ranking.places]
+    assert rows == [place.metric for place in found.ranking.metrics]
+    values = [place.value for place in found.ranking.metrics]
     assert values == sorted(values, reverse=True)
 
 
@@ -72,40 +72,47 @@ def place(metric: str, value: float, groups: str = "a", turned: bool = False) ->
     return Place(metric, value, turned, groups)
 
 
-def said(found: dialeval.Agreement, ranking: Ranking, **more: Any) -> str:
-    (sentence,) = verdict(replace(found, ranking=ranking, **more))
+def ranked(*places: Place) -> MetricRanking:
+    return MetricRanking("spearman", "turn", len(places) * (len(places) - 1) // 2, places)
+
+
+def said(found: dialeval.Agreement, *places: Place, **more: Any) -> str:
+    (sentence,) = verdict(replace(found, ranking=ranked(*places), **more))
     return sentence
 
 
 def test_the_verdict_names_the_best_and_what_it_can_be_told_from(found: dialeval.Agreement) -> None:
     best = found["length"]["turn"]
-    assert best.intervals["spearman"][0] > 0
+    assert best.spearman_interval is not None
+    assert best.spearman_interval[0] > 0
     first = f"length agrees best with people: Spearman rho {best.spearman:.2f} ["
-    names = ["length", "rouge-l", "nlg-bleu-4"]
-    places = [place(name, best.spearman) for name in names]
-    ps = {("length", "rouge-l"): 0.01, ("length", "nlg-bleu-4"): 0.2, ("rouge-l", "nlg-bleu-4"): 1.0}
-    ranking = Ranking("turn", places, ps)
-    assert said(found, ranking).startswith(first)
+
+    def places(*groups: str) -> list[Place]:
+        names = ["length", "rouge-l", "nlg-bleu-4"]
+        return [place(name, best.spearman, group) for name, group in zip(names, groups, strict=True)]
+
+    some = said(found, *places("a", "b", "ab"))
+    assert some.startswith(first)
     better = "] over 60 turns. It is better than rouge-l; it cannot be told from nlg-bleu-4"
-    assert f"{better} (5% level, corrected for 3 tests)." in said(found, ranking)
-    told = Ranking("turn", places, dict.fromkeys(ps, 0.01))
-    assert "It is better than rouge-l and nlg-bleu-4 (5% level" in said(found, told)
-    assert "told from" not in said(found, told)
-    none = Ranking("turn", places, dict.fromkeys(ps, 0.06))
-    assert "It cannot be told from rouge-l and nlg-bleu-4 (5% level" in said(found, none)
-    assert "better than" not in said(found, none)
-    assert "Not shown" not in said(found, none, not_above_control=["rouge-l"]), "length is the best"
-    assert said(found, Ranking("turn", places[:1])).endswith(" turns.")
-    swapped = Ranking("turn", [place("length", 0.5, turned=True)])
-    assert f"rho 0.50 [-{best.intervals['spearman'][1]:.2f}".replace("-0.", "-.") in said(found, swapped)
+    assert f"{better} (5% level, corrected for 3 tests)." in some
+    every = said(found, *places("a", "b", "c"))
+    assert "It is better than rouge-l and nlg-bleu-4 (5% level" in every
+    assert "told from" not in every
+    none = said(found, *places("a", "a", "a"), control=replace(found.control, not_above=["rouge-l"]))
+    assert "It cannot be told from rouge-l and nlg-bleu-4 (5% level" in none
+    assert "better than" not in none
+    assert "Not shown" not in none, "length is the best"
+    assert said(found, places("a", "a", "a")[0]).endswith(" turns.")
+    swapped = said(found, place("length", 0.5, turned=True))
+    assert f"rho 0.50 [-{best.spearman_interval[1]:.2f}".replace("-0.", "-.") in swapped
 
 
 def test_no_metric_is_said_to_agree_without_a_small_corrected_p(found: dialeval.Agreement) -> None:
-    flat = replace(found["length"]["turn"], adjusted_p={"spearman": 0.06})
+    flat = replace(found["length"]["turn"], spearman_adjusted_p=0.06)
     unsure = replace(found, metrics={**found.metrics, "length": {"turn": flat}})
-    ranking = Ranking("turn", [place("length", 0.4), place("rouge-l", 0.3)], {("length", "rouge-l"): 0.01})
-    assert said(unsure, ranking).startswith("No metric can be said to agree with people: the highest, length, has ")
-    assert said(found, Ranking("turn")) == "No metric could be correlated with what people say of overall."
+    sentence = said(unsure, place("length", 0.4), place("rouge-l", 0.3, "b"))
+    assert sentence.startswith("No metric can be said to agree with people: the highest, length, has ")
+    assert said(found) == "No metric could be correlated with what people say of overall."
 
 
 def test_intervals_fit_eighty_columns(found: dialeval.Agreement) -> None:
@@ -127,7 +134,7 @@ def test_csv_reads_back_to_the_last_digit(found: dialeval.Agreement) -> None:
     for line in lines:
         each = found[line["metric"]][line["level"]]
         assert float(line["spearman"]) == each.spearman
-        assert (float(line["kendall_low"]), float(line["kendall_high"])) == each.intervals["kendall"]
+        assert (float(line["kendall_low"]), float(line["kendall_high"])) == each.kendall_interval
         assert int(line["n"]) == each.n
 
 

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from analysis.test_merged_ratings import line, written
 from dialeval.analysis.merged_ratings import MergedRatings, merge_ratings
-from dialeval.reports.merged_ratings import FORMATS, table
+from dialeval.reports.people import FORMATS, table
 
 
 @pytest.fixture

@@ -10,8 +10,7 @@ from rich.console import Console
 
 import dialeval
 from analysis.rated_runs import ratings_of, run_of
-from dialeval.analysis.people import People
-from dialeval.analysis.rating_plan import planned
+from dialeval.analysis.people import People, plan_ratings
 from dialeval.reports import people
 
 RUN, OPINIONS = run_of(systems={"a": 3.0, "b": 3.6, "[c]": 3.0})
@@ -68,9 +67,9 @@ def test_every_digit_and_every_format() -> None:
     made = found()
     lines = list(csv.DictReader(io.StringIO(people.to_csv(made))))
     assert [line["baseline"] for line in lines] == ["", "", "", "a", "a"]
-    assert float(lines[1]["value"]) == made["b"].figure.value
-    assert float(lines[3]["high"]) == made.differences[0].figure.interval[1]
-    assert [float(lines[3][name]) for name in ("factor", "baseline_factor")] == list(made.differences[0].figure.factors)
+    assert float(lines[1]["value"]) == made["b"].value
+    assert float(lines[3]["high"]) == made.differences[0].interval[1]
+    assert [float(lines[3][name]) for name in ("factor", "baseline_factor")] == list(made.differences[0].factors)
     assert lines[0]["baseline_factor"] == ""
     assert r"\[c\]" in people.FORMATS["md"](made)
     assert r"\toprule" in people.FORMATS["latex"](made)
@@ -78,7 +77,7 @@ def test_every_digit_and_every_format() -> None:
 
 
 def test_the_plan() -> None:
-    text = printed(people.plan_table(planned({"a": 100, "b": 10_000}, 0.1)))
+    text = printed(people.plan_table(plan_ratings({"a": 100, "b": 10_000}, 0.1)))
     assert "more dialogues" in text
     assert "1,199" in text
     assert "standard deviation of 1" in text

@@ -7,7 +7,7 @@ from typing import Any
 
 import dialeval
 from analysis.rated_runs import ratings_of, run_of
-from dialeval.reports.people_section import people_section
+from dialeval.reports.people import people_section
 from reports.test_html import HOSTILE, Page
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from dialeval.core.errors import DataError
-from dialeval.reports.rating_form import Form, Quality, read_form, score_check
+from dialeval.reports.rating_page import Form, Quality, read_form, score_check
 from reports.rated_samples import sample_of
 
 FORM = """

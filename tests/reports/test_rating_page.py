@@ -8,8 +8,7 @@ import msgspec
 import pytest
 
 from dialeval.core.errors import SettingError
-from dialeval.reports.rating_form import Form, Quality
-from dialeval.reports.rating_page import digest_of, rating_page, served_page, things_to_rate
+from dialeval.reports.rating_page import Form, Quality, digest_of, rating_page, served_page, things_to_rate
 from reports.rated_samples import sample_of
 from reports.test_html import HOSTILE, Page, policy_of
 

@@ -18,8 +18,7 @@ import pytest
 from dialeval.analysis.rating_store import Rating, RatingStore
 from dialeval.core.errors import SettingError
 from dialeval.reports import rating_server
-from dialeval.reports.rating_form import Form
-from dialeval.reports.rating_page import digest_of, things_to_rate
+from dialeval.reports.rating_page import Form, digest_of, things_to_rate
 from dialeval.reports.rating_server import LARGEST, LARGEST_HEADERS, RatingServer, _in_address, is_loopback
 from reports.rated_samples import sample_of
 from reports.test_rating_page import data_of

@@ -18,7 +18,7 @@ from dialeval.analysis.breakdown_detection import detect, save_labels
 from dialeval.breakdown import evaluate_breakdown
 from dialeval.core.errors import SettingError
 from dialeval.engine.breakdown_curves import with_curves
-from dialeval.metrics.learned import weights
+from dialeval.metrics.learned import judge_folder
 from dialeval.multiwoz import Evaluator
 from dialeval.reports.schemas import WRITTEN, schema
 from metrics.learned.judges import tiny_dialogue_judge
@@ -111,16 +111,13 @@ def rated(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_what_people_say(rated: Path) -> None:
     from dialeval.analysis.merged_ratings import merge_ratings, rated_rows
-    from dialeval.analysis.rating_store import Rating
-    from dialeval.analysis.sample_folder import read_sample
-    from dialeval.reports.printed_schemas import RatingLine
+    from dialeval.analysis.sampling import read_sample
 
     fits("sample", read(rated / "to-rate" / "sample.json"))
     for row in lines(rated / "to-rate" / "rows.jsonl"):
         fits("sample-row", row)
     for line in lines(rated / "ann.jsonl"):
         fits("rating", line)
-    assert set(RatingLine.__struct_fields__) == set(Rating.__struct_fields__)
     drawn = read_sample(rated / "to-rate")
     for merged in rated_rows(merge_ratings([str(rated / "ann.jsonl")], drawn, (), 5), drawn, "overall"):
         fits("rated-row", orjson.loads(orjson.dumps(merged)))
@@ -151,7 +148,7 @@ def test_task_verdicts_labels_and_journals(tmp_path: Path) -> None:
 
 
 def test_judges() -> None:
-    shipped = Path(weights.__file__).parent / "checkpoints"
+    shipped = Path(judge_folder.__file__).parent / "checkpoints"
     fits("judge", read(shipped / "dialogue" / "judge.json"))
     fits("dialogue-judge", read(shipped / "judge" / "judge.json"))
 

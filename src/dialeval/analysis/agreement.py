@@ -14,7 +14,7 @@ single dialogue hardly changes, percentiles of a bootstrap that draws whole dial
 metrics at one level are one family (Holm), since they stand in one table. Pearson's r has heavy tails where the
 kurtosis of the metric or of the ratings is above 6, twice that of normal values: it then rests on few points, intervals
 may be too narrow, and a warning says so. What the figures are to be read against: the agreement of the annotators
-(`annotators`), and the length of the response, which needs no reference and no model (`metric_differences`).
+(`correlation.ceiling`), and the length of the response, which needs no reference and no model (`metric_differences`).
 `metric_ranking` says which metrics can be told apart.
 """
 
@@ -23,20 +23,21 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import replace
 from itertools import product
 from os import PathLike, cpu_count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import numpy as np
+from msgspec import Struct
 
-from dialeval.analysis.annotators import Ceiling, ceiling
-from dialeval.analysis.correlation import NAMES, MeanPoints, Points, kurtosis
+from dialeval.analysis.correlation import NAMES, Ceiling, MeanPoints, Points, ceiling, kurtosis
 from dialeval.analysis.levels import LEVELS, NoPointsError, on_common_rows, points_of
 from dialeval.analysis.matching import RatedRows, match_ratings, on_one_scale, score_ratings
 from dialeval.analysis.metric_differences import CONTROL, MetricDifference, metric_differences
-from dialeval.analysis.metric_ranking import RANKED_BY, Ranking, not_above, rank
+from dialeval.analysis.metric_ranking import RANKED_BY, MetricRanking, not_above, rank
 from dialeval.analysis.pairing import keys_meant
 from dialeval.analysis.resampling import (
     DEFAULT_LEVEL,
@@ -49,13 +50,13 @@ from dialeval.analysis.resampling import (
     jackknife,
     leaving_out,
 )
-from dialeval.analysis.sample_folder import read_sample
+from dialeval.analysis.sampling import read_sample
 from dialeval.analysis.significance import holm, least_p
 from dialeval.core.arguments import checked
 from dialeval.core.arrays import Floats
 from dialeval.core.display import Shown, listed
 from dialeval.core.errors import SettingError
-from dialeval.core.jsondata import null_for_nan
+from dialeval.core.jsondata import Record
 from dialeval.core.plain_text import plain
 from dialeval.core.result import RUN_FILE, Run, load
 from dialeval.core.student import two_sided_p
@@ -75,80 +76,86 @@ HEAVY_TAILS = 6.0
 """The kurtosis of metric or ratings above which Pearson's r rests on few points; that of normal values is 3."""
 
 
-@dataclass(frozen=True)
-class Correlation:
-    """How far one metric agrees with people at one level; `reason` says why there are no figures."""
+Interval = tuple[float, float]
+
+
+class Correlation(Record, frozen=True, kw_only=True):
+    """The agreement of one metric with people at one level."""
 
     n: int
-    values: Mapping[str, float] = field(default_factory=dict)
-    intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)
-    p: Mapping[str, float] = field(default_factory=dict)
-    adjusted_p: Mapping[str, float] = field(default_factory=dict)
+    pearson: float = math.nan
+    """Pearson's r."""
+    spearman: float = math.nan
+    """Spearman's rho."""
+    kendall: float = math.nan
+    """Kendall's tau-b."""
+    pearson_interval: Interval | None = None
+    spearman_interval: Interval | None = None
+    kendall_interval: Interval | None = None
+    pearson_p: float = math.nan
+    spearman_p: float = math.nan
+    kendall_p: float = math.nan
+    pearson_adjusted_p: float = math.nan
     """Corrected (Holm) for all coefficients of all metrics at the same level."""
+    spearman_adjusted_p: float = math.nan
+    kendall_adjusted_p: float = math.nan
     reason: str | None = None
-
-    @property
-    def pearson(self) -> float:
-        """Pearson's r."""
-        return self.values.get("pearson", math.nan)
-
-    @property
-    def spearman(self) -> float:
-        """Spearman's rho."""
-        return self.values.get("spearman", math.nan)
-
-    @property
-    def kendall(self) -> float:
-        """Kendall's tau-b."""
-        return self.values.get("kendall", math.nan)
+    """Why there are no coefficients."""
 
     def flat(self) -> dict[str, float | None]:
-        """Return each coefficient, its interval, its p and its adjusted p, under names of their own; None for none."""
-        figures: dict[str, float | None] = {}
+        """Return each coefficient, the ends of its interval, its p and its adjusted p; None for none."""
+        found: dict[str, float | None] = {}
         for name in NAMES:
-            low, high = self.intervals.get(name, (None, None))
-            figures |= {name: self.values.get(name), f"{name}_low": low, f"{name}_high": high}
-            figures |= {f"{name}_p": self.p.get(name), f"{name}_adjusted_p": self.adjusted_p.get(name)}
-        return figures
-
-    def to_dict(self) -> dict[str, Any]:
-        """The figures for JSON; NaN is null."""
-        figures = {
-            "n": self.n,
-            **{name: self.values.get(name) for name in NAMES},
-            **{f"{name}_interval": self.intervals.get(name) for name in NAMES},
-            **{f"{name}_p": self.p.get(name) for name in NAMES},
-            **{f"{name}_adjusted_p": self.adjusted_p.get(name) for name in NAMES},
-        }
-        plain: dict[str, Any] = null_for_nan(figures if self.reason is None else {**figures, "reason": self.reason})
-        return plain
+            low, high = getattr(self, f"{name}_interval") or (None, None)
+            found |= {name: getattr(self, name), f"{name}_low": low, f"{name}_high": high}
+            found |= {f"{name}_{p}": getattr(self, f"{name}_{p}") for p in ("p", "adjusted_p")}
+        return found if self.reason is None else dict.fromkeys(found)
 
 
-@dataclass(frozen=True, repr=False)
-class Agreement(Tabular, Shown):
-    """What `dialeval.agreement` gives: `agreement["bleu-4"]["turn"].spearman`."""
+class Control(Struct, frozen=True):
+    """The length of the response, as a metric."""
 
-    quality: str
-    metrics: Mapping[str, Mapping[str, Correlation]]
-    ceiling: Ceiling
+    metric: str
     level: str
-    """The level at which metrics are compared with each other and with the control: the first that has figures."""
-    not_above_control: Sequence[str]
-    """Metrics that are not significantly better than the length of the response, by the ranking."""
-    differences: Sequence[MetricDifference]
+    """The level at which metrics are compared with each other and with the control: the first with coefficients."""
+    not_above: Sequence[str]
+    """Metrics that are not significantly better than the control, by the ranking."""
+
+
+class Bootstrap(Struct, frozen=True):
+    """How dialogues were resampled."""
+
     resamples: int
     seed: int
     confidence: float
+
+
+class Agreement(
+    Tabular,
+    Shown,
+    Record,
+    frozen=True,
+    kw_only=True,
+    rename={"version": "dialeval", "metrics": "agreement"},
+):
+    """The result of `dialeval.agreement`, and its JSON: `agreement["bleu-4"]["turn"].spearman`."""
+
+    version: str
+    quality: str
     rows: int
     rated: int
-    ranking: Ranking
-    """The metrics at `level`, the best first, in groups that cannot be told apart."""
-    excluded: Sequence[str] = ()
+    metrics: Mapping[str, Mapping[str, Correlation]]
+    ceiling: Ceiling
+    control: Control
+    differences: Sequence[MetricDifference]
+    ranking: MetricRanking
+    """The metrics at one level, the best first, in groups that cannot be told apart."""
+    excluded: Sequence[str]
     """Which rated rows and metrics were left out so that all metrics have the same rows, and why."""
-    signatures: Mapping[str, str] = field(default_factory=dict)
-    skipped: Mapping[str, str] = field(default_factory=dict)
-    warnings: Sequence[str] = ()
-    version: str = __version__
+    bootstrap: Bootstrap
+    signatures: Mapping[str, str]
+    skipped: Mapping[str, str]
+    warnings: Sequence[str]
 
     def __getitem__(self, metric: str) -> Mapping[str, Correlation]:
         return self.metrics[metric]
@@ -160,7 +167,7 @@ class Agreement(Tabular, Shown):
         return list(self.metrics)
 
     def lines(self) -> list[dict[str, Any]]:
-        """One line per metric and level."""
+        """Return one line per metric and level."""
         return [
             {"metric": key, "level": level, "n": each.n, **each.flat(), "reason": each.reason}
             for key, levels in self.metrics.items()
@@ -168,41 +175,12 @@ class Agreement(Tabular, Shown):
         ]
 
     def to_arrow(self) -> pa.Table:
-        """One line per metric and level: n, and each coefficient with the ends of its interval, p and adjusted p."""
+        """Return one line per metric and level: n, and each coefficient with its interval, p and adjusted p."""
         import pyarrow as pa
 
-        texts, numbers = ("metric", "level", "reason"), ("n",)
-        names = ["metric", "level", "n", *Correlation(0).flat(), "reason"]
-        kinds = [pa.string() if name in texts else pa.int64() if name in numbers else pa.float64() for name in names]
-        return pa.Table.from_pylist(self.lines(), pa.schema(zip(names, kinds, strict=True)))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Everything as plain data for JSON; NaN is null."""
-        document = {
-            "dialeval": self.version,
-            "quality": self.quality,
-            "rows": self.rows,
-            "rated": self.rated,
-            "agreement": {
-                key: {level: each.to_dict() for level, each in levels.items()} for key, levels in self.metrics.items()
-            },
-            "ceiling": asdict(self.ceiling),
-            "control": {"metric": CONTROL, "level": self.level, "not_above": list(self.not_above_control)},
-            "differences": [asdict(difference) for difference in self.differences],
-            "ranking": {
-                "by": RANKED_BY,
-                "level": self.ranking.level,
-                "tests": self.ranking.tests,
-                "metrics": [asdict(place) for place in self.ranking.places],
-            },
-            "excluded": list(self.excluded),
-            "bootstrap": {"resamples": self.resamples, "seed": self.seed, "confidence": self.confidence},
-            "signatures": dict(self.signatures),
-            "skipped": dict(self.skipped),
-            "warnings": list(self.warnings),
-        }
-        plain: dict[str, Any] = null_for_nan(document)
-        return plain
+        types = {"metric": pa.string(), "level": pa.string(), "n": pa.int64()}
+        types |= {**dict.fromkeys(Correlation(n=0).flat(), pa.float64()), "reason": pa.string()}
+        return pa.Table.from_pylist(self.lines(), pa.schema(types.items()))
 
 
 @checked
@@ -225,7 +203,7 @@ def agreement(
     threads: int | None = None,
     sample: str | PathLike[str] | None = None,
 ) -> Agreement:
-    """How far metrics agree with human scores.
+    """Correlate metrics with human scores.
 
     `subject`: a run or the folder of a saved one, with `ratings` the rated rows of its responses; or the rated rows
     themselves, which are then scored by `metrics` (None: all that they allow). Rated rows: a file (.jsonl, .json, .csv,
@@ -234,8 +212,12 @@ def agreement(
     dialogue, system. `train`, `vocabulary`, `embeddings`, `settings`, `tokeniser`: as in `dialeval.evaluate`. `sample`:
     the folder that the rated rows were drawn into, where ratings name them by their ids.
     """
-    run = _run_of(subject)
-    rated = _ratings_of(subject if run is None else ratings, fields, sample)
+    run = _find_run(subject)
+    rated = subject if run is None else ratings
+    if rated is None:
+        raise SettingError("a run says nothing about people; give the ratings of its responses as well")
+    if not isinstance(rated, Ratings):
+        rated = read_ratings(rated, fields, None if sample is None else read_sample(sample).by_id())
     if quality not in rated.values:
         raise SettingError(f"nobody rated {quality!r}; there is {', '.join(rated.values)}")
     rated, rescaled = on_one_scale(rated, quality)
@@ -254,91 +236,79 @@ def agreement(
         if rows.unmatched and rows.metrics:  # the run does not have these rows
             words[np.all([np.isnan(values) for values in rows.metrics.values()], axis=0)] = np.nan
         rows = replace(rows, metrics={**rows.metrics, CONTROL: words})
-    found = agree(
-        rows,
-        rated.annotations[quality],
-        quality,
-        levels=levels,
-        resamples=resamples,
-        seed=seed,
-        confidence=confidence,
-        threads=threads,
-    )
-    return found if rescaled is None else replace(found, warnings=[rescaled, *found.warnings])
+    found = agree(rows, rated.annotations[quality], quality, levels, resamples, seed, confidence, threads)
+    return found if rescaled is None else msgspec.structs.replace(found, warnings=[rescaled, *found.warnings])
 
 
-def _run_of(subject: Any) -> Run | None:
-    """The run that a subject is or that lies in it; None for anything else."""
+def _find_run(subject: Any) -> Run | None:
+    """Return the run that a subject is or that is saved there; None for anything else."""
     if isinstance(subject, str | PathLike):
         path = Path(subject)
         return load(path) if path.is_dir() or path.name == RUN_FILE else None
     return subject if isinstance(subject, Run) else None
 
 
-def _ratings_of(source: Any, fields: Mapping[str, str] | None, sample: str | PathLike[str] | None) -> Ratings:
-    if source is None:
-        raise SettingError("a run says nothing about people; give the ratings of its responses as well")
-    sampled = None if sample is None else read_sample(sample).by_id()
-    return source if isinstance(source, Ratings) else read_ratings(source, fields, sampled)
+_Points = dict[tuple[str, str], Points]
+"""By metric and level."""
 
 
 def agree(
     rows: RatedRows,
     annotations: Sequence[Floats],
     quality: str,
-    *,
     levels: Sequence[str] | None = None,
     resamples: int = DEFAULT_RESAMPLES,
     seed: int = DEFAULT_SEED,
     confidence: float = DEFAULT_LEVEL,
     threads: int | None = None,
 ) -> Agreement:
-    """The agreement of every metric of some rated rows with the ratings; `annotations` are the values behind them."""
-    asked = _checked(levels)
+    """Correlate every metric of some rated rows with the ratings; `annotations` are the values behind them."""
+    asked = LEVELS if levels is None else levels
+    if not asked or not set(asked) <= set(LEVELS):
+        unknown = ", ".join(at for at in asked if at not in LEVELS)
+        raise SettingError(f"the levels of agreement are {', '.join(LEVELS)}, not {unknown or 'none'}")
     check_resampling(confidence, resamples)
     _check_spread(rows.human, quality)
-    points: dict[tuple[str, str], Points | MeanPoints] = {}
-    correlations: dict[tuple[str, str], Correlation] = {}
     rows, left_out, excluded = on_common_rows(rows)
-    for key, level in product(rows.metrics, asked):
+    points: _Points = {}
+    correlations: dict[tuple[str, str], Correlation] = {}
+    for key, at in product(rows.metrics, asked):
         try:
-            points[key, level] = points_of(rows, key, level)
+            points[key, at] = points_of(rows, key, at)
         except NoPointsError as error:
-            correlations[key, level] = Correlation(error.n, reason=left_out.get(key, str(error)))
+            correlations[key, at] = Correlation(n=error.n, reason=left_out.get(key, str(error)))
     level = next((at for at in asked if any(at == own for _, own in points)), asked[0])
     drawn_for = {place: each for place, each in points.items() if place[1] == level or isinstance(each, MeanPoints)}
-    samples = _resampled(drawn_for, int(rows.dialogue.max(initial=-1)) + 1, resamples, seed, threads)
+    samples = _resample(drawn_for, int(rows.dialogue.max(initial=-1)) + 1, resamples, seed, threads)
     nothing = np.empty((0, len(NAMES)))
     with ThreadPoolExecutor(threads or cpu_count() or 1) as pool:
-        made = pool.map(lambda at: _correlation(points[at], samples.get(at, nothing), confidence), points)
+        made = pool.map(lambda at: _correlate(points[at], samples.get(at, nothing), confidence), points)
         correlations |= dict(zip(points, made, strict=True))
     for at in asked:
-        correlations |= _adjusted({place: each for place, each in correlations.items() if place[1] == at})
-    found = {key: {level: correlations[key, level] for level in asked} for key in rows.metrics}
-    signed = [key for (key, at), each in points.items() if at == level and isinstance(each, Points)]
-    differences = metric_differences(rows, signed, level, resamples, seed)
+        correlations |= _adjust({place: correlations[place] for place in points if place[1] == at})
     here = {key: each for (key, at), each in points.items() if at == level}
-    column = NAMES.index(RANKED_BY)
-    drawn = {key: samples[key, level][:, column] for key in here}
+    values = {key: getattr(correlations[key, level], RANKED_BY) for key in here}
+    drawn = {key: samples[key, level][:, NAMES.index(RANKED_BY)] for key in here}
     clusters = max((each.dialogues for each in here.values()), default=0)
-    ranking = rank(level, {key: found[key][level].values[RANKED_BY] for key in here}, drawn, clusters)
+    ranking = rank(level, values, drawn, clusters)
+    signed = [key for key, each in here.items() if not isinstance(each, MeanPoints)]
+    found = {key: {at: correlations[key, at] for at in asked} for key in rows.metrics}
+    rated = ~np.isnan(rows.human)
     return Agreement(
-        quality,
-        found,
-        ceiling([values for values, human in zip(annotations, rows.human, strict=True) if not math.isnan(human)]),
-        level,
-        not_above(ranking, CONTROL),
-        differences,
-        resamples,
-        seed,
-        confidence,
-        len(rows),
-        int((~np.isnan(rows.human)).sum()),
-        ranking,
-        excluded,
-        rows.signatures,
-        rows.skipped,
-        [*_warnings(rows, found, asked), *_heavy_tails(points)],
+        version=__version__,
+        quality=quality,
+        rows=len(rows),
+        rated=int(rated.sum()),
+        metrics=found,
+        ceiling=ceiling([values for values, known in zip(annotations, rated, strict=True) if known]),
+        control=Control(CONTROL, level, not_above(ranking, CONTROL)),
+        differences=metric_differences(rows, signed, level, resamples, seed),
+        ranking=ranking,
+        excluded=excluded,
+        bootstrap=Bootstrap(resamples, seed, confidence),
+        signatures=rows.signatures,
+        skipped=rows.skipped,
+        warnings=[*_warnings(rows, found, asked), *_heavy_tails(points)],
     )
 
 
@@ -351,18 +321,10 @@ def _check_spread(human: Floats, quality: str) -> None:
         )
 
 
-def _checked(levels: Sequence[str] | None) -> Sequence[str]:
-    asked = LEVELS if levels is None else levels
-    unknown = [level for level in asked if level not in LEVELS]
-    if unknown or not asked:
-        raise SettingError(f"the levels of agreement are {', '.join(LEVELS)}, not {', '.join(unknown) or 'none'}")
-    return asked
-
-
-def _resampled(
-    points: Mapping[tuple[str, str], Points | MeanPoints], clusters: int, resamples: int, seed: int, threads: int | None
+def _resample(
+    points: _Points, clusters: int, resamples: int, seed: int, threads: int | None
 ) -> dict[tuple[str, str], Floats]:
-    """The coefficients of every resample, a row each; every metric and level sees the same resamples."""
+    """Return the coefficients of every resample, a row each; every metric and level sees the same resamples."""
     parts: dict[tuple[str, str], list[Floats]] = {place: [] for place in points}
     with ThreadPoolExecutor(threads or cpu_count() or 1) as pool:
         for counts in draws(clusters, resamples, seed):
@@ -372,23 +334,23 @@ def _resampled(
     return {place: np.concatenate(values) for place, values in parts.items()}
 
 
-def _correlation(points: Points | MeanPoints, samples: Floats, confidence: float) -> Correlation:
+def _correlate(points: Points, samples: Floats, confidence: float) -> Correlation:
     """Return the coefficients of some points with their intervals; `samples` are those of resamples, for systems."""
-    values = dict(zip(NAMES, points.values().tolist(), strict=True))
-    if isinstance(points, Points):
+    values: list[float] = points.values().tolist()
+    if not isinstance(points, MeanPoints):
         clusters, codes = np.unique(points.clusters, return_inverse=True)
         own = Points(points.first, points.second, codes.ravel())
         without = np.concatenate([own.resampled(counts) for counts in leaving_out(len(clusters))])
         sizes = np.bincount(own.clusters).astype(np.float64)
-        made = {name: jackknife(values[name], without[:, at], sizes, FISHER) for at, name in enumerate(NAMES)}
-        intervals = {name: each.interval(confidence) for name, each in made.items()}
-        return Correlation(len(points), values, intervals, {name: each.p for name, each in made.items()})
-    found = {
-        name: _over_resamples(values[name], column, points.dialogues, confidence)
-        for name, column in zip(NAMES, samples.T, strict=True)
-    }
-    intervals, ps = {name: ends for name, (ends, _) in found.items()}, {name: p for name, (_, p) in found.items()}
-    return Correlation(len(points), values, intervals, ps)
+        made = [jackknife(value, column, sizes, FISHER) for value, column in zip(values, without.T, strict=True)]
+        found = [(each.interval(confidence), each.p) for each in made]
+    else:
+        columns = zip(values, samples.T, strict=True)
+        found = [_over_resamples(value, column, points.dialogues, confidence) for value, column in columns]
+    fields: dict[str, Any] = {}
+    for name, value, (ends, p) in zip(NAMES, values, found, strict=True):
+        fields |= {name: value, f"{name}_interval": ends, f"{name}_p": p}
+    return Correlation(n=len(points), **fields)
 
 
 def _over_resamples(value: float, drawn: Floats, clusters: int, confidence: float) -> tuple[tuple[float, float], float]:
@@ -402,23 +364,20 @@ def _over_resamples(value: float, drawn: Floats, clusters: int, confidence: floa
     return (low, high), max(p, 1 - confidence) if low <= 0 <= high else p
 
 
-_AtLevel = dict[tuple[str, str], Correlation]
-
-
-def _adjusted(correlations: _AtLevel) -> _AtLevel:
+def _adjust(correlations: Mapping[tuple[str, str], Correlation]) -> dict[tuple[str, str], Correlation]:
     """Return the correlations of one level with their p corrected as one family."""
-    tests = [(place, name, p) for place, each in correlations.items() for name, p in each.p.items()]
-    adjusted: dict[tuple[str, str], dict[str, float]] = {}
-    for (place, name, _), p in zip(tests, holm([p for *_, p in tests]), strict=True):
-        adjusted.setdefault(place, {})[name] = p
-    return {place: replace(each, adjusted_p=adjusted.get(place, {})) for place, each in correlations.items()}
+    adjusted = iter(holm([getattr(each, f"{name}_p") for each in correlations.values() for name in NAMES]))
+    return {
+        place: msgspec.structs.replace(each, **{f"{name}_adjusted_p": next(adjusted) for name in NAMES})
+        for place, each in correlations.items()
+    }
 
 
-def _heavy_tails(points: Mapping[tuple[str, str], Points | MeanPoints]) -> list[str]:
+def _heavy_tails(points: _Points) -> list[str]:
     """Return warnings about values of Pearson's r that rest on few points."""
     heavy: dict[str, list[str]] = {}
     for (key, level), each in points.items():
-        if isinstance(each, Points):
+        if not isinstance(each, MeanPoints):
             columns = {key: each.first, "the ratings": each.second}
             heavy.setdefault(level, []).extend(
                 name for name, column in columns.items() if kurtosis(column) > HEAVY_TAILS

@@ -25,8 +25,6 @@ from dialeval.data.formats.opening import PathSource
 from dialeval.data.rows.reading import read_files, read_responses
 from dialeval.data.rows.system import Rows
 from dialeval.metrics.breakdown.detection import LABELS
-from dialeval.metrics.learned.dialogue_judge import DialogueJudge
-from dialeval.metrics.breakdown.reference import LABELS
 from dialeval.metrics.learned.judge import DialogueJudge
 
 Document = dict[str, Any]

@@ -32,11 +32,6 @@ from dialeval.metrics.breakdown.detection import (
     shares,
     squared_error,
 )
-from dialeval.metrics.learned.dialogue_judge import shrunk
-from dialeval.metrics.breakdown.anchors import annotators, constant, floors, mean_distribution, oracle
-from dialeval.metrics.breakdown.distances import grouped, jensen_shannon, squared_error
-from dialeval.metrics.breakdown.labels import DetectionCounts
-from dialeval.metrics.breakdown.reference import Codes, O, T, X, shares
 from dialeval.metrics.learned.judge import shrunk
 from dialeval.resources.judge_settings import BreakdownScale
 

@@ -11,19 +11,32 @@ correlation is made of rounding errors.
 
 `spearman_matrix` correlates the metrics of one system with each other over its rows. Two metrics that always agree say
 one thing twice; one that moves with `length` may measure nothing else.
+
+`ceiling`: how far people agree with each other about what a metric is to predict.
+
+- Krippendorff's alpha of the annotators' values: nominal, ordinal and interval.
+- One against the others: each annotator's values against the means of the others for the same responses, correlated
+  over the responses, then averaged over the annotators. A list holds one value per annotator, and the k-th values of
+  all lists are taken for those of one annotator. The mean of several people is less noisy than a single one, so a
+  metric may come above this figure without being better than people.
+
+Responses with fewer than two annotators say nothing about agreement. Where there are none with more (a mean, a majority
+and a single label are one value each), there is no ceiling, and `reason` says so.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
+from msgspec import Struct
 
 from dialeval.analysis import correlation_kernel as _kernel
 from dialeval.core.arrays import Floats, Ints
+from dialeval.core.krippendorff import Distance, krippendorff_alpha
 
 NAMES = ("pearson", "spearman", "kendall")
 
@@ -46,68 +59,48 @@ class Points:
 
     @property
     def dialogues(self) -> int:
-        """The clusters that have a point."""
+        """Return the number of clusters that have a point."""
         return len(np.unique(self.clusters))
 
     def values(self) -> Floats:
-        """The three coefficients of the points as they are."""
-        coefficients: Floats = self.resampled(_once(self.clusters))[0]
+        """Return the three coefficients of the points as they are."""
+        once = np.ones((1, int(self.clusters.max(initial=-1)) + 1), np.int64)
+        coefficients: Floats = self.resampled(once)[0]
         return coefficients
 
     def resampled(self, counts: Ints) -> Floats:
-        """The three coefficients of each resample, a row each; `counts` says how often it takes each cluster."""
+        """Return the three coefficients of each resample, a row each; `counts`: how often it takes each cluster."""
         rho, tau = _rank_correlations(self, counts)
         return np.column_stack((_pearson_resampled(self, counts), rho, tau))
 
 
 @dataclass(frozen=True, eq=False)
-class MeanPoints:
-    """Pairs of means, of the rows of each group (system): `groups` numbers them from 0."""
+class MeanPoints(Points):
+    """Pairs of means, of the pairs of each group (system): `groups` numbers them from 0."""
 
-    rows: Points
     groups: Ints
     size: int
 
     def __len__(self) -> int:
         return self.size
 
-    @property
-    def dialogues(self) -> int:
-        """The clusters that have a row."""
-        return self.rows.dialogues
-
-    def values(self) -> Floats:
-        """The three coefficients of the means."""
-        coefficients: Floats = self.resampled(_once(self.rows.clusters))[0]
-        return coefficients
-
     def resampled(self, counts: Ints) -> Floats:
-        """The three coefficients of each resample's means; NaN where a group has no row in it."""
-        first, second = self.means(counts)
+        """Return the three coefficients of each resample's means; NaN where a group has no pair in it."""
+        shape = (counts.shape[1], self.size)
+        cells = self.clusters * self.size + self.groups
+        columns = (None, self.first, self.second)
+        cell_sums = [np.bincount(cells, column, minlength=shape[0] * shape[1]).reshape(shape) for column in columns]
+        number, first, second = (counts.astype(np.float64) @ sums for sums in cell_sums)
+        number = np.where(number == 0, np.nan, number)
+        first, second = first / number, second / number
         clusters, coefficients = np.arange(self.size), np.full((len(counts), len(NAMES)), np.nan)
         for row in np.flatnonzero(~np.isnan(first).any(axis=1)).tolist():
             coefficients[row] = Points(first[row], second[row], clusters).values()
         return coefficients
 
-    def means(self, counts: Ints) -> tuple[Floats, Floats]:
-        """The means of each group in each resample; NaN where it has no row."""
-        cells = self.rows.clusters * self.size + self.groups
-        shape = (counts.shape[1], self.size)
-        columns = (None, self.rows.first, self.rows.second)
-        cell_sums = [np.bincount(cells, column, minlength=shape[0] * shape[1]).reshape(shape) for column in columns]
-        drawn = counts.astype(np.float64)
-        number, first, second = (drawn @ sums for sums in cell_sums)
-        number = np.where(number == 0, np.nan, number)
-        return first / number, second / number
-
-
-def _once(clusters: Ints) -> Ints:
-    """The resample that takes every cluster once."""
-    return np.ones((1, int(clusters.max(initial=-1)) + 1), np.int64)
-
 
 def pearson(first: Floats, second: Floats) -> float:
-    """Pearson's r; NaN where a column is constant."""
+    """Return Pearson's r; NaN where a column is constant."""
     if not len(first) or _constant(first) or _constant(second):
         return math.nan
     one, other = first - first.mean(), second - second.mean()
@@ -120,7 +113,7 @@ def _constant(column: Floats) -> bool:
 
 
 def within_one(column: Floats) -> Floats:
-    """The values divided by a power of two, so that they lie within -1 and 1.
+    """Return the values divided by a power of two, so that they lie within -1 and 1.
 
     No correlation changes by that, and no square of a value is too large or too small to be a number.
     """
@@ -129,7 +122,7 @@ def within_one(column: Floats) -> Floats:
 
 
 def _pearson_resampled(points: Points, counts: Ints) -> Floats:
-    """r from sums per cluster: what a resample needs of them is one product of matrices."""
+    """Compute r from sums per cluster: what a resample needs of them is one product of matrices."""
     if not len(points) or _constant(points.first) or _constant(points.second):
         return np.full(len(counts), np.nan)
     # Standardised before, so that sums of squares lose no digits.
@@ -147,7 +140,7 @@ def _pearson_resampled(points: Points, counts: Ints) -> Floats:
 
 
 def standardised(column: Floats) -> Floats:
-    """The values with mean 0 and standard deviation 1; the column is not constant."""
+    """Return the values with mean 0 and standard deviation 1; the column is not constant."""
     centred: Floats = column - column.mean()
     centred /= math.sqrt(float(centred @ centred) / len(column))
     return centred
@@ -175,7 +168,7 @@ def kurtosis(column: Floats) -> float:
 
 
 def spearman_matrix(columns: Mapping[str, Floats]) -> Floats:
-    """Spearman's rho of every two columns over the rows that both have, 1 on the diagonal.
+    """Return Spearman's rho of every two columns over the rows that both have, 1 on the diagonal.
 
     NaN where fewer than three rows are left or one of the two is constant.
     """
@@ -195,7 +188,50 @@ def spearman_matrix(columns: Mapping[str, Floats]) -> Floats:
 
 
 def ranks(values: Floats) -> Floats:
-    """The rank of each value from 1, equal values sharing the mean of their ranks."""
+    """Return the rank of each value from 1, equal values sharing the mean of their ranks."""
     _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
     means: Floats = np.cumsum(counts) - (counts - 1) / 2
     return means[inverse.ravel()]
+
+
+DISTANCES: tuple[Distance, ...] = ("nominal", "ordinal", "interval")
+
+
+class Ceiling(Struct, frozen=True):
+    """How far annotators agree; NaN where that cannot be said."""
+
+    n: int
+    """Responses with two annotators or more."""
+    annotators: tuple[int, int]
+    """The fewest and the most annotators of such a response."""
+    alpha: dict[str, float] = {}
+    one_against_others: dict[str, float] = {}
+    reason: str | None = None
+
+
+def ceiling(annotations: Sequence[Floats]) -> Ceiling:
+    """Compute the agreement of the annotators of a quality, one array of values per response."""
+    several = [values for values in annotations if len(values) > 1]
+    if not several:
+        return Ceiling(0, (0, 0), reason="no response has the values of two annotators or more")
+    sizes = [len(values) for values in several]
+    distinct, codes = np.unique(np.concatenate(several), return_inverse=True)
+    units = np.repeat(np.arange(len(several)), sizes)
+    counts = np.zeros((len(several), len(distinct)))
+    np.add.at(counts, (units, codes), 1)
+    alpha: dict[str, float] = {distance: krippendorff_alpha(counts, distance, distinct) for distance in DISTANCES}
+    return Ceiling(len(several), (min(sizes), max(sizes)), alpha, one_against_others(several))
+
+
+def one_against_others(annotations: Sequence[Floats]) -> dict[str, float]:
+    """Return the correlations of each annotator with the mean of the others, averaged over annotators."""
+    correlations = []
+    for annotator in range(max(map(len, annotations))):
+        answered = [values for values in annotations if len(values) > annotator]
+        own = np.array([values[annotator] for values in answered])
+        others = np.array([(values.sum() - values[annotator]) / (len(values) - 1) for values in answered])
+        if len(answered) >= FEWEST_POINTS:
+            correlations.append(Points(own, others, np.arange(len(answered))).values())
+    known = np.array([values for values in correlations if not np.isnan(values).any()]).reshape(-1, len(NAMES))
+    means = known.mean(axis=0) if len(known) else np.full(len(NAMES), np.nan)
+    return dict(zip(NAMES, means.tolist(), strict=True))

@@ -23,8 +23,8 @@ import numpy as np
 
 from dialeval import sample
 from dialeval.analysis.correlation import Points
-from dialeval.analysis.draws import DEFAULT_RESAMPLES, DEFAULT_SEED, draws, percentiles
 from dialeval.analysis.matching import score_ratings
+from dialeval.analysis.resampling import DEFAULT_RESAMPLES, DEFAULT_SEED, draws, percentiles
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.errors import SettingError
 from dialeval.core.needs import Need

@@ -27,10 +27,10 @@ class NoPointsError(DialevalError):
 
 
 def on_common_rows(rows: RatedRows) -> tuple[RatedRows, dict[str, str], list[str]]:
-    """The rows with values only where all metrics have one, so that all are compared on the same.
+    """Return the rows with values only where all metrics have one, so that all are compared on the same.
 
     Metrics are taken in from the one that scores most rated rows down. One that would leave fewer than `LEAST_SHARE` of
-    them is left out. Also what was left out: metrics by their reasons, and sentences about rows.
+    them is left out. Also return what was left out: metrics by their reasons, and sentences about rows.
     """
     scored = {key: ~np.isnan(rows.human) & ~np.isnan(values) for key, values in rows.metrics.items()}
     rated = np.any(list(scored.values()), axis=0)
@@ -47,17 +47,17 @@ def on_common_rows(rows: RatedRows) -> tuple[RatedRows, dict[str, str], list[str
     kept = {key: np.where(common & (key not in left_out), values, np.nan) for key, values in rows.metrics.items()}
     missing = {key: int((rated & ~scored[key]).sum()) for key in kept if key not in left_out and scored[key].any()}
     short = sorted((key for key, count in missing.items() if count), key=lambda key: -missing[key])
-    told = []
+    sentences: list[str] = []
     if short:
         more = f" and {len(short) - MOST_NAMED} more" if len(short) > MOST_NAMED else ""
         why = ", ".join(f"{key} cannot score {missing[key]}" for key in short[:MOST_NAMED]) + more
         count = f"{int(rated.sum() - common.sum())} of {int(rated.sum())} rated rows"
-        told = [f"{count} are left out, so that all metrics have the same: {why}"]
-    return replace(rows, metrics=kept), left_out, [*told, *(f"{key} {reason}" for key, reason in left_out.items())]
+        sentences = [f"{count} are left out, so that all metrics have the same: {why}"]
+    return replace(rows, metrics=kept), left_out, [*sentences, *(f"{key} {reason}" for key, reason in left_out.items())]
 
 
 def used_rows(rows: RatedRows, key: str, level: str) -> Ints:
-    """The rows with both values that count at a level."""
+    """Return the rows with both values that count at a level."""
     known = ~np.isnan(rows.human) & ~np.isnan(rows.metrics[key])
     if level == "turn":
         known &= ~rows.whole
@@ -66,15 +66,17 @@ def used_rows(rows: RatedRows, key: str, level: str) -> Ints:
     return np.flatnonzero(known)
 
 
-def points_of(rows: RatedRows, key: str, level: str) -> Points | MeanPoints:
-    """The points of a metric at a level; `NoPointsError` says why there are none."""
+def points_of(rows: RatedRows, key: str, level: str) -> Points:
+    """Return the points of a metric at a level; `NoPointsError` says why there are none."""
     if level == "turn" and key in rows.of_dialogues:
         raise NoPointsError("scores whole dialogues and not turns")
     used = used_rows(rows, key, level)
     if not len(used):
         raise NoPointsError(_why_unused(rows, key, level))
-    values = points_over(rows, key, used, level)
-    points = _system_means(values, rows.system[used]) if level == "system" else values
+    points = points_over(rows, key, used, level)
+    if level == "system":
+        systems, codes = np.unique(rows.system[used], return_inverse=True)
+        points = MeanPoints(points.first, points.second, points.clusters, codes.ravel(), len(systems))
     if len(points) < FEWEST_POINTS:
         number = f"{len(points)} {level}{'' if len(points) == 1 else 's'}"
         raise NoPointsError(f"{number} cannot be correlated; {FEWEST_POINTS} can", len(points))
@@ -84,7 +86,7 @@ def points_of(rows: RatedRows, key: str, level: str) -> Points | MeanPoints:
 
 
 def points_over(rows: RatedRows, key: str, used: Ints, level: str) -> Points:
-    """A metric and the human scores of some rows; at the level of dialogues the means of each system's dialogues.
+    """Return a metric and the human scores of some rows; of dialogues the means over each system's rows.
 
     Both are divided by a power of two (`within_one`), which no correlation depends on.
     """
@@ -99,11 +101,6 @@ def points_over(rows: RatedRows, key: str, used: Ints, level: str) -> Points:
     return Points(first, second, distinct[:, 1].astype(np.int64))
 
 
-def _system_means(values: Points, system: Ints) -> MeanPoints:
-    systems, codes = np.unique(system, return_inverse=True)
-    return MeanPoints(values, codes.astype(np.int64), len(systems))
-
-
 def _why_unused(rows: RatedRows, key: str, level: str) -> str:
     if np.isnan(rows.metrics[key]).all():
         return "no rated row could be scored"
@@ -112,10 +109,9 @@ def _why_unused(rows: RatedRows, key: str, level: str) -> str:
     return "no rated row names its system" if level == "system" else "no row has both values"
 
 
-def _constant_side(points: Points | MeanPoints) -> str:
-    rows = points if isinstance(points, Points) else points.rows
-    if np.ptp(rows.first) == 0:
+def _constant_side(points: Points) -> str:
+    if np.ptp(points.first) == 0:
         return "the metric gives the same value to every row"
-    if np.ptp(rows.second) == 0:
+    if np.ptp(points.second) == 0:
         return "all human scores are the same"
     return "one side is the same everywhere, or but for rounding"

@@ -1,6 +1,6 @@
-"""What several raters said, put together: how far they agree, who stands apart, and what to look at once more.
+"""Merge the ratings of several raters: inter-annotator agreement, each rater, and the rows to adjudicate.
 
-- Per quality: Krippendorff's alpha and one rater against the others (`annotators`).
+- Per quality: Krippendorff's alpha and one rater against the others (`correlation.ceiling`).
 - Per rater and quality: with oneself (rows that came twice: how often the same answer, how far apart on average), and
   with the others (the correlation with their mean, and by how much higher or lower on average).
 - To adjudicate: rows of two raters or more, by spread: the largest difference of two raters as a share of the range of
@@ -14,26 +14,27 @@ rows have the answers of the adjudicator and no others.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
 from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from msgspec import Struct
 
-from dialeval.analysis.annotators import Ceiling, ceiling
+from dialeval.analysis.correlation import Ceiling, ceiling
 from dialeval.analysis.rating_store import SUFFIXES, stored_lines
 from dialeval.core.display import Shown, listed
 from dialeval.core.errors import SettingError
-from dialeval.core.jsondata import null_for_nan
+from dialeval.core.jsondata import Record
 from dialeval.core.version import __version__
 from dialeval.data.formats.records import Records
 from dialeval.data.rows.pairs import TIE, possible_outcomes
 from dialeval.data.rows.rating_lines import RatingLine, ScoreCheck, read_rating_lines
 
 if TYPE_CHECKING:
-    from dialeval.analysis.sample_folder import Sample
+    from dialeval.analysis.sampling import Sample
 
 MOST = 20
 """Rows to adjudicate."""
@@ -41,8 +42,7 @@ _FEWEST = 3
 """Rows without which a correlation says nothing."""
 
 
-@dataclass(frozen=True)
-class RaterQuality:
+class RaterQuality(Struct, frozen=True, kw_only=True):
     """What is known of a rater's answers to a question; NaN where nothing is."""
 
     rater: str
@@ -62,8 +62,7 @@ class RaterQuality:
     """Mean of the answers minus that of the others."""
 
 
-@dataclass(frozen=True)
-class Disputed:
+class Disputed(Struct, frozen=True):
     """A row on which raters differ."""
 
     id: str
@@ -73,40 +72,40 @@ class Disputed:
     """By rater."""
 
 
-@dataclass(frozen=True)
-class MergedRatings(Shown):
-    """What raters said, and how far they agree."""
+class MergedRatings(
+    Shown,
+    Record,
+    frozen=True,
+    kw_only=True,
+    rename={"version": "dialeval", "ceilings": "qualities", "disputed": "adjudicate"},
+):
+    """The ratings that count, and how far raters agree."""
 
+    version: str = __version__
     lines: Sequence[RatingLine]
-    """The answers that count: one a rater and row."""
+    """One for each rater and row."""
     ceilings: Mapping[str, Ceiling]
     """By quality."""
     raters: Sequence[RaterQuality]
-    disputed: Sequence[Disputed]
-    """Those with the largest spread first."""
     seconds: Mapping[str, float]
     """Median time of a rater for a row."""
-    warnings: Sequence[str] = ()
+    disputed: Sequence[Disputed]
+    """Those with the largest spread first."""
+    warnings: Sequence[str]
 
     def __repr__(self) -> str:
         raters = sorted({line.rater for line in self.lines})
         return f"<MergedRatings: {len(self.lines):,} ratings by {listed(raters, 'rater')}>"
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data for JSON; NaN is null."""
-        plain: dict[str, Any] = null_for_nan(
-            {
-                "dialeval": __version__,
-                "ratings": len(self.lines),
-                "rows": len({line.id for line in self.lines}),
-                "qualities": {name: asdict(each) for name, each in self.ceilings.items()},
-                "raters": [asdict(each) for each in self.raters],
-                "seconds": dict(self.seconds),
-                "adjudicate": [asdict(each) for each in self.disputed],
-                "warnings": list(self.warnings),
-            }
-        )
-        return plain
+        """Return plain data for JSON, with the numbers of ratings and rows instead of the ratings."""
+        plain = super().to_dict()
+        del plain["lines"]
+        return {**plain, "ratings": len(self.lines), "rows": len({line.id for line in self.lines})}
+
+
+_Lines = dict[tuple[str, str, bool], RatingLine]
+"""By row, rater and whether it is a second answer."""
 
 
 def merge_ratings(
@@ -116,7 +115,7 @@ def merge_ratings(
     most: int = MOST,
     check: ScoreCheck | None = None,
 ) -> MergedRatings:
-    """The ratings in files of raters and databases of servers.
+    """Merge the ratings in files of raters and databases of servers.
 
     With a `sample`, all of them are of its rows, or of the pairs that were shown; `check` is what their scores pass.
     """
@@ -124,35 +123,44 @@ def merge_ratings(
     final = [line for line in _read(adjudicated, sample, check) if not line.again]
     if not lines:
         raise SettingError("no ratings were given; name at least one file that a rater sent back")
-    last: dict[tuple[str, str, bool], RatingLine] = {}
-    twice: dict[str, int] = {}
+    last, warnings = _keep_last(lines)
+    first = [line for line in last.values() if not line.again]
+    first += [line._replace(again=False) for (*key, again), line in last.items() if again and (*key, False) not in last]
+    answers: _Answers = {}
+    for line in first:
+        for quality, value in line.scores.items():
+            answers.setdefault(quality, {}).setdefault(line.id, {})[line.rater] = value
+    settled = {line.id for line in final}
+    times: dict[str, list[float]] = {line.rater: [] for line in lines}
+    for line in lines:
+        times[line.rater] += [] if line.seconds is None else [line.seconds]
+    return MergedRatings(
+        lines=[*(line for line in first if line.id not in settled), *final],
+        ceilings={
+            name: ceiling([np.array([*row.values()]) for row in rows.values()]) for name, rows in answers.items()
+        },
+        raters=[each for quality, rows in answers.items() for each in _raters(quality, rows, last)],
+        seconds={rater: float(np.median(own)) if own else math.nan for rater, own in times.items()},
+        disputed=[each for each in _disputed(answers) if each.id not in settled][:most],
+        warnings=warnings,
+    )
+
+
+def _keep_last(lines: Sequence[RatingLine]) -> tuple[_Lines, list[str]]:
+    """Return the last of equal answers, with the qualities that only an earlier one has, and warnings."""
+    last: _Lines = {}
+    changed: Counter[str] = Counter()
     for line in lines:
         key = (line.id, line.rater, line.again)
         before = last[key].scores if key in last else {}
-        if before and {**before, **line.scores} != {**line.scores, **before}:
-            twice[line.rater] = twice.get(line.rater, 0) + 1
+        changed[line.rater] += any(before.get(quality, value) != value for quality, value in line.scores.items())
         last[key] = line._replace(scores={**before, **line.scores})
     warnings = [
         f"{rater} has {number} rating{'s'[: number != 1]} with other scores in a later line; the last one counts"
-        for rater, number in twice.items()
+        for rater, number in changed.items()
+        if number
     ]
-    first = [line for line in last.values() if not line.again]
-    alone = [line for line in last.values() if line.again and (line.id, line.rater, False) not in last]
-    first += [line._replace(again=False) for line in alone]
-    answers = _by_quality(first)
-    raters = [each for quality in answers for each in _raters(quality, answers[quality], last)]
-    settled = {line.id for line in final}
-    times: dict[str, list[float]] = {}
-    for line in lines:
-        times.setdefault(line.rater, []).extend([] if line.seconds is None else [line.seconds])
-    return MergedRatings(
-        [*(line for line in first if line.id not in settled), *final],
-        {quality: ceiling([np.array([*row.values()]) for row in rows.values()]) for quality, rows in answers.items()},
-        raters,
-        [each for each in _disputed(answers) if each.id not in settled][:most],
-        {rater: float(np.median(own)) if own else math.nan for rater, own in times.items()},
-        warnings,
-    )
+    return last, warnings
 
 
 def _read(files: Iterable[str | PathLike[str]], sample: Sample | None, check: ScoreCheck | None) -> list[RatingLine]:
@@ -167,48 +175,38 @@ _Answers = dict[str, dict[str, dict[str, float]]]
 """By quality, row and rater."""
 
 
-def _by_quality(lines: Iterable[RatingLine]) -> _Answers:
-    answers: _Answers = {}
-    for line in lines:
-        for quality, value in line.scores.items():
-            answers.setdefault(quality, {}).setdefault(line.id, {})[line.rater] = value
-    return answers
-
-
-def _raters(
-    quality: str, rows: Mapping[str, Mapping[str, float]], lines: Mapping[tuple[str, str, bool], RatingLine]
-) -> Iterable[RaterQuality]:
+def _raters(quality: str, rows: Mapping[str, Mapping[str, float]], lines: _Lines) -> Iterable[RaterQuality]:
+    """Yield what is known of each rater's answers to a question."""
     for rater in dict.fromkeys(rater for row in rows.values() for rater in row):
         own = {identity: row[rater] for identity, row in rows.items() if rater in row}
-        again = [
-            abs(value - lines[identity, rater, True].scores[quality])
-            for identity, value in own.items()
-            if quality in getattr(lines.get((identity, rater, True)), "scores", {})
-            and (identity, rater, False) in lines
-        ]
-        shared = {
-            identity: [value for other, value in rows[identity].items() if other != rater]
-            for identity in own
-            if len(rows[identity]) > 1
-        }
+        seconds = {row: lines[row, rater, True].scores for row in own if (row, rater, True) in lines}
+        again = np.array(
+            [
+                abs(own[row] - scores[quality])
+                for row, scores in seconds.items()
+                if quality in scores and (row, rater, False) in lines
+            ]
+        )
+        shared = [identity for identity in own if len(rows[identity]) > 1]
         mine = np.array([own[identity] for identity in shared])
-        theirs = np.array([np.mean(values) for values in shared.values()])
+        others = ([value for name, value in rows[identity].items() if name != rater] for identity in shared)
+        theirs = np.array([np.mean(values) for values in others])
         varies = len(mine) >= _FEWEST and np.ptp(mine) > 0 and np.ptp(theirs) > 0
         yield RaterQuality(
-            rater,
-            quality,
-            len(own),
-            len(again),
-            float(np.mean(np.array(again) == 0)) if again else math.nan,
-            float(np.mean(again)) if again else math.nan,
-            len(shared),
-            float(np.corrcoef(mine, theirs)[0, 1]) if varies else math.nan,
-            float((mine - theirs).mean()) if shared else math.nan,
+            rater=rater,
+            quality=quality,
+            rows=len(own),
+            twice=len(again),
+            same=float(np.mean(again == 0)) if len(again) else math.nan,
+            apart=float(np.mean(again)) if len(again) else math.nan,
+            shared=len(shared),
+            correlation=float(np.corrcoef(mine, theirs)[0, 1]) if varies else math.nan,
+            higher=float((mine - theirs).mean()) if shared else math.nan,
         )
 
 
 def _disputed(answers: _Answers) -> list[Disputed]:
-    """Rows on which raters differ, those where they differ most first."""
+    """Return rows on which raters differ, those where they differ most first."""
     found: dict[str, Disputed] = {}
     for quality, rows in answers.items():
         values = [value for row in rows.values() for value in row.values()]
@@ -221,7 +219,7 @@ def _disputed(answers: _Answers) -> list[Disputed]:
 
 
 def rated_rows(merged: MergedRatings, sample: Sample | None, quality: str) -> list[dict[str, Any]]:
-    """The ratings as rows that `meta`, `estimate` and `adem train` read, or, of pairs, as `rank` does.
+    """Return the ratings as rows that `meta`, `estimate` and `adem train` read, or, of pairs, as `rank` does.
 
     With a `sample` a row has its texts and its system. Of pairs the answers to one question are taken, `quality`.
     """

@@ -14,12 +14,13 @@ in several groups, for it may be close to two others that differ.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+import re
+from collections.abc import Iterator, Mapping, Sequence, Set
 from itertools import combinations, combinations_with_replacement, count
 from string import ascii_lowercase
 
 import numpy as np
+from msgspec import Struct
 
 from dialeval.analysis.significance import holm
 from dialeval.core.arrays import Floats
@@ -33,8 +34,7 @@ _ROUNDING = 1e-12
 """Two correlations that differ by less than that are equal."""
 
 
-@dataclass(frozen=True)
-class Place:
+class Place(Struct, frozen=True):
     """A metric in the ranking."""
 
     metric: str
@@ -46,28 +46,23 @@ class Place:
     """A letter for each group that it is in."""
 
 
-@dataclass(frozen=True)
-class Ranking:
-    """The metrics that have figures at one level, the best first."""
+class MetricRanking(Struct, frozen=True):
+    """The metrics that have coefficients at one level, the best first."""
 
+    by: str
     level: str
-    places: Sequence[Place] = ()
-    adjusted_p: Mapping[tuple[str, str], float] = field(default_factory=dict)
-    """Of every two metrics, in the order in which they were given."""
-
-    @property
-    def tests(self) -> int:
-        """The pairs that were tested."""
-        return sum(not math.isnan(p) for p in self.adjusted_p.values())
+    tests: int
+    """The pairs that were tested."""
+    metrics: Sequence[Place]
 
     def differ(self, one: str, other: str) -> bool:
-        """Whether two metrics can be told apart."""
-        p = self.adjusted_p.get((one, other), self.adjusted_p.get((other, one), math.nan))
-        return p < SIGNIFICANT
+        """Tell whether two metrics can be told apart: they share no letter."""
+        groups = [re.findall("[a-z][0-9]*", place.groups) for place in self.metrics if place.metric in (one, other)]
+        return len(groups) == 2 and set(groups[0]).isdisjoint(groups[1])
 
 
 def direction(metric: str, correlation: float) -> float:
-    """1, or -1 where lower values are better; for a metric without a direction, the sign of its correlation."""
+    """Return 1, or -1 where lower values are better; for a metric without a direction, the sign of its correlation."""
     try:
         better = registry().parse(metric).better
     except SettingError:  # a result of a family that is no metric of its own
@@ -75,33 +70,39 @@ def direction(metric: str, correlation: float) -> float:
     return {"higher": 1.0, "lower": -1.0, None: math.copysign(1.0, correlation)}[better]
 
 
-def rank(level: str, values: Mapping[str, float], samples: Mapping[str, Floats], clusters: int) -> Ranking:
-    """The ranking of metrics by their correlations; `samples` are those of the resamples of so many dialogues."""
+def rank(level: str, values: Mapping[str, float], samples: Mapping[str, Floats], clusters: int) -> MetricRanking:
+    """Rank metrics by their correlations; `samples` are those of the resamples of so many dialogues."""
     signs = {metric: direction(metric, value) for metric, value in values.items()}
     turned = {metric: signs[metric] * value for metric, value in values.items()}
-    pairs = list(combinations(values, 2))
-    ps = [
-        _p(turned[one] - turned[other], signs[one] * samples[one] - signs[other] * samples[other], clusters)
-        for one, other in pairs
-    ]
-    ranking = Ranking(level, (), dict(zip(pairs, holm(ps), strict=True)))
+    ps = adjusted_ps(turned, {metric: signs[metric] * samples[metric] for metric in values}, clusters)
     order = sorted(values, key=lambda metric: -turned[metric])
-    letters = _letters(order, ranking)
+    letters = _letters(order, {frozenset(pair) for pair, p in ps.items() if p < SIGNIFICANT})
     places = [Place(metric, turned[metric], signs[metric] < 0, letters[metric]) for metric in order]
-    return replace(ranking, places=places)
+    return MetricRanking(RANKED_BY, level, sum(not math.isnan(p) for p in ps.values()), places)
 
 
-def _letters(metrics: Sequence[str], ranking: Ranking) -> dict[str, str]:
-    """The letters of metrics: each pair that does not differ begins a group unless it shares one, and all others that
-    differ from none of the group join it, the best first.
+def adjusted_ps(
+    values: Mapping[str, float], samples: Mapping[str, Floats], clusters: int
+) -> dict[tuple[str, str], float]:
+    """Return the p of the difference of every two metrics, in the order in which they were given, adjusted by Holm."""
+    pairs = list(combinations(values, 2))
+    ps = [_p(values[one] - values[other], samples[one] - samples[other], clusters) for one, other in pairs]
+    return dict(zip(pairs, holm(ps), strict=True))
+
+
+def _letters(metrics: Sequence[str], different: Set[frozenset[str]]) -> dict[str, str]:
+    """Return the letters of metrics, of which some pairs are different.
+
+    Each pair that does not differ begins a group unless it shares one, and all others that differ from none of the
+    group join it, the best first.
     """
     groups: list[list[str]] = []
     for one, other in combinations_with_replacement(metrics, 2):
-        if ranking.differ(one, other) or any(one in group and other in group for group in groups):
+        if {one, other} in different or any(one in group and other in group for group in groups):
             continue
         group = [one, other]
         for metric in metrics:
-            if metric not in group and not any(ranking.differ(metric, each) for each in group):
+            if metric not in group and not any({metric, each} in different for each in group):
                 group.append(metric)
         groups.append(group)
     named = list(zip(groups, _names(), strict=False))
@@ -109,21 +110,21 @@ def _letters(metrics: Sequence[str], ranking: Ranking) -> dict[str, str]:
 
 
 def _names() -> Iterator[str]:
-    """a to z, and then pairs with a number, which do not end."""
+    """Yield a to z, and then pairs with a number, which do not end."""
     yield from ascii_lowercase
     for number in count(2):
         yield from (f"{letter}{number}" for letter in ascii_lowercase)
 
 
-def not_above(ranking: Ranking, control: str) -> list[str]:
-    """The metrics that are not significantly better than a control; none where that has no figures."""
-    values = {place.metric: place.value for place in ranking.places}
+def not_above(ranking: MetricRanking, control: str) -> list[str]:
+    """Return the metrics that are not significantly better than a control; none where that has no coefficient."""
+    values = {place.metric: place.value for place in ranking.metrics}
     others = [metric for metric in values if metric != control and control in values]
     return [metric for metric in others if values[metric] < values[control] or not ranking.differ(metric, control)]
 
 
 def _p(difference: float, samples: Floats, clusters: int) -> float:
-    """The two-sided p of a difference, from what it is in the resamples; NaN where these say nothing."""
+    """Return the two-sided p of a difference, from what it is in the resamples; NaN where these say nothing."""
     known = samples[~np.isnan(samples)]
     if clusters < 2 or len(known) < 2:
         return math.nan

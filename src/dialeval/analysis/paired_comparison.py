@@ -20,6 +20,7 @@ Problem from Binary Comparisons", American Mathematical Monthly (when there is a
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -44,21 +45,20 @@ class Cells:
     control: Floats | None = None
 
     def design(self, ties: bool) -> tuple[Floats, Floats]:
-        """What multiplies the parameters in d, and in the logarithm of a tie's weight; a line per cell."""
-        cells = len(self.left)
-        plain = np.zeros((cells, self.systems))
-        plain[np.arange(cells), self.left] += 1
-        plain[np.arange(cells), self.right] -= 1
-        more = [] if self.control is None else [self.control]
-        first = np.column_stack([plain, *more, *([np.zeros(cells)] if ties else [])])
+        """Return what multiplies the parameters in d, and in the logarithm of a tie's weight; a line per cell."""
+        rows = np.arange(len(self.left))
+        controls = 0 if self.control is None else 1
+        first = np.zeros((len(rows), self.systems + controls + ties))
+        first[rows, self.left] += 1
+        first[rows, self.right] -= 1
+        if self.control is not None:
+            first[:, self.systems] = self.control
         second = np.zeros_like(first)
-        if ties:
-            second[:, -1] = 1
+        second[:, -1] = ties
         return first, second
 
 
-@dataclass(frozen=True, eq=False)
-class Fits:
+class Fits(NamedTuple):
     """The parameters of each set of counts."""
 
     strengths: Floats
@@ -71,8 +71,8 @@ class Fits:
     """The expected share of wins, a tie counting half, of each system against the others at equal control."""
 
 
-def fitted(cells: Cells, counts: Floats) -> Fits:
-    """The fit to counts: sets by cells by (wins of the first, ties, wins of the second)."""
+def fit(cells: Cells, counts: Floats) -> Fits:
+    """Fit the model to counts: sets by cells by (wins of the first, ties, wins of the second)."""
     ties = bool(counts[..., 1].any())
     first, second = cells.design(ties)
     parameters = np.zeros((len(counts), first.shape[1]))
@@ -96,31 +96,34 @@ def fitted(cells: Cells, counts: Floats) -> Fits:
     return Fits(strengths, none if cells.control is None else parameters[:, cells.systems], nu, _scores(strengths, nu))
 
 
-def _terms(parameters: Floats, first: Floats, second: Floats, ties: bool) -> tuple[Floats, Floats, Floats]:
-    """The probabilities of a win, a tie and a loss in each cell, sets by cells."""
+def _log_weights(parameters: Floats, first: Floats, second: Floats, ties: bool) -> tuple[Floats, Floats, Floats]:
+    """Return d/2, the logarithm of a tie's weight and the larger of both weights' logarithms, sets by cells."""
     half = parameters @ first.T / 2
     draw = parameters @ second.T if ties else np.full_like(half, -np.inf)
-    top = np.maximum(np.abs(half), draw)
+    return half, draw, np.maximum(np.abs(half), draw)
+
+
+def _probabilities(parameters: Floats, first: Floats, second: Floats, ties: bool) -> tuple[Floats, Floats, Floats]:
+    """Return the probabilities of a win, a tie and a loss in each cell, sets by cells."""
+    half, draw, top = _log_weights(parameters, first, second, ties)
     win, tie, loss = np.exp(half - top), np.exp(draw - top), np.exp(-half - top)
     total = win + tie + loss
     return win / total, tie / total, loss / total
 
 
 def _likelihood(parameters: Floats, first: Floats, second: Floats, shares: Floats, ties: bool) -> Floats:
-    half = parameters @ first.T / 2
-    draw = parameters @ second.T if ties else np.full_like(half, -np.inf)
-    top = np.maximum(np.abs(half), draw)
+    half, draw, top = _log_weights(parameters, first, second, ties)
     log_total = top + np.log(np.exp(half - top) + np.exp(draw - top) + np.exp(-half - top))
-    said = shares[..., 0] * half - shares[..., 2] * half
+    known = shares[..., 0] * half - shares[..., 2] * half
     if ties:
-        said = said + shares[..., 1] * draw
-    found: Floats = (said - shares.sum(axis=2) * log_total).sum(axis=1) - _RIDGE / 2 * (parameters**2).sum(axis=1)
+        known = known + shares[..., 1] * draw
+    found: Floats = (known - shares.sum(axis=2) * log_total).sum(axis=1) - _RIDGE / 2 * (parameters**2).sum(axis=1)
     return found
 
 
 def _newton(parameters: Floats, first: Floats, second: Floats, shares: Floats, ties: bool, systems: int) -> Floats:
-    """The step to where the second-order expansion is largest."""
-    win, tie, loss = _terms(parameters, first, second, ties)
+    """Return the step to where the second-order expansion is largest."""
+    win, tie, loss = _probabilities(parameters, first, second, ties)
     total = shares.sum(axis=2)
     # d log P / d parameters: (win - loss) / 2 of `first`, and the tie of `second`.
     slope = (shares[..., 0] - shares[..., 2] - total * (win - loss)) / 2
@@ -140,7 +143,7 @@ def _newton(parameters: Floats, first: Floats, second: Floats, shares: Floats, t
 def _advanced(
     parameters: Floats, step: Floats, value: Floats, first: Floats, second: Floats, shares: Floats, ties: bool
 ) -> tuple[Floats, Floats]:
-    """The parameters after a step that is not too long and does not lead down, and the likelihood there."""
+    """Return the parameters after a step that is not too long and does not lead down, and the likelihood there."""
     longest = np.abs(step).max(axis=1, keepdims=True)
     step = step * np.minimum(1.0, 4.0 / np.where(longest > 0, longest, 1.0))
     size = np.ones((len(step), 1))
@@ -164,7 +167,7 @@ def _scores(strengths: Floats, nu: Floats) -> Floats:
 
 
 def connected(systems: int, left: Ints, right: Ints, outcome: Ints) -> bool:
-    """Whether no group of systems only ever wins against the rest; a tie counts for both sides."""
+    """Tell whether no group of systems only ever wins against the rest; a tie counts for both sides."""
     beats = np.eye(systems, dtype=bool)
     beats[left[outcome >= 0], right[outcome >= 0]] = True
     beats[right[outcome <= 0], left[outcome <= 0]] = True

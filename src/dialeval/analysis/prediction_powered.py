@@ -80,10 +80,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from dialeval.analysis.significance import least_p
 from dialeval.core.arrays import Floats, Ints
@@ -127,9 +129,8 @@ class RatedSystem:
         return np.flatnonzero(~np.isnan(self.people))
 
 
-@dataclass(frozen=True)
-class Powered:
-    """A figure with its interval, from ratings and judge together and from ratings alone."""
+class RatingEstimate(Struct, frozen=True):
+    """An estimate with its interval, from ratings and judge together and from ratings alone."""
 
     value: float
     error: float
@@ -145,7 +146,7 @@ class Powered:
     """Dialogues (or units of the design) that have some."""
     freedom: float
     worth: float
-    """How many ratings alone would give the same variance."""
+    """Return how many ratings alone would give the same variance."""
     p: float
     """That the value is 0, two-sided."""
 
@@ -170,13 +171,13 @@ class RatingScale:
     yes_no: bool = False
 
 
-def powered(
+def estimate_mean(
     system: RatedSystem,
     other: RatedSystem | None = None,
     target: Target = "dialogues",
     level: float = 0.95,
     scale: RatingScale | None = None,
-) -> Powered:
+) -> RatingEstimate:
     """Estimate what people would say of a system on average, or by how much more than of another one.
 
     Args:
@@ -189,32 +190,42 @@ def powered(
     Returns:
         The estimate with its interval, and the one from ratings alone.
     """
-    parts = [(1.0, system)] if other is None else [(1.0, system), (-1.0, other)]
-    linear = [_linear(each, target) for _, each in parts]
-    judges = sum(len(each.shifts) for each in linear)
-    columns = np.zeros((sum(len(each.people) for _, each in parts), 1 + judges))
-    start, used = 0, 1
-    for (sign, _), each in zip(parts, linear, strict=True):
-        rows = slice(start, start + len(each.columns))
-        columns[rows, 0] = sign * each.columns[:, 0]
-        columns[rows, used : used + len(each.shifts)] = sign * each.columns[:, 1:]
-        start, used = start + len(each.columns), used + len(each.shifts)
+    systems = [system] if other is None else [system, other]
+    linear = [_linearize(each, target) for each in systems]
+    if other is not None:
+        linear[1] = _Linear(-linear[1].value, -linear[1].shifts, -linear[1].columns, linear[1].weights)
+    columns = np.zeros((sum(len(each.columns) for each in linear), 1 + sum(len(each.shifts) for each in linear)))
+    row, judge = 0, 1
+    for each in linear:
+        rows = slice(row, row + len(each.columns))
+        columns[rows, 0], columns[rows, judge : judge + len(each.shifts)] = each.columns[:, 0], each.columns[:, 1:]
+        row, judge = rows.stop, judge + len(each.shifts)
     weights = np.concatenate([each.weights for each in linear])
     group = _over_dialogues if target == "dialogues" else _over_units
-    made, clusters, freedom = group([each for _, each in parts], columns, weights)
-    alone = sum(sign * each.value for (sign, _), each in zip(parts, linear, strict=True))
-    shifts = np.concatenate([sign * each.shifts for (sign, _), each in zip(parts, linear, strict=True)])
-    judged = scale is None or not scale.yes_no or all(_has_both(each, scale.bounds) for _, each in parts)
-    found = _tuned(made, alone, shifts, weights, clusters, freedom, level, target, judged)
+    sums, clusters, freedom = group(systems, columns, weights)
+    judged = scale is None or not scale.yes_no or all(_has_both(each, scale.bounds) for each in systems)
+    alone, shifts = sum(each.value for each in linear), np.concatenate([each.shifts for each in linear])
+    found = _tune(sums, alone, shifts, weights, clusters, freedom, level, target, judged)
     if target == "run" and found.ratings == len(weights):
         return found  # nothing is left open
     if other is None:
-        return _within(found, target, level, scale)
+        return _keep_on_scale(found, target, level, scale)
     flat = found.alone_error <= _FLAT * max(abs(each.value) for each in linear)
-    if scale is not None and (scale.yes_no or flat):
-        singles = [powered(each, None, target, level, scale) for _, each in parts]
-        return _difference_of_shares(found, singles[0], singles[1], level)
-    return _unknown(found) if flat else found
+    if scale is None or not (scale.yes_no or flat):
+        return _without_intervals(found) if flat else found
+    singles = [_sides(estimate_mean(each, None, target, level, scale)) for each in systems]
+    interval, alone_interval = (_join(*each) for each in zip(_sides(found), *singles, strict=True))
+    p = max(found.p, 1 - level) if interval[0] <= 0 <= interval[1] else found.p
+    return replace(found, interval=interval, alone_interval=alone_interval, p=p)
+
+
+_Side = tuple[float, float, tuple[float, float]]
+"""A value, its standard error and its interval."""
+
+
+def _sides(found: RatingEstimate) -> tuple[_Side, _Side]:
+    """Return the estimate from ratings and judge together, and the one from ratings alone."""
+    return (found.value, found.error, found.interval), (found.alone, found.alone_error, found.alone_interval)
 
 
 def _has_both(system: RatedSystem, bounds: Bounds) -> bool:
@@ -223,39 +234,34 @@ def _has_both(system: RatedSystem, bounds: Bounds) -> bool:
     return min(float(shares.sum()), float((1 - shares).sum())) >= RARE
 
 
-def _within(found: Powered, target: Target, level: float, scale: RatingScale | None) -> Powered:
+def _keep_on_scale(found: RatingEstimate, target: Target, level: float, scale: RatingScale | None) -> RatingEstimate:
     """Return the estimate of a system with intervals that hold at the ends of its scale."""
     flat = found.alone_error <= _FLAT * max(abs(found.alone), 1.0)
     if scale is None:
-        return _unknown(found) if flat else found
+        return _without_intervals(found) if flat else found
     low, high = scale.bounds
-    if not (scale.yes_no or flat):
-        ends = [(max(start, low), min(end, high)) for start, end in (found.interval, found.alone_interval)]
-        return replace(found, interval=ends[0], alone_interval=ends[1])
-    most = float(found.ratings) if target == "dialogues" else math.inf
-    # The judge's factor makes ratings worth more than they are.
-    worth = most * (found.alone_error / found.error) ** 2 if found.error > 0 else most
-    intervals = [
-        _share_interval(value, error, (found.clusters, found.freedom, limit), scale.bounds, level)
-        for value, error, limit in ((found.value, found.error, worth), (found.alone, found.alone_error, most))
-    ]
-    return replace(found, interval=intervals[0], alone_interval=intervals[1])
+    if scale.yes_no or flat:
+        most = float(found.ratings) if target == "dialogues" else math.inf
+        # The judge's factor makes ratings worth more than they are.
+        worth = most * (found.alone_error / found.error) ** 2 if found.error > 0 else most
+        ends = [
+            _clopper_pearson(value, error, found.clusters, found.freedom, limit, scale.bounds, level)
+            for (value, error, _), limit in zip(_sides(found), (worth, most), strict=True)
+        ]
+    else:
+        ends = [(max(start, low), min(end, high)) for _, _, (start, end) in _sides(found)]
+    return replace(found, interval=ends[0], alone_interval=ends[1])
 
 
-def _unknown(found: Powered) -> Powered:
+def _without_intervals(found: RatingEstimate) -> RatingEstimate:
     """Return an estimate of ratings that are all equal, of whose spread nothing is known."""
-    none = (math.nan, math.nan)
-    return replace(found, interval=none, alone_interval=none)
+    return replace(found, interval=(math.nan, math.nan), alone_interval=(math.nan, math.nan))
 
 
-def _share_interval(
-    value: float, error: float, data: tuple[int, float, float], bounds: Bounds, level: float
+def _clopper_pearson(
+    value: float, error: float, clusters: int, freedom: float, most: float, bounds: Bounds, level: float
 ) -> tuple[float, float]:
-    """Return the interval of Clopper and Pearson with an effective sample size.
-
-    `data`: the rated clusters, the degrees of freedom of the error, and the largest effective sample size.
-    """
-    clusters, freedom, most = data
+    """Return the interval of Clopper and Pearson with an effective sample size of at most `most`."""
     low, width = bounds[0], bounds[1] - bounds[0]
     share = (value - low) / width
     if math.isnan(error):
@@ -281,29 +287,9 @@ def _beta_quantile(probability: float, a: float, b: float) -> float:
     return (low + high) / 2
 
 
-def _difference_of_shares(found: Powered, first: Powered, second: Powered, level: float) -> Powered:
-    """Return a difference with the interval that those of the two systems imply (MOVER)."""
-    interval = _joined(
-        found.value,
-        found.error,
-        (first.value, first.error, first.interval),
-        (second.value, second.error, second.interval),
-    )
-    alone = _joined(
-        found.alone,
-        found.alone_error,
-        (first.alone, first.alone_error, first.alone_interval),
-        (second.alone, second.alone_error, second.alone_interval),
-    )
-    p = max(found.p, 1 - level) if interval[0] <= 0 <= interval[1] else found.p
-    return replace(found, interval=interval, alone_interval=alone, p=p)
-
-
-_Figure = tuple[float, float, tuple[float, float]]
-"""A value, its error and its interval."""
-
-
-def _joined(value: float, error: float, first: _Figure, second: _Figure) -> tuple[float, float]:
+def _join(difference: _Side, first: _Side, second: _Side) -> tuple[float, float]:
+    """Return the interval of a difference that those of the two systems imply (MOVER)."""
+    value, error, _ = difference
     (one, one_error, (one_low, one_high)), (two, two_error, (two_low, two_high)) = first, second
     r = (one_error**2 + two_error**2 - error**2) / (2 * one_error * two_error) if one_error * two_error > 0 else 0.0
     r = min(max(r, 0.0), 1.0)
@@ -314,7 +300,7 @@ def _joined(value: float, error: float, first: _Figure, second: _Figure) -> tupl
     return value - down, value + up
 
 
-def _linear(system: RatedSystem, target: Target) -> _Linear:
+def _linearize(system: RatedSystem, target: Target) -> _Linear:
     rows, rated = len(system.people), system.rated
     if not len(rated):
         raise SettingError("no row of a system is rated")
@@ -328,7 +314,7 @@ def _linear(system: RatedSystem, target: Target) -> _Linear:
         )
     weights = np.zeros(rows)
     weights[rated] = raw * (sizes / np.where(found > 0, found, 1))[system.stratum[rated]]
-    judges = _filled(system.judges)
+    judges = _fill_missing(system.judges)
     values = np.column_stack([np.where(np.isnan(system.people), 0.0, system.people), judges])
     strata = (
         np.stack([np.bincount(system.stratum, weights * column, len(sizes)) for column in values.T]).T
@@ -343,8 +329,8 @@ def _linear(system: RatedSystem, target: Target) -> _Linear:
     return _Linear(float(means[0]), means[1:] - everywhere, brought / rows, weights)
 
 
-def _filled(judges: Floats) -> Floats:
-    """The values of judges, with their mean where there is none."""
+def _fill_missing(judges: Floats) -> Floats:
+    """Return the values of judges, with their mean where there is none."""
     known = ~np.isnan(judges)
     sums, counts = np.where(known, judges, 0.0).sum(axis=0), known.sum(axis=0)
     means = np.divide(sums, counts, out=np.zeros(judges.shape[1]), where=counts > 0)
@@ -355,7 +341,7 @@ def _filled(judges: Floats) -> Floats:
 
 
 def _over_dialogues(systems: Sequence[RatedSystem], columns: Floats, weights: Floats) -> tuple[Floats, int, float]:
-    """Columns whose squares add up to the variance over dialogues, how many are rated, and the degrees of freedom."""
+    """Return columns whose squares add up to the variance over dialogues, the rated clusters and degrees of freedom."""
     dialogue = np.concatenate([each.dialogue for each in systems])
     _, codes = np.unique(dialogue, return_inverse=True)
     codes = codes.ravel()
@@ -364,11 +350,11 @@ def _over_dialogues(systems: Sequence[RatedSystem], columns: Floats, weights: Fl
     clusters = int(np.count_nonzero(held))
     strata = max(len(np.unique(each.stratum)) for each in systems)
     factor = (clusters - 1) ** 2 / (clusters * (clusters - strata)) if clusters > strata else math.nan
-    return sums / _left_out(held)[:, None] * math.sqrt(factor), clusters, _worth(held) - strata
+    return sums / _remaining_weights(held)[:, None] * math.sqrt(factor), clusters, _effective_clusters(held) - strata
 
 
 def _over_units(systems: Sequence[RatedSystem], columns: Floats, weights: Floats) -> tuple[Floats, int, float]:
-    """Columns whose squares add up to the variance of the draw."""
+    """Return columns whose squares add up to the variance of the draw."""
     rated = weights > 0
     unit = np.concatenate([each.unit for each in systems])[rated]
     _, firsts, codes = np.unique(unit, return_index=True, return_inverse=True)
@@ -387,34 +373,34 @@ def _over_units(systems: Sequence[RatedSystem], columns: Floats, weights: Floats
         total = left[own].sum()
         away = sums[own] - ((left[own][:, None] * sums[own]).sum(axis=0) / total if total > 0 else 0.0)
         factor = (number - 1) / number if number > 1 else math.nan if total > 0 else 0.0
-        made[own] = (np.sqrt(factor * left[own]) / _left_out(held[own]))[:, None] * away
-    return made, len(held), _worth(held) - len(strata)
+        made[own] = (np.sqrt(factor * left[own]) / _remaining_weights(held[own]))[:, None] * away
+    return made, len(held), _effective_clusters(held) - len(strata)
 
 
 def _answered(system: RatedSystem) -> Floats:
     return np.array([system.answered.get(code, 1.0) for code in system.stratum.tolist()], np.float64)
 
 
-def _left_out(held: Floats) -> Floats:
-    """What is left of the weights without each cluster, as a share; 1 for a single one, of which nothing is known."""
+def _remaining_weights(held: Floats) -> Floats:
+    """Return the fraction of the weights that is left without each cluster; 1 where there is only one."""
     total = held.sum()
     shares: Floats = 1 - held / total if total > 0 else np.ones(len(held))
     return np.where(shares > 0, shares, 1.0)
 
 
-def _worth(held: Floats) -> float:
-    """How many equal clusters unequal ones are worth (Kish)."""
+def _effective_clusters(held: Floats) -> float:
+    """Return Kish's effective number of clusters."""
     return float(held.sum() ** 2 / (held**2).sum()) if held.any() else 0.0
 
 
 def over_raters(
-    found: Powered,
-    without: Sequence[Powered],
-    rows: Powered,
+    found: RatingEstimate,
+    without: Sequence[RatingEstimate],
+    rows: RatingEstimate,
     ratings_per_row: float,
     level: float = 0.95,
     bounds: Bounds | None = None,
-) -> Powered:
+) -> RatingEstimate:
     """Return an estimate with intervals for other raters as well, and not only for those who rated.
 
     Args:
@@ -430,15 +416,15 @@ def over_raters(
     """
     raters = len(without)
     freedom = max(min(found.freedom, raters - 1.0), 1.0)
-    ends = []
-    errors = []
-    for name, error in (("value", "error"), ("alone", "alone_error")):
-        values = np.array([getattr(each, name) for each in without])
-        own, common = getattr(found, error) ** 2, getattr(rows, error) ** 2 / ratings_per_row
+    low, high = (-math.inf, math.inf) if bounds is None else bounds
+    errors, ends = [], []
+    parts = zip(_sides(found), _sides(rows), zip(*map(_sides, without), strict=True), strict=True)
+    for (value, error, _), (_, row_error, _), left in parts:
+        values = np.array([each[0] for each in left])
         of_raters = (raters - 1) / raters * float(((values - values.mean()) ** 2).sum())
+        own, common = error**2, row_error**2 / ratings_per_row
         errors.append(math.sqrt(max(own + of_raters - common, own, of_raters)))
-        value, half = getattr(found, name), t_factor(level, freedom) * errors[-1]
-        low, high = (-math.inf, math.inf) if bounds is None else bounds
+        half = t_factor(level, freedom) * errors[-1]
         ends.append((max(value - half, low), min(value + half, high)))
     p = two_sided_p(abs(found.value) / errors[0], freedom) if errors[0] > 0 else found.p
     return replace(
@@ -452,7 +438,7 @@ def over_raters(
     )
 
 
-def _tuned(
+def _tune(
     made: Floats,
     alone: float,
     shifts: Floats,
@@ -462,7 +448,7 @@ def _tuned(
     level: float,
     target: Target,
     judged: bool,
-) -> Powered:
+) -> RatingEstimate:
     own, judges = made[:, 0], made[:, 1:]
     used = np.flatnonzero((judges**2).sum(axis=0) > 0) if judged else np.zeros(0, np.int64)
     factors = np.zeros(len(shifts))
@@ -483,7 +469,7 @@ def _tuned(
     alone_half = t_factor(level, max(freedom, 1.0)) * alone_error if not math.isnan(alone_error) else math.nan
     p = two_sided_p(abs(value) / error, left) if error > 0 else least_p(clusters) if abs(value) > _FLAT else 1.0
     p = math.nan if math.isnan(error) else p
-    return Powered(
+    return RatingEstimate(
         value,
         error,
         (value - half, value + half),
@@ -494,20 +480,20 @@ def _tuned(
         ratings,
         clusters,
         left,
-        _worth_in_ratings(ratings, len(weights), variance, alone_variance, target),
+        _equivalent_ratings(ratings, len(weights), variance, alone_variance, target),
         p,
     )
 
 
 def _leverage(columns: Floats) -> Floats:
-    """How far each cluster draws the fit of the factors to itself; the jackknife's error is larger by as much."""
+    """Return the leverage of each cluster in the fit of the factors; the jackknife's error is larger by as much."""
     left, sizes, _ = np.linalg.svd(columns / np.sqrt((columns**2).sum(axis=0)), full_matrices=False)
     found: Floats = (left[:, sizes > 1e-10 * sizes[0]] ** 2).sum(axis=1)
     return np.minimum(found, _MOST_LEVERAGE)
 
 
-def _worth_in_ratings(ratings: int, rows: int, variance: float, alone: float, target: Target) -> float:
-    """How many ratings alone would give the variance; at most all rows."""
+def _equivalent_ratings(ratings: int, rows: int, variance: float, alone: float, target: Target) -> float:
+    """Return how many ratings alone would give the variance; at most all rows."""
     if math.isnan(variance) or math.isnan(alone) or not alone:
         return math.nan if math.isnan(variance) or math.isnan(alone) else float(ratings)
     if target == "dialogues":
@@ -515,9 +501,9 @@ def _worth_in_ratings(ratings: int, rows: int, variance: float, alone: float, ta
     return 1 / (1 / rows + variance / alone * (1 / ratings - 1 / rows)) if ratings < rows else float(ratings)
 
 
-def combined(systems: Sequence[RatedSystem], seed: int) -> list[Floats]:
-    """Several judges as one, for the rows of each system: a linear fit to the ratings of other dialogues."""
-    judges = np.concatenate([_filled(each.judges) for each in systems])
+def combine_judges(systems: Sequence[RatedSystem], seed: int) -> list[Floats]:
+    """Combine several judges into one, by system: a linear fit to the ratings of other dialogues."""
+    judges = np.concatenate([_fill_missing(each.judges) for each in systems])
     people = np.concatenate([each.people for each in systems])
     weights = 1 / np.concatenate([each.probability for each in systems])
     dialogue = np.concatenate([each.dialogue for each in systems])

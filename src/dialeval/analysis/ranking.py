@@ -22,24 +22,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from itertools import combinations
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
+from msgspec import Struct
 
 from dialeval.analysis import significance
 from dialeval.analysis.alignment import align
-from dialeval.analysis.paired_comparison import Cells, Fits, connected, fitted
+from dialeval.analysis.paired_comparison import Cells, Fits, connected, fit
 from dialeval.analysis.pairing import describe_inputs
-from dialeval.analysis.resampling import DEFAULT_LEVEL, LOG_ODDS, Jackknifed, check_resampling, jackknife, leaving_out
+from dialeval.analysis.resampling import DEFAULT_LEVEL, LOG_ODDS, check_resampling, jackknife, leaving_out
 from dialeval.analysis.sampling import row_values, tables_of
 from dialeval.analysis.values import metric_of
 from dialeval.core.arguments import checked
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.display import Shown, listed
 from dialeval.core.errors import SettingError
-from dialeval.core.jsondata import null_for_nan
+from dialeval.core.jsondata import Record
 from dialeval.core.plain_text import plain as shown
 from dialeval.core.result import Run
 from dialeval.core.version import __version__
@@ -50,26 +52,34 @@ _PART_CELLS = 1 << 20
 """Cells that are fitted at once, which keeps memory small."""
 
 
-@dataclass(frozen=True)
-class Ranked:
-    """Where a system stands."""
+class Ranked(Struct, frozen=True, kw_only=True):
+    """A system in the ranking."""
 
     system: str
     strength: float
     """On the logarithmic scale of odds; all strengths add up to 0."""
     interval: tuple[float, float]
     score: float
-    """The share of comparisons with the others that it would win, a tie counting half."""
+    """The fraction of comparisons with the others that it would win, a tie counting half."""
     score_interval: tuple[float, float]
     wins: int
     ties: int
     losses: int
 
 
-@dataclass(frozen=True)
-class Ranking(Shown):
-    """What `dialeval.rank` gives, best system first."""
+class Intervals(Struct, frozen=True):
+    """How intervals over dialogues were computed."""
 
+    method: Literal["jackknife"]
+    level: float
+
+
+class Ranking(Shown, Record, frozen=True, kw_only=True, rename={"version": "dialeval"}):
+    """The result of `dialeval.rank`, and its JSON, best system first."""
+
+    version: str
+    source: str
+    """Whose preferences these are: `people`, or a judge."""
     systems: Sequence[Ranked]
     groups: Sequence[Sequence[str]]
     """Systems that cannot be told apart."""
@@ -83,38 +93,16 @@ class Ranking(Shown):
     """The effect of the logarithm of the ratio of lengths on the odds; NaN where it is not held equal."""
     length_interval: tuple[float, float]
     pairs: int
+    left_out: int
+    """Pairs without texts, where length is held equal."""
     dialogues: int
     unit: str
-    level: float
-    source: str
-    """Whose preferences these are: `people`, or a judge."""
-    left_out: int = 0
-    """Pairs without texts, where length is held equal."""
-    version: str = __version__
+    """What intervals are over: `dialogues`, or `rows` where pairs name no dialogues."""
+    intervals: Intervals
 
     def __repr__(self) -> str:
         names = listed([each.system for each in self.systems], "system")
         return f"<Ranking: {names}, {self.pairs:,} pairs by {shown(self.source)}>"
-
-    def to_dict(self) -> dict[str, Any]:
-        """Everything as plain data for JSON; NaN is null."""
-        document = {
-            "dialeval": self.version,
-            "source": self.source,
-            "systems": [vars(each) for each in self.systems],
-            "groups": [list(group) for group in self.groups],
-            "between": {name: {other: list(row) for other, row in rows.items()} for name, rows in self.between.items()},
-            "p": {name: dict(rows) for name, rows in self.p.items()},
-            "tie": self.tie,
-            "length": self.length,
-            "length_interval": self.length_interval,
-            "pairs": self.pairs,
-            "left_out": self.left_out,
-            self.unit: self.dialogues,
-            "intervals": {"method": "jackknife", "level": self.level},
-        }
-        plain: dict[str, Any] = null_for_nan(document)
-        return plain
 
 
 @checked
@@ -130,47 +118,46 @@ def rank(
 ) -> Ranking:
     """Rank systems by pairs of responses of which one was preferred.
 
-    `pairs`: files or a list of objects with `a`, `b`, `better` (`a`, `b` or `tie`) and, where known, `dialog_id`,
-    `response_a`, `response_b`; `fields` maps their names. Or a run, with `by` a metric of it whose values are compared
-    row by row; differences up to `tie` are ties. `length`: hold the length of responses equal. `systems`: only these.
+    Args:
+        pairs: Files or a list of objects with `a`, `b`, `better` (`a`, `b` or `tie`) and, where known, `dialog_id`,
+            `response_a`, `response_b`. Or a run, of which a metric is compared row by row.
+        by: The metric of the run.
+        tie: Differences of the metric up to this are ties.
+        length: Hold the length of responses equal.
+        systems: Only these.
+        level: The level of the intervals.
+        fields: The names of fields in the pairs.
+
+    Returns:
+        The ranking, best system first.
     """
     check_resampling(level, 1)
     if isinstance(pairs, Run):
         if by is None:
             raise SettingError("a run is ranked by one of its metrics; name it (by=, --by)")
-        known, source = pairs_of_run(pairs, by, tie, systems), by
-    else:
-        if by is not None or tie:
-            raise SettingError("pairs say themselves who was better; by and tie are for runs")
-        known, source = (pairs if isinstance(pairs, Pairs) else read_pairs(pairs, fields)), "people"
-        known = known if systems is None else _only(known, systems)
-    return ranked(known, source, length=length, level=level)
+        return rank_pairs(pairs_of_run(pairs, by, tie, systems), by, length=length, level=level)
+    if by is not None or tie:
+        raise SettingError("pairs say themselves who was better; by and tie are for runs")
+    known = pairs if isinstance(pairs, Pairs) else read_pairs(pairs, fields)
+    if systems is not None:
+        unknown = [name for name in systems if name not in known.systems]
+        if unknown:
+            raise SettingError(f"no system is called {unknown[0]!r}; there are {', '.join(known.systems)}")
+        names = list(dict.fromkeys(systems))
+        code = np.array([names.index(name) if name in names else -1 for name in known.systems])
+        known = replace(known, systems=names, left=code[known.left], right=code[known.right])
+        known = _keep(known, (known.left >= 0) & (known.right >= 0))
+    return rank_pairs(known, length=length, level=level)
 
 
-def _only(pairs: Pairs, systems: Sequence[str]) -> Pairs:
-    for name in systems:
-        if name not in pairs.systems:
-            raise SettingError(f"no system is called {name!r}; there are {', '.join(pairs.systems)}")
-    names = list(dict.fromkeys(systems))
-    code = np.array([names.index(name) if name in names else -1 for name in pairs.systems])
-    kept = (code[pairs.left] >= 0) & (code[pairs.right] >= 0)
-    return _kept(pairs, kept, names, code)
-
-
-def _kept(pairs: Pairs, kept: Any, names: Sequence[str], code: Ints) -> Pairs:
-    return Pairs(
-        names,
-        code[pairs.left[kept]],
-        code[pairs.right[kept]],
-        pairs.outcome[kept],
-        pairs.dialogue[kept],
-        pairs.length_ratio[kept],
-        pairs.named,
-    )
+def _keep(pairs: Pairs, kept: npt.NDArray[np.bool_]) -> Pairs:
+    """Return some of the pairs."""
+    columns = ("left", "right", "outcome", "dialogue", "length_ratio")
+    return replace(pairs, **{name: getattr(pairs, name)[kept] for name in columns})
 
 
 def pairs_of_run(run: Run, key: str, tie: float = 0.0, systems: Sequence[str] | None = None) -> Pairs:
-    """Every two systems of a run compared in every row that both have a value of."""
+    """Compare every two systems of a run in every row that both have a value of."""
     if not 0 <= tie < math.inf:
         raise SettingError(f"a tie is a difference from 0 on, not {tie}")
     wanted = [name for name in run if run[name].role == "system"] if systems is None else list(systems)
@@ -187,72 +174,90 @@ def pairs_of_run(run: Run, key: str, tie: float = 0.0, systems: Sequence[str] | 
             reason = describe_inputs(run[names[0]][key], run[name][key], alignment)
             if reason is not None:
                 raise SettingError(f"{name} and {names[0]} cannot be ranked by {key}: {reason}")
-    values = {name: row_values(run[name], table, key, name) for name, table in tables.items()}
+    values = [row_values(run[name], table, key, name) for name, table in tables.items()]
     metric = metric_of(run[names[0]][key])
     sign = -1.0 if metric is not None and metric.better == "lower" else 1.0
     clusters = tables[names[0]].clusters
-    texts = {name: list(table.texts["response"]) for name, table in tables.items()}
-    parts: list[tuple[Ints, ...]] = []
-    ratios: list[float] = []
-    for left, right in combinations(range(len(names)), 2):
-        difference = sign * (values[names[left]] - values[names[right]])
+    texts = [[str(text) for text in table.texts["response"]] for table in tables.values()]
+    parts: list[tuple[Any, ...]] = []
+    for one, two in combinations(range(len(names)), 2):
+        difference = sign * (values[one] - values[two])
         rows = np.flatnonzero(~np.isnan(difference))
         outcome = np.where(np.abs(difference[rows]) <= tie, 0, np.sign(difference[rows])).astype(np.int64)
-        parts.append((np.full(len(rows), left), np.full(len(rows), right), outcome, clusters[rows]))
-        both = texts[names[left]], texts[names[right]]
-        ratios += [length_ratio(str(both[0][row]), str(both[1][row])) for row in rows.tolist()]
-    first, second, outcomes, dialogue = (np.concatenate(column) for column in zip(*parts, strict=True))
+        ratios = np.array([length_ratio(texts[one][row], texts[two][row]) for row in rows.tolist()], np.float64)
+        parts.append((np.full(len(rows), one), np.full(len(rows), two), outcome, clusters[rows], ratios))
     alone = len(tables[names[0]].offsets) - 1 == len(tables[names[0]])
-    return Pairs(names, first, second, outcomes, dialogue, np.array(ratios, np.float64), not alone)
+    left, right, outcomes, dialogue, ratio = (np.concatenate(column) for column in zip(*parts, strict=True))
+    return Pairs(names, left, right, outcomes, dialogue, ratio, not alone)
 
 
-def ranked(pairs: Pairs, source: str = "people", *, length: bool = False, level: float = DEFAULT_LEVEL) -> Ranking:
-    """The ranking of the systems of some pairs."""
+def rank_pairs(pairs: Pairs, source: str = "people", *, length: bool = False, level: float = DEFAULT_LEVEL) -> Ranking:
+    """Rank the systems of some pairs."""
     known = ~np.isnan(pairs.length_ratio)
     left_out = int((~known).sum()) if length else 0
     if length and not known.any():
         raise SettingError("no pair has the texts of both responses, so that length cannot be held equal")
     if left_out:
-        pairs = _kept(pairs, known, pairs.systems, np.arange(len(pairs.systems)))
-    _check(pairs)
-    cells, codes = _cells(pairs, length)
-    which, dialogue = np.unique(pairs.dialogue, return_inverse=True)
-    whole = fitted(cells, _counted(codes, pairs.outcome, np.ones((1, len(pairs))), len(cells.left)))
-    without = _without_each(cells, codes, pairs, dialogue.ravel(), len(which))
-    sizes = np.bincount(dialogue.ravel()).astype(np.float64)
-    order = np.argsort(-whole.strengths[0], kind="stable").tolist()
+        pairs = _keep(pairs, known)
     names = pairs.systems
-    between = _between(pairs)
-    p = _p_values(whole, without, order, sizes)
-    return Ranking(
-        [_ranked(place, whole, without, sizes, names, between, level) for place in order],
-        _groups([names[place] for place in order], p, names),
-        {names[left]: {names[right]: between[left, right] for right in order if left != right} for left in order},
-        {names[left]: {names[right]: p[left, right] for right in order if (left, right) in p} for left in order[:-1]},
-        float(whole.tie[0]),
-        float(whole.control[0]),
-        jackknife(float(whole.control[0]), without.control, sizes).interval(level),
-        len(pairs),
-        len(which),
-        "dialogues" if pairs.named else "rows",
-        level,
-        source,
-        left_out,
-    )
-
-
-def _check(pairs: Pairs) -> None:
-    if len(pairs.systems) < 2 or not len(pairs):
-        raise SettingError(f"a ranking needs pairs of two systems; there is {', '.join(pairs.systems) or 'none'}")
-    if not connected(len(pairs.systems), pairs.left, pairs.right, pairs.outcome):
+    if len(names) < 2 or not len(pairs):
+        raise SettingError(f"a ranking needs pairs of two systems; there is {', '.join(names) or 'none'}")
+    if not connected(len(names), pairs.left, pairs.right, pairs.outcome):
         raise SettingError(
             "some systems won against all others they met, or were never compared with them, so that nothing says how "
             "much stronger they are; compare more responses, or rank fewer systems (--systems)"
         )
+    cells, codes = _cells(pairs, length)
+    which, dialogue = np.unique(pairs.dialogue, return_inverse=True)
+    dialogue = dialogue.ravel()
+    sizes = np.bincount(dialogue).astype(np.float64)
+    whole = fit(cells, _count(codes, pairs.outcome, np.ones((1, len(pairs))), len(cells.left)))
+    without = _fit_without_each(cells, codes, pairs, dialogue, len(which))
+    order = np.argsort(-whole.strengths[0], kind="stable").tolist()
+    counts = np.zeros((len(names), len(names), 3), np.int64)
+    np.add.at(counts, (pairs.left, pairs.right, 1 - pairs.outcome), 1)
+    counts += counts.transpose(1, 0, 2)[..., ::-1]  # wins, ties and losses of each system against each other
+    p = _adjusted_ps(whole, without, order, sizes)
+    systems = []
+    for place in order:
+        strength, score = float(whole.strengths[0, place]), float(whole.scores[0, place])
+        wins, ties, losses = counts[place].sum(axis=0).tolist()
+        systems.append(
+            Ranked(
+                system=names[place],
+                strength=strength,
+                interval=jackknife(strength, without.strengths[:, place], sizes).interval(level),
+                score=score,
+                score_interval=jackknife(score, without.scores[:, place], sizes, LOG_ODDS).interval(level),
+                wins=wins,
+                ties=ties,
+                losses=losses,
+            )
+        )
+    effect = float(whole.control[0])
+    return Ranking(
+        version=__version__,
+        source=source,
+        systems=systems,
+        groups=[[names[place] for place in group] for group in _groups(order, p)],
+        between={
+            names[left]: {names[right]: tuple(counts[left, right].tolist()) for right in order if left != right}
+            for left in order
+        },
+        p={names[left]: {names[right]: p[left, right] for right in order if (left, right) in p} for left in order[:-1]},
+        tie=float(whole.tie[0]),
+        length=effect,
+        length_interval=jackknife(effect, without.control, sizes).interval(level),
+        pairs=len(pairs),
+        left_out=left_out,
+        dialogues=len(which),
+        unit="dialogues" if pairs.named else "rows",
+        intervals=Intervals("jackknife", level),
+    )
 
 
 def _cells(pairs: Pairs, length: bool) -> tuple[Cells, Ints]:
-    """The different kinds of comparisons, and the kind of each pair."""
+    """Return the different kinds of comparisons, and the kind of each pair."""
     columns = [pairs.left.astype(np.float64), pairs.right.astype(np.float64)]
     if length:
         columns.append(pairs.length_ratio)
@@ -261,80 +266,40 @@ def _cells(pairs: Pairs, length: bool) -> tuple[Cells, Ints]:
     return Cells(len(pairs.systems), kinds[:, 0].astype(np.int64), kinds[:, 1].astype(np.int64), control), codes.ravel()
 
 
-def _counted(codes: Ints, outcome: Ints, weights: Floats, cells: int) -> Floats:
-    """Wins, ties and losses of every cell, for each row of weights of pairs."""
+def _count(codes: Ints, outcome: Ints, weights: Floats, cells: int) -> Floats:
+    """Count wins, ties and losses of every cell, for each row of weights of pairs."""
     places = codes * 3 + (1 - outcome)
     return np.stack([np.bincount(places, row, cells * 3).reshape(cells, 3) for row in weights])
 
 
-def _without_each(cells: Cells, codes: Ints, pairs: Pairs, dialogue: Ints, dialogues: int) -> Fits:
+def _fit_without_each(cells: Cells, codes: Ints, pairs: Pairs, dialogue: Ints, dialogues: int) -> Fits:
     """Return the fits without one dialogue each, or one group of them each where there are many."""
     step = max(1, _PART_CELLS // max(len(cells.left) * 3, len(pairs), 1))
     fits = []
     for counts in leaving_out(dialogues):
         for start in range(0, len(counts), step):
             weights = counts[start : start + step][:, dialogue].astype(np.float64)
-            fits.append(fitted(cells, _counted(codes, pairs.outcome, weights, len(cells.left))))
-    return Fits(*(np.concatenate([getattr(each, name) for each in fits]) for name in Fits.__dataclass_fields__))
+            fits.append(fit(cells, _count(codes, pairs.outcome, weights, len(cells.left))))
+    return Fits(*map(np.concatenate, zip(*fits, strict=True)))
 
 
-def _ranked(
-    place: int,
-    whole: Fits,
-    without: Fits,
-    sizes: Floats,
-    names: Sequence[str],
-    between: Mapping[tuple[int, int], tuple[int, int, int]],
-    level: float,
-) -> Ranked:
-    rows = [row for (left, _), row in between.items() if left == place]
-    wins, ties, losses = (sum(row[number] for row in rows) for number in range(3))
-    return Ranked(
-        names[place],
-        float(whole.strengths[0, place]),
-        jackknife(float(whole.strengths[0, place]), without.strengths[:, place], sizes).interval(level),
-        float(whole.scores[0, place]),
-        jackknife(float(whole.scores[0, place]), without.scores[:, place], sizes, LOG_ODDS).interval(level),
-        wins,
-        ties,
-        losses,
-    )
-
-
-def _between(pairs: Pairs) -> dict[tuple[int, int], tuple[int, int, int]]:
-    """Wins, ties and losses of each system against each other."""
-    systems = len(pairs.systems)
-    counts = np.zeros((systems, systems, 3), np.int64)
-    np.add.at(counts, (pairs.left, pairs.right, 1 - pairs.outcome), 1)
-    both = counts + counts.transpose(1, 0, 2)[..., ::-1]
-    return {
-        (left, right): tuple(both[left, right].tolist())
-        for left in range(systems)
-        for right in range(systems)
-        if left != right
-    }
-
-
-def _p_values(whole: Fits, without: Fits, order: Sequence[int], sizes: Floats) -> dict[tuple[int, int], float]:
+def _adjusted_ps(whole: Fits, without: Fits, order: Sequence[int], sizes: Floats) -> dict[tuple[int, int], float]:
     """Return the adjusted p of each two systems, the higher one first; 1 where nothing is known of the difference."""
-    raw = {(left, right): _difference(whole, without, left, right, sizes).p for left, right in combinations(order, 2)}
-    known = [1.0 if math.isnan(p) else p for p in raw.values()]
-    return dict(zip(raw, significance.holm(known), strict=True))
+    raw = {}
+    for left, right in combinations(order, 2):
+        difference = float(whole.strengths[0, left] - whole.strengths[0, right])
+        p = jackknife(difference, without.strengths[:, left] - without.strengths[:, right], sizes).p
+        raw[left, right] = 1.0 if math.isnan(p) else p
+    return dict(zip(raw, significance.holm(list(raw.values())), strict=True))
 
 
-def _difference(whole: Fits, without: Fits, left: int, right: int, sizes: Floats) -> Jackknifed:
-    difference = whole.strengths[0, left] - whole.strengths[0, right]
-    return jackknife(float(difference), without.strengths[:, left] - without.strengths[:, right], sizes)
-
-
-def _groups(order: Sequence[str], p: Mapping[tuple[int, int], float], names: Sequence[str]) -> list[list[str]]:
-    """The longest stretches of the ranking in which no two systems can be told apart."""
-    code = {name: number for number, name in enumerate(names)}
-    groups: list[list[str]] = []
+def _groups(order: Sequence[int], p: Mapping[tuple[int, int], float]) -> list[Sequence[int]]:
+    """Return the longest stretches of the ranking in which no two systems can be told apart."""
+    groups: list[Sequence[int]] = []
     for start in range(len(order)):
         end = start + 1
-        while end < len(order) and all(p[code[each], code[order[end]]] >= ALPHA for each in order[start:end]):
+        while end < len(order) and all(p[each, order[end]] >= ALPHA for each in order[start:end]):
             end += 1
         if not groups or order[end - 1] not in groups[-1]:
-            groups.append(list(order[start:end]))
+            groups.append(order[start:end])
     return groups

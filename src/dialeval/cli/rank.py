@@ -38,7 +38,7 @@ def rank(pairs: tuple[str, ...], output: Path | None, format_: str, systems: str
     """
     from dialeval.analysis.ranking import rank as ranked
     from dialeval.core.result import RUN_FILE, files_of, load
-    from dialeval.reports import rankings
+    from dialeval.reports import people
 
     first = Path(pairs[0])
     saved = first.is_dir() or first.name == RUN_FILE
@@ -50,4 +50,4 @@ def rank(pairs: tuple[str, ...], output: Path | None, format_: str, systems: str
         systems=None if systems is None else [name.strip() for name in systems.split(",")],
         **settings,
     )
-    print_as(format_, rankings, found, output, _FILE_WIDTH)
+    print_as(format_, people, found, output, _FILE_WIDTH)

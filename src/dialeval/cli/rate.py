@@ -43,9 +43,8 @@ def page(sample: str, output: Path, form: Path | None) -> None:
     Send it to every rater. It does not tell the systems; order and sides differ between raters. Ratings are kept in the
     browser until the rater downloads them as a file and sends it back.
     """
-    from dialeval.analysis.sample_folder import read_sample
-    from dialeval.reports.rating_form import read_form
-    from dialeval.reports.rating_page import rating_page, things_to_rate
+    from dialeval.analysis.sampling import read_sample
+    from dialeval.reports.rating_page import rating_page, read_form, things_to_rate
 
     check_places(None, sample, form, files=(output,))
     drawn, asked = read_sample(sample), read_form(form)
@@ -91,10 +90,9 @@ def merge(
     import orjson
 
     from dialeval.analysis.merged_ratings import merge_ratings, rated_rows
-    from dialeval.analysis.sample_folder import read_sample
-    from dialeval.reports import merged_ratings
-    from dialeval.reports.rating_form import read_form, score_check
-    from dialeval.reports.rating_page import rating_page
+    from dialeval.analysis.sampling import read_sample
+    from dialeval.reports import people
+    from dialeval.reports.rating_page import rating_page, read_form, score_check
 
     if any_scores and form is not None:
         raise click.UsageError("--any-scores accepts what --form would refuse; give one of them")
@@ -106,7 +104,7 @@ def merge(
     check = None if any_scores else score_check(None if form is None else asked, drawn)
     merged = merge_ratings(files, drawn, adjudicated, most, check)
     rows = rated_rows(merged, drawn, quality)
-    print_as(format_, merged_ratings, merged)
+    print_as(format_, people, merged)
     print_warnings(merged.warnings)
     if output is not None:
         write(output, b"".join(orjson.dumps(row) + b"\n" for row in rows))
@@ -144,9 +142,8 @@ def serve(
     Links stay the same when the server is started again. `dialeval rate export` writes the ratings at any time.
     """
     from dialeval.analysis.rating_store import LONGEST_NAME, SUFFIXES, RatingStore
-    from dialeval.analysis.sample_folder import ROWS_FILE, SAMPLE_FILE, read_sample
-    from dialeval.reports.rating_form import read_form
-    from dialeval.reports.rating_page import digest_of, things_to_rate
+    from dialeval.analysis.sampling import ROWS_FILE, SAMPLE_FILE, read_sample
+    from dialeval.reports.rating_page import digest_of, read_form, things_to_rate
     from dialeval.reports.rating_server import RatingServer, is_loopback
 
     names = list(dict.fromkeys(name.strip() for name in raters.split(",") if name.strip()))

@@ -42,54 +42,35 @@ _WIDTH = click.FloatRange(0, 1e9, min_open=True)
 @click.option("--agreement", type=float, help="Without --pilot: the judge's correlation with people.  [default: 0.5]")
 @click.option("--confidence", "level", type=float, default=0.95, metavar="LEVEL", help="Level of the interval.")
 def sample(
-    run: str,
-    number: int | None,
-    output: Path | None,
-    systems: str | None,
-    by: str | None,
-    unsure: str | None,
-    dialogues: bool,
-    apart: bool,
-    seed: int,
-    plan: bool,
-    **planning: Any,
+    run: str, number: int | None, output: Path | None, systems: str | None, by: str | None, plan: bool, **more: Any
 ) -> None:
     """Draw responses of a saved RUN for people to rate, with known probabilities; or plan how many (--plan).
 
     The rows to rate lie in rows.jsonl, with ids that do not tell the system; sample.json says how they were drawn. Both
     are needed again by `dialeval estimate --sample`.
     """
+    from dialeval.analysis.sampling import check_sample_folder, draw
     from dialeval.core.result import files_of, load
 
+    settings = {name: more.pop(name) for name in ("unsure", "dialogues", "apart", "seed")}
+    chosen = _split(systems)
     if plan:
         if number is not None or output is not None:
             raise click.UsageError("--plan draws nothing; leave -n and -o out")
-        _plan(run, _listed(systems), **planning)
+        _plan(run, chosen, **more)
         return
     if number is None or output is None:
         raise click.UsageError("name how many responses to rate (-n) and a folder for them (-o)")
-    from dialeval.analysis.sample_folder import check_sample_folder
-    from dialeval.analysis.sampling import draw
-
     check_sample_folder(output, files_of(run))
-    drawn = draw(
-        load(run),
-        number,
-        systems=_listed(systems),
-        by=_listed(by) or (),
-        unsure=unsure,
-        dialogues=dialogues,
-        apart=apart,
-        seed=seed,
-    )
+    drawn = draw(load(run), number, systems=chosen, by=_split(by) or (), **settings)
     drawn.save(output)
     for name, stratum in drawn.design.strata.items():
         if len(drawn.design.strata) > 1:
             say(f"{name}: {stratum.drawn_responses} of {stratum.responses} responses")
-    say(f"{len(drawn.rows)} responses to rate ({drawn.design.unit}, seed {seed}) are in {output}")
+    say(f"{len(drawn.rows)} responses to rate ({drawn.design.unit}, seed {drawn.design.seed}) are in {output}")
 
 
-def _listed(names: str | None) -> list[str] | None:
+def _split(names: str | None) -> list[str] | None:
     return None if names is None else [name.strip() for name in names.split(",")]
 
 
@@ -98,15 +79,14 @@ def _plan(
     systems: list[str] | None,
     width: float | None,
     pilot: str | None,
-    sample: str | None,
-    judge: str,
-    quality: str,
     spread: float | None,
     agreement: float | None,
     level: float,
+    judge: str,
+    **estimated: Any,
 ) -> None:
-    from dialeval.analysis import rating_plan
-    from dialeval.analysis.people import estimate
+    """Print how many ratings a width takes."""
+    from dialeval.analysis.people import estimate, plan_from_pilot, plan_ratings
     from dialeval.analysis.sampling import tables_of
     from dialeval.core.result import load
     from dialeval.reports.people import plan_table
@@ -115,15 +95,12 @@ def _plan(
         raise click.UsageError("--plan asks for a --width")
     known = load(run)
     rows = {name: len(table) for name, table in tables_of(known, systems).items()}
+    assumed = {"spread": spread, "agreement": agreement}
+    given = {name: value for name, value in assumed.items() if value is not None}
     if pilot is None:
-        given = {"spread": spread, "agreement": agreement}
-        assumed: dict[str, float] = {name: value for name, value in given.items() if value is not None}
-        show(plan_table(rating_plan.planned(rows, width, level, **assumed)))
+        show(plan_table(plan_ratings(rows, width, level, **given)))
         return
-    if spread is not None or agreement is not None:
+    if given:
         raise click.UsageError("--spread and --agreement are assumptions; a --pilot has no need of them")
-    whole, drawn = (
-        estimate(known, pilot, by=judge, sample=sample, quality=quality, of=of, level=level)
-        for of in ("dialogues", "run")
-    )
-    show(plan_table(rating_plan.planned_from(whole, drawn, rows, width)))
+    whole, drawn = (estimate(known, pilot, by=judge, of=of, level=level, **estimated) for of in ("dialogues", "run"))
+    show(plan_table(plan_from_pilot(whole, drawn, rows, width)))

@@ -28,7 +28,7 @@ from dialeval.reports.explorer import explorer
 from dialeval.reports.figures import shorten
 from dialeval.reports.metric_drawings import drawings
 from dialeval.reports.page import page, script
-from dialeval.reports.people_section import people_section
+from dialeval.reports.people import people_section
 from dialeval.reports.slices import MOST_TESTS, losses, section
 from dialeval.reports.summary import blocks, standing, summary
 from dialeval.reports.transcripts import transcripts

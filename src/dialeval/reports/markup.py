@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from dialeval.core.fold import Better
     from dialeval.core.result import Run
+    from dialeval.reports.documents import Document
 
 
 COLOURS = 8
@@ -90,6 +91,16 @@ def table(kind: str, caption: str, head: str, lines: Iterable[str], below: str =
     foot = f"<tfoot>{below}</tfoot>" if below else ""
     inside = f"<caption><span>{caption}</span></caption><thead>{head}</thead><tbody>{''.join(lines)}</tbody>{foot}"
     return f'<div class="wide" tabindex="0"><table class="{kind}">{inside}</table></div>'
+
+
+def document(shown: Document, kind: str, captions: Sequence[str]) -> str:
+    """Return sentences, tables and notes; the last of the captions is that of all further tables."""
+    parts = [f"<p>{text(line)}</p>" for line in shown.said]
+    for number, each in enumerate(shown.tables):
+        lines = [row(text(name), cells(*map(text, own), kind="figure")) for name, *own in each.rows]
+        caption = text(captions[min(number, len(captions) - 1)])
+        parts.append(table(kind, caption, heads(*map(text, each.head)), lines))
+    return "".join([*parts, *(note(text(line)) for line in shown.notes)])
 
 
 def arrow(better: Better | None) -> str:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from functools import singledispatch
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from weakref import ref
 
 from dialeval.analysis.agreement import Agreement
@@ -20,24 +20,19 @@ from dialeval.analysis.comparison import Comparison, best_of
 from dialeval.analysis.merged_ratings import MergedRatings
 from dialeval.analysis.people import People
 from dialeval.analysis.ranking import Ranking
-from dialeval.analysis.sequences import Watch
 from dialeval.analysis.sequential import Watch
 from dialeval.analysis.values import better_of
-from dialeval.core.files import write_bytes
 from dialeval.core.result import Result, Run
 from dialeval.core.version import __version__
 from dialeval.reports import agreement as agreements
-from dialeval.reports import comparisons, merged_ratings, people, rankings, sequential
+from dialeval.reports import comparisons, people, sequential
 from dialeval.reports.comparisons import Verdict, judge_run, mark_of
-from dialeval.reports.documents import Document, small, to_html
+from dialeval.reports.documents import small, to_html
 from dialeval.reports.figures import MISSING, plain, shorten, show, show_spread
 from dialeval.reports.formats import Table, html_table
 from dialeval.reports.plots import plot
 from dialeval.reports.summary import has_best
 from dialeval.reports.tables import ARROWS, footnotes, row_decimals
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["html", "plot"]
 
@@ -70,28 +65,19 @@ def _(comparison: Comparison) -> str:
 
 @html.register
 def _(agreement: Agreement) -> str:
-    tables = list(agreements.titled(agreement))
-    return to_html(Document(agreements.verdict(agreement), tables, agreements.notes(agreement)))
+    return to_html(agreements.document(agreement))
 
 
-@html.register
-def _(found: People) -> str:
+@html.register(People)
+@html.register(Ranking)
+@html.register(MergedRatings)
+def _(found: Any) -> str:
     return to_html(people.document(found))
-
-
-@html.register
-def _(ranking: Ranking) -> str:
-    return to_html(rankings.document(ranking))
 
 
 @html.register
 def _(watch: Watch) -> str:
     return to_html(sequential.watch_document(watch))
-
-
-@html.register
-def _(merged: MergedRatings) -> str:
-    return to_html(merged_ratings.document(merged))
 
 
 _last: list[tuple[ref[Run], Verdict]] = []

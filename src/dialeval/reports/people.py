@@ -1,98 +1,126 @@
-"""What people would say, as a table: for the terminal, for papers and pages, for other programs.
+"""Results of human evaluation as tables: for the terminal, for papers and pages, for other programs.
 
     FORMATS["md"](people)            json, csv, md, latex, each a str
     console.print(table(people))     the terminal
 
-A line per system and a line per difference: the estimate with its interval, the one from ratings alone, and what the
-judge was worth in ratings. JSON and CSV hold every digit. `plan_table` shows how many ratings a width takes.
+- `People`: a line per system and a line per difference: the estimate with its interval, the one from ratings alone, and
+  what the judge was worth in ratings. `plan_table` shows how many ratings a width takes.
+- `Ranking`: a line per system, best first, with the groups that cannot be told apart as letters; then wins, ties and
+  losses between all pairs.
+- `MergedRatings`: inter-annotator agreement, each rater, and the rows on which raters differ.
+
+JSON and CSV hold every digit. `people_section` is the section of the report on human evaluation: what
+`dialeval.estimate`, `dialeval.agreement` and `dialeval.rank` found, in the words and tables that these have in the
+terminal.
 """
 
 from __future__ import annotations
 
 import math
-from functools import partial
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from functools import singledispatch
+from string import ascii_lowercase
+from typing import TYPE_CHECKING, Any
 
-from dialeval.analysis.people import ALPHA, People, PeopleFigure
-from dialeval.reports import formats
+from dialeval.analysis.merged_ratings import MergedRatings
+from dialeval.analysis.people import ALPHA, People, PeopleFigure, RatingPlan
+from dialeval.analysis.ranking import Ranking
+from dialeval.reports import agreement as agreements
+from dialeval.reports import formats, markup
 from dialeval.reports.documents import Document, laid_out, text_formats
-from dialeval.reports.figures import MISSING, plain, shorten, show_fixed, show_p, show_rounded
+from dialeval.reports.figures import MISSING, plain, shorten, show_fixed, show_interval, show_p, show_rounded
 from dialeval.reports.formats import LaidOut, Table
+from dialeval.reports.markup import Section
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from dialeval.analysis.agreement import Agreement
+    from dialeval.analysis.correlation import Ceiling
 
-    from rich.console import RenderableType
-
-    from dialeval.analysis.rating_plan import RatingPlan
-
-_CSV = (
+_ESTIMATE_CSV = (
     *("system", "baseline", "value", "low", "high", "error", "alone", "alone_low", "alone_high", "alone_error"),
     *("ratings", "clusters", "freedom", "worth", "agreement", "factor", "baseline_factor", "p", "adjusted_p"),
 )
+_RANKING_CSV = (
+    *("rank", "system", "strength", "low", "high", "score", "score_low", "score_high"),
+    *("wins", "ties", "losses", "groups"),
+)
+_MERGED_NOTES = (
+    "alpha: Krippendorff's, of ordered values (ordinal); 1 is perfect, 0 is chance. r: one rater against the mean of "
+    "the others. same, apart: rows that came twice, with the same answer, and how far apart on average. higher: than "
+    "the others, on average."
+)
 
 
-def document(people: People) -> Document:
-    """Verdict, a line per system and per difference, and what the figures are."""
-    return Document(verdict(people), list(tables(people)), notes(people))
+@singledispatch
+def document(result: Any) -> Document:
+    """Return sentences, tables and notes about a result."""
+    raise TypeError(f"a {type(result).__name__} is no result of human evaluation")
 
 
-def table(people: People) -> LaidOut:
-    """The estimates for a rich console."""
-    return laid_out(document(people))
+def table(result: Any) -> LaidOut:
+    """Lay a result out for a rich console."""
+    return laid_out(document(result))
 
 
-def to_csv(people: People) -> str:
-    """A line per system and per difference."""
-    rows = []
-    for each in (*people.figures, *people.differences):
-        made = each.figure
-        factors = [*made.factors, None, None][:2]
-        rows.append(
-            [
-                *(each.system, each.baseline, made.value, *made.interval, made.error),
-                *(made.alone, *made.alone_interval, made.alone_error, made.ratings, made.clusters, made.freedom),
-                *(made.worth, each.agreement, *factors, made.p, each.adjusted_p),
-            ]
-        )
-    return formats.csv_text(_CSV, rows)
+@singledispatch
+def to_csv(result: Any) -> str:
+    """Return a line per system, and per difference of systems."""
+    raise TypeError(f"a {type(result).__name__} has no lines")
 
 
 FORMATS = text_formats(document, to_csv)
 
 
+@document.register
+def _(people: People) -> Document:
+    head = ["system", "estimate", "ratings alone", "ratings", "worth", "r"]
+    if not people.by:
+        head = ["system", "ratings alone", "ratings"]
+    tables = [Table(head, [_estimate_cells(each, people) for each in people.figures])]
+    if people.differences:
+        head = ["difference", *head[1:-1], "p adjusted" if people.by else head[-1]]
+        tables.append(Table(head, [_estimate_cells(each, people) for each in people.differences]))
+    return Document(verdict(people), tables, _estimate_notes(people))
+
+
+@to_csv.register
+def _(people: People) -> str:
+    rows = [
+        [
+            *(each.system, each.baseline, each.value, *each.interval, each.error),
+            *(each.alone, *each.alone_interval, each.alone_error, each.ratings, each.clusters, each.freedom),
+            *(each.worth, each.agreement, *[*each.factors, None, None][:2], each.p, each.adjusted_p),
+        ]
+        for each in (*people.figures, *people.differences)
+    ]
+    return formats.csv_text(_ESTIMATE_CSV, rows)
+
+
 def verdict(people: People) -> list[str]:
-    """What the differences say, in a sentence; none where there are no differences."""
-    if not people.differences:
-        return []
-    ways: dict[str, list[str]] = {"more": [], "less": [], "cannot": []}
-    for each in people.differences:
-        sure = each.adjusted_p < ALPHA
-        ways[("more" if each.figure.value > 0 else "less") if sure else "cannot"].append(plain(each.system))
-    said = {
-        "more": ("people would rate ", " higher than "),
-        "less": ("people would rate ", " lower than "),
-        "cannot": ("people do not tell ", " from "),
+    """Return what the differences say, in a sentence; none where there are no differences."""
+    sentences = {
+        "higher": "people would rate {} higher than {}",
+        "lower": "people would rate {} lower than {}",
+        "equal": "people do not tell {} from {}",
     }
+    names: dict[str, list[str]] = {way: [] for way in sentences}
+    for each in people.differences:
+        way = ("higher" if each.value > 0 else "lower") if each.adjusted_p < ALPHA else "equal"
+        names[way].append(plain(each.system))
     baseline = plain(people.baseline)
-    parts = [f"{said[way][0]}{', '.join(names)}{said[way][1]}{baseline}" for way, names in ways.items() if names]
+    parts = [sentences[way].format(", ".join(own), baseline) for way, own in names.items() if own]
     tests = len(people.differences)
     how = f"{plain(people.quality)}, 5% level" + (f", corrected for {tests} tests" if tests > 1 else "")
-    return [f"P{'; '.join(parts)[1:]} ({how})."]
+    return [f"P{'; '.join(parts)[1:]} ({how})."] if parts else []
 
 
-def notes(people: People) -> list[str]:
-    """What the figures are, a line each."""
-    level = f"{100 * people.level:g}%"
-    judge = " and ".join(plain(key) for key in people.by)
-    whom = {
-        "dialogues": f"other {people.unit} of the same kind",
-        "run": "just the rows of this run",
-    }[people.target]
-    lines = [
-        f"Quality {plain(people.quality)}; {level} intervals for what people would say of {whom}.",
-    ]
-    if judge:
+def _estimate_notes(people: People) -> list[str]:
+    """Return what the estimates are, a line each."""
+    whom = f"other {people.unit} of the same kind" if people.target == "dialogues" else "just the rows of this run"
+    intervals = f"{100 * people.level:g}% intervals for what people would say of {whom}"
+    lines = [f"Quality {plain(people.quality)}; {intervals}."]
+    if people.by:
+        judge = " and ".join(plain(key) for key in people.by)
         lines.append(
             f"estimate: ratings, and {judge} on all rows (prediction-powered). worth: as many ratings alone would give "
             "the same precision. r: correlation of judge and people."
@@ -107,60 +135,176 @@ def notes(people: People) -> list[str]:
     return lines
 
 
-def _head(people: People) -> list[str]:
-    judged = ["estimate"] if people.by else []
-    more = ["worth", "r"] if people.by else []
-    return ["system", *judged, "ratings alone", "ratings", *more]
-
-
-def tables(people: People) -> Iterator[Table]:
-    """The systems, and the differences if there are any."""
-    yield Table(_head(people), [_cells(each, people) for each in people.figures])
-    if people.differences:
-        head = ["difference", *_head(people)[1:-1], "p adjusted"] if people.by else ["difference", *_head(people)[1:]]
-        yield Table(head, [_cells(each, people) for each in people.differences])
-
-
-def _cells(each: PeopleFigure, people: People) -> list[str]:
-    made, signed = each.figure, each.baseline is not None
-    name = shorten(plain(each.system))
-    cells = [name if each.baseline is None else f"{name} - {shorten(plain(each.baseline))}"]
+def _estimate_cells(each: PeopleFigure, people: People) -> list[str]:
+    name, signed = _name(each.system), each.baseline is not None
+    cells = [name if each.baseline is None else f"{name} - {_name(each.baseline)}"]
     if people.by:
-        cells.append(_figure(made.value, made.interval, signed))
-    cells += [_figure(made.alone, made.alone_interval, signed), str(made.ratings)]
+        cells.append(_show_estimate(each.value, each.interval, signed))
+    cells += [_show_estimate(each.alone, each.alone_interval, signed), str(each.ratings)]
     if people.by:
-        last = show_fixed(each.agreement, 2) if each.baseline is None else show_p(each.adjusted_p)
-        cells += [MISSING if math.isnan(made.worth) else f"{made.worth:.0f}", last]
+        last = show_p(each.adjusted_p) if signed else show_fixed(each.agreement, 2)
+        cells += [MISSING if math.isnan(each.worth) else f"{each.worth:.0f}", last]
     return cells
 
 
-def _figure(value: float, interval: tuple[float, float], signed: bool) -> str:
-    if not all(map(math.isfinite, interval)):
-        return show_rounded(value, None, signed)
-    return show_rounded(value, interval, signed)
+def _show_estimate(value: float, interval: tuple[float, float], signed: bool) -> str:
+    return show_rounded(value, interval if all(map(math.isfinite, interval)) else None, signed)
 
 
 def plan_table(plan: RatingPlan) -> LaidOut:
-    """How many ratings a width takes, for a rich console."""
-    return LaidOut(partial(_plan_laid_out, plan))
-
-
-def _plan_laid_out(plan: RatingPlan, width: int) -> Iterator[RenderableType]:
-    from rich.text import Text
-
-    head = ["system", "with the judge", "ratings alone", "of"]
-    rows = [
-        [shorten(plain(each.what)), _count(each.with_judge), _count(each.alone), f"{each.of:,}"] for each in plan.needed
-    ]
-    names, *columns = zip(head, *rows, strict=True)
-    yield Text(f"Ratings for a {100 * plan.level:g}% interval of width {plan.width:g}:")
-    yield Text()
-    yield from formats.fitting_tables(names, columns, width)
-    yield Text()
-    yield Text(f"This holds if {'; '.join(plan.assumptions)}.")
+    """Lay out for a rich console how many ratings a width takes."""
+    rows = [[_name(each.what), _count(each.with_judge), _count(each.alone), f"{each.of:,}"] for each in plan.needed]
+    notes = [f"This holds if {'; '.join(plan.assumptions)}."]
     if any(each.with_judge is None for each in plan.needed):
-        yield Text("more dialogues: ratings of all rows would not give that width.")
+        notes.append("more dialogues: ratings of all rows would not give that width.")
+    title = f"Ratings for a {100 * plan.level:g}% interval of width {plan.width:g}:"
+    return laid_out(Document([title], [Table(["system", "with the judge", "ratings alone", "of"], rows)], notes))
 
 
 def _count(number: int | None) -> str:
     return "more dialogues" if number is None else f"{number:,}"
+
+
+@document.register
+def _(ranking: Ranking) -> Document:
+    letters = _letters(ranking)
+    names = {each.system: _name(each.system) for each in ranking.systems}
+    systems = [
+        [
+            names[each.system],
+            letters[each.system],
+            show_rounded(each.strength, each.interval, signed=True),
+            show_rounded(each.score, each.score_interval),
+            f"{each.wins}/{each.ties}/{each.losses}",
+        ]
+        for each in ranking.systems
+    ]
+    between = [
+        [names[name], *("" if name == other else "/".join(map(str, ranking.between[name][other])) for other in names)]
+        for name in names
+    ]
+    tables = [
+        Table(["system", "group", "strength", "score", "won/tied/lost"], systems),
+        Table(["won/tied/lost against", *names.values()], between),
+    ]
+    return Document([], tables, _ranking_notes(ranking))
+
+
+@to_csv.register
+def _(ranking: Ranking) -> str:
+    letters = _letters(ranking)
+    rows = [
+        [
+            *(place, each.system, each.strength, *each.interval, each.score, *each.score_interval),
+            *(each.wins, each.ties, each.losses, letters[each.system]),
+        ]
+        for place, each in enumerate(ranking.systems, 1)
+    ]
+    return formats.csv_text(_RANKING_CSV, rows)
+
+
+def _ranking_notes(ranking: Ranking) -> list[str]:
+    """Return what the numbers are, a line each."""
+    tests = len(ranking.systems) * (len(ranking.systems) - 1) // 2
+    corrected = f", corrected by Holm for {tests} pairs of systems" if tests > 1 else ""
+    level, clusters = f"{100 * ranking.intervals.level:g}%", f"{ranking.dialogues:,} {ranking.unit}"
+    lines = [
+        f"{ranking.pairs:,} pairs by {plain(ranking.source)}; {level} intervals over {clusters} (jackknife, Student).",
+        "strength: logarithm of the odds (Bradley-Terry, ties after Davidson).",
+        "score: expected share of wins against the others, a tie counting half.",
+        f"group: systems with a letter in common cannot be told apart (5% level{corrected}).",
+    ]
+    if not math.isnan(ranking.length):
+        factor, low, high = (2**effect for effect in (ranking.length, *ranking.length_interval))
+        lines.append(
+            f"At equal length: twice as long changes the odds by a factor of {show_fixed(factor, 2)} "
+            f"{show_interval((low, high), 2)}, which is taken out of the strengths."
+        )
+    if ranking.left_out:
+        lines.append(f"{ranking.left_out} pairs without texts are left out.")
+    return lines
+
+
+def _letters(ranking: Ranking) -> dict[str, str]:
+    """Return the groups of each system, as letters."""
+    letters = {each.system: "" for each in ranking.systems}
+    for number, group in enumerate(ranking.groups):
+        letter = ascii_lowercase[number % 26] * (number // 26 + 1)
+        for name in group:
+            letters[name] += letter
+    return letters
+
+
+@document.register
+def _(merged: MergedRatings) -> Document:
+    names, rows = ({getattr(line, name) for line in merged.lines} for name in ("rater", "id"))
+    said = f"{len(merged.lines)} ratings of {len(rows)} rows by {len(names)} raters."
+    ceilings = [
+        [
+            _name(quality),
+            show_fixed(each.alpha.get("ordinal", math.nan), 2),
+            show_fixed(each.one_against_others.get("pearson", math.nan), 2),
+            str(each.n),
+            "-".join(map(str, dict.fromkeys(each.annotators))) if each.n else MISSING,
+        ]
+        for quality, each in merged.ceilings.items()
+    ]
+    tables = [Table(["quality", "alpha", "r", "rows with two or more", "raters a row"], ceilings)]
+    several = len(merged.ceilings) > 1
+    raters = [
+        [
+            _name(each.rater),
+            *([_name(each.quality)] if several else []),
+            str(each.rows),
+            str(each.twice),
+            MISSING if math.isnan(each.same) else f"{100 * each.same:.0f}%",
+            show_fixed(each.apart, 2),
+            show_fixed(each.correlation, 2),
+            MISSING if math.isnan(each.higher) else f"{each.higher:+.2f}",
+            show_fixed(merged.seconds.get(each.rater, math.nan), 0),
+        ]
+        for each in merged.raters
+    ]
+    columns = ["rows", "twice", "same", "apart", "r", "higher", "seconds"]
+    tables.append(Table(["rater", *(["quality"] if several else []), *columns], raters))
+    if merged.disputed:
+        disputed = [
+            [_name(each.id), _name(each.quality), ", ".join(f"{_name(r)} {v:g}" for r, v in each.answers.items())]
+            for each in merged.disputed
+        ]
+        tables.append(Table(["to adjudicate", "quality", "answers"], disputed))
+    return Document([said], tables, [_MERGED_NOTES])
+
+
+def _name(name: str) -> str:
+    return shorten(plain(name))
+
+
+def people_section(found: People | None, agreement: Agreement | None, ranking: Ranking | None) -> Section | None:
+    """Return the section; None where nobody was asked."""
+    parts: list[str] = []
+
+    def add(title: str, shown: Document, *captions: str) -> None:
+        parts.append(f"<h3>{title}</h3>{markup.document(shown, 'people', captions)}")
+
+    if found is not None:
+        shown = document(found)
+        shown = replace(shown, notes=[*shown.notes, *found.warnings])
+        mean = "Mean rating with its interval: ratings and judge together, and ratings alone."
+        add("What people would say", shown, mean, "Differences.")
+    if agreement is not None:
+        parts.append(f"<h3>How far raters agree</h3><p>{_agreement_of(agreement.ceiling)}</p>")
+        shown = replace(agreements.document(agreement), said=[])
+        add("How far metrics agree with them", shown, "Correlation with people, with its interval.")
+    if ranking is not None:
+        strengths = "Strengths, with their intervals."
+        add("Which one is preferred", document(ranking), strengths, "Wins between all pairs.")
+    return Section("people", "People", "".join(parts)) if parts else None
+
+
+def _agreement_of(ceiling: Ceiling) -> str:
+    if ceiling.reason is not None:
+        return markup.text(f"That cannot be said: {ceiling.reason}.")
+    alpha, one = ceiling.alpha["ordinal"], ceiling.one_against_others.get("pearson", math.nan)
+    others = "" if math.isnan(one) else f"; one rater against the mean of the others, r = {one:.2f}"
+    return f"Krippendorff's alpha is {alpha:.2f} over {ceiling.n:,} rows with two raters or more{others}."

@@ -5,144 +5,13 @@ They say what the `to_dict` of each result gives. A number that could not be com
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import Struct
 
-from dialeval.analysis.annotators import Ceiling
-from dialeval.analysis.metric_differences import MetricDifference
-from dialeval.analysis.metric_ranking import Place
-from dialeval.analysis.ranking import Ranked
-from dialeval.analysis.sample_schema import SampledRow
+from dialeval.analysis.sampling import SampledRow
 
 Interval = tuple[float, float]
-
-
-class Correlation(Struct):
-    """How far one metric agrees with people at one level."""
-
-    n: int
-    pearson: float | None
-    spearman: float | None
-    kendall: float | None
-    pearson_interval: Interval | None
-    spearman_interval: Interval | None
-    kendall_interval: Interval | None
-    pearson_p: float | None
-    spearman_p: float | None
-    kendall_p: float | None
-    pearson_adjusted_p: float | None
-    spearman_adjusted_p: float | None
-    kendall_adjusted_p: float | None
-    reason: str | UnsetType = UNSET
-
-
-class Control(Struct):
-    """The length of the response, and which metrics are not above it."""
-
-    metric: str
-    level: str
-    not_above: list[str]
-
-
-class MetricRanking(Struct):
-    """The metrics, best first."""
-
-    by: str
-    level: str
-    tests: int
-    metrics: list[Place]
-
-
-class Bootstrap(Struct):
-    """How resamples were drawn."""
-
-    resamples: int
-    seed: int
-    confidence: float
-
-
-class Jackknife(Struct):
-    """How intervals over dialogues were computed."""
-
-    method: Literal["jackknife"]
-    level: float
-
-
-class Agreement(Struct):
-    """`dialeval meta -f json`."""
-
-    dialeval: str
-    quality: str
-    rows: int
-    rated: int
-    agreement: dict[str, dict[str, Correlation]]
-    ceiling: Ceiling
-    control: Control
-    differences: list[MetricDifference]
-    ranking: MetricRanking
-    excluded: list[str]
-    bootstrap: Bootstrap
-    signatures: dict[str, str]
-    skipped: dict[str, str]
-    warnings: list[str]
-
-
-class PeopleFigure(Struct):
-    """What people would say of a system, or by how much more than of the baseline."""
-
-    system: str
-    baseline: str | None
-    value: float
-    error: float
-    interval: Interval
-    alone: float
-    alone_error: float
-    alone_interval: Interval
-    factors: list[float]
-    ratings: int
-    clusters: int
-    freedom: float
-    worth: float
-    p: float
-    agreement: float
-    adjusted_p: float
-
-
-class People(Struct):
-    """`dialeval estimate -f json`."""
-
-    dialeval: str
-    quality: str
-    by: list[str]
-    of: str
-    level: float
-    unit: str
-    seed: int
-    at_random: bool
-    raters: Literal["fixed", "random"]
-    named_raters: int
-    baseline: str
-    systems: list[PeopleFigure]
-    differences: list[PeopleFigure]
-    warnings: list[str]
-
-
-class Ranking(Struct):
-    """`dialeval rank -f json`; the number of `dialogues` or of `rows`, whichever pairs are of."""
-
-    dialeval: str
-    source: str
-    systems: list[Ranked]
-    groups: list[list[str]]
-    between: dict[str, dict[str, list[int]]]
-    p: dict[str, dict[str, float]]
-    tie: float
-    length: float
-    length_interval: Interval
-    pairs: int
-    left_out: int
-    intervals: Jackknife
 
 
 class RatedRow(SampledRow, kw_only=True):
@@ -150,17 +19,6 @@ class RatedRow(SampledRow, kw_only=True):
 
     rater: str
     scores: dict[str, float]
-
-
-class RatingLine(Struct):
-    """A line of what a rater sends back."""
-
-    id: str
-    rater: str
-    scores: dict[str, float]
-    seconds: float | UnsetType = UNSET
-    comment: str | UnsetType = UNSET
-    again: bool | UnsetType = UNSET
 
 
 class TaskVerdict(Struct):

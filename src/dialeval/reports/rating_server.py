@@ -41,8 +41,7 @@ import msgspec
 
 from dialeval.analysis.rating_store import Rating, RatingStore
 from dialeval.core.errors import DataError, SettingError
-from dialeval.reports.rating_form import Form
-from dialeval.reports.rating_page import served_page
+from dialeval.reports.rating_page import Form, served_page
 
 LARGEST = 1 << 16
 """Bytes of a rating."""

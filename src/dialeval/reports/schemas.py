@@ -34,17 +34,17 @@ class Written(NamedTuple):
 _RUN = "dialeval.core.run_schema:SavedRun"
 _PRINTED = "dialeval.reports.printed_schemas"
 _RESOURCES = "dialeval.resources.schemas"
-_SAMPLE = "dialeval.analysis.sample_schema"
+_SAMPLE = "dialeval.analysis.sampling"
 WRITTEN: Mapping[str, Written] = {
     "run": Written("run.json", "every command that saves a run (-o)", _RUN),
     "printed-run": Written("-f json", "score, lsdscc, multiwoz, sgd, breakdown", _RUN, True),
     "comparison": Written("-f json", "compare", "dialeval.analysis.comparison:Comparison", True),
-    "agreement": Written("-f json", "meta", f"{_PRINTED}:Agreement", True),
-    "estimate": Written("-f json", "estimate", f"{_PRINTED}:People", True),
-    "ranking": Written("-f json", "rank", f"{_PRINTED}:Ranking", True),
+    "agreement": Written("-f json", "meta", "dialeval.analysis.agreement:Agreement", True),
+    "estimate": Written("-f json", "estimate", "dialeval.analysis.people:People", True),
+    "ranking": Written("-f json", "rank", "dialeval.analysis.ranking:Ranking", True),
     "sample": Written("sample.json", "sample -o", f"{_SAMPLE}:SavedSample"),
     "sample-row": Written("rows.jsonl, a line", "sample -o", f"{_SAMPLE}:SampledRow"),
-    "rating": Written("ratings-NAME.jsonl, a line", "the page of rate page", f"{_PRINTED}:RatingLine"),
+    "rating": Written("ratings-NAME.jsonl, a line", "the page of rate page", "dialeval.analysis.rating_store:Rating"),
     "rated-row": Written("a line", "rate merge --sample -o", f"{_PRINTED}:RatedRow"),
     "task-verdict": Written("a line", "multiwoz --dialogues", f"{_PRINTED}:TaskVerdict"),
     "breakdown-labels": Written("*.labels.json", "breakdown detect -o", f"{_PRINTED}:BreakdownLabels"),

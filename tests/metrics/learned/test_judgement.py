@@ -14,10 +14,6 @@ from dialeval.core.errors import NeedError
 from dialeval.core.needs import Need
 from dialeval.engine.resources import open_resources
 from dialeval.engine.worker import Threads
-from dialeval.metrics.learned.dialogue_judge import DialogueJudge, Verdicts
-from dialeval.metrics.learned.judge import LazyJudge
-from dialeval.metrics.learned.judgement import is_outside, reasons
-from dialeval.engine.threads import Threads
 from dialeval.metrics.learned.adem import Judge
 from dialeval.metrics.learned.judge import DialogueJudge, Verdicts, is_outside, reasons
 from dialeval.text.vocabulary import Vocabulary

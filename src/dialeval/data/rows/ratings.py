@@ -11,7 +11,7 @@ A rated row is a row (see `fields`) with `scores`, and where known `scale`, `dat
   rater. A rater's first answer counts, and one with `again: true` only where there is no other; where an answer was
   given several times, the last one counts, and a note says so (`rate merge` has the same rule). What else a row needs
   may be left out where `sampled` has it by its id: `{"id": "k3fq8w2a", "rater": "ann", "scores": {"overall": 4}}` (see
-  `analysis.sample_folder`).
+  `analysis.sampling`).
 
 `fields` maps names as everywhere: `{"response": "answer", "scores": "human"}`. A row without a score of some quality
 has NaN there. Every fault of every file is found before one is raised.
