@@ -31,7 +31,8 @@ def compiled(folder: Path, monkeypatch: pytest.MonkeyPatch, source: str = SOURCE
     """How often a kernel is compiled when it is called in a new process."""
     kernel = some_kernels(folder, monkeypatch, source).times_three
     assert kernel(2) == 6
-    return kernel.compiled
+    count: int = kernel.compiled
+    return count
 
 
 def kept(folder: Path) -> list[Path]:

@@ -313,7 +313,7 @@ def _with_intervals(result: Result, how: Resampling) -> tuple[Result, dict[str, 
             bounds = interval(drawn[key], how.level, values.clusters, influence if how.method == "bca" else None)
         if all(map(math.isfinite, bounds)):
             bounds = within_range(bounds, key, estimates[key])
-            estimates[key] = replace(estimates[key], interval=bounds, resampling=done)
+            estimates[key] = replace(estimates[key], interval=bounds, interval_by=done)
         elif not math.isnan(influence.value):
             reasons[key] = "too few dialogues could be scored"
     return replace(result, estimates=estimates), reasons, _warn_of_narrow(influences)
@@ -333,7 +333,7 @@ def _with_formulas(estimates: Mapping[str, Estimate], values: Values, level: flo
             if found is not None:
                 (low, high), by = found
                 half = (high - low) / 2
-                made[key] = replace(estimate, interval=(low, high), confidence=half, analytic=by, resampling=None)
+                made[key] = replace(estimate, interval=(low, high), confidence=half, interval_by=by)
     return made
 
 
@@ -441,13 +441,13 @@ def _recompute_corpus(part: Result, whole: Result, intervals: bool) -> Result:
         how = estimates[key].interval_by
         level = DEFAULT_LEVEL if how is None or not how.level else how.level
         made = replace(estimates[key], mean=value, scored=_count_scored(key, part, whole), confidence=math.nan)
-        made = replace(made, interval=None, analytic=None, resampling=None)
+        made = replace(made, interval=None, interval_by=None)
         if key in influences:
             bounds, _ = interval_of_changes(influences[key], None, level, values.clusters)
             if all(map(math.isfinite, bounds)):
                 low, high = within_range(bounds, key, made)
                 by = Resampling("jackknife", level, len(influences[key].changes), DEFAULT_SEED, values.clusters)
-                made = replace(made, interval=(low, high), confidence=(high - low) / 2, resampling=by)
+                made = replace(made, interval=(low, high), confidence=(high - low) / 2, interval_by=by)
         estimates[key] = made
     for key in values.reasons:
         del estimates[key]

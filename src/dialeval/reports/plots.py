@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 
 from dialeval.analysis.pairing import keys_meant
+from dialeval.analysis.values import better_of
 from dialeval.core.errors import NeedError, SettingError
 from dialeval.core.files import write_bytes
 from dialeval.reports.figures import plain, shorten, show_rounded
@@ -31,7 +32,7 @@ from dialeval.reports.metric_drawings import (
     interval,
     scale_of_means,
 )
-from dialeval.reports.tables import ARROWS, better_of
+from dialeval.reports.tables import ARROWS
 
 if TYPE_CHECKING:
     from dialeval.core.result import Run

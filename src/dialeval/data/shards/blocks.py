@@ -220,7 +220,8 @@ def read_row_groups(span: Span, names: FieldNames, rows: int) -> Iterator[tuple[
         edges = (span.start, span.stop)
         first, last = (_end_of_open_dialogue(file, each, starts, names) if named else starts[each] for each in edges)
         groups = [group for group in range(span.start, number) if starts[group] < last]
-        place, before, held, dialogue = starts[span.start], first, [], None
+        held: list[Any] = []
+        place, before, dialogue = starts[span.start], first, None
         for batch in file.iter_batches(rows, row_groups=groups, columns=columns):
             low, high = max(first - place, 0), min(last - place, len(batch))
             place += len(batch)

@@ -132,7 +132,7 @@ class TorchEncoder(Encoder):
             waiting = [(batch, self._pool([pieces[text] for text in batch])) for batch in _batches(pieces, limit)]
             for batch, made in waiting:  # fetched only here, so that the GPU never waits for the next batch
                 vectors[np.array(batch) + start] = made.cpu().numpy()
-        return self._finished(vectors)
+        return self._finish(vectors)
 
     def _pool(self, pieces: Sequence[Any]) -> Tensor:
         """Return the pooled vector of each text."""

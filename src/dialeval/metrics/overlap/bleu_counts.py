@@ -291,9 +291,9 @@ def _number_ngrams(ids, start, size, order, bits, grams, slots, keys, counts):  
 
 
 @kernel
-def match_long_texts(
+def match_long_texts(  # type: ignore[no-untyped-def]
     rows, ids, offsets, reference_ids, reference_offsets, lists, grams, reference_grams, table, matches
-):  # type: ignore[no-untyped-def]
+):
     """Fill `matches` of the given rows, however long; it has a column for each order to count.
 
     An n-gram is the number of its first n - 1 words and its last word in one key, so equal keys are equal n-grams.
