@@ -157,8 +157,10 @@ def test_an_exception_names_the_metric_and_the_row() -> None:
         with pytest.raises(DataError, match=what) as caught:
             dialeval.evaluate(texts, metrics=asked)
         assert isinstance(caught.value.__cause__, ZeroDivisionError)
+    tally = dialeval.metric(fussy)
+    tally.update(texts)
     with pytest.raises(DataError, match=what):
-        dialeval.metric(fussy).update(texts)
+        tally.compute()
 
 
 @pytest.mark.parametrize(

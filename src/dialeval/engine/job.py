@@ -23,7 +23,6 @@ from dialeval.core.fingerprint import Fingerprint
 from dialeval.core.fold import Fact, Metric, Reduction
 from dialeval.core.item_parts import ItemPart
 from dialeval.core.needs import Need
-from dialeval.core.rowtable import RowTable
 from dialeval.core.states import translated
 from dialeval.data.formats.records import FieldNames
 from dialeval.data.shards.chunks import Chunk
@@ -57,14 +56,12 @@ class SystemItems:
 
     values: dict[str, dict[str, Floats]]
     contributions: tuple[Mapping[str, BatchContributions], ...] = ()
-    """What the rows add to corpus values, by metric and batch; only of rows in memory."""
-    places: RowTable | None = None
-    """What the rows are; only of rows in files, which are let go."""
+    """What the rows add to corpus values, by metric."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChunkItems:
-    """The items of a chunk: in files, where the job has a workplace for them, or here."""
+    """The items of a chunk: of rows in memory here, of rows in files in the workplace of the job, if it has one."""
 
     systems: dict[System, SystemItems] = field(default_factory=dict)
     parts: tuple[ItemPart, ...] = ()
@@ -86,10 +83,8 @@ class Job:
     resources: Resources
     names: FieldNames
     batch_rows: int
-    keeps_items: bool = True
-    """Whether somebody asks for the items of rows in files."""
     workplace: str | None = None
-    """A folder in which workers write the items of rows in files; None: they stay in memory."""
+    """A folder in which workers write the items of rows in files; None: nobody asks for them."""
     opened: Opened | None = None
     """A vocabulary and the resources over it, if the job stays in this process, where they are open already."""
 
@@ -128,16 +123,15 @@ class StateSums:
     def __init__(self, job: Job, stage: Stage, vocabulary: Vocabulary | None = None) -> None:
         self._job, self._stage, self._vocabulary = job, stage, vocabulary
         self._sums: dict[System, list[Reduction[Any]]] = {}
-        self._rows: dict[System, int] = {}
-        self._fingerprints: dict[System, dict[str, Fingerprint]] = {}
-        self._notes: dict[System, dict[str, None]] = {}
+        self._totals: dict[System, SystemState] = {}
+        """All but the states."""
 
     def expect(self, system: System) -> list[Reduction[Any]]:
-        """The sums of a system, which may stay those of no rows."""
+        """Return the sums of a system, which may stay those of no rows."""
         if system not in self._sums:
             folds = self._job.folds(self._stage, system[0])
             self._sums[system] = [Reduction(fold.merge, fold.empty) for fold in folds]
-            self._rows[system], self._fingerprints[system], self._notes[system] = 0, {}, {}
+            self._totals[system] = SystemState(0, ())
         return self._sums[system]
 
     def add(self, several: SystemStates) -> None:
@@ -146,22 +140,18 @@ class StateSums:
             for total, each in zip(self.expect(system), state.states, strict=True):
                 # Translated while it is small: states over one vocabulary merge without being sorted again.
                 total.add(each if self._vocabulary is None else translated(each, self._vocabulary))
-            self._rows[system] += state.rows
-            self._notes[system] |= dict.fromkeys(state.notes)
-            merged = self._fingerprints[system]
+            before = self._totals[system]
+            prints = dict(before.fingerprints)
             for need, fingerprint in state.fingerprints.items():
-                merged[need] = merged.get(need, Fingerprint()) + fingerprint
+                prints[need] = prints.get(need, Fingerprint()) + fingerprint
+            notes = tuple(dict.fromkeys(before.notes + state.notes))
+            self._totals[system] = SystemState(before.rows + state.rows, (), prints, notes)
 
     def result(self) -> SystemStates:
-        """Everything that was added, by system."""
+        """Return everything that was added, by system."""
         return {
-            system: SystemState(
-                self._rows[system],
-                tuple(each.result() for each in sums),
-                self._fingerprints[system],
-                tuple(self._notes[system]),
-            )
-            for system, sums in self._sums.items()
+            system: replace(total, states=tuple(each.result() for each in self._sums[system]))
+            for system, total in self._totals.items()
         }
 
 

@@ -63,7 +63,6 @@ class ItemStore:
     """Keeps nothing."""
 
     keeps_states = False
-    keeps_items = False
     workplace: str | None = None
     """A folder in which workers write items; it goes when the store does."""
 
@@ -94,10 +93,7 @@ class ItemStore:
 class MemoryItems(ItemStore):
     """Keeps items in memory, a column per system and key."""
 
-    keeps_items = True
-
     def __init__(self, chunks: Sequence[Chunk]) -> None:
-        self.chunks: list[Chunk] = list(chunks)
         self._chunks = [chunk for chunk in chunks if isinstance(chunk, MemoryChunk)]
         self._sizes: dict[System, tuple[int, int]] = {}
         for chunk in self._chunks:
@@ -137,8 +133,6 @@ class MemoryItems(ItemStore):
 class PartItems(ItemStore):
     """Knows the files that workers wrote; threads wait for the disk while further chunks are folded."""
 
-    keeps_items = True
-
     def __init__(self, workplace: Path, threads: ThreadPoolExecutor) -> None:
         self.workplace, self._threads = str(workplace), threads
         self._parts: dict[int, tuple[ItemPart, ...]] = {}
@@ -158,7 +152,6 @@ class Journal(ItemStore):
     """Keeps states and items of chunks in a folder of the user's."""
 
     keeps_states = True
-    keeps_items = True
 
     def __init__(self, folder: Path, job: Job, workplace: Path) -> None:
         self._folder, self._job = folder, job
