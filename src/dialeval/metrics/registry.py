@@ -18,13 +18,14 @@ import re
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
-from functools import cache, partial
+from functools import cache
 from importlib import import_module
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Metric
 from dialeval.core.needs import Need
+from dialeval.metrics.row_functions import DECLARED, METRIC_MARK, MetricClass, class_of, describe_collision
 
 ENTRY_POINT = "dialeval.metrics"
 
@@ -83,34 +84,6 @@ GROUPS: Mapping[str, Sequence[str]] = {
 GROUP_SETTINGS: Mapping[str, Mapping[str, object]] = {"dialog-eval": {"oov": "unk"}}
 """By group: settings that its metrics have in place of their defaults, where they have such a setting."""
 
-MetricClass = type[Metric[Any]]
-
-METRIC_MARK = "__dialeval_metric__"
-"""The attribute of functions that are metrics."""
-
-_declared: dict[str, MetricClass] = {}
-"""Metrics of functions by their names."""
-
-
-def declare(name: str, metric: MetricClass) -> None:
-    """Make the metric of a function known by its name; a function that is defined again takes the place of the first.
-
-    It does not ask the registry, which may be importing the function's module at this moment.
-    """
-    taken = _declared.get(name)
-    if taken is not None and _place(taken) != _place(metric):
-        raise SettingError(_taken(name, taken, metric))
-    _declared[name] = metric
-
-
-def _taken(name: str, first: MetricClass, second: MetricClass) -> str:
-    return f"two metrics are called {name!r}: {_place(first)} and {_place(second)}; rename one of them"
-
-
-def _place(metric: MetricClass) -> str:
-    return f"{metric.__module__}.{metric.__qualname__}"
-
-
 Registered = TypeVar("Registered", bound=Callable[..., Any])
 
 _PLACE = re.compile(r"([A-Za-z_][\w.]*):([A-Za-z_]\w*)")
@@ -120,8 +93,6 @@ _PLACE = re.compile(r"([A-Za-z_][\w.]*):([A-Za-z_]\w*)")
 def _class_of(given: Any) -> MetricClass:
     """The class that a metric is registered by; SettingError for what is none."""
     if hasattr(given, METRIC_MARK):
-        from dialeval.metrics.row_functions import class_of  # which imports this module
-
         return class_of(given)
     name = getattr(given, "__qualname__", repr(given))
     if isinstance(given, type) and issubclass(given, Metric):
@@ -193,13 +164,16 @@ class Registry:
 
     def _named(self, name: str) -> MetricClass | None:
         """The class of a preset or family; what is imported already is looked at first, then what scores responses."""
-        there = [subject for subject, places in self._waiting.items() if _all_imported(places)]
-        for imported in (partial(self._import, there), partial(self._import, [Need.RESPONSE]), self._import_all):
-            imported()
+        modules = {subject: {place.partition(":")[0] for place in places} for subject, places in self._waiting.items()}
+        imported = [subject for subject, names in modules.items() if names <= sys.modules.keys()]
+        for subjects in (imported, [Need.RESPONSE], list(Need)):
+            self._import(subjects)
+            if len(subjects) == len(Need):
+                self._load_installed()
             found = self._presets.get(name) or self._families.get(name)
             if found is not None:
                 return found
-        return _declared.get(name)
+        return DECLARED.get(name)
 
     def measuring(self, subjects: Collection[Need]) -> list[Metric[Any]]:
         """All presets of metrics that measure one of some columns."""
@@ -227,7 +201,7 @@ class Registry:
         for name in {metric.family, *metric.presets}:
             taken = self._families.get(name) or self._presets.get(name)
             if taken is not None and taken is not metric:
-                raise SettingError(_taken(name, taken, metric))
+                raise SettingError(describe_collision(name, taken, metric))
 
     def unregister(self, metric: MetricClass) -> None:
         """Take a metric class out again."""
@@ -282,14 +256,14 @@ class Registry:
 
     def _is_family(self, name: str) -> bool:
         """Whether a name is that of a family and of no preset."""
-        return self._named(name) is not None and name not in self._presets and name not in _declared
+        return self._named(name) is not None and name not in self._presets and name not in DECLARED
 
     def _unknown(self, name: str) -> str:
         if name in self._broken:
             return f"the metric {name!r} cannot be loaded: {self._broken[name]}"
         if name in GROUPS:
             return f"{name} is a group of metrics: {', '.join(GROUPS[name])}"
-        close = get_close_matches(name, [*self.presets, *self.families, *_declared], n=1)
+        close = get_close_matches(name, [*self.presets, *self.families, *DECLARED], n=1)
         hint = f"did you mean {close[0]!r}?" if close else "`dialeval metrics` lists all of them"
         return f"no metric is called {name!r}; {hint}"
 
@@ -309,10 +283,6 @@ def _entry_points() -> Iterable[Any]:
 def register(metric: Registered) -> Registered:
     """Add a metric class or a function of `metric_of_rows` to the registry of this process; a decorator."""
     return registry().register(metric)
-
-
-def _all_imported(places: Sequence[str]) -> bool:
-    return all(place.partition(":")[0] in sys.modules for place in places)
 
 
 def split_names(text: str) -> list[str]:
