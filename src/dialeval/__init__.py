@@ -9,80 +9,57 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from dialeval.core import display
-from dialeval.core.version import __version__
+from dialeval.core.version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from dialeval.analysis.agreement import Agreement, agreement
-    from dialeval.analysis.assertions import assert_no_worse
-    from dialeval.analysis.comparison import compare
-    from dialeval.analysis.intervals import with_intervals
-    from dialeval.analysis.people import estimate
-    from dialeval.analysis.ranking import rank
-    from dialeval.analysis.sampling import draw
-    from dialeval.analysis.sequences import watch
-    from dialeval.analysis.slices import slices
-    from dialeval.analysis.trends import trend
-    from dialeval.core.errors import DataError, DialevalError, NeedError, SettingError
-    from dialeval.core.result import Result, Run, load
-    from dialeval.engine.evaluate import evaluate
-    from dialeval.engine.tally import Tally, metric
-    from dialeval.metrics.row_functions import metric_of_rows
-    from dialeval.reports.html import report
+    from dialeval.analysis.agreement import Agreement as Agreement
+    from dialeval.analysis.agreement import agreement as agreement
+    from dialeval.analysis.assertions import assert_no_worse as assert_no_worse
+    from dialeval.analysis.comparison import compare as compare
+    from dialeval.analysis.intervals import with_intervals as with_intervals
+    from dialeval.analysis.people import estimate as estimate
+    from dialeval.analysis.ranking import rank as rank
+    from dialeval.analysis.sampling import draw as draw
+    from dialeval.analysis.sequences import watch as watch
+    from dialeval.analysis.slices import slices as slices
+    from dialeval.analysis.trends import trend as trend
+    from dialeval.core.errors import DataError as DataError
+    from dialeval.core.errors import DialevalError as DialevalError
+    from dialeval.core.errors import NeedError as NeedError
+    from dialeval.core.errors import SettingError as SettingError
+    from dialeval.core.result import Result as Result
+    from dialeval.core.result import Run as Run
+    from dialeval.core.result import load as load
+    from dialeval.engine.evaluate import evaluate as evaluate
+    from dialeval.engine.tally import Tally as Tally
+    from dialeval.engine.tally import metric as metric
+    from dialeval.metrics.row_functions import metric_of_rows as metric_of_rows
+    from dialeval.reports.html import report as report
 
-_HOMES = {
-    "Agreement": "dialeval.analysis.agreement",
-    "agreement": "dialeval.analysis.agreement",
-    "assert_no_worse": "dialeval.analysis.assertions",
-    "DataError": "dialeval.core.errors",
-    "DialevalError": "dialeval.core.errors",
-    "NeedError": "dialeval.core.errors",
-    "SettingError": "dialeval.core.errors",
-    "Result": "dialeval.core.result",
-    "Run": "dialeval.core.result",
-    "load": "dialeval.core.result",
-    "compare": "dialeval.analysis.comparison",
-    "draw": "dialeval.analysis.sampling",
-    "estimate": "dialeval.analysis.people",
-    "evaluate": "dialeval.engine.evaluate",
-    "Tally": "dialeval.engine.tally",
-    "metric": "dialeval.engine.tally",
-    "metric_of_rows": "dialeval.metrics.row_functions",
-    "rank": "dialeval.analysis.ranking",
-    "report": "dialeval.reports.html",
-    "slices": "dialeval.analysis.slices",
-    "trend": "dialeval.analysis.trends",
-    "watch": "dialeval.analysis.sequences",
-    "with_intervals": "dialeval.analysis.intervals",
+_PUBLIC = {
+    "analysis.agreement": ("Agreement", "agreement"),
+    "analysis.assertions": ("assert_no_worse",),
+    "analysis.comparison": ("compare",),
+    "analysis.intervals": ("with_intervals",),
+    "analysis.people": ("estimate",),
+    "analysis.ranking": ("rank",),
+    "analysis.sampling": ("draw",),
+    "analysis.sequences": ("watch",),
+    "analysis.slices": ("slices",),
+    "analysis.trends": ("trend",),
+    "core.errors": ("DataError", "DialevalError", "NeedError", "SettingError"),
+    "core.result": ("Result", "Run", "load"),
+    "engine.evaluate": ("evaluate",),
+    "engine.tally": ("Tally", "metric"),
+    "metrics.row_functions": ("metric_of_rows",),
+    "reports.html": ("report",),
 }
+_HOMES = {name: f"dialeval.{module}" for module, names in _PUBLIC.items() for name in names}
+
+__all__ = list(_HOMES)
+__all__ += ["__version__"]
 
 display.home = "dialeval.reports.notebook"
-
-__all__ = [
-    "Agreement",
-    "DataError",
-    "DialevalError",
-    "NeedError",
-    "Result",
-    "Run",
-    "SettingError",
-    "Tally",
-    "__version__",
-    "agreement",
-    "assert_no_worse",
-    "compare",
-    "draw",
-    "estimate",
-    "evaluate",
-    "load",
-    "metric",
-    "metric_of_rows",
-    "rank",
-    "report",
-    "slices",
-    "trend",
-    "watch",
-    "with_intervals",
-]
 
 
 def __getattr__(name: str) -> object:
