@@ -173,7 +173,7 @@ def _evaluated(
     by: list[str],
     **inputs: Any,
 ) -> Run:
-    """The run that the options ask for, saved in `output`."""
+    """Evaluate as the options ask, and save the run in `output`."""
     from dialeval.analysis.parts import FOUND
     from dialeval.core.errors import UnsavedRunError
     from dialeval.engine.evaluate import Inputs, evaluate
@@ -222,7 +222,7 @@ def _evaluated(
 
 
 def _judge(scaling: Scaling, folder: str | None) -> Any:
-    """The judge for adem; on a GPU where its workers have one."""
+    """Return the judge for adem; on a GPU where its workers have one."""
     if not scaling.gpus_per_task:
         return folder
     from dialeval.metrics.learned.dialogue_judge import is_dialogue_judge

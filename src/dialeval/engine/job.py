@@ -89,7 +89,7 @@ class Job:
     """A vocabulary and the resources over it, if the job stays in this process, where they are open already."""
 
     def facts(self, source: int) -> dict[Fact[Any, Any], frozenset[Need]]:
-        """What must be known of all rows of a source first, with the needs of the metric that asks."""
+        """Return what must be known of all rows of a source first, with the needs of the metric that asks."""
         metrics = self.plans[source].folded
         return {fact: metric.needs | metric.wants for metric in metrics for fact in metric.facts}
 
@@ -100,17 +100,17 @@ class Job:
         return ["facts", "metrics"] if asks else ["metrics"]
 
     def folds(self, stage: Stage, source: int) -> Sequence[Fact[Any, Any] | Metric[Any]]:
-        """What has a state in a stage; metrics before details."""
+        """Return what has a state in a stage; metrics before details."""
         plan = self.plans[source]
         return list(self.facts(source)) if stage == "facts" else [*plan.folded, *plan.details.values()]
 
     def no_rows(self, stage: Stage) -> SystemState:
-        """A state of no rows, with an object of every class that states of a stage are made of."""
+        """Return a state of no rows, with an object of every class that states of a stage are made of."""
         folds = [fold for source in range(len(self.plans)) for fold in self.folds(stage, source)]
         return SystemState(0, tuple(fold.empty() for fold in folds), {"": Fingerprint()})
 
     def grows(self, stage: Stage) -> bool:
-        """Whether a state of a stage grows with the rows."""
+        """Return whether a state of a stage grows with the rows."""
         return any(fold.grows for source in range(len(self.plans)) for fold in self.folds(stage, source))
 
 
@@ -218,7 +218,7 @@ class Engine(ABC):
     def fold(
         self, job: Job, facts: FactValues, stage: Stage, chunks: Mapping[int, Chunk], alone: bool
     ) -> Iterator[ChunkResult]:
-        """The results of numbered chunks, in order, and then those of parts, if states were cut.
+        """Yield the results of numbered chunks, in order, and then those of parts, if states were cut.
 
         `alone`: each chunk by itself, not merged with its neighbours and not cut.
         """

@@ -130,13 +130,13 @@ def _find_judges(given: Any) -> dict[Need, Any]:
 
 
 def resource_warnings(opened: Mapping[Need, Any]) -> tuple[str, ...]:
-    """What a user should know about the files of the resources."""
+    """Return what a user should know about the files of the resources."""
     vectors = opened.get(Need.EMBEDDINGS)
     return () if vectors is None else tuple(vectors.warnings)
 
 
 def _read_vocabulary(source: Any) -> Vocabulary:
-    """The words of a list; of a vector file such as the `vocab.npy` of dialog-eval, those that have a vector there."""
+    """Read the words of a list; of a vector file such as the `vocab.npy` of dialog-eval, those that have a vector."""
     from dialeval.resources.embeddings import load_embeddings
     from dialeval.resources.words import listed_words
 
@@ -146,12 +146,12 @@ def _read_vocabulary(source: Any) -> Vocabulary:
 
 
 def train_texts(train: Any) -> TextColumn | None:
-    """The training text, if there is one: its source side, what contexts are to responses. So rows give contexts."""
+    """Read the training text, if there is one: its source side, so that of rows the contexts are taken."""
     return train if train is None or isinstance(train, TextColumn) else read_texts(train, Need.CONTEXT).values
 
 
 def lacking(need: Need) -> str | None:
-    """What is not installed that a need takes, with the command that installs it; None where nothing is missing."""
+    """Return what must be installed for a need, with the command that installs it; None where nothing is missing."""
     if need not in (Need.JUDGE, Need.DIALOGUE_JUDGE, Need.ENCODER):
         return None
     from dialeval.metrics.learned.judge import shipped_lacks

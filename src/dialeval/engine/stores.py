@@ -65,26 +65,26 @@ class ItemStore:
     """A folder in which workers write items; it goes when the store does."""
 
     def finished(self, stage: Stage) -> set[int]:
-        """The numbers of the chunks that need not be folded again."""
+        """Return the numbers of the chunks that need not be folded again."""
         return set()
 
     def put(self, stage: Stage, number: int, states: SystemStates, items: ChunkItems) -> None:
         """Keep the result of a chunk."""
 
     def states(self, stage: Stage, number: int) -> SystemStates:
-        """The states of a finished chunk."""
+        """Return the states of a finished chunk."""
         raise KeyError(number)
 
     def parts(self, number: int) -> Sequence[ItemPart]:
-        """The files with the items of a chunk, in order."""
+        """Return the files with the items of a chunk, in order."""
         return ()
 
     def columns(self, system: System) -> Mapping[str, Floats]:
-        """The items of all rows of a system by key, where they are in memory."""
+        """Return the items of all rows of a system by key, where they are in memory."""
         return {}
 
     def contributions(self, system: System) -> dict[str, Contributions]:
-        """What the rows of a system add to corpus values, where that is kept."""
+        """Return what the rows of a system add to corpus values, where that is kept."""
         return {}
 
 
@@ -237,7 +237,7 @@ def _read_content(file: Path) -> bytes | None:
 
 
 def _check_states(states: Any, job: Job, stage: Stage) -> None:
-    """UnfitError for what is not the states of systems, each with a part for every fold of its source."""
+    """Raise UnfitError for what is not the states of systems, each with a part for every fold of its source."""
     if not isinstance(states, dict) or not all(isinstance(each, SystemState) for each in states.values()):
         raise UnfitError("there is no SystemState by system")
     for system in states:
@@ -253,7 +253,7 @@ def _check_states(states: Any, job: Job, stage: Stage) -> None:
 
 
 def _manifest(job: Job, sources: Sequence[Source], chunks: Sequence[Chunk]) -> dict[str, Any]:
-    """What a run is about: two runs with the same manifest do the same."""
+    """Return what identifies a run: two runs with the same manifest do the same."""
     shards = [shard for source in sources for shard in source.shards]
     beside = [file for shard in shards for _, files in shard.beside for file in files]
     metrics = [metric for plan in job.plans for metric in plan.folded]
@@ -270,7 +270,7 @@ def _manifest(job: Job, sources: Sequence[Source], chunks: Sequence[Chunk]) -> d
 
 
 def stamps(paths: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """What distinguishes two contents of a file without reading all of it."""
+    """Return what distinguishes two contents of a file without reading all of it."""
     return {path: _stamp(path) for path in paths}
 
 
@@ -281,7 +281,7 @@ def _stamp(path: str) -> dict[str, Any]:
 
 
 def _sample(path: str) -> str:
-    """A digest of samples of a file from its start to its end; of all of it where it is small."""
+    """Return a digest of samples of a file from its start to its end; of all of it where it is small."""
     sha, last = hashlib.sha256(), size_of(path) - _SAMPLE_BYTES
     gaps = _SAMPLES - 1
     starts = [last * number // gaps for number in range(_SAMPLES)]
@@ -315,7 +315,7 @@ def _refuse_changes(before: Mapping[str, Any], now: Mapping[str, Any], folder: P
 
 
 def _differences(before: Any, now: Any, where: str = "") -> Iterator[str]:
-    """What differs between two manifests, each difference in words."""
+    """Yield every difference between two manifests, in words."""
     if isinstance(before, dict) and isinstance(now, dict):
         for key in dict.fromkeys([*before, *now]):
             place = f"{where} of {key}" if where else key
@@ -334,7 +334,7 @@ def _shown(value: Any) -> str:
 
 
 def _refuse_strangers(folder: Path, manifest: Path) -> None:
-    """SettingError where a folder is somebody else's; nothing has been written to it by then."""
+    """Raise SettingError for a folder with other files; nothing has been written to it by then."""
     if manifest.exists():
         _read_manifest(manifest)
     elif any(entry.name != LOCK and not is_unfinished(entry.name) for entry in folder.iterdir()):

@@ -91,7 +91,7 @@ _PLACE = re.compile(r"([A-Za-z_][\w.]*):([A-Za-z_]\w*)")
 
 
 def _class_of(given: Any) -> MetricClass:
-    """The class that a metric is registered by; SettingError for what is none."""
+    """Return the class that a metric is registered by; SettingError for what is none."""
     if hasattr(given, METRIC_MARK):
         return class_of(given)
     name = getattr(given, "__qualname__", repr(given))
@@ -146,7 +146,7 @@ class Registry:
                 self._add(getattr(import_module(module), name))
 
     def _import_all(self) -> None:
-        """What is built in, and what installed packages add."""
+        """Import what is built in, and what installed packages add."""
         self._import(Need)
         self._load_installed()
 
@@ -163,7 +163,7 @@ class Registry:
                 self._broken[point.name] = f"{type(error).__name__}: {error}"
 
     def _named(self, name: str) -> MetricClass | None:
-        """The class of a preset or family; what is imported already is looked at first, then what scores responses."""
+        """Find the class of a preset or family: first among imported ones, then among those that score responses."""
         modules = {subject: {place.partition(":")[0] for place in places} for subject, places in self._waiting.items()}
         imported = [subject for subject, names in modules.items() if names <= sys.modules.keys()]
         for subjects in (imported, [Need.RESPONSE], list(Need)):
@@ -176,7 +176,7 @@ class Registry:
         return DECLARED.get(name)
 
     def measuring(self, subjects: Collection[Need]) -> list[Metric[Any]]:
-        """All presets of metrics that measure one of some columns."""
+        """Return all presets of metrics that measure one of some columns."""
         self._import(subjects)
         self._load_installed()
         found = [(name, metric) for name, metric in self._presets.items() if metric.subject in subjects]
@@ -210,7 +210,7 @@ class Registry:
             del self._presets[name]
 
     def parse(self, text: str) -> Metric[Any]:
-        """The metric that a name with or without settings stands for."""
+        """Return the metric that a name with or without settings stands for."""
         match = isinstance(text, str) and re.fullmatch(r"\s*([^\s(),=]+)\s*(?:\(([^()]*)\))?\s*", text)
         if not match:
             raise SettingError(f"{text!r} is not a metric; write a name, or a name with settings: distinct(n=3)")
@@ -251,11 +251,11 @@ class Registry:
             yield self.parse(name)
 
     def is_group(self, name: Any) -> bool:
-        """Whether a name stands for whatever of a group can be computed rather than for one metric."""
+        """Return whether a name stands for whatever of a group can be computed rather than for one metric."""
         return isinstance(name, str) and (name == "all" or name in GROUPS or self._is_family(name))
 
     def _is_family(self, name: str) -> bool:
-        """Whether a name is that of a family and of no preset."""
+        """Return whether a name is that of a family and of no preset."""
         return self._named(name) is not None and name not in self._presets and name not in DECLARED
 
     def _unknown(self, name: str) -> str:
@@ -270,7 +270,7 @@ class Registry:
 
 @cache
 def registry() -> Registry:
-    """The registry of this process: what is built in, and what installed packages add."""
+    """Return the registry of this process: what is built in, and what installed packages add."""
     return Registry(_BUILT_IN, _entry_points)
 
 
@@ -286,7 +286,7 @@ def register(metric: Registered) -> Registered:
 
 
 def split_names(text: str) -> list[str]:
-    """The metric names of a list such as `bleu-4,distinct(n=3,per=response)`."""
+    """Return the metric names of a list such as `bleu-4,distinct(n=3,per=response)`."""
     return [part.strip() for part in re.split(r",(?![^()]*\))", text) if part.strip()]
 
 

@@ -148,7 +148,7 @@ def _column(batch: Batch, name: str) -> Iterator[Any]:
 
 
 def _number(value: object) -> float:
-    """The value of a row; an error for what is no number."""
+    """Return the value of a row; an error for what is no number."""
     if value is None:
         return math.nan
     if isinstance(value, str | bytes) or not hasattr(value, "__float__"):
@@ -161,7 +161,7 @@ def _number(value: object) -> float:
 
 @cache
 def class_of(function: Callable[..., Any]) -> MetricClass:
-    """The metric class of a decorated function, one for each function."""
+    """Return the metric class of a decorated function, one for each function."""
     mark: _Mark = getattr(function, METRIC_MARK)
     parameters = _parameters(function, mark.name)
     must = {_NEEDS[name] for name, needed in parameters.items() if needed} | {Need.RESPONSE}
