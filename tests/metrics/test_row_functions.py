@@ -15,8 +15,8 @@ import pytest
 import dialeval
 from dialeval.core.errors import DataError, NeedError, SettingError
 from dialeval.core.signature import Signature
-from dialeval.metrics.registry import METRIC_MARK, Registry, registry
-from dialeval.metrics.row_functions import class_of
+from dialeval.metrics.registry import Registry, registry
+from dialeval.metrics.row_functions import METRIC_MARK, class_of
 
 
 @dialeval.metric_of_rows(name="polite-words", better="higher", bounds=(0, 1))
@@ -157,8 +157,10 @@ def test_an_exception_names_the_metric_and_the_row() -> None:
         with pytest.raises(DataError, match=what) as caught:
             dialeval.evaluate(texts, metrics=asked)
         assert isinstance(caught.value.__cause__, ZeroDivisionError)
+    tally = dialeval.metric(fussy)
+    tally.update(texts)
     with pytest.raises(DataError, match=what):
-        dialeval.metric(fussy).update(texts)
+        tally.compute()
 
 
 @pytest.mark.parametrize(

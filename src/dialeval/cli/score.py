@@ -147,7 +147,7 @@ def score(
         run = _evaluated(meter=meter, format_=format_, by=by, **given)
     if format_ in options.GATE_FORMATS:
         gates = list(limits.gates(run))
-        print_gates(format_, gates, run, run)
+        print_gates(format_, gates, run)
         return exit_status(gates)
     print_run(run, format_, transpose, by, compared)
     say_next(run, format_, output)
@@ -173,7 +173,7 @@ def _evaluated(
     by: list[str],
     **inputs: Any,
 ) -> Run:
-    """The run that the options ask for, saved in `output`."""
+    """Evaluate as the options ask, and save the run in `output`."""
     from dialeval.analysis.slices import FOUND
     from dialeval.core.errors import UnsavedRunError
     from dialeval.engine.evaluate import Inputs, evaluate
@@ -222,15 +222,14 @@ def _evaluated(
 
 
 def _judge(scaling: Scaling, folder: str | None) -> Any:
-    """The judge for adem; on a GPU where its workers have one."""
+    """Return the judge for adem; on a GPU where its workers have one."""
     if not scaling.gpus_per_task:
         return folder
-    from dialeval.metrics.learned.adem import Judge
-    from dialeval.metrics.learned.judge import is_dialogue_judge
+    from dialeval.metrics.learned.judge import LazyJudge, is_dialogue_judge
 
     if folder is not None and is_dialogue_judge(folder):
         return folder
-    return Judge(folder, device="cuda")
+    return LazyJudge(folder, device="cuda")
 
 
 def _engine(scaling: Scaling) -> Engine:

@@ -106,7 +106,7 @@ def make_anchors(systems: Sequence[Rows], train: TextColumn | None) -> Anchors:
 
 
 def _differ(one: Rows, other: Rows) -> bool:
-    """Whether two systems were compared with different references."""
+    """Return whether two systems were compared with different references."""
     mine, theirs = (rows.columns.get(Need.REFERENCE) for rows in (one, other))
     if mine is theirs or mine is None or theirs is None:
         return mine is not theirs
@@ -118,7 +118,7 @@ def _with_responses(rows: Rows, name: str, responses: TextColumn) -> Rows:
 
 
 def _repeated(text: str, rows: int) -> TextColumn:
-    """The same bytes in every row."""
+    """Return the same bytes in every row."""
     data = np.frombuffer(text.encode(), np.uint8)
     return TextColumn(data, np.zeros(rows, np.int64), np.full(rows, len(data), np.int64))
 
@@ -145,7 +145,7 @@ def _shuffled(gold: Rows) -> Rows | None:
 
 
 def derangement(offsets: Ints, seed: int) -> Ints | None:
-    """For each row another one, each once, never of the same dialogue; None where there is no such order.
+    """Return another row for each row, each once, never of the same dialogue; None where there is no such order.
 
     Dialogues are lined up in random order, and every row takes the one that stands far enough along for the largest
     dialogue to be passed.
@@ -165,7 +165,7 @@ def derangement(offsets: Ints, seed: int) -> Ints | None:
 
 
 def with_standing(run: Run, anchors: Anchors, metrics: Mapping[str, Metric[Any]]) -> Run:
-    """The run with how each system stands between floor and ceiling, and a warning where a floor is above one."""
+    """Add how each system stands between floor and ceiling to a run, and warn where a floor is above a system."""
     names = [rows.system for rows in anchors.systems]
     real = [name for name in run if name not in names]
     floors = {key: [name for name in names if _is_floor(name, metric)] for key, metric in metrics.items()}
@@ -183,7 +183,7 @@ def with_standing(run: Run, anchors: Anchors, metrics: Mapping[str, Metric[Any]]
 
 
 def _is_floor(name: str, metric: Metric[Any]) -> bool:
-    """Whether an anchor is a floor of a metric."""
+    """Return whether an anchor is a floor of a metric."""
     if name == GOLD or metric.better is None:
         return False
     # A metric that must know all rows first compares distributions, and those do not care whose text it is.
@@ -191,7 +191,7 @@ def _is_floor(name: str, metric: Metric[Any]) -> bool:
 
 
 def _upwards(run: Run, system: str, key: str, metric: Metric[Any]) -> float:
-    """The value of a system, turned so that higher is better; NaN where it has none."""
+    """Return the value of a system, turned so that higher is better; NaN where it has none."""
     mean = run[system][key].mean if key in run[system] else math.nan
     return -mean if metric.better == "lower" else mean
 
@@ -215,7 +215,7 @@ def _standings(
 def _beaten(
     run: Run, system: str, metrics: Mapping[str, Metric[Any]], floors: Mapping[str, Sequence[str]]
 ) -> Iterable[str]:
-    """A line for each floor that is at least as good as a system on some metric."""
+    """Yield a line for each floor that is at least as good as a system on some metric."""
     for floor in dict.fromkeys(name for names in floors.values() for name in names):
         lost = [
             key

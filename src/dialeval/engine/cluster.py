@@ -85,7 +85,7 @@ class _JobReference:
     """Ray's references to the job and to the facts."""
 
     def worker(self) -> Worker:
-        """The worker of this process."""
+        """Return the worker of this process."""
         if self.token not in _workers:
             import ray
 

@@ -191,17 +191,9 @@ def evaluate(
     if output is not None:
         read = (responses, references, contexts, reference_groups, train, vocabulary, embeddings)
         check_folder(output, *read, sources=() if force else file_names(responses))
+    kept = split_fields(keep)
     inputs = Inputs(
-        responses,
-        references,
-        contexts,
-        reference_groups,
-        fields,
-        eos,
-        split_fields(keep),
-        system_prompts,
-        separator,
-        shards,
+        responses, references, contexts, reference_groups, fields, eos, kept, system_prompts, separator, shards
     )
     resources = Resources(train, vocabulary, embeddings, judge, known_words)
     options = Options(

@@ -178,12 +178,10 @@ def run_sources(
     warnings: Sequence[str] = (),
     details: Mapping[str, Any] | None = None,
     opened: Opened | None = None,
-    kept: MemoryItems | None = None,
 ) -> Evaluation:
     """Plan, fold and finish: what every evaluation ends in.
 
-    `opened`: a vocabulary and the resources over it, where they are open already. `kept`: the chunks of rows in memory,
-    with the results of those that were folded before.
+    `opened`: a vocabulary and the resources over it, where they are open already.
     """
     resources, options, names = resources or Resources(ready={}), options or Options(), names or FieldNames()
     if options.batch_rows < 1 or (options.threads is not None and options.threads < 1):
@@ -199,21 +197,19 @@ def run_sources(
     given = (columns, resources, names, options.batch_rows, opened, engine.in_process)
     job, versions = make_job(planner, *given), Versions.of(sources)
     with versions.behind_errors():
-        chunks = cut_sources(sources, job.batch_rows, options.chunk_bytes) if kept is None else kept.chunks
+        chunks = cut_sources(sources, job.batch_rows, options.chunk_bytes)
         with noted():  # whoever folds the chunks collects these notes again
             _refuse_missing_columns(planner, sources, chunks, names, ready)
     with ExitStack() as stack:
         stack.enter_context(engine)
         if asks_for_choice(job.plans):
-            count = replace(job, plans=(SCRIPT_COUNTS,) * len(sources), keeps_items=False)
+            count = replace(job, plans=(SCRIPT_COUNTS,) * len(sources))
             counts = _Passes(count, engine, sources, chunks, versions, ItemStore()).run()
             real = [state.states[0] for system, state in counts.items() if sources[system[0]].role == "system"]
             planner = with_tokeniser(planner, chosen(added(real)))
             job = make_job(planner, *given)
-        store = stack.enter_context(
-            nullcontext(kept or MemoryItems(chunks)) if in_memory else _open_store(options, job, sources, chunks)
-        )
-        job = replace(job, keeps_items=store.keeps_items, workplace=store.workplace)
+        store = stack.enter_context(_open_store(options, job, sources, chunks, in_memory))
+        job = replace(job, workplace=store.workplace)
         totals = _Passes(job, engine, sources, chunks, versions, store, options.progress).run()
         check_number_of_systems(len(totals), sources[0].where if sources else "responses")
         systems = _finish_systems(planner, job, sources, totals, store, ready)
@@ -284,9 +280,11 @@ def _refuse_missing_columns(
 
 
 def _open_store(
-    options: Options, job: Job, sources: Sequence[Source], chunks: Sequence[Chunk]
+    options: Options, job: Job, sources: Sequence[Source], chunks: Sequence[Chunk], in_memory: bool
 ) -> AbstractContextManager[ItemStore]:
-    """Open the store for the items of rows in files."""
+    """Open the store for the items of rows."""
+    if in_memory:
+        return nullcontext(MemoryItems(chunks))
     if options.resume is not None:
         return Journal.opened(options.resume, job, sources, chunks)
     return _open_parts(options.output) if options.output is not None and options.items else nullcontext(ItemStore())

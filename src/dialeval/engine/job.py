@@ -22,7 +22,7 @@ from dialeval.core.contributions import BatchContributions
 from dialeval.core.fingerprint import Fingerprint
 from dialeval.core.fold import Fact, Metric, Reduction
 from dialeval.core.needs import Need
-from dialeval.core.rowtable import ItemPart, RowTable
+from dialeval.core.rowtable import ItemPart
 from dialeval.core.states import translated
 from dialeval.data.formats.records import FieldNames
 from dialeval.data.shards.chunks import Chunk
@@ -56,14 +56,12 @@ class SystemItems:
 
     values: dict[str, dict[str, Floats]]
     contributions: tuple[Mapping[str, BatchContributions], ...] = ()
-    """What the rows add to corpus values, by metric and batch; only of rows in memory."""
-    places: RowTable | None = None
-    """What the rows are; only of rows in files, which are let go."""
+    """What the rows add to corpus values, by metric."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChunkItems:
-    """The items of a chunk: in files, where the job has a workplace for them, or here."""
+    """The items of a chunk: of rows in memory here, of rows in files in the workplace of the job, if it has one."""
 
     systems: dict[System, SystemItems] = field(default_factory=dict)
     parts: tuple[ItemPart, ...] = ()
@@ -85,15 +83,13 @@ class Job:
     resources: Resources
     names: FieldNames
     batch_rows: int
-    keeps_items: bool = True
-    """Whether somebody asks for the items of rows in files."""
     workplace: str | None = None
-    """A folder in which workers write the items of rows in files; None: they stay in memory."""
+    """A folder in which workers write the items of rows in files; None: nobody asks for them."""
     opened: Opened | None = None
     """A vocabulary and the resources over it, if the job stays in this process, where they are open already."""
 
     def facts(self, source: int) -> dict[Fact[Any, Any], frozenset[Need]]:
-        """What must be known of all rows of a source first, with the needs of the metric that asks."""
+        """Return what must be known of all rows of a source first, with the needs of the metric that asks."""
         metrics = self.plans[source].folded
         return {fact: metric.needs | metric.wants for metric in metrics for fact in metric.facts}
 
@@ -104,17 +100,17 @@ class Job:
         return ["facts", "metrics"] if asks else ["metrics"]
 
     def folds(self, stage: Stage, source: int) -> Sequence[Fact[Any, Any] | Metric[Any]]:
-        """What has a state in a stage; metrics before details."""
+        """Return what has a state in a stage; metrics before details."""
         plan = self.plans[source]
         return list(self.facts(source)) if stage == "facts" else [*plan.folded, *plan.details.values()]
 
     def no_rows(self, stage: Stage) -> SystemState:
-        """A state of no rows, with an object of every class that states of a stage are made of."""
+        """Return a state of no rows, with an object of every class that states of a stage are made of."""
         folds = [fold for source in range(len(self.plans)) for fold in self.folds(stage, source)]
         return SystemState(0, tuple(fold.empty() for fold in folds), {"": Fingerprint()})
 
     def grows(self, stage: Stage) -> bool:
-        """Whether a state of a stage grows with the rows."""
+        """Return whether a state of a stage grows with the rows."""
         return any(fold.grows for source in range(len(self.plans)) for fold in self.folds(stage, source))
 
 
@@ -127,16 +123,15 @@ class StateSums:
     def __init__(self, job: Job, stage: Stage, vocabulary: Vocabulary | None = None) -> None:
         self._job, self._stage, self._vocabulary = job, stage, vocabulary
         self._sums: dict[System, list[Reduction[Any]]] = {}
-        self._rows: dict[System, int] = {}
-        self._fingerprints: dict[System, dict[str, Fingerprint]] = {}
-        self._notes: dict[System, dict[str, None]] = {}
+        self._totals: dict[System, SystemState] = {}
+        """All but the states."""
 
     def expect(self, system: System) -> list[Reduction[Any]]:
-        """The sums of a system, which may stay those of no rows."""
+        """Return the sums of a system, which may stay those of no rows."""
         if system not in self._sums:
             folds = self._job.folds(self._stage, system[0])
             self._sums[system] = [Reduction(fold.merge, fold.empty) for fold in folds]
-            self._rows[system], self._fingerprints[system], self._notes[system] = 0, {}, {}
+            self._totals[system] = SystemState(0, ())
         return self._sums[system]
 
     def add(self, several: SystemStates) -> None:
@@ -145,22 +140,18 @@ class StateSums:
             for total, each in zip(self.expect(system), state.states, strict=True):
                 # Translated while it is small: states over one vocabulary merge without being sorted again.
                 total.add(each if self._vocabulary is None else translated(each, self._vocabulary))
-            self._rows[system] += state.rows
-            self._notes[system] |= dict.fromkeys(state.notes)
-            merged = self._fingerprints[system]
+            before = self._totals[system]
+            prints = dict(before.fingerprints)
             for need, fingerprint in state.fingerprints.items():
-                merged[need] = merged.get(need, Fingerprint()) + fingerprint
+                prints[need] = prints.get(need, Fingerprint()) + fingerprint
+            notes = tuple(dict.fromkeys(before.notes + state.notes))
+            self._totals[system] = SystemState(before.rows + state.rows, (), prints, notes)
 
     def result(self) -> SystemStates:
-        """Everything that was added, by system."""
+        """Return everything that was added, by system."""
         return {
-            system: SystemState(
-                self._rows[system],
-                tuple(each.result() for each in sums),
-                self._fingerprints[system],
-                tuple(self._notes[system]),
-            )
-            for system, sums in self._sums.items()
+            system: replace(total, states=tuple(each.result() for each in self._sums[system]))
+            for system, total in self._totals.items()
         }
 
 
@@ -227,7 +218,7 @@ class Engine(ABC):
     def fold(
         self, job: Job, facts: FactValues, stage: Stage, chunks: Mapping[int, Chunk], alone: bool
     ) -> Iterator[ChunkResult]:
-        """The results of numbered chunks, in order, and then those of parts, if states were cut.
+        """Yield the results of numbered chunks, in order, and then those of parts, if states were cut.
 
         `alone`: each chunk by itself, not merged with its neighbours and not cut.
         """

@@ -53,7 +53,7 @@ class Plan:
         return list(dict.fromkeys(self.metrics.values()))
 
     def shown(self, name: str, results: Iterable[str]) -> dict[str, str]:
-        """The keys that a metric gives its results -> those they are shown under.
+        """Return the keys that a metric gives its results -> those they are shown under.
 
         The main result is called as the metric was asked for, and so are its parts (`inform/hotel`).
         """
@@ -66,14 +66,14 @@ Planner: TypeAlias = Callable[[int, frozenset[Need]], Plan]
 
 
 def planner(asked: Asked, settings: Settings | None = None, tokeniser: Tokeniser | None = None) -> Planner:
-    """Makes plans for the same metrics and settings, one for each set of inputs."""
+    """Return a planner of the same metrics and settings, with a plan for each set of inputs."""
     asked = asked if asked is None or isinstance(asked, str) else names_of(asked)
     plan = cache(lambda available: make_plan(asked, available, settings, tokeniser))
     return lambda _source, available: plan(available)
 
 
 def names_of(asked: Any) -> list[Any]:
-    """What was asked for, one by one."""
+    """Return what was asked for as a list."""
     return [asked] if isinstance(asked, Metric) or callable(asked) else list(asked)
 
 
@@ -114,7 +114,7 @@ def make_plan(
 
 
 def _reasons(metric: Metric[Any], available: frozenset[Need]) -> str:
-    """Why a metric cannot run; empty if it can."""
+    """Return why a metric cannot run; empty if it can."""
     reasons = [lacking(need) or need.remedy for need in sorted(metric.needs - available)]
     if metric.one_of and not metric.one_of & available:
         reasons.append(" or ".join(need.remedy for need in sorted(metric.one_of)))
@@ -122,7 +122,7 @@ def _reasons(metric: Metric[Any], available: frozenset[Need]) -> str:
 
 
 def _split_by(tokeniser: Tokeniser | None, name: Any, metric: Metric[Any]) -> Metric[Any]:
-    """The metric with a tokeniser, if it takes one and was not asked for with one of its own, as an object is."""
+    """Return the metric with a tokenizer, if it takes one and was not asked for with its own, as an object is."""
     if tokeniser is None or _TOKENISER not in metric.setting_names() or not isinstance(name, str):
         return metric
     return metric if f"{_TOKENISER}=" in name.replace(" ", "") else replace(metric, **{_TOKENISER: tokeniser})

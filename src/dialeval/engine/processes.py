@@ -137,7 +137,7 @@ class _Workers:
     def fold(
         self, stage: Stage, folder: str | None, parts: int, group: Mapping[int, Chunk]
     ) -> list[tuple[tuple[int, ...], bytes]]:
-        """What workers answer to consecutive chunks, whose parts they leave in a folder: by the numbers of chunks."""
+        """Return the answers of workers to consecutive chunks, by their numbers; parts stay in a folder."""
         if len(group) > 1:
             with suppress(_DeathError):
                 return [(tuple(group), self._asked((_fold, stage, folder, parts, list(group.values()))))]
@@ -149,11 +149,11 @@ class _Workers:
         return answers
 
     def merge(self, stage: Stage, files: list[str]) -> bytes:
-        """What a worker answers to the same part of all chunks."""
+        """Return what a worker answers to the same part of all chunks."""
         return self._answer((_merge, stage, files), f"a worker died {TRIES} times while it merged counts")
 
     def _answer(self, request: tuple[Any, ...], failed: str) -> bytes:
-        """What a worker answers; DialevalError where it dies of the request."""
+        """Return what a worker answers; DialevalError where it dies of the request."""
         cause = ""
         for tried in range(TRIES):
             try:
@@ -164,7 +164,7 @@ class _Workers:
         raise DialevalError(f"{failed}, {cause}")
 
     def _asked(self, request: tuple[Any, ...], alone: bool = False) -> bytes:
-        """What a worker answers; _DeathError where it dies."""
+        """Return what a worker answers; _DeathError where it dies."""
         asked = pickle.dumps(request)
         with self._place(alone):
             worker = self._free()
@@ -177,7 +177,7 @@ class _Workers:
 
     @contextmanager
     def _place(self, alone: bool) -> Iterator[None]:
-        """A place among the workers, or all of them."""
+        """Hold a place among the workers, or all of them."""
         places = self._most if alone else 1
         with self._one_alone if alone else nullcontext():
             for _ in range(places):
@@ -188,7 +188,7 @@ class _Workers:
             self._places.release(places)
 
     def _free(self) -> _WorkerProcess:
-        """A worker that is ready, a new one if there is none."""
+        """Return a worker that is ready, a new one if there is none."""
         with suppress(IndexError):
             while True:
                 worker = self._idle.pop()
@@ -249,12 +249,12 @@ class _WorkerProcess:
         self._pipe.recv_bytes()
 
     def answer(self, asked: bytes) -> bytes:
-        """What it has to say about a chunk."""
+        """Send a request, and return the answer."""
         self._pipe.send_bytes(asked)
         return self._pipe.recv_bytes()
 
     def lives(self) -> bool:
-        """Whether it still waits for a chunk: it says nothing unasked, so what can be read is the end of the pipe."""
+        """Return whether it still waits for a request: it sends nothing unasked but the end of the pipe."""
         return not self._pipe.poll()
 
     def end(self) -> int | None:
@@ -288,7 +288,7 @@ def _safe_path() -> Iterator[None]:
 
 
 def _cause(code: int | None) -> str:
-    """Why a process died, by what it ended with, and what to do."""
+    """Return why a process died, by what it ended with, and what to do."""
     if code is not None and code < 0 and -code != signal.SIGKILL:
         return f"by {signal.Signals(-code).name}; please report it, or leave out the metric that does it"
     return "most likely because memory ran out; use fewer --jobs, or split the shard"
@@ -357,7 +357,7 @@ def _merge(worker: Worker, stage: Stage, files: list[str]) -> SystemStates:
 
 
 def _received(content: bytes) -> Any:
-    """What one of our own processes has sent."""
+    """Return what one of our own processes has sent."""
     return pickle.loads(content)  # noqa: S301
 
 
@@ -372,7 +372,7 @@ def _failure(error: Exception) -> bytes:
 
 
 def _result_of(answer: bytes) -> Any:
-    """What an answer holds; or the error in it is raised."""
+    """Return what an answer holds, or raise the error in it."""
     result, error, trace = _received(answer)
     if isinstance(error, DialevalError):
         raise error

@@ -7,10 +7,10 @@
   store knows the files.
 - `Journal`: states and items on disk, so that a run that was killed resumes where it stopped.
 
-The folder of a journal holds `manifest.json` (inputs, settings and version of the run) and a file per finished chunk
-with its states behind their SHA-256. The files with its items, as its worker wrote them, are there before that file,
-which names them. Files are written next to their place, forced to the disk and renamed, so that there is never half of
-one; one that is damaged all the same counts as not finished.
+The folder of a journal holds `manifest.json` (inputs, settings and version of the run) and a file per finished chunk:
+the files with its items, as its worker wrote them, and its states, behind their SHA-256. Files are written next to
+their place, forced to the disk and renamed, so that there is never half of one; one that is damaged all the same counts
+as not finished.
 
 A run resumes a journal only if its manifest is the same. Inputs are identified by path, size, time of change and a
 digest of samples, large ones also by when the system last noted any change to them, which nobody can set back; every
@@ -26,7 +26,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, cast, get_args
 
 from dialeval.core import gate
 from dialeval.core.arrays import Floats, release, unscored
@@ -55,49 +55,43 @@ _STAGES: tuple[Stage, Stage] = ("facts", "metrics")
 _SAMPLES = 16
 _SAMPLE_BYTES = 1 << 16
 _DIGEST_BYTES = 32
-_END = b"\n"
-"""Between the kinds of the parts of a chunk and its states."""
 
 
 class ItemStore:
     """Keeps nothing."""
 
     keeps_states = False
-    keeps_items = False
     workplace: str | None = None
     """A folder in which workers write items; it goes when the store does."""
 
     def finished(self, stage: Stage) -> set[int]:
-        """The numbers of the chunks that need not be folded again."""
+        """Return the numbers of the chunks that need not be folded again."""
         return set()
 
     def put(self, stage: Stage, number: int, states: SystemStates, items: ChunkItems) -> None:
         """Keep the result of a chunk."""
 
     def states(self, stage: Stage, number: int) -> SystemStates:
-        """The states of a finished chunk."""
+        """Return the states of a finished chunk."""
         raise KeyError(number)
 
     def parts(self, number: int) -> Sequence[ItemPart]:
-        """The files with the items of a chunk, in order."""
+        """Return the files with the items of a chunk, in order."""
         return ()
 
     def columns(self, system: System) -> Mapping[str, Floats]:
-        """The items of all rows of a system by key, where they are in memory."""
+        """Return the items of all rows of a system by key, where they are in memory."""
         return {}
 
     def contributions(self, system: System) -> dict[str, Contributions]:
-        """What the rows of a system add to corpus values, where that is kept."""
+        """Return what the rows of a system add to corpus values, where that is kept."""
         return {}
 
 
 class MemoryItems(ItemStore):
     """Keeps items in memory, a column per system and key."""
 
-    keeps_items = True
-
     def __init__(self, chunks: Sequence[Chunk]) -> None:
-        self.chunks: list[Chunk] = list(chunks)
         self._chunks = [chunk for chunk in chunks if isinstance(chunk, MemoryChunk)]
         self._sizes: dict[System, tuple[int, int]] = {}
         for chunk in self._chunks:
@@ -137,8 +131,6 @@ class MemoryItems(ItemStore):
 class PartItems(ItemStore):
     """Knows the files that workers wrote; threads wait for the disk while further chunks are folded."""
 
-    keeps_items = True
-
     def __init__(self, workplace: Path, threads: ThreadPoolExecutor) -> None:
         self.workplace, self._threads = str(workplace), threads
         self._parts: dict[int, tuple[ItemPart, ...]] = {}
@@ -158,7 +150,6 @@ class Journal(ItemStore):
     """Keeps states and items of chunks in a folder of the user's."""
 
     keeps_states = True
-    keeps_items = True
 
     def __init__(self, folder: Path, job: Job, workplace: Path) -> None:
         self._folder, self._job = folder, job
@@ -170,7 +161,7 @@ class Journal(ItemStore):
     def opened(
         cls, folder: str | os.PathLike[str], job: Job, sources: Sequence[Source], chunks: Sequence[Chunk]
     ) -> Iterator[Journal]:
-        """The journal of a run, new or taken up; SettingError if the folder belongs to another run or is in use."""
+        """Open the journal of a run, new or resumed; SettingError if the folder belongs to another run or is in use."""
         import orjson
 
         path, manifest = Path(folder), _manifest(job, sources, chunks)
@@ -187,56 +178,42 @@ class Journal(ItemStore):
     def finished(self, stage: Stage) -> set[int]:
         names = (entry.name for entry in self._folder.glob(f"{stage}-*.chunk"))
         numbers = [int(number[1]) for name in names if (number := _CHUNK.fullmatch(name, len(stage)))]
-        return {number for number in numbers if self._is_whole(stage, number)}
+        return {number for number in numbers if _read_content(self._file(stage, number)) is not None}
 
     def put(self, stage: Stage, number: int, states: SystemStates, items: ChunkItems) -> None:
-        for at, part in enumerate(items.parts):
-            file = self._file(stage, f"{number}.{at}")
-            if isinstance(part.place, bytes):
-                _write(file, part.place)
-            else:
-                _write(file, Path(part.place).read_bytes())
-                Path(part.place).unlink()
-        kinds = " ".join(part.kind for part in items.parts).encode()
-        _write(self._file(stage, number), kinds + _END + to_bytes(states))
+        files = [Path(part.place) for part in items.parts if isinstance(part.place, str)]
+        parts = [
+            (part.kind, part.place if isinstance(part.place, bytes) else Path(part.place).read_bytes())
+            for part in items.parts
+        ]
+        _write(self._file(stage, number), to_bytes((parts, states)))
+        for file in files:
+            file.unlink()
 
     def states(self, stage: Stage, number: int) -> SystemStates:
-        file = self._file(stage, number)
-        with _damage_explained(file):
-            states: SystemStates = from_bytes((_content(file) or b"").partition(_END)[2], self._like[stage])
-            _check_states(states, self._job, stage)
-        return states
+        return self._read(stage, number)[1]
 
     def parts(self, number: int) -> Sequence[ItemPart]:
-        return [self._part("metrics", number, at, kind) for at, kind in enumerate(self._kinds("metrics", number) or ())]
+        parts = self._read("metrics", number)[0]
+        return [ItemPart(kind, hashlib.sha256(content).hexdigest(), content) for kind, content in parts]
 
-    def _part(self, stage: Stage, number: int, at: int, kind: PartKind) -> ItemPart:
-        file = self._file(stage, f"{number}.{at}")
-        with _damage_explained(file):
-            content = _content(file)
-            if content is None:
-                raise UnfitError("it is not what was written")
-        return ItemPart(kind, hashlib.sha256(content).hexdigest(), content)
-
-    def _is_whole(self, stage: Stage, number: int) -> bool:
-        """Whether the file of a chunk and those of its parts are there and as they were written."""
-        kinds = self._kinds(stage, number)
-        parts = [] if kinds is None else [self._file(stage, f"{number}.{at}") for at in range(len(kinds))]
-        return kinds is not None and all(_content(part) is not None for part in parts)
-
-    def _kinds(self, stage: Stage, number: int) -> list[PartKind] | None:
-        """What the parts of a chunk hold; None if the chunk's own file is not whole."""
+    def _read(self, stage: Stage, number: int) -> tuple[list[tuple[PartKind, bytes]], SystemStates]:
+        """Read the parts with items and the states of a chunk; DataError where they are damaged or forged."""
         file = self._file(stage, number)
-        content = _content(file)
-        if content is None:
-            return None
-        kinds: list[Any] = content.partition(_END)[0].decode(errors="replace").split()
-        with _damage_explained(file):
-            if not set(kinds) <= set(get_args(PartKind)):
-                raise UnfitError("a part holds neither items nor rows")
-        return kinds
+        try:
+            kept = from_bytes(_read_content(file) or b"", self._like[stage])
+            check_like(kept, ([], {}), "chunk")
+            for part in kept[0]:
+                check_like(part, ("", b""), "part")
+                if part[0] not in get_args(PartKind):
+                    raise UnfitError("a part holds neither items nor rows")
+            _check_states(kept[1], self._job, stage)
+        except ValueError as error:
+            what = f"is damaged ({error})"[:300]
+            raise DataError(Fault(str(file), None, what, "remove it, and run the same command again")) from None
+        return cast("tuple[list[tuple[PartKind, bytes]], SystemStates]", kept)
 
-    def _file(self, stage: Stage, number: int | str) -> Path:
+    def _file(self, stage: Stage, number: int) -> Path:
         return self._folder / f"{stage}-{number}.chunk"
 
 
@@ -249,18 +226,8 @@ def _write(target: Path, content: bytes) -> None:
         file.write(content)
 
 
-@contextmanager
-def _damage_explained(file: Path) -> Iterator[None]:
-    """What is damaged, forged or no pair is a DataError that names the file."""
-    try:
-        yield
-    except ValueError as error:
-        what = f"is damaged ({error})"[:300]
-        raise DataError(Fault(str(file), None, what, "remove it, and run the same command again")) from None
-
-
-def _content(file: Path) -> bytes | None:
-    """What was written to a file; None if it is not whole."""
+def _read_content(file: Path) -> bytes | None:
+    """Return what was written to a file; None if it is not whole."""
     try:
         content = gate.read_bytes(file, "")
     except DataError:
@@ -270,7 +237,7 @@ def _content(file: Path) -> bytes | None:
 
 
 def _check_states(states: Any, job: Job, stage: Stage) -> None:
-    """UnfitError for what is not the states of systems, each with a part for every fold of its source."""
+    """Raise UnfitError for what is not the states of systems, each with a part for every fold of its source."""
     if not isinstance(states, dict) or not all(isinstance(each, SystemState) for each in states.values()):
         raise UnfitError("there is no SystemState by system")
     for system in states:
@@ -286,7 +253,7 @@ def _check_states(states: Any, job: Job, stage: Stage) -> None:
 
 
 def _manifest(job: Job, sources: Sequence[Source], chunks: Sequence[Chunk]) -> dict[str, Any]:
-    """What a run is about: two runs with the same manifest do the same."""
+    """Return what identifies a run: two runs with the same manifest do the same."""
     shards = [shard for source in sources for shard in source.shards]
     beside = [file for shard in shards for _, files in shard.beside for file in files]
     metrics = [metric for plan in job.plans for metric in plan.folded]
@@ -303,7 +270,7 @@ def _manifest(job: Job, sources: Sequence[Source], chunks: Sequence[Chunk]) -> d
 
 
 def stamps(paths: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """What distinguishes two contents of a file without reading all of it."""
+    """Return what distinguishes two contents of a file without reading all of it."""
     return {path: _stamp(path) for path in paths}
 
 
@@ -314,7 +281,7 @@ def _stamp(path: str) -> dict[str, Any]:
 
 
 def _sample(path: str) -> str:
-    """A digest of samples of a file from its start to its end; of all of it where it is small."""
+    """Return a digest of samples of a file from its start to its end; of all of it where it is small."""
     sha, last = hashlib.sha256(), size_of(path) - _SAMPLE_BYTES
     gaps = _SAMPLES - 1
     starts = [last * number // gaps for number in range(_SAMPLES)]
@@ -348,7 +315,7 @@ def _refuse_changes(before: Mapping[str, Any], now: Mapping[str, Any], folder: P
 
 
 def _differences(before: Any, now: Any, where: str = "") -> Iterator[str]:
-    """What differs between two manifests, each difference in words."""
+    """Yield every difference between two manifests, in words."""
     if isinstance(before, dict) and isinstance(now, dict):
         for key in dict.fromkeys([*before, *now]):
             place = f"{where} of {key}" if where else key
@@ -367,7 +334,7 @@ def _shown(value: Any) -> str:
 
 
 def _refuse_strangers(folder: Path, manifest: Path) -> None:
-    """SettingError where a folder is somebody else's; nothing has been written to it by then."""
+    """Raise SettingError for a folder with other files; nothing has been written to it by then."""
     if manifest.exists():
         _read_manifest(manifest)
     elif any(entry.name != LOCK and not is_unfinished(entry.name) for entry in folder.iterdir()):

@@ -7,7 +7,7 @@ of this process: its threads share one worker, since kernels release the lock of
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from functools import partial
@@ -20,7 +20,7 @@ from dialeval.core.errors import DataError, Fault, NeedError, SettingError
 from dialeval.core.fold import Level, Metric, check_column
 from dialeval.core.needs import Need
 from dialeval.core.notes import noted
-from dialeval.core.rowtable import PartWriter, RowTable, join_items
+from dialeval.core.rowtable import PartWriter
 from dialeval.core.states import translated
 from dialeval.data.rows.system import Rows, no_texts
 from dialeval.data.shards.blocks import RowBlock, row_blocks
@@ -33,6 +33,7 @@ from dialeval.engine.job import (
     Job,
     Stage,
     StateSums,
+    System,
     SystemItems,
     SystemState,
     SystemStates,
@@ -144,10 +145,10 @@ class _ChunkFold:
         self._plan, self._columns = job.plans[chunk.source], job.columns[chunk.source]
         self._facts = job.facts(chunk.source)
         self._in_memory = isinstance(chunk, MemoryChunk)
-        self._saves_items = job.keeps_items and not self._in_memory and stage == "metrics"
         self._sums = StateSums(job, stage)
-        self._items: dict[str, list[SystemItems]] = {}
-        self._writer = PartWriter(job.workplace) if self._saves_items and job.workplace is not None else None
+        self._items: dict[System, SystemItems] = {}
+        saves_items = not self._in_memory and stage == "metrics"
+        self._writer = PartWriter(job.workplace) if saves_items and job.workplace is not None else None
 
     def batch(self, rows: Rows) -> Batch:
         """Make a batch that has all columns of the source; rows that lack one have no text in it."""
@@ -163,21 +164,20 @@ class _ChunkFold:
             state, items = self._score(batch, rows.system)
         except _MetricError as error:
             raise self._trace(block, error) from error.__cause__
-        if self._saves_items:
-            items = replace(items, places=replace(rows.places(batch.dialogues), digests=digest_rows(rows.columns)))
-        self._sums.add({(self.chunk.source, rows.system): replace(state, notes=notes)})
-        if self._writer is None:
-            self._items.setdefault(rows.system, []).append(items)
-        else:
-            self._writer.add(rows.system, items.values, items.places)
+        system = (self.chunk.source, rows.system)
+        self._sums.add({system: replace(state, notes=notes)})
+        if self._in_memory:  # a chunk of rows in memory is one batch
+            self._items[system] = items
+        elif self._writer is not None:
+            places = replace(rows.places(batch.dialogues), digests=digest_rows(rows.columns))
+            self._writer.add(rows.system, items.values, places)
         if not (isinstance(self.chunk, MemoryChunk) and self.chunk.only):
             for column in batch.columns.values():
                 column.release()
 
     def result(self) -> tuple[SystemStates, ChunkItems]:
         """Return the states and items of all batches."""
-        items = {(self.chunk.source, system): join_batch_items(batches) for system, batches in self._items.items()}
-        return self._sums.result(), ChunkItems(items, () if self._writer is None else self._writer.parts())
+        return self._sums.result(), ChunkItems(self._items, () if self._writer is None else self._writer.parts())
 
     def _score(self, batch: Batch, system: str) -> tuple[SystemState, SystemItems]:
         if self.stage == "facts":
@@ -195,7 +195,7 @@ class _ChunkFold:
                     check_column(key, column, rows, f"{metric.level}s")
             states.append(partial.state)
             contributions.append(partial.contributions)
-            if self._in_memory or self._saves_items:
+            if self._in_memory or self._writer is not None:
                 values.setdefault(metric.level.value, {}).update(self._name_items(metric, partial.items))
         with _name_errors("a metric"):
             states += [detail.gather(batch) for detail in self._plan.details.values()]
@@ -237,17 +237,6 @@ class _ChunkFold:
         rows = "this row" if stop - start == 1 else f"these {stop - start} rows together"
         cause = f"{error.metric} cannot score {rows} ({type(why).__name__}: {why})"
         return DataError(Fault(block.where, block.line(start), cause, "leave it out, or score without the metric"))
-
-
-def join_batch_items(batches: Sequence[SystemItems]) -> SystemItems:
-    """Join the items of consecutive batches."""
-    levels = dict.fromkeys(level for items in batches for level in items.values)
-    values = {
-        level: join_items([items.values[level] for items in batches if level in items.values]) for level in levels
-    }
-    places = [items.places for items in batches if items.places is not None]
-    contributions = tuple(each for items in batches for each in items.contributions)
-    return SystemItems(values, contributions, RowTable.joined(places) if places else None)
 
 
 class Threads(Engine):

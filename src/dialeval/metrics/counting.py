@@ -74,23 +74,23 @@ class CountMetric(Metric[SummedCounts]):
 
     @abstractmethod
     def row_counts(self, batch: Batch) -> tuple[Ints, Flags]:
-        """The counts of every row, one line each, and which rows can be scored."""
+        """Return the counts of every row, one line each, and which rows can be scored."""
 
     @abstractmethod
     def formula(self, counts: Ints | Floats) -> Floats:
-        """The value of each line of counts; numbers between counts are asked for its slopes."""
+        """Return the value of each line of counts; numbers between counts are asked for its slopes."""
 
     def row_values(self, counts: Ints) -> Floats:
-        """The values of single rows, where they are not those of the formula."""
+        """Return the values of single rows, where they are not those of the formula."""
         return self.formula(counts)
 
     def score(self, batch: Batch) -> Floats:
-        """The values of single rows; NaN for a row that cannot be scored."""
+        """Return the values of single rows; NaN for a row that cannot be scored."""
         counts, scored = self._scored_counts(batch)
         return np.where(scored, self.row_values(counts), np.nan)
 
     def _scored_counts(self, batch: Batch) -> tuple[Ints, Flags]:
-        """The counts of every row, 0 for rows that cannot be scored, and which can."""
+        """Return the counts of every row, 0 for rows that cannot be scored, and which can."""
         counts, scored = self.row_counts(batch)
         return (counts if scored.all() else np.where(scored[:, None], counts, 0)), scored
 
@@ -130,7 +130,7 @@ class CountMetric(Metric[SummedCounts]):
 
 
 def cluster_counts(counts: Ints, scored: Flags, dialogues: Ints) -> BySize:
-    """The counts of dialogues and their products, by the number of scored rows."""
+    """Return the counts of dialogues and their products, by the number of scored rows."""
     if np.array_equal(dialogues, np.arange(len(counts) + 1)):  # each row is a dialogue
         return by_size(counts, scored.astype(np.int64))
     sums = np.zeros((len(counts) + 1, 1 + counts.shape[1]), np.int64)
@@ -140,7 +140,7 @@ def cluster_counts(counts: Ints, scored: Flags, dialogues: Ints) -> BySize:
 
 
 def corpus_error(formula: Callable[[Floats], Floats], counts: Sequence[int], clusters: BySize) -> ClusterError | None:
-    """The standard error over dialogues of a formula of summed counts."""
+    """Return the standard error over dialogues of a formula of summed counts."""
     number = sum(each[0] for each in clusters.values())
     if number < 2:
         return None

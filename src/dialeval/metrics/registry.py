@@ -18,13 +18,14 @@ import re
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
-from functools import cache, partial
+from functools import cache
 from importlib import import_module
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Metric
 from dialeval.core.needs import Need
+from dialeval.metrics.row_functions import DECLARED, METRIC_MARK, MetricClass, class_of, describe_collision
 
 ENTRY_POINT = "dialeval.metrics"
 
@@ -83,34 +84,6 @@ GROUPS: Mapping[str, Sequence[str]] = {
 GROUP_SETTINGS: Mapping[str, Mapping[str, object]] = {"dialog-eval": {"oov": "unk"}}
 """By group: settings that its metrics have in place of their defaults, where they have such a setting."""
 
-MetricClass = type[Metric[Any]]
-
-METRIC_MARK = "__dialeval_metric__"
-"""The attribute of functions that are metrics."""
-
-_declared: dict[str, MetricClass] = {}
-"""Metrics of functions by their names."""
-
-
-def declare(name: str, metric: MetricClass) -> None:
-    """Make the metric of a function known by its name; a function that is defined again takes the place of the first.
-
-    It does not ask the registry, which may be importing the function's module at this moment.
-    """
-    taken = _declared.get(name)
-    if taken is not None and _place(taken) != _place(metric):
-        raise SettingError(_taken(name, taken, metric))
-    _declared[name] = metric
-
-
-def _taken(name: str, first: MetricClass, second: MetricClass) -> str:
-    return f"two metrics are called {name!r}: {_place(first)} and {_place(second)}; rename one of them"
-
-
-def _place(metric: MetricClass) -> str:
-    return f"{metric.__module__}.{metric.__qualname__}"
-
-
 Registered = TypeVar("Registered", bound=Callable[..., Any])
 
 _PLACE = re.compile(r"([A-Za-z_][\w.]*):([A-Za-z_]\w*)")
@@ -118,10 +91,8 @@ _PLACE = re.compile(r"([A-Za-z_][\w.]*):([A-Za-z_]\w*)")
 
 
 def _class_of(given: Any) -> MetricClass:
-    """The class that a metric is registered by; SettingError for what is none."""
+    """Return the class that a metric is registered by; SettingError for what is none."""
     if hasattr(given, METRIC_MARK):
-        from dialeval.metrics.row_functions import class_of  # which imports this module
-
         return class_of(given)
     name = getattr(given, "__qualname__", repr(given))
     if isinstance(given, type) and issubclass(given, Metric):
@@ -175,7 +146,7 @@ class Registry:
                 self._add(getattr(import_module(module), name))
 
     def _import_all(self) -> None:
-        """What is built in, and what installed packages add."""
+        """Import what is built in, and what installed packages add."""
         self._import(Need)
         self._load_installed()
 
@@ -192,17 +163,20 @@ class Registry:
                 self._broken[point.name] = f"{type(error).__name__}: {error}"
 
     def _named(self, name: str) -> MetricClass | None:
-        """The class of a preset or family; what is imported already is looked at first, then what scores responses."""
-        there = [subject for subject, places in self._waiting.items() if _all_imported(places)]
-        for imported in (partial(self._import, there), partial(self._import, [Need.RESPONSE]), self._import_all):
-            imported()
+        """Find the class of a preset or family: first among imported ones, then among those that score responses."""
+        modules = {subject: {place.partition(":")[0] for place in places} for subject, places in self._waiting.items()}
+        imported = [subject for subject, names in modules.items() if names <= sys.modules.keys()]
+        for subjects in (imported, [Need.RESPONSE], list(Need)):
+            self._import(subjects)
+            if len(subjects) == len(Need):
+                self._load_installed()
             found = self._presets.get(name) or self._families.get(name)
             if found is not None:
                 return found
-        return _declared.get(name)
+        return DECLARED.get(name)
 
     def measuring(self, subjects: Collection[Need]) -> list[Metric[Any]]:
-        """All presets of metrics that measure one of some columns."""
+        """Return all presets of metrics that measure one of some columns."""
         self._import(subjects)
         self._load_installed()
         found = [(name, metric) for name, metric in self._presets.items() if metric.subject in subjects]
@@ -227,7 +201,7 @@ class Registry:
         for name in {metric.family, *metric.presets}:
             taken = self._families.get(name) or self._presets.get(name)
             if taken is not None and taken is not metric:
-                raise SettingError(_taken(name, taken, metric))
+                raise SettingError(describe_collision(name, taken, metric))
 
     def unregister(self, metric: MetricClass) -> None:
         """Take a metric class out again."""
@@ -236,7 +210,7 @@ class Registry:
             del self._presets[name]
 
     def parse(self, text: str) -> Metric[Any]:
-        """The metric that a name with or without settings stands for."""
+        """Return the metric that a name with or without settings stands for."""
         match = isinstance(text, str) and re.fullmatch(r"\s*([^\s(),=]+)\s*(?:\(([^()]*)\))?\s*", text)
         if not match:
             raise SettingError(f"{text!r} is not a metric; write a name, or a name with settings: distinct(n=3)")
@@ -277,26 +251,26 @@ class Registry:
             yield self.parse(name)
 
     def is_group(self, name: Any) -> bool:
-        """Whether a name stands for whatever of a group can be computed rather than for one metric."""
+        """Return whether a name stands for whatever of a group can be computed rather than for one metric."""
         return isinstance(name, str) and (name == "all" or name in GROUPS or self._is_family(name))
 
     def _is_family(self, name: str) -> bool:
-        """Whether a name is that of a family and of no preset."""
-        return self._named(name) is not None and name not in self._presets and name not in _declared
+        """Return whether a name is that of a family and of no preset."""
+        return self._named(name) is not None and name not in self._presets and name not in DECLARED
 
     def _unknown(self, name: str) -> str:
         if name in self._broken:
             return f"the metric {name!r} cannot be loaded: {self._broken[name]}"
         if name in GROUPS:
             return f"{name} is a group of metrics: {', '.join(GROUPS[name])}"
-        close = get_close_matches(name, [*self.presets, *self.families, *_declared], n=1)
+        close = get_close_matches(name, [*self.presets, *self.families, *DECLARED], n=1)
         hint = f"did you mean {close[0]!r}?" if close else "`dialeval metrics` lists all of them"
         return f"no metric is called {name!r}; {hint}"
 
 
 @cache
 def registry() -> Registry:
-    """The registry of this process: what is built in, and what installed packages add."""
+    """Return the registry of this process: what is built in, and what installed packages add."""
     return Registry(_BUILT_IN, _entry_points)
 
 
@@ -311,12 +285,8 @@ def register(metric: Registered) -> Registered:
     return registry().register(metric)
 
 
-def _all_imported(places: Sequence[str]) -> bool:
-    return all(place.partition(":")[0] in sys.modules for place in places)
-
-
 def split_names(text: str) -> list[str]:
-    """The metric names of a list such as `bleu-4,distinct(n=3,per=response)`."""
+    """Return the metric names of a list such as `bleu-4,distinct(n=3,per=response)`."""
     return [part.strip() for part in re.split(r",(?![^()]*\))", text) if part.strip()]
 
 

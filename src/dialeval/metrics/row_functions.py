@@ -42,9 +42,15 @@ from dialeval.core.errors import SettingError
 from dialeval.core.fold import ANY_NUMBER, Better, Bounds, Metric, RowMetric
 from dialeval.core.needs import Need
 from dialeval.core.signature import Signature
-from dialeval.metrics.registry import METRIC_MARK, declare
 
 F = TypeVar("F", bound=Callable[..., Any])
+MetricClass = type[Metric[Any]]
+
+METRIC_MARK = "__dialeval_metric__"
+"""The attribute of functions that are metrics."""
+
+DECLARED: dict[str, MetricClass] = {}
+"""Metrics of functions by their names, from the moment that a function is decorated."""
 
 _NEEDS: Mapping[str, Need] = {
     "response": Need.RESPONSE,
@@ -84,10 +90,24 @@ def metric_of_rows(
         if not inspect.isroutine(function):
             raise SettingError(f"metric_of_rows is for functions; {name} is a {type(function).__name__}")
         setattr(function, METRIC_MARK, _Mark(name, better, bounds, definition))
-        declare(name, class_of(function))  # refuses parameters that it does not know
+        metric = class_of(function)  # refuses parameters that it does not know
+        taken = DECLARED.get(name)
+        if taken is not None and place_of(taken) != place_of(metric):
+            raise SettingError(describe_collision(name, taken, metric))
+        DECLARED[name] = metric  # a function that is defined again replaces the first
         return function
 
     return mark
+
+
+def place_of(metric: MetricClass) -> str:
+    """Return the module and the name of a metric class."""
+    return f"{metric.__module__}.{metric.__qualname__}"
+
+
+def describe_collision(name: str, first: MetricClass, second: MetricClass) -> str:
+    """Return the error of two metrics that have the same name."""
+    return f"two metrics are called {name!r}: {place_of(first)} and {place_of(second)}; rename one of them"
 
 
 class RowFunction(RowMetric):
@@ -128,7 +148,7 @@ def _column(batch: Batch, name: str) -> Iterator[Any]:
 
 
 def _number(value: object) -> float:
-    """The value of a row; an error for what is no number."""
+    """Return the value of a row; an error for what is no number."""
     if value is None:
         return math.nan
     if isinstance(value, str | bytes) or not hasattr(value, "__float__"):
@@ -140,8 +160,8 @@ def _number(value: object) -> float:
 
 
 @cache
-def class_of(function: Callable[..., Any]) -> type[Metric[Any]]:
-    """The metric class of a decorated function, one for each function."""
+def class_of(function: Callable[..., Any]) -> MetricClass:
+    """Return the metric class of a decorated function, one for each function."""
     mark: _Mark = getattr(function, METRIC_MARK)
     parameters = _parameters(function, mark.name)
     must = {_NEEDS[name] for name, needed in parameters.items() if needed} | {Need.RESPONSE}
