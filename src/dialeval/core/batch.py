@@ -75,10 +75,9 @@ class Batch:
 
     def texts(self, need: Need) -> TextColumn:
         """The column of a need with one text per row."""
-        column = self.column(need)
-        if not isinstance(column, TextColumn):
-            raise NeedError(f"{need} does not hold one text per row; read it with Batch.lists or Batch.objects")
-        return column
+        return self._typed(
+            need, TextColumn, "does not hold one text per row; read it with Batch.lists or Batch.objects"
+        )
 
     def lists(self, need: Need) -> RaggedColumn:
         """The column of a need with any number of texts per row."""
@@ -104,17 +103,18 @@ class Batch:
 
     def objects(self, need: Need) -> ObjectColumn:
         """The column of a need with one object per row."""
-        column = self.column(need)
-        if not isinstance(column, ObjectColumn):
-            raise NeedError(f"{need} holds texts; read it with Batch.texts or Batch.lists")
-        return column
+        return self._typed(need, ObjectColumn, "holds texts; read it with Batch.texts or Batch.lists")
 
     def numbers(self, need: Need) -> Floats:
         """The column of a need with several numbers per row, as a matrix."""
+        what = "does not hold numbers; read it with Batch.texts, Batch.lists or Batch.objects"
+        return self._typed(need, NumberColumn, what).matrix
+
+    def _typed(self, need: Need, kind: type[T], otherwise: str) -> T:
         column = self.column(need)
-        if not isinstance(column, NumberColumn):
-            raise NeedError(f"{need} does not hold numbers; read it with Batch.texts, Batch.lists or Batch.objects")
-        return column.matrix
+        if not isinstance(column, kind):
+            raise NeedError(f"{need} {otherwise}")
+        return column
 
     def derived(self, key: Hashable, make: Callable[[], T]) -> T:
         """What `make` gives, made once per batch and key."""

@@ -254,20 +254,6 @@ def from_arrow(table: pa.Table) -> dict[str, Contributions]:
     return found
 
 
-def contributions_schema() -> dict[str, pa.DataType]:
-    """The columns of `contributions.parquet` beside the contributions themselves."""
-    import pyarrow as pa
-
-    return {"system": pa.string()}
-
-
-def is_lists(kind: pa.DataType) -> bool:
-    """Whether a column holds contributions: numbers or words of each row."""
-    import pyarrow as pa
-
-    return bool(kind == pa.list_(pa.float64()) or kind == pa.list_(pa.string()))
-
-
 def _to_lists(contributions: Contributions) -> pa.Array:
     if isinstance(contributions, RowSums):
         rows, width = contributions.values.shape

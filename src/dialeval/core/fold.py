@@ -104,7 +104,7 @@ class Analytic:
     error: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False, slots=True)
 class Estimate:
     """A number and how sure one can be of it.
 
@@ -131,6 +131,19 @@ class Estimate:
         spread = "" if self.interval is None else " [{:.4g}, {:.4g}]".format(*self.interval)
         rows = f"{self.rows:,}" if self.scored == self.rows else f"{self.scored:,} of {self.rows:,}"
         return f"<Estimate {self.mean:.4g}{spread}, {rows} {self.level}{'' if self.rows == 1 else 's'}>"
+
+    def __eq__(self, other: object) -> bool:
+        """Compare all fields; NaN equals NaN."""
+        if not isinstance(other, Estimate):
+            return NotImplemented
+        pairs = [(getattr(self, each.name), getattr(other, each.name)) for each in fields(self) if each.name != "items"]
+        if self.items is None or other.items is None:
+            same = self.items is other.items
+        else:
+            same = np.array_equal(self.items, other.items, equal_nan=True)
+        return same and all(repr(left) == repr(right) for left, right in pairs)
+
+    __hash__ = None  # type: ignore[assignment]  # holds an array
 
     @classmethod
     def of_moments(cls, moments: Moments, bounds: Bounds = ANY_NUMBER) -> Estimate:

@@ -29,7 +29,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
@@ -56,7 +56,7 @@ from dialeval.core.rowtable import (
     rows_schema,
 )
 from dialeval.core.run_schema import FORMAT, Role, SavedEstimate, SavedFile, SavedResult, SavedRun
-from dialeval.core.run_tables import ItemTable, estimate_table, flat_figures
+from dialeval.core.run_tables import ItemTable, estimate_table, flat_figures, item_blocks
 from dialeval.core.signature import Signature
 from dialeval.core.tabular import Tabular
 from dialeval.core.targets import check_files
@@ -118,19 +118,6 @@ class Result(Mapping[str, Estimate], Tabular, Shown):
     def flat(self) -> dict[str, float]:
         """Plain names to numbers for any logger: `bleu-4/mean`, ...; see `Run.flat`."""
         return flat_figures({None: self})
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Result):
-            return NotImplemented
-        return (
-            list(self) == list(other)
-            and all(_same_estimate(self[key], other[key]) for key in self)
-            and dict(self.skipped) == dict(other.skipped)
-            and self.source == other.source
-            and self.rows == other.rows
-            and dict(self.contributions) == dict(other.contributions)
-            and self.role == other.role
-        )
 
     __hash__ = None  # type: ignore[assignment]  # holds arrays and mappings
 
@@ -237,7 +224,7 @@ class Run(Mapping[str, Result], Tabular, Shown):
         if not force:
             _refuse_other_inputs(folder, self)
         tables = {
-            "items": [] if parts is not None else [items_table(*block) for block in _item_blocks(self)],
+            "items": [] if parts is not None else [items_table(*block) for block in item_blocks(self)],
             "rows": [result.rows.to_arrow(name) for name, result in self.items() if result.rows is not None],
             "contributions": [to_arrow(each.contributions, name) for name, each in self.items() if each.contributions],
         }
@@ -258,15 +245,6 @@ class Run(Mapping[str, Result], Tabular, Shown):
         return folder
 
 
-def _item_blocks(run: Run) -> Iterator[tuple[str, Level, dict[str, Floats]]]:
-    """Yield the items in the estimates of a run, one block for each system and level."""
-    for system, result in run.items():
-        for level in Level:
-            items = {key: est.items for key, est in result.items() if est.items is not None and est.level is level}
-            if items:
-                yield system, level, items
-
-
 def _estimate_to_dict(estimate: Estimate) -> dict[str, Any]:
     return {
         "mean": estimate.mean,
@@ -280,19 +258,6 @@ def _estimate_to_dict(estimate: Estimate) -> dict[str, Any]:
         "level": estimate.level.value,
         "signature": None if estimate.signature is None else str(estimate.signature),
     }
-
-
-def _same_estimate(left: Estimate, right: Estimate) -> bool:
-    """Compare estimates; NaN equals NaN."""
-    if left.items is None or right.items is None:
-        same = left.items is right.items
-    else:
-        same = np.array_equal(left.items, right.items, equal_nan=True)
-    # Printed, because NaN is not equal to itself.
-    return same and all(repr(getattr(left, name)) == repr(getattr(right, name)) for name in _COMPARED)
-
-
-_COMPARED = [each.name for each in fields(Estimate) if each.name != "items"]
 
 
 # Preflight checks.
@@ -362,7 +327,7 @@ def _saved_run(folder: Path) -> SavedRun | None:
     """Return the `run.json` in a folder; None if it is not that of a run."""
     try:
         return gate.read_json(folder / RUN_FILE, SavedRun, _REMEDY)
-    except DataError:
+    except (DataError, RecursionError):
         return None
 
 

@@ -42,7 +42,7 @@ from dialeval.core.arrow import (
 from dialeval.core.columns import RaggedColumn, SharedColumn, TextColumn
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Level
-from dialeval.core.gate import UnfitError, check_array
+from dialeval.core.gate import UnfitError
 from dialeval.core.ragged import offsets_of, row_numbers
 
 if TYPE_CHECKING:
@@ -148,34 +148,6 @@ class RowTable:
                 for name in dict.fromkeys(name for part in parts for name in part.digests)
             },
         )
-
-    @classmethod
-    def from_plain(
-        cls,
-        offsets: Ints,
-        dialogues: list[str | None] | None,
-        turns: Ints | None,
-        texts: object,
-        fields: object,
-        digests: dict[str, Digests],
-    ) -> RowTable:
-        """The rows of a part of a system out of a journal, without texts and fields; UnfitError for other things."""
-        check_array(offsets, np.int64, (None,))
-        if not len(offsets) or offsets[0] or (np.diff(offsets) < 0).any() or texts != {} or fields:
-            raise UnfitError("dialogues do not follow each other")
-        if dialogues is not None and (not isinstance(dialogues, list) or len(dialogues) != len(offsets) - 1):
-            raise UnfitError("there are not as many ids as dialogues")
-        if any(not isinstance(name, str) for name in dialogues or ()):
-            raise UnfitError("the id of a dialogue is no text")
-        if turns is not None:
-            check_array(turns, np.int64, (int(offsets[-1]),))
-            if turns.min(initial=0) < NO_TURN:
-                raise UnfitError("a turn has a number below 0")
-        if not isinstance(digests, dict) or not digests.keys() <= {PROMPT, REFERENCE, TRIALS}:
-            raise UnfitError("rows have no such digests")
-        for each in digests.values():
-            check_array(each, np.uint64, (int(offsets[-1]),))
-        return cls(offsets, dialogues, turns, digests=digests)
 
     def to_arrow(self, system: str) -> pa.Table:
         """The table as it is saved, one line per row; `row` is that of the items, and `dialogue` that of dialogues."""
