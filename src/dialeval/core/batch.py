@@ -43,25 +43,25 @@ class Batch:
         return self.size
 
     def only(self, needs: frozenset[Need]) -> Batch:
-        """The same batch for a metric that declared `needs`; what is derived stays shared."""
+        """Return the same batch for a metric that declared `needs`; what is derived stays shared."""
         return replace(self, allowed=needs)
 
     def has(self, need: Need) -> bool:
-        """Whether a declared need is there."""
+        """Return whether a declared need is met."""
         return need in self.allowed and (need in self.columns or need in self.resources)
 
     def column(self, need: Need) -> Column:
-        """The column behind a declared need."""
+        """Return the column behind a declared need."""
         self._check(need, self.columns)
         return self.columns[need]
 
     def resource(self, need: Need) -> Any:
-        """The resource behind a declared need."""
+        """Return the resource behind a declared need."""
         self._check(need, self.resources)
         return self.resources[need]
 
     def fact(self, fact: Hashable) -> Any:
-        """What a declared fact came to."""
+        """Return the value of a declared fact."""
         if fact not in self.facts:
             raise NeedError(f"the metric reads {fact} without naming it among its facts")
         return self.facts[fact]
@@ -74,13 +74,13 @@ class Batch:
             raise NeedError(need.remedy)
 
     def texts(self, need: Need) -> TextColumn:
-        """The column of a need with one text per row."""
+        """Return the column of a need with one text per row."""
         return self._typed(
             need, TextColumn, "does not hold one text per row; read it with Batch.lists or Batch.objects"
         )
 
     def lists(self, need: Need) -> RaggedColumn:
-        """The column of a need with any number of texts per row."""
+        """Return the column of a need with any number of texts per row."""
         column = self.column(need)
         if need is Need.CONTEXT or isinstance(column, SharedColumn):
             raise NeedError(f"rows may share texts of {need}; read it with Batch.contexts")
@@ -89,7 +89,7 @@ class Batch:
         return RaggedColumn.single(column) if isinstance(column, TextColumn) else column
 
     def contexts(self) -> SharedColumn:
-        """The turns of the context of each row; rows of a chat share them."""
+        """Return the turns of the context of each row; rows of a chat share them."""
         column = self.column(Need.CONTEXT)
         if isinstance(column, RaggedColumn):
             return SharedColumn(column.values, column.starts, column.ends)
@@ -98,15 +98,15 @@ class Batch:
         return column
 
     def values(self, need: Need) -> TextColumn:
-        """All texts of a need, one after the other; `texts`, `lists` and `contexts` say whose they are."""
+        """Return all texts of a need, one after the other; `texts`, `lists` and `contexts` say which row has which."""
         return self.contexts().values if need is Need.CONTEXT else self.lists(need).values
 
     def objects(self, need: Need) -> ObjectColumn:
-        """The column of a need with one object per row."""
+        """Return the column of a need with one object per row."""
         return self._typed(need, ObjectColumn, "holds texts; read it with Batch.texts or Batch.lists")
 
     def numbers(self, need: Need) -> Floats:
-        """The column of a need with several numbers per row, as a matrix."""
+        """Return the column of a need with several numbers per row, as a matrix."""
         what = "does not hold numbers; read it with Batch.texts, Batch.lists or Batch.objects"
         return self._typed(need, NumberColumn, what).matrix
 
@@ -117,7 +117,7 @@ class Batch:
         return column
 
     def derived(self, key: Hashable, make: Callable[[], T]) -> T:
-        """What `make` gives, made once per batch and key."""
+        """Return what `make` returns, computed once per batch and key."""
         if key not in self.kept:
             self.kept[key] = make()
         return cast(T, self.kept[key])

@@ -18,7 +18,7 @@ MOST_NAMED = 3
 
 
 def maker() -> Any:
-    """The module that shows results."""
+    """Return the module that shows results."""
     return import_module(home)
 
 

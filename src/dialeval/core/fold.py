@@ -147,12 +147,12 @@ class Estimate:
 
     @classmethod
     def of_moments(cls, moments: Moments, bounds: Bounds = ANY_NUMBER) -> Estimate:
-        """A mean over rows of values within bounds."""
+        """Make the estimate of a mean over rows, of values within bounds."""
         error = mean_error(moments.clusters, UNIT_EXPONENT, _all_at_ends(moments, bounds))
         return cls(moments.mean, moments.std, moments.rows, moments.scored, error=error)
 
     def with_confidence(self, t: float, level: float | None = None) -> Estimate:
-        """The same estimate with dialog-eval's confidence, t * std / sqrt(scored), and the interval mean -+ confidence.
+        """Add dialog-eval's confidence, t * std / sqrt(scored), and the interval mean -+ confidence.
 
         A value of all rows together has the confidence 0 and no interval, and one row has no interval.
         """
@@ -167,7 +167,7 @@ class Estimate:
 
 
 def _all_at_ends(moments: Moments, bounds: Bounds) -> bool:
-    """Whether every value is the least or the largest possible one, from the sum of (x - least) (largest - x)."""
+    """Return whether every value is the least or the largest possible one."""
     if not all(map(isfinite, bounds)):
         return False
     least, largest = map(Fraction, bounds)
@@ -190,18 +190,18 @@ class Fold(ABC, Generic[State]):
 
     @abstractmethod
     def empty(self) -> State:
-        """The state of no rows: the identity of `merge`."""
+        """Return the state of no rows: the identity of `merge`."""
 
     @abstractmethod
     def merge(self, left: State, right: State) -> State:
-        """The state of both sets of rows; associative and commutative, and it changes neither argument."""
+        """Merge two states; associative and commutative, and it changes neither argument."""
 
     def cut(self, state: State, parts: int) -> list[State]:
-        """The parts of a state that grows, each a state; they merge into the whole."""
+        """Split a state that grows into parts, each a state; they merge into the whole."""
         raise NotImplementedError(f"{self} has no state that grows")
 
     def closed(self, state: State) -> State:
-        """A part, when it is merged for all rows: closed parts merge into a state that `finish` takes for the whole."""
+        """Close a part that is merged for all rows; closed parts merge into a state that `finish` takes."""
         return state
 
 
@@ -210,11 +210,11 @@ class Fact(Fold[State], Generic[State, Known]):
 
     @abstractmethod
     def gather(self, batch: Batch) -> State:
-        """The state of one batch, from what the metric that named the fact declares."""
+        """Return the state of one batch, from what the metric that named the fact declares."""
 
     @abstractmethod
     def finish(self, state: State) -> Known:
-        """What is known in the end."""
+        """Return what is known in the end."""
 
 
 @dataclass(frozen=True)
@@ -291,7 +291,7 @@ class Metric(Fold[State]):
         return ANY_NUMBER
 
     def bounds_of(self, key: str) -> Bounds:
-        """The bounds of one of its results, for a metric whose results have different ones."""
+        """Return the bounds of one of its results, for a metric whose results have different ones."""
         return self.bounds
 
     def estimate_of_items(self, key: str, items: Floats, dialogues: Ints | None) -> Estimate:
@@ -305,7 +305,7 @@ class Metric(Fold[State]):
 
     @classmethod
     def setting_names(cls) -> list[str]:
-        """The names of its settings, in order."""
+        """Return the names of its settings, in order."""
         return [field.name for field in fields(cls)]
 
     @property
@@ -314,29 +314,29 @@ class Metric(Fold[State]):
         return str(self)
 
     def signature(self) -> Signature:
-        """What the metric's number depends on, from its settings alone."""
+        """Return the signature: what the number depends on, from the settings alone."""
         settings = {name: getattr(self, name) for name in self.setting_names()}
         settings = {name: value for name, value in settings.items() if (name, value) not in self.implied.items()}
         return Signature.of(self.name, **settings, definition=self.definition, dialeval=__version__)
 
     @abstractmethod
     def partial(self, batch: Batch) -> Partial[State]:
-        """State and items of one batch, from the columns that `needs` declares."""
+        """Return state and items of one batch, from the columns that `needs` declares."""
 
     @abstractmethod
     def finish(self, state: State) -> Mapping[str, Estimate]:
-        """The results of a state, by key."""
+        """Return the results of a state, by key."""
 
     def warnings(self, states: Sequence[State]) -> Iterable[str]:
         """Return what a user should know before relying on its values, from the states of all systems of a run."""
         return ()
 
     def known_as(self, state: State) -> Mapping[str, str]:
-        """The signatures under which other programs print the same number, by field of ours."""
+        """Return the signatures under which other programs print the same number, by field of ours."""
         return {}
 
     def resampled(self, sample: Resamples) -> Floats:
-        """The value of all rows together for each resample, from the contributions that `partial` gave."""
+        """Return the corpus value for each resample, from the contributions that `partial` gave."""
         raise NeedError(f"{self.name} does not say what single rows add to its value, so it cannot be resampled")
 
     def left_out(self, sample: Resamples) -> Floats:
@@ -364,7 +364,7 @@ class Reduction(Generic[State]):
         self._ranks.append((rank, state))
 
     def result(self) -> State:
-        """The state of everything that was added."""
+        """Return the state of everything that was added."""
         while len(self._ranks) > 1:
             # Taken off before they are merged, so that no state is kept longer than it is needed.
             (_, later), (rank, earlier) = self._ranks.pop(), self._ranks.pop()
@@ -377,7 +377,7 @@ class RowMetric(Metric[Moments]):
 
     @abstractmethod
     def score(self, batch: Batch) -> Floats:
-        """One value per row, NaN where a row cannot be scored."""
+        """Return one value per row, NaN where a row cannot be scored."""
 
     def empty(self) -> Moments:
         return Moments()
@@ -396,7 +396,7 @@ class RowMetric(Metric[Moments]):
 
 
 def check_column(metric: str, values: object, rows: int, of: str = "rows") -> None:
-    """SettingError for what a metric gives instead of one number for each row."""
+    """Raise SettingError unless a metric gave one number for each row."""
     if isinstance(values, np.ndarray) and values.dtype == np.float64 and values.shape == (rows,):
         return
     if isinstance(values, np.ndarray):
@@ -408,7 +408,7 @@ def check_column(metric: str, values: object, rows: int, of: str = "rows") -> No
 
 @cache
 def _choices(metric: type[Metric[Any]]) -> Mapping[str, tuple[object, ...]]:
-    """The possible values of every setting that is annotated `Literal[...]`."""
+    """Return the possible values of every setting that is annotated `Literal[...]`."""
     settings, hints = set(metric.setting_names()), dict[str, Any]()
     for kind in reversed(metric.__mro__):
         # Only the annotations of settings are looked up: those of all class variables would take several times as long.

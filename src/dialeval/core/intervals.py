@@ -74,7 +74,7 @@ class IntervalChoice:
             raise SettingError(f"a confidence level lies between 0 and 1, such as 0.95; it is not {self.level}")
 
     def added_to(self, estimate: Estimate, bounds: Bounds) -> Estimate:
-        """The estimate with its interval; `bounds` are the ends of what the metric can give."""
+        """Add the interval to an estimate; `bounds` are the ends of what the metric can give."""
         plain = replace(estimate, error=None)
         if self.kind == "rows" or self.t is not None:
             return self._over_rows(plain)
@@ -94,7 +94,7 @@ class IntervalChoice:
 
 
 def clustered(estimate: Estimate, bounds: Bounds, level: float) -> tuple[tuple[float, float], Analytic] | None:
-    """The interval over dialogues, or over rows that stand alone, and how it was made; None where there is none."""
+    """Compute the interval over dialogues, or over independent rows, and its method; None where there is none."""
     from dialeval.core.student import t_factor  # not needed by who asks for other intervals, and slow to import
 
     error, value = estimate.error, estimate.mean
@@ -198,7 +198,7 @@ def _share(value: float, bounds: Bounds) -> float:
 
 
 def _worth(value: float, error: ClusterError, bounds: Bounds) -> tuple[float, float]:
-    """How many independent values a value is worth, and the degrees of freedom in that."""
+    """Return the effective sample size of a value, and its degrees of freedom."""
     share = _share(value, bounds)
     spread = share * (1 - share)
     if not spread or (error.yes_no and not error.over_dialogues):

@@ -10,7 +10,7 @@ from dialeval.core.plain_text import whole_characters
 
 
 def null_for_nan(value: Any) -> Any:
-    """Plain data with None for every float that is not finite, and lists for tuples."""
+    """Return plain data with None for every float that is not finite, and lists for tuples."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, Mapping):
@@ -19,7 +19,7 @@ def null_for_nan(value: Any) -> Any:
 
 
 def dump(document: Any) -> bytes:
-    """A document as indented JSON with a line feed at its end."""
+    """Return a document as indented JSON with a line feed at its end."""
     import orjson
 
     option = orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE

@@ -112,11 +112,11 @@ class Result(Mapping[str, Estimate], Tabular, Shown):
         return list(self)
 
     def to_arrow(self) -> pa.Table:
-        """One line per key, see `run_tables.estimate_table`."""
+        """Return one line per key, see `run_tables.estimate_table`."""
         return estimate_table({"": self}).drop_columns(["system", "role"])
 
     def flat(self) -> dict[str, float]:
-        """Plain names to numbers for any logger: `bleu-4/mean`, ...; see `Run.flat`."""
+        """Return plain names to numbers for any logger: `bleu-4/mean`, ...; see `Run.flat`."""
         return flat_figures({None: self})
 
     __hash__ = None  # type: ignore[assignment]  # holds arrays and mappings
@@ -156,11 +156,11 @@ class Run(Mapping[str, Result], Tabular, Shown):
         return list(self)
 
     def to_arrow(self) -> pa.Table:
-        """One line per system and key, see `run_tables.estimate_table`."""
+        """Return one line per system and key, see `run_tables.estimate_table`."""
         return estimate_table(self)
 
     def flat(self) -> dict[str, float]:
-        """Plain names to numbers for any logger: `SYSTEM/KEY/mean`, `low`, `high`, `rows` and `scored`.
+        """Return plain names to numbers for any logger: `SYSTEM/KEY/mean`, `low`, `high`, `rows` and `scored`.
 
         Names hold letters, digits, `_`, `-`, `.` and `/` and nothing else; no two are the same, and none is the folder
         of another. What could not be computed is left out.
@@ -174,7 +174,7 @@ class Run(Mapping[str, Result], Tabular, Shown):
 
     @checked
     def plot(self, key: str) -> Any:
-        """A drawing of one metric: means, intervals and how the items are spread; a notebook shows it."""
+        """Plot one metric: means, intervals and the distribution of the items; a notebook shows it."""
         return maker().plot(self, key)
 
     @property
@@ -193,7 +193,7 @@ class Run(Mapping[str, Result], Tabular, Shown):
         return list(dict.fromkeys(key for result in self.systems.values() for key in result))
 
     def to_dict(self) -> dict[str, Any]:
-        """The run without its items, as `-f json` prints it; NaN is null."""
+        """Return the run without its items, as `-f json` prints it; NaN is null."""
         systems = {
             name: {
                 "metrics": {key: null_for_nan(_estimate_to_dict(estimate)) for key, estimate in result.items()},
@@ -345,7 +345,7 @@ def _own_files(folder: Path) -> set[str]:
 
 @checked
 def load(path: str | os.PathLike[str]) -> Run:
-    """The run saved in a folder (or beside the given run.json); DataError for what is none, or not a whole one."""
+    """Load a saved run by its folder or its `run.json`; DataError for what is no run, or not a whole one."""
     path = Path(path)
     file = path / RUN_FILE if path.is_dir() else path
     return reading_together(file, lambda: _read_run(file))

@@ -134,7 +134,7 @@ class RowTable:
 
     @classmethod
     def joined(cls, parts: Sequence[RowTable]) -> RowTable:
-        """Rows without texts one below the other; no dialogue goes on from one part to the next."""
+        """Join rows without texts; no dialogue goes on from one part to the next."""
         if len(parts) == 1:
             return parts[0]
         names = [part.dialogues or [""] * (len(part.offsets) - 1) for part in parts]
@@ -150,7 +150,7 @@ class RowTable:
         )
 
     def to_arrow(self, system: str) -> pa.Table:
-        """The table as it is saved, one line per row; `row` is that of the items, and `dialogue` that of dialogues."""
+        """Return the table as it is saved, one line per row; `row` and `dialogue` count from 0."""
         import pyarrow as pa
 
         rows, clusters = len(self), self.clusters
@@ -173,7 +173,7 @@ class RowTable:
 
     @classmethod
     def from_arrow(cls, table: pa.Table) -> RowTable:
-        """The rows of one system out of what was saved: a column without a single value is another system's."""
+        """Make the rows of one system from saved lines; a column without a single value is another system's."""
         whole = {name: table[name].combine_chunks() for name in table.column_names}
         columns = {name: column for name, column in whole.items() if column.null_count < len(column)}
         clusters: Ints = numbers_of(whole["dialogue"])
@@ -204,7 +204,7 @@ class RowTable:
 
 
 def rows_schema() -> dict[str, pa.DataType]:
-    """The columns of `rows.parquet` beside those of texts, as `arrow.read_table` takes them."""
+    """Return the columns of `rows.parquet` next to those of texts, for `arrow.read_table`."""
     import pyarrow as pa
 
     numbers = dict.fromkeys(("row", "dialogue", "turn?", *(f"{name}?" for name in _DIGESTS)), pa.int64())

@@ -75,7 +75,7 @@ _LONGEST_NAME = 200
 
 
 def flat_figures(systems: Mapping[str | None, Mapping[str, Estimate]]) -> dict[str, float]:
-    """The figures by plain names, `SYSTEM/KEY/mean` and so on (without a system where it is None); see `Run.flat`."""
+    """Return values by plain names, `SYSTEM/KEY/mean` and so on (no system where it is None); see `Run.flat`."""
     flat: dict[str, float] = {}
     met_systems: set[str] = set()
     met: set[str] = set()
@@ -90,7 +90,7 @@ def flat_figures(systems: Mapping[str | None, Mapping[str, Estimate]]) -> dict[s
 
 
 def _flat_name(given: str, met: set[str]) -> str:
-    """A name that every logger takes, and that was not met before; upper and lower case do not tell two names apart."""
+    """Return a new name that every logger takes; names differ in more than upper and lower case."""
     parts = [_UNSAFE_NAME.sub("_", part).strip("_.") or "_" for part in given.split("/")]
     # Loggers that keep figures in files: a figure is not the folder of another.
     safe = "/".join(f"{part}_" if part.lower() in (*_FIGURES, *_COUNTS) else part for part in parts)
@@ -143,7 +143,7 @@ class ItemTable(Tabular):
 
 
 def _places(rows: RowTable, level: Level) -> dict[str, Any]:
-    """The columns that say which row or dialogue a line is."""
+    """Return the columns that say which row or dialogue a line is."""
     import pyarrow as pa
 
     names = None if rows.dialogues is None else pa.array([name or None for name in rows.dialogues], pa.string())

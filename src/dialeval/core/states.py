@@ -34,7 +34,7 @@ class DamagedStateError(ValueError):
 
 
 def translated(state: T, vocabulary: Words) -> T:
-    """The same state in terms of another vocabulary, wherever it refers to one."""
+    """Translate a state to another vocabulary, wherever it refers to one."""
     moved: Any = state
     if hasattr(state, "translated"):
         moved = state.translated(vocabulary)
@@ -49,7 +49,7 @@ def translated(state: T, vocabulary: Words) -> T:
 
 
 def to_bytes(state: object) -> bytes:
-    """The bytes of a state; SettingError for one that holds something else than plain data."""
+    """Write a state as bytes; SettingError for one that holds something else than plain data."""
     import orjson
 
     arrays: dict[str, Any] = {}
@@ -60,7 +60,7 @@ def to_bytes(state: object) -> bytes:
 
 
 def from_bytes(content: bytes, like: object) -> Any:
-    """The state that was written; `like` holds an object of every class that may occur in it."""
+    """Read a state that `to_bytes` wrote; `like` holds an object of every class that may occur in it."""
     import orjson
 
     try:
@@ -72,7 +72,7 @@ def from_bytes(content: bytes, like: object) -> Any:
 
 
 def check_like(value: Any, example: Any, where: str = "state") -> None:
-    """UnfitError where a value has another form than an example of no rows: other types, sizes or array types.
+    """Raise UnfitError where a value has another form than an example of no rows: types, sizes, array types.
 
     An empty list, dict or array in the example stands for one of any size, None for anything.
     """
@@ -129,7 +129,7 @@ def _parts(value: Any) -> tuple[Any, ...]:
 
 
 def _classes(value: Any) -> dict[str, type]:
-    """The classes of all objects in a tree, by name."""
+    """Return the classes of all objects in a tree, by name."""
     if isinstance(value, list | tuple):
         return {name: kind for part in value for name, kind in _classes(part).items()}
     if isinstance(value, dict):

@@ -20,15 +20,15 @@ class Tabular(ABC):
 
     @abstractmethod
     def to_arrow(self) -> pa.Table:
-        """The table, for Arrow."""
+        """Return the table, for Arrow."""
 
     def to_pandas(self) -> Any:
-        """The table as a data frame of pandas."""
+        """Return the table as a data frame of pandas."""
         _installed("pandas")
         return self.to_arrow().to_pandas()
 
     def to_polars(self) -> Any:
-        """The table as a data frame of polars."""
+        """Return the table as a data frame of polars."""
         return _installed("polars").from_arrow(self.to_arrow())
 
 
