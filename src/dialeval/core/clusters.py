@@ -26,14 +26,12 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
+from dialeval.core.arrays import Floats, Ints
 from dialeval.core.gate import UnfitError
-
-if TYPE_CHECKING:
-    from dialeval.core.arrays import Floats, Ints
 
 BySize: TypeAlias = dict[int, tuple[int, ...]]
 """By the scored rows of a cluster: how many clusters have so many, the sums over these of each number of c_k, and of

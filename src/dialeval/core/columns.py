@@ -21,6 +21,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar, cast
 
 import numpy as np
+import orjson
 
 from dialeval.core.arrays import Bytes, Floats, Ids, Ints, Mask, release
 from dialeval.core.errors import DataError, Fault
@@ -331,8 +332,6 @@ class ObjectColumn:
     @property
     def digest(self) -> str:
         """A digest of the objects as JSON with sorted keys."""
-        import orjson
-
         option = orjson.OPT_SORT_KEYS | orjson.OPT_APPEND_NEWLINE
         return short_digest(orjson.dumps(value, option=option) for value in self.values)
 

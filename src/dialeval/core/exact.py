@@ -11,20 +11,16 @@ Missing is never zero: NaN marks a row that could not be scored; it counts in `r
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dialeval.core.arrays import Floats, Ints
 from dialeval.core.clusters import BySize, added_by_size, check_clusters, merged
 from dialeval.core.errors import DialevalError
 from dialeval.core.gate import UnfitError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from dialeval.core.arrays import Floats, Ints
 
 UNIT_EXPONENT = 1126
 """Sums are integers in units of 2**-UNIT_EXPONENT: the lowest bit that a subnormal's 53-bit mantissa can carry here."""

@@ -25,10 +25,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
+import orjson
 
 from dialeval.core.errors import DataError, Fault
+from dialeval.core.jsondata import dump
 
 T = TypeVar("T")
 
@@ -87,8 +90,6 @@ def read_json(path: str | os.PathLike[str], kind: type[T], remedy: str) -> T:
 
 def parse_json(content: bytes, where: str, remedy: str) -> Any:
     """Parse JSON; `where` names the file."""
-    import orjson
-
     try:
         return orjson.loads(content)
     except orjson.JSONDecodeError as error:
@@ -110,8 +111,6 @@ def parse_toml(content: bytes, where: str, remedy: str) -> dict[str, Any]:
 
 def fitting(document: Any, kind: type[T], where: str, remedy: str) -> T:
     """Convert plain data to a type that msgspec knows."""
-    import msgspec
-
     try:
         return msgspec.convert(document, kind)
     except msgspec.ValidationError as error:
@@ -120,8 +119,6 @@ def fitting(document: Any, kind: type[T], where: str, remedy: str) -> T:
 
 def check_depth(document: Any) -> None:
     """Raise UnfitError for plain data that is nested more deeply than it could be written again."""
-    import orjson
-
     try:
         orjson.dumps(document)
     except TypeError as error:
@@ -134,8 +131,6 @@ def content_digest(document: Mapping[str, Any]) -> str:
     Raises:
         UnfitError: It is nested more deeply than it could be written again.
     """
-    import orjson
-
     content = {name: value for name, value in document.items() if name != "digest"}
     check_depth(content)
     return hashlib.sha256(orjson.dumps(content)).hexdigest()
@@ -143,8 +138,6 @@ def content_digest(document: Mapping[str, Any]) -> str:
 
 def with_digest(document: Mapping[str, Any]) -> bytes:
     """Return a document as JSON, with the digest of what is written."""
-    from dialeval.core.jsondata import dump
-
     written: dict[str, Any] = parse_json(dump({**document, "digest": None}), "", "")
     return dump({**written, "digest": content_digest(written)})
 

@@ -6,6 +6,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+import orjson
+
 from dialeval.core.plain_text import whole_characters
 
 
@@ -20,8 +22,6 @@ def null_for_nan(value: Any) -> Any:
 
 def dump(document: Any) -> bytes:
     """Return a document as indented JSON with a line feed at its end."""
-    import orjson
-
     option = orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE
     try:
         return orjson.dumps(document, option=option)

@@ -18,6 +18,7 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
+import orjson
 
 from dialeval.core.columns import Words
 from dialeval.core.errors import SettingError
@@ -50,8 +51,6 @@ def translated(state: T, vocabulary: Words) -> T:
 
 def to_bytes(state: object) -> bytes:
     """Write a state as bytes; SettingError for one that holds something else than plain data."""
-    import orjson
-
     arrays: dict[str, Any] = {}
     arrays[_TREE_NAME] = np.frombuffer(orjson.dumps(_to_tree(state, arrays)), np.uint8)
     target = io.BytesIO()
@@ -61,8 +60,6 @@ def to_bytes(state: object) -> bytes:
 
 def from_bytes(content: bytes, like: object) -> Any:
     """Read a state that `to_bytes` wrote; `like` holds an object of every class that may occur in it."""
-    import orjson
-
     try:
         with np.load(io.BytesIO(content), allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in archive.files}
