@@ -93,13 +93,13 @@ def write_bytes(target: str | os.PathLike[str], content: bytes) -> None:
         beside.write_bytes(content)
 
 
-def write_scratch(target: Path, content: bytes) -> None:
+def write_scratch(target: Path, content: bytes | memoryview, what: str = "temporary files") -> None:
     """Write a file in a temporary folder, which nobody reads after this process: straight to its place, not forced."""
     try:
         target.write_bytes(content)
     except OSError as error:
-        what = f"temporary files cannot be written to {target.parent} ({error.strerror})"
-        raise SettingError(f"{what}; make room, or set TMPDIR to another folder") from error
+        remedy = "make room there, or set TMPDIR where it is a temporary folder"
+        raise SettingError(f"{what} cannot be written to {target.parent} ({error.strerror}); {remedy}") from error
 
 
 @contextmanager

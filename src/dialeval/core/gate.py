@@ -25,7 +25,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
-import msgspec
 import numpy as np
 import numpy.typing as npt
 import orjson
@@ -111,6 +110,8 @@ def parse_toml(content: bytes, where: str, remedy: str) -> dict[str, Any]:
 
 def fitting(document: Any, kind: type[T], where: str, remedy: str) -> T:
     """Convert plain data to a type that msgspec knows."""
+    import msgspec  # slow to import, and most processes read no such document
+
     try:
         return msgspec.convert(document, kind)
     except msgspec.ValidationError as error:

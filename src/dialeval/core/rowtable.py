@@ -40,7 +40,7 @@ from dialeval.core.arrow import (
     write_tables,
 )
 from dialeval.core.columns import RaggedColumn, SharedColumn, TextColumn
-from dialeval.core.errors import SettingError
+from dialeval.core.files import write_scratch
 from dialeval.core.fold import Level
 from dialeval.core.gate import UnfitError
 from dialeval.core.ragged import offsets_of, row_numbers
@@ -380,9 +380,5 @@ class PartWriter:
             return ItemPart(kind, digest, content.getvalue())
         # A name of its own: after a death another worker may be writing the items of the same chunk.
         file = self._folder / f"{kind}-{os.urandom(16).hex()}.parquet"
-        try:
-            file.write_bytes(content.getbuffer())
-        except OSError as error:
-            what = f"items cannot be written to {self._folder} ({error.strerror})"
-            raise SettingError(f"{what}; make room there") from error
+        write_scratch(file, content.getbuffer(), "items")
         return ItemPart(kind, digest, str(file))
