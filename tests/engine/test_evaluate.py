@@ -357,8 +357,7 @@ def test_items_of_a_packed_file_come_back_in_parts(tmp_path: Path, monkeypatch: 
     for number in range(2):  # the second time out of the journal
         dialeval.evaluate(f"{tmp_path}/s*.gz", output=tmp_path / f"resumed{number}", **journal)
     parts = sorted((tmp_path / "journal").glob("metrics-0.*.chunk"))
-    assert len(parts) == 2
-    assert pq.ParquetFile(tmp_path / "run" / "items-00000.parquet").num_row_groups > 3
+    assert len(parts) > 3
     parts[1].write_bytes(parts[1].read_bytes()[:-1])
     dialeval.evaluate(f"{tmp_path}/s*.gz", output=tmp_path / "mended", **journal)
     parts[0].unlink()

@@ -266,7 +266,9 @@ def test_files_of_others_stay_as_they_are(shards: Path) -> None:
         assert {entry.name: entry.is_file() and entry.read_text() for entry in (shards / name).iterdir()} == before
     scored(shards, resume=shards / "work")
     (shards / "work" / ".nfs0001").write_text("of the file system")
-    (shards / "work" / ".metrics-0.chunk.0123456789ab.unfinished").write_text("half")
+    left = shards / "work" / ".metrics-0.chunk.0123456789ab.unfinished"
+    left.write_text("half")
+    os.utime(left, (0, 0))
     scored(shards, resume=shards / "work")
     assert {entry.name for entry in (shards / "work").glob(".*")} == {".nfs0001"}
     (shards / "early").mkdir()

@@ -36,7 +36,7 @@ SPILLED_BYTES = 1 << 26
 
 
 def empty_array(shape: tuple[int, ...], dtype: type[Number], most: int | None = None) -> npt.NDArray[Number]:
-    """An array to be filled in; a large one lies in a temporary file (in `TMPDIR`) that vanishes with the array.
+    """Return an array to be filled in; a large one is in a temporary file (in `TMPDIR`) that goes with the array.
 
     `most`: from how many bytes on it is large, `SPILLED_BYTES` unless given.
     """
@@ -72,7 +72,7 @@ def _allocate(file: int, size: int) -> None:
 
 
 def unscored(size: int) -> Floats:
-    """A column of NaN to be filled in; a large one lies in a temporary file."""
+    """Return a column of NaN to be filled in; a large one is in a temporary file."""
     column = empty_array((size,), np.float64)
     for start in range(0, size, SPILLED_BYTES // 8):
         part = column[start : start + SPILLED_BYTES // 8]

@@ -38,7 +38,7 @@ _MOST_BYTES = (1 << 31) - 1
 
 
 def number_array(values: npt.NDArray[Any], missing: Mask | None = None) -> pa.Array:
-    """Whole numbers, floating-point numbers or truth values; null where they are missing."""
+    """Return an Arrow array of integers, floats or booleans; null where they are missing."""
     import pyarrow as pa
 
     kind = pa.from_numpy_dtype(values.dtype)
@@ -48,7 +48,7 @@ def number_array(values: npt.NDArray[Any], missing: Mask | None = None) -> pa.Ar
 
 
 def numbers_of(column: pa.Array | pa.ChunkedArray, missing: float = np.nan) -> npt.NDArray[Any]:
-    """The numbers or truth values of a column, with `missing` in the place of null."""
+    """Return the numbers or booleans of a column, with `missing` in place of null."""
     import pyarrow as pa
 
     if not len(column):
@@ -64,7 +64,7 @@ def numbers_of(column: pa.Array | pa.ChunkedArray, missing: float = np.nan) -> n
 
 
 def no_text() -> pa.Scalar:
-    """The empty text, to be put in the place of null."""
+    """Return the empty text, which replaces null."""
     return repeated_text("", 1)[0]
 
 
@@ -77,7 +77,7 @@ def _bits(values: Mask) -> npt.NDArray[np.uint8]:
 
 
 def text_array(values: TextColumn | Sequence[str | None]) -> pa.Array:
-    """Texts; None is null."""
+    """Return an array of texts; None is null."""
     import pyarrow as pa
 
     missing = None
@@ -93,7 +93,7 @@ def text_array(values: TextColumn | Sequence[str | None]) -> pa.Array:
 
 
 def repeated_text(text: str, rows: int) -> pa.Array:
-    """The same text in all rows."""
+    """Return an array with the same text in all rows."""
     import pyarrow as pa
 
     data = text.encode()
@@ -104,7 +104,7 @@ def repeated_text(text: str, rows: int) -> pa.Array:
 
 
 def list_array(offsets: Ints, values: pa.Array) -> pa.Array:
-    """Lists of values: row `i` holds those from `offsets[i]` to `offsets[i + 1]`."""
+    """Return an array of lists: row `i` holds the values from `offsets[i]` to `offsets[i + 1]`."""
     import pyarrow as pa
 
     kind = pa.list_(values.type)

@@ -47,7 +47,7 @@ class Batch:
         return replace(self, allowed=needs)
 
     def has(self, need: Need) -> bool:
-        """Return whether a declared need is there."""
+        """Return whether a declared need is met."""
         return need in self.allowed and (need in self.columns or need in self.resources)
 
     def column(self, need: Need) -> Column:
@@ -61,7 +61,7 @@ class Batch:
         return self.resources[need]
 
     def fact(self, fact: Hashable) -> Any:
-        """Return the result of a declared corpus statistic."""
+        """Return the value of a declared fact."""
         if fact not in self.facts:
             raise NeedError(f"the metric reads {fact} without naming it among its facts")
         return self.facts[fact]
@@ -75,10 +75,9 @@ class Batch:
 
     def texts(self, need: Need) -> TextColumn:
         """Return the column of a need with one text per row."""
-        column = self.column(need)
-        if not isinstance(column, TextColumn):
-            raise NeedError(f"{need} does not hold one text per row; read it with Batch.lists or Batch.objects")
-        return column
+        return self._typed(
+            need, TextColumn, "does not hold one text per row; read it with Batch.lists or Batch.objects"
+        )
 
     def lists(self, need: Need) -> RaggedColumn:
         """Return the column of a need with any number of texts per row."""
@@ -99,25 +98,26 @@ class Batch:
         return column
 
     def values(self, need: Need) -> TextColumn:
-        """Return all texts of a need, one after the other; `texts`, `lists` and `contexts` say whose they are."""
+        """Return all texts of a need, one after the other; `texts`, `lists` and `contexts` say which row has which."""
         return self.contexts().values if need is Need.CONTEXT else self.lists(need).values
 
     def objects(self, need: Need) -> ObjectColumn:
         """Return the column of a need with one object per row."""
-        column = self.column(need)
-        if not isinstance(column, ObjectColumn):
-            raise NeedError(f"{need} holds texts; read it with Batch.texts or Batch.lists")
-        return column
+        return self._typed(need, ObjectColumn, "holds texts; read it with Batch.texts or Batch.lists")
 
     def numbers(self, need: Need) -> Floats:
         """Return the column of a need with several numbers per row, as a matrix."""
+        what = "does not hold numbers; read it with Batch.texts, Batch.lists or Batch.objects"
+        return self._typed(need, NumberColumn, what).matrix
+
+    def _typed(self, need: Need, kind: type[T], otherwise: str) -> T:
         column = self.column(need)
-        if not isinstance(column, NumberColumn):
-            raise NeedError(f"{need} does not hold numbers; read it with Batch.texts, Batch.lists or Batch.objects")
-        return column.matrix
+        if not isinstance(column, kind):
+            raise NeedError(f"{need} {otherwise}")
+        return column
 
     def derived(self, key: Hashable, make: Callable[[], T]) -> T:
-        """Return what `make` gives, made once per batch and key."""
+        """Return what `make` returns, computed once per batch and key."""
         if key not in self.kept:
             self.kept[key] = make()
         return cast(T, self.kept[key])

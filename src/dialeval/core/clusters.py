@@ -26,14 +26,12 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
+from dialeval.core.arrays import Floats, Ints
 from dialeval.core.gate import UnfitError
-
-if TYPE_CHECKING:
-    from dialeval.core.arrays import Floats, Ints
 
 BySize: TypeAlias = dict[int, tuple[int, ...]]
 """By the scored rows of a cluster: how many clusters have so many, the sums over these of each number of c_k, and of
@@ -50,7 +48,7 @@ _NO_SPREAD = 1e-12
 
 
 def merged(left: BySize, right: BySize) -> BySize:
-    """The sums of both sets of clusters."""
+    """Return the sums of both sets of clusters."""
     both = dict(left)
     for size, sums in right.items():
         own = both.get(size)
@@ -59,7 +57,7 @@ def merged(left: BySize, right: BySize) -> BySize:
 
 
 def check_clusters(clusters: object, width: int, scored: int) -> None:
-    """UnfitError for what is not the sums of clusters (`width` numbers each, `scored` rows in all), or of none."""
+    """Raise UnfitError unless these are sums of clusters: `width` numbers each, `scored` rows in all."""
     length = 1 + width + width * (width + 1) // 2
     if not isinstance(clusters, dict):
         raise UnfitError("sums of clusters are not by size")
@@ -72,7 +70,7 @@ def check_clusters(clusters: object, width: int, scored: int) -> None:
 
 
 def by_size(sums: Ints, sizes: Ints) -> BySize:
-    """The sums of clusters with some numbers each (a line of `sums`) and `sizes` scored rows; those without are out."""
+    """Return the sums of clusters by their scored rows (`sizes`); `sums` has a line of numbers per cluster."""
     largest = max(abs(int(sums.min(initial=0))), abs(int(sums.max(initial=0))))
     bound = largest * largest * max(len(sums), 1)
     left, right = np.triu_indices(sums.shape[1])
@@ -124,7 +122,7 @@ class ClusterError:
 
 
 def mean_error(sums: Mapping[int, Sequence[int]], unit_exponent: int, yes_no: bool = False) -> ClusterError | None:
-    """The error of a mean from the sums of its clusters, in units of 2**-unit_exponent; None for less than two."""
+    """Return the error of a mean from the sums of its clusters, in units of 2**-unit_exponent; None below two."""
     clusters, scored, freedom = _counted(sums)
     if clusters < 2:
         return None
@@ -139,7 +137,7 @@ def mean_error(sums: Mapping[int, Sequence[int]], unit_exponent: int, yes_no: bo
 
 
 def formula_error(sums: Mapping[int, Sequence[int]], gradient: Floats) -> ClusterError | None:
-    """The error of a formula of counts from the sums of its clusters and the formula's gradient."""
+    """Return the error of a formula of counts from the sums of its clusters and the formula's gradient."""
     clusters, scored, freedom = _counted(sums)
     if clusters < 2:
         return None
@@ -158,7 +156,7 @@ def formula_error(sums: Mapping[int, Sequence[int]], gradient: Floats) -> Cluste
 
 
 def _counted(sums: Mapping[int, Sequence[int]]) -> tuple[int, int, float]:
-    """The number of clusters, of their scored rows, and the degrees of freedom."""
+    """Return the number of clusters, the number of scored rows, and the degrees of freedom."""
     clusters = sum(each[0] for each in sums.values())
     scored = sum(size * each[0] for size, each in sums.items())
     squares = sum(size * size * each[0] for size, each in sums.items())

@@ -21,6 +21,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar, cast
 
 import numpy as np
+import orjson
 
 from dialeval.core.arrays import Bytes, Floats, Ids, Ints, Mask, release
 from dialeval.core.errors import DataError, Fault
@@ -69,7 +70,7 @@ class TextColumn(_Digested):
 
     @classmethod
     def from_strings(cls, texts: Sequence[str], where: str = "texts") -> TextColumn:
-        """A column of Python strings; `where` names them in the error for a string that is not Unicode text."""
+        """Make a column of Python strings; `where` names them in the error for a string that is not Unicode text."""
         try:
             data = "\n".join(texts).encode()
             lengths = np.fromiter(map(len, texts), np.int64, len(texts))
@@ -83,7 +84,7 @@ class TextColumn(_Digested):
 
     @classmethod
     def from_arrow(cls, array: pa.Array | pa.ChunkedArray, where: str = "column") -> TextColumn:
-        """A column over the buffers of an Arrow string array; nulls are a fault."""
+        """Make a column over the buffers of an Arrow string array; nulls are an error."""
         import pyarrow as pa
 
         if isinstance(array, pa.ChunkedArray):
@@ -113,11 +114,11 @@ class TextColumn(_Digested):
         return (self[row] for row in range(len(self)))
 
     def slice(self, start: int, stop: int) -> TextColumn:
-        """Rows `start` to `stop`, over the same bytes."""
+        """Return rows `start` to `stop`, over the same bytes."""
         return TextColumn(self.data, self.starts[start:stop], self.ends[start:stop])
 
     def take(self, rows: Ints) -> TextColumn:
-        """The given rows in the given order, over the same bytes."""
+        """Return the given rows in the given order, over the same bytes."""
         return TextColumn(self.data, self.starts[rows], self.ends[rows])
 
     @property
@@ -175,13 +176,13 @@ class RaggedColumn(_TextLists):
 
     @classmethod
     def from_lists(cls, rows: Sequence[Sequence[str]], where: str = "texts") -> RaggedColumn:
-        """A column of lists of Python strings."""
+        """Make a column of lists of Python strings."""
         texts = TextColumn.from_strings([text for row in rows for text in row], where)
         return cls(texts, offsets_of(map(len, rows)))
 
     @classmethod
     def single(cls, column: TextColumn) -> RaggedColumn:
-        """One text per row."""
+        """Make a column with one text per row."""
         return cls(column, np.arange(len(column) + 1, dtype=np.int64))
 
     @property
@@ -195,12 +196,12 @@ class RaggedColumn(_TextLists):
         return self.offsets[1:]
 
     def slice(self, start: int, stop: int) -> RaggedColumn:
-        """Rows `start` to `stop`, over the same bytes."""
+        """Return rows `start` to `stop`, over the same bytes."""
         offsets = self.offsets[start : stop + 1]
         return RaggedColumn(self.values.slice(int(offsets[0]), int(offsets[-1])), offsets - offsets[0])
 
     def take(self, rows: Ints) -> RaggedColumn:
-        """The given rows in the given order, over the same bytes."""
+        """Return the given rows in the given order, over the same bytes."""
         counts = self.offsets[rows + 1] - self.offsets[rows]
         offsets = offsets_of(counts)
         return RaggedColumn(self.values.take(ranges(self.offsets[rows], counts)), offsets)
@@ -229,12 +230,12 @@ class SharedColumn(_TextLists):
 
     @classmethod
     def from_steps(cls, steps: RaggedColumn, continues: Mask) -> SharedColumn:
-        """Rows that add texts to those of the row before where they continue it, and have no others elsewhere."""
+        """Make a column of what each row adds to the row before, where it continues that row; see `steps`."""
         firsts = np.where(continues, 0, np.arange(len(steps)))
         return cls(steps.values, steps.starts[np.maximum.accumulate(firsts)], steps.ends)
 
     def steps(self) -> tuple[RaggedColumn, Mask]:
-        """What each row adds to the row before, and whether it continues that row; see `from_steps`."""
+        """Return what each row adds to the row before, and whether it continues that row."""
         continues = np.zeros(len(self), np.bool_)
         continues[1:] = (self.starts[1:] == self.starts[:-1]) & (self.ends[1:] >= self.ends[:-1])
         firsts = self.starts.copy()
@@ -243,19 +244,19 @@ class SharedColumn(_TextLists):
         return RaggedColumn(self.values.take(ranges(firsts, counts)), offsets_of(counts)), continues
 
     def slice(self, start: int, stop: int) -> SharedColumn:
-        """Rows `start` to `stop`, over the same bytes."""
+        """Return rows `start` to `stop`, over the same bytes."""
         return self._cut(self.starts[start:stop], self.ends[start:stop])
 
     def take(self, rows: Ints) -> SharedColumn:
-        """The given rows in the given order, over the same bytes."""
+        """Return the given rows in the given order, over the same bytes."""
         return self._cut(self.starts[rows], self.ends[rows])
 
     def last(self, count: int) -> SharedColumn:
-        """The last texts of each row, at most so many."""
+        """Return the last texts of each row, at most so many."""
         return self._cut(np.maximum(self.starts, self.ends - count), self.ends)
 
     def _cut(self, starts: Ints, ends: Ints) -> SharedColumn:
-        """Rows of the column or parts of them, without the texts that none of them has."""
+        """Return rows of the column or parts of them, without the texts that none of them has."""
         order = np.argsort(starts, kind="stable")
         begins, reach = starts[order], np.maximum.accumulate(ends[order])
         first = np.ones(len(order), np.bool_)
@@ -291,13 +292,13 @@ class TokenColumn:
         return np.diff(self.offsets)
 
     def take(self, rows: Ints) -> TokenColumn:
-        """The given rows in the given order."""
+        """Return the given rows in the given order."""
         counts = self.lengths[rows]
         offsets = offsets_of(counts)
         return TokenColumn(self.ids[ranges(self.offsets[rows], counts)], offsets, self.vocabulary)
 
     def words(self) -> list[list[str]]:
-        """The tokens as strings, for people and tests."""
+        """Return the tokens as strings."""
         words = self.vocabulary.words(self.ids)
         return [words[start:stop] for start, stop in zip(self.offsets[:-1], self.offsets[1:], strict=True)]
 
@@ -318,11 +319,11 @@ class ObjectColumn:
         return iter(self.values)
 
     def slice(self, start: int, stop: int) -> ObjectColumn:
-        """Rows `start` to `stop`."""
+        """Return rows `start` to `stop`."""
         return ObjectColumn(self.values[start:stop])
 
     def take(self, rows: Ints) -> ObjectColumn:
-        """The given rows in the given order."""
+        """Return the given rows in the given order."""
         return ObjectColumn([self.values[row] for row in rows.tolist()])
 
     def release(self) -> None:
@@ -331,8 +332,6 @@ class ObjectColumn:
     @property
     def digest(self) -> str:
         """A digest of the objects as JSON with sorted keys."""
-        import orjson
-
         option = orjson.OPT_SORT_KEYS | orjson.OPT_APPEND_NEWLINE
         return short_digest(orjson.dumps(value, option=option) for value in self.values)
 
@@ -349,11 +348,11 @@ class NumberColumn(ObjectColumn):
         return cast("Floats", self.values)
 
     def slice(self, start: int, stop: int) -> NumberColumn:
-        """Rows `start` to `stop`, over the same memory."""
+        """Return rows `start` to `stop`, over the same memory."""
         return NumberColumn(self.values[start:stop])
 
     def take(self, rows: Ints) -> NumberColumn:
-        """The given rows in the given order."""
+        """Return the given rows in the given order."""
         return NumberColumn(self.values[rows])
 
     @property
@@ -376,24 +375,24 @@ class GroupedColumn(RaggedColumn):
     def of(
         cls, values: TextColumn, group_sizes: Sequence[int] | Ints, row_sizes: Sequence[int] | Ints
     ) -> GroupedColumn:
-        """A column from the texts of every group and the groups of every row."""
+        """Make a column from the texts of every group and the groups of every row."""
         groups, lists = offsets_of(group_sizes), offsets_of(row_sizes)
         return cls(values, groups[lists], groups, lists)
 
     def grouped(self, row: int) -> list[list[str]]:
-        """The groups of a row."""
+        """Return the groups of a row."""
         bounds = self.groups[self.lists[row] : self.lists[row + 1] + 1].tolist()
         return [[self.values[text] for text in range(start, stop)] for start, stop in pairwise(bounds)]
 
     def slice(self, start: int, stop: int) -> GroupedColumn:
-        """Rows `start` to `stop`, over the same bytes."""
+        """Return rows `start` to `stop`, over the same bytes."""
         lists, offsets = self.lists[start : stop + 1], self.offsets[start : stop + 1]
         groups = self.groups[lists[0] : lists[-1] + 1] - offsets[0]
         values = self.values.slice(int(offsets[0]), int(offsets[-1]))
         return GroupedColumn(values, offsets - offsets[0], groups, lists - lists[0])
 
     def take(self, rows: Ints) -> GroupedColumn:
-        """The given rows in the given order, over the same bytes."""
+        """Return the given rows in the given order, over the same bytes."""
         texts = RaggedColumn(self.values, self.offsets).take(rows)
         sizes = np.diff(self.groups)
         ranges = [sizes[self.lists[row] : self.lists[row + 1]] for row in rows.tolist()]

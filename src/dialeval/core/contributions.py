@@ -61,20 +61,9 @@ class RowWords:
 
     @classmethod
     def of(cls, tokens: TokenColumn) -> RowWords:
-        """The words of a token column."""
+        """Return the words of a token column."""
         used, ids = numbered(tokens.ids, len(tokens.vocabulary))
         return cls(ids, tokens.offsets, tokens.vocabulary.words(used))
-
-    @classmethod
-    def joined(cls, parts: Sequence[RowWords]) -> RowWords:
-        """The rows of all parts, one after the other, over one numbering of words."""
-        numbers: dict[str, int] = {}
-        ids = [
-            np.array([numbers.setdefault(word, len(numbers)) for word in part.words], np.int32)[part.ids]
-            for part in parts
-        ]
-        sizes = np.concatenate([np.zeros(1, np.int64), *(np.diff(part.offsets) for part in parts)])
-        return cls(np.concatenate([np.zeros(0, np.int32), *ids]), np.cumsum(sizes), list(numbers))
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -96,7 +85,7 @@ BatchContributions: TypeAlias = RowSums | RowWords | TokenColumn
 
 
 def numbered(ids: Ids, below: int) -> tuple[Ids, Ids]:
-    """The distinct ids in the order of their first use, and the ids counted through in that order."""
+    """Return the distinct ids in the order of their first use, and the ids numbered in that order."""
     first = np.full(below, len(ids))
     first[ids[::-1]] = np.arange(len(ids))[::-1]  # of several assignments the last one, the first use, stands
     there = np.flatnonzero(first < len(ids))
@@ -107,14 +96,21 @@ def numbered(ids: Ids, below: int) -> tuple[Ids, Ids]:
 
 
 def joined(parts: Sequence[Contributions]) -> Contributions:
-    """The contributions of the rows of all parts, one after the other."""
-    if all(isinstance(part, RowSums) for part in parts):
-        return RowSums(np.concatenate([cast("RowSums", part).values for part in parts]))
-    return RowWords.joined([cast("RowWords", part) for part in parts])
+    """Join the contributions of several parts."""
+    sums = [part.values for part in parts if isinstance(part, RowSums)]
+    if len(sums) == len(parts):
+        return RowSums(np.concatenate(sums))
+    words = [part for part in parts if isinstance(part, RowWords)]
+    numbers: dict[str, int] = {}
+    ids = [
+        np.array([numbers.setdefault(word, len(numbers)) for word in part.words], np.int32)[part.ids] for part in words
+    ]
+    sizes = np.concatenate([np.diff(part.offsets) for part in words])
+    return RowWords(np.concatenate(ids), offsets_of(sizes), list(numbers))
 
 
 def taken(contributions: Contributions, rows: Ints) -> Contributions:
-    """The contributions of some rows, in the given order."""
+    """Return the contributions of some rows, in the given order."""
     if isinstance(contributions, RowSums):
         return RowSums(contributions.values[rows])
     lengths = np.diff(contributions.offsets)[rows]
@@ -136,24 +132,23 @@ class ContributionCollector:
                 self._parts.setdefault(name, []).append(part)
 
     def result(self) -> dict[str, Contributions]:
-        """The contributions of all rows, by name; none where there are too many rows."""
+        """Return the contributions of all rows, by name; none where there are too many rows."""
         return {name: gathered(parts) for name, parts in (self._parts or {}).items()}
 
 
 def apart(contribution: BatchContributions) -> Contributions:
-    """What does not refer to the vocabulary of a process."""
+    """Return contributions that do not refer to the vocabulary of this process."""
     return RowWords.of(contribution) if isinstance(contribution, TokenColumn) else contribution
 
 
 def gathered(parts: Sequence[BatchContributions]) -> Contributions:
-    """The contributions of the rows of all batches."""
+    """Return the contributions of the rows of all batches."""
     tokens = [part for part in parts if isinstance(part, TokenColumn)]
     # Of several processes, or no words at all.
     if len(tokens) < len(parts) or any(part.vocabulary is not tokens[0].vocabulary for part in tokens):
         return joined([apart(part) for part in parts])
-    sizes = np.concatenate([np.zeros(1, np.int64), *(part.lengths for part in tokens)])
-    ids = np.concatenate([part.ids for part in tokens])
-    return RowWords.of(TokenColumn(ids, np.cumsum(sizes), tokens[0].vocabulary))
+    ids, sizes = (np.concatenate(each) for each in zip(*((part.ids, part.lengths) for part in tokens), strict=True))
+    return RowWords.of(TokenColumn(ids, offsets_of(sizes), tokens[0].vocabulary))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -163,7 +158,7 @@ class _Cache:
     kept: dict[Hashable, Any] = field(default_factory=dict)
 
     def derived(self, key: Hashable, make: Callable[[], T]) -> T:
-        """What `make` returns, computed once per key."""
+        """Return what `make` returns, computed once per key."""
         if key not in self.kept:
             self.kept[key] = make()
         return cast(T, self.kept[key])
@@ -177,15 +172,15 @@ class ClusteredRows(_Cache):
     offsets: Ints
 
     def sums(self, name: str) -> Floats:
-        """Numbers that add up, one line per row."""
+        """Return contributions that are numbers, one line per row."""
         return cast("RowSums", self._contributions(name)).values
 
     def words(self, name: str) -> RowWords:
-        """The words of each row."""
+        """Return contributions that are words."""
         return cast("RowWords", self._contributions(name))
 
     def cluster_sums(self, name: str) -> Floats:
-        """Numbers that add up, one line per cluster."""
+        """Return the sums of contributions that are numbers, one line per cluster."""
         return self.derived(("cluster sums", name), lambda: by_cluster(self.sums(name), self.offsets))
 
     def _contributions(self, name: str) -> Contributions:
@@ -210,7 +205,7 @@ class Resamples(_Cache):
         return self.derived("taken", lambda: np.ascontiguousarray(self.counts.T, np.int32))
 
     def added(self, by_cluster: Floats) -> Floats:
-        """Numbers of clusters, one line each, added up: one line per resample; whole numbers stay exact."""
+        """Add up numbers of clusters, one line each, per resample; integers stay exact."""
         clusters, width = by_cluster.shape
         kinds, offsets = np.tile(np.arange(width, dtype=np.int32), clusters), np.arange(clusters + 1) * width
         totals = np.zeros((width, len(self)))
@@ -218,19 +213,19 @@ class Resamples(_Cache):
         return np.transpose(totals)
 
     def totals(self, name: str) -> Floats:
-        """The contributions of a name, which are numbers, added up: one line per resample."""
+        """Add up contributions that are numbers: one line per resample."""
         return self.derived(("totals", name), lambda: self.added(self.rows.cluster_sums(name)))
 
 
 def by_cluster(values: Floats, offsets: Ints) -> Floats:
-    """The sum of rows, one line per cluster."""
+    """Return the sum of rows, one line per cluster."""
     sums = np.zeros((len(offsets) - 1, *values.shape[1:]))
     np.add.at(sums, row_numbers(offsets), values)
     return sums
 
 
 def to_arrow(contributions: Mapping[str, Contributions], system: str) -> pa.Table:
-    """The contributions of a system as they are saved, one line per row."""
+    """Return the contributions of a system as they are saved, one line per row."""
     import pyarrow as pa
 
     rows = len(next(iter(contributions.values())))
@@ -239,7 +234,7 @@ def to_arrow(contributions: Mapping[str, Contributions], system: str) -> pa.Tabl
 
 
 def from_arrow(table: pa.Table) -> dict[str, Contributions]:
-    """The contributions of one system out of what was saved: a column without a single value is another system's."""
+    """Make the contributions of one system from saved lines; a column without values is another system's."""
     found: dict[str, Contributions] = {}
     for name in table.column_names:
         column = table[name].combine_chunks()
@@ -251,20 +246,6 @@ def from_arrow(table: pa.Table) -> dict[str, Contributions]:
             if isinstance(sums, RowSums) and not np.isfinite(sums.values).all():
                 raise UnfitError(f"{name} has numbers that are not finite")
     return found
-
-
-def contributions_schema() -> dict[str, pa.DataType]:
-    """The columns of `contributions.parquet` beside the contributions themselves."""
-    import pyarrow as pa
-
-    return {"system": pa.string()}
-
-
-def is_lists(kind: pa.DataType) -> bool:
-    """Whether a column holds contributions: numbers or words of each row."""
-    import pyarrow as pa
-
-    return bool(kind == pa.list_(pa.float64()) or kind == pa.list_(pa.string()))
 
 
 def _to_lists(contributions: Contributions) -> pa.Array:

@@ -11,6 +11,8 @@ from importlib import import_module
 from itertools import islice
 from typing import Any
 
+from dialeval.core.plain_text import plain
+
 home = ""
 """The module that has `html` and `plot`."""
 
@@ -18,7 +20,7 @@ MOST_NAMED = 3
 
 
 def maker() -> Any:
-    """The module that shows results."""
+    """Return the module that shows results."""
     return import_module(home)
 
 
@@ -32,8 +34,6 @@ class Shown:
 
 def listed(names: Collection[str], noun: str) -> str:
     """`1 system (damd)`, `12 systems (damd, ubar, mintl and 9 more)`: a line, whatever the names are."""
-    from dialeval.core.plain_text import plain
-
     many = f"{len(names):,} {noun}" + ("" if len(names) == 1 else "s")
     more = len(names) - MOST_NAMED
     first = ", ".join(map(plain, islice(names, MOST_NAMED))) + (f" and {more:,} more" if more > 0 else "")

@@ -11,20 +11,16 @@ Missing is never zero: NaN marks a row that could not be scored; it counts in `r
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dialeval.core.arrays import Floats, Ints
 from dialeval.core.clusters import BySize, added_by_size, check_clusters, merged
 from dialeval.core.errors import DialevalError
 from dialeval.core.gate import UnfitError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from dialeval.core.arrays import Floats, Ints
 
 UNIT_EXPONENT = 1126
 """Sums are integers in units of 2**-UNIT_EXPONENT: the lowest bit that a subnormal's 53-bit mantissa can carry here."""
@@ -37,7 +33,7 @@ _CHUNK = 1 << 14
 
 
 def exact_sums(values: Floats) -> tuple[int, int]:
-    """The sum of finite values in units of 2**-U and of their squares in units of 2**-2U, U = UNIT_EXPONENT."""
+    """Return the sum of finite values in units of 2**-U and of their squares in units of 2**-2U (U: UNIT_EXPONENT)."""
     total = squares = 0
     for start in range(0, len(values), _CHUNK):
         fraction, exponent = np.frexp(values[start : start + _CHUNK])
@@ -67,7 +63,7 @@ def _gather(limbs: tuple[Ints, ...], bins: Ints, base: int, stride: int) -> int:
 
 
 def exact_sums_by_cluster(values: Floats, sizes: Ints) -> BySize:
-    """The sums of finite values and of their squares as `exact_sums` has them, of whole clusters instead of rows.
+    """Return the sums of `exact_sums` by the size of clusters, over sums of clusters instead of values.
 
     The first `sizes[0]` values are those of the first cluster, and so on; every cluster has one.
     """
@@ -86,7 +82,7 @@ def exact_sums_by_cluster(values: Floats, sizes: Ints) -> BySize:
 
 
 def _whole(digits: Sequence[int]) -> int:
-    """The number with these digits of 18 bits, the lowest first; a digit may be larger than that."""
+    """Return the number with these digits of 18 bits, the lowest first; a digit may be larger than that."""
     total = 0
     for digit in reversed(digits):
         total = (total << _LIMB_BITS) + digit
@@ -94,7 +90,7 @@ def _whole(digits: Sequence[int]) -> int:
 
 
 def _cluster_digits(values: Floats, starts: Ints) -> tuple[Ints, int]:
-    """The exact sum of every cluster in digits of 18 bits, the lowest first, and the exponent of the lowest digit.
+    """Return the exact sum of every cluster in digits of 18 bits, lowest first, and the exponent of the lowest.
 
     Only the highest digit may be negative.
     """
@@ -130,7 +126,7 @@ class Moments:
 
     @classmethod
     def of(cls, items: Floats, dialogues: Ints | None = None) -> Moments:
-        """The moments of a column in which NaN marks a row without a score.
+        """Return the moments of a column in which NaN is a row without a score.
 
         Dialogue `k` is the rows `dialogues[k]` to `dialogues[k + 1]`; None: every row stands alone.
         """
@@ -149,7 +145,7 @@ class Moments:
 
     @classmethod
     def from_plain(cls, rows: int, scored: int, total: int, squares: int, clusters: BySize) -> Moments:
-        """Moments out of a file; UnfitError where no column has them."""
+        """Make moments from a file; UnfitError where no column has them."""
         check_clusters(clusters, 1, scored)
         sums = [(scored, total, squares), *clusters.values()]
         if not 0 <= scored <= rows or any(each[2] * each[0] < each[1] ** 2 for each in sums):

@@ -52,7 +52,7 @@ _POLL_SECONDS = 0.01
 
 @contextmanager
 def replacing(target: str | os.PathLike[str]) -> Iterator[Path]:
-    """A path beside `target` to write to; it takes the target's place when the block ends well, else it vanishes.
+    """Yield a path next to `target` to write to; it replaces the target when the block ends well.
 
     A device or a pipe (`/dev/null`, `/dev/stdout`) is written to as it is. A file is never written through a link,
     which somebody else may have put there. DataError where it cannot be written: a link, no permission, no space, a
@@ -81,7 +81,7 @@ def is_device(target: Path) -> bool:
 
 
 def refuse_link(target: Path) -> None:
-    """DataError where a file that is to be written is a link, whether it leads anywhere or not."""
+    """Raise DataError where a file that is to be written is a link, even one that leads nowhere."""
     if target.is_symlink():
         what = f"is a link to {os.readlink(target)}"  # noqa: PTH115
         raise DataError(Fault(str(target), None, what, "name the file itself, or remove the link"))
@@ -93,18 +93,18 @@ def write_bytes(target: str | os.PathLike[str], content: bytes) -> None:
         beside.write_bytes(content)
 
 
-def write_scratch(target: Path, content: bytes) -> None:
+def write_scratch(target: Path, content: bytes | memoryview, what: str = "temporary files") -> None:
     """Write a file in a temporary folder, which nobody reads after this process: straight to its place, not forced."""
     try:
         target.write_bytes(content)
     except OSError as error:
-        what = f"temporary files cannot be written to {target.parent} ({error.strerror})"
-        raise SettingError(f"{what}; make room, or set TMPDIR to another folder") from error
+        remedy = "make room there, or set TMPDIR where it is a temporary folder"
+        raise SettingError(f"{what} cannot be written to {target.parent} ({error.strerror}); {remedy}") from error
 
 
 @contextmanager
 def building(target: Path) -> Iterator[Path]:
-    """A new folder to fill; it becomes `target` when the block ends well, else it is removed. OSError as it comes.
+    """Yield a new folder to fill; it becomes `target` when the block ends well, else it is removed.
 
     A target that is there already stays: whoever built it built the same thing.
     """
@@ -241,7 +241,7 @@ def _waiting(file: Path, sha256: str) -> Path:
 
 
 def place_of(file: Path, sha256: str) -> Path:
-    """Where a file that `replacing_together` wrote is: in its place, unless it still waits under a hidden name.
+    """Return where a file that `replacing_together` wrote is: in its place, or waiting under a hidden name.
 
     It may get to its place before it is read; `reading_together` then reads again.
     """
@@ -264,7 +264,7 @@ def reading_together(manifest: Path, read: Callable[[], T]) -> T:
 
 
 def _version(manifest: Path) -> tuple[int, int] | None:
-    """What changes when files beside a manifest, or it, are replaced."""
+    """Return something that changes when a manifest, or a file next to it, is replaced."""
     try:
         return manifest.stat().st_ino, manifest.parent.stat().st_mtime_ns
     except (OSError, ValueError):  # a name with a NUL is no path
@@ -272,7 +272,7 @@ def _version(manifest: Path) -> tuple[int, int] | None:
 
 
 def is_unfinished(name: str) -> bool:
-    """Whether this is what a file or folder is called until it is whole."""
+    """Return whether a file or folder of this name is not finished."""
     return bool(_UNFINISHED.fullmatch(name) or _WAITING.fullmatch(name))
 
 
@@ -341,7 +341,7 @@ def force(place: Path) -> None:
 
 
 def sha256_of(file: Path) -> str:
-    """SHA-256 of a file in hexadecimal."""
+    """Return the SHA-256 of a file in hexadecimal."""
     sha = hashlib.sha256()
     with file.open("rb") as stream:
         while chunk := stream.read(_HASHED_BYTES):
@@ -351,7 +351,7 @@ def sha256_of(file: Path) -> str:
 
 @contextmanager
 def refusals_explained(target: Path) -> Iterator[None]:
-    """Errors of the system as a DataError that names the target."""
+    """Turn errors of the system into a DataError that names the target."""
     try:
         yield
     except OSError as error:

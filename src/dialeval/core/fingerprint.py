@@ -49,7 +49,7 @@ class Fingerprint:
 
     @classmethod
     def of(cls, data: Bytes, starts: Ints, ends: Ints, lists: Ints | None = None) -> Fingerprint:
-        """That of texts; where rows hold several, `lists` are the offsets of the rows."""
+        """Compute the fingerprint of texts; where rows hold several, `lists` are the offsets of the rows."""
         totals = np.zeros(3, np.uint64)
         offsets = np.empty(0, np.int64) if lists is None else lists
         add_texts(data, starts, ends, offsets, totals)
@@ -58,7 +58,7 @@ class Fingerprint:
 
     @classmethod
     def of_shared(cls, data: Bytes, starts: Ints, ends: Ints, firsts: Ints, lasts: Ints) -> Fingerprint:
-        """That of rows of several texts, row `i` being the texts `firsts[i]` to `lasts[i]`, each read once."""
+        """Compute the fingerprint of rows of several texts: row `i` is the texts `firsts[i]` to `lasts[i]`."""
         totals, before = np.zeros(3, np.uint64), np.zeros((len(starts) + 1, 3), np.uint64)
         add_shared_texts(data, starts, ends, firsts, lasts, before, totals)
         first, second, symbols = totals.tolist()

@@ -104,7 +104,7 @@ class Analytic:
     error: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False, slots=True)
 class Estimate:
     """A number and how sure one can be of it.
 
@@ -132,9 +132,22 @@ class Estimate:
         rows = f"{self.rows:,}" if self.scored == self.rows else f"{self.scored:,} of {self.rows:,}"
         return f"<Estimate {self.mean:.4g}{spread}, {rows} {self.level}{'' if self.rows == 1 else 's'}>"
 
+    def __eq__(self, other: object) -> bool:
+        """Compare all fields; NaN equals NaN."""
+        if not isinstance(other, Estimate):
+            return NotImplemented
+        pairs = [(getattr(self, each.name), getattr(other, each.name)) for each in fields(self) if each.name != "items"]
+        if self.items is None or other.items is None:
+            same = self.items is other.items
+        else:
+            same = np.array_equal(self.items, other.items, equal_nan=True)
+        return same and all(repr(left) == repr(right) for left, right in pairs)
+
+    __hash__ = None  # type: ignore[assignment]  # holds an array
+
     @classmethod
     def of_moments(cls, moments: Moments, bounds: Bounds = ANY_NUMBER) -> Estimate:
-        """Return a mean over rows of values within bounds."""
+        """Make the estimate of a mean over rows, of values within bounds."""
         error = mean_error(moments.clusters, UNIT_EXPONENT, _all_at_ends(moments, bounds))
         return cls(moments.mean, moments.std, moments.rows, moments.scored, error=error)
 
@@ -154,7 +167,7 @@ class Estimate:
 
 
 def _all_at_ends(moments: Moments, bounds: Bounds) -> bool:
-    """Return whether every value is at one of the bounds, from the sum of (x - least) (largest - x)."""
+    """Return whether every value is the least or the largest possible one."""
     if not all(map(isfinite, bounds)):
         return False
     least, largest = map(Fraction, bounds)
@@ -181,14 +194,14 @@ class Fold(ABC, Generic[State]):
 
     @abstractmethod
     def merge(self, left: State, right: State) -> State:
-        """Return the state of both sets of rows; associative and commutative, and it changes neither argument."""
+        """Merge two states; associative and commutative, and it changes neither argument."""
 
     def cut(self, state: State, parts: int) -> list[State]:
-        """Return the parts of a state that grows, each a state; they merge into the whole."""
+        """Split a state that grows into parts, each a state; they merge into the whole."""
         raise NotImplementedError(f"{self} has no state that grows")
 
     def closed(self, state: State) -> State:
-        """Close a part that is merged for all rows: closed parts merge into a state that `finish` takes."""
+        """Close a part that is merged for all rows; closed parts merge into a state that `finish` takes."""
         return state
 
 
@@ -201,7 +214,7 @@ class Fact(Fold[State], Generic[State, Known]):
 
     @abstractmethod
     def finish(self, state: State) -> Known:
-        """Return the result."""
+        """Return what is known in the end."""
 
 
 @dataclass(frozen=True)
@@ -301,7 +314,7 @@ class Metric(Fold[State]):
         return str(self)
 
     def signature(self) -> Signature:
-        """Return what the metric's number depends on, from its settings alone."""
+        """Return the signature: what the number depends on, from the settings alone."""
         settings = {name: getattr(self, name) for name in self.setting_names()}
         settings = {name: value for name, value in settings.items() if (name, value) not in self.implied.items()}
         return Signature.of(self.name, **settings, definition=self.definition, dialeval=__version__)
@@ -323,7 +336,7 @@ class Metric(Fold[State]):
         return {}
 
     def resampled(self, sample: Resamples) -> Floats:
-        """Return the value of all rows together for each resample, from the contributions that `partial` gave."""
+        """Return the corpus value for each resample, from the contributions that `partial` gave."""
         raise NeedError(f"{self.name} does not say what single rows add to its value, so it cannot be resampled")
 
     def left_out(self, sample: Resamples) -> Floats:
@@ -383,7 +396,7 @@ class RowMetric(Metric[Moments]):
 
 
 def check_column(metric: str, values: object, rows: int, of: str = "rows") -> None:
-    """Raise SettingError for what a metric gives instead of one number for each row."""
+    """Raise SettingError unless a metric gave one number for each row."""
     if isinstance(values, np.ndarray) and values.dtype == np.float64 and values.shape == (rows,):
         return
     if isinstance(values, np.ndarray):

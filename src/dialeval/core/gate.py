@@ -27,8 +27,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+import orjson
 
 from dialeval.core.errors import DataError, Fault
+from dialeval.core.jsondata import dump
 
 T = TypeVar("T")
 
@@ -46,7 +48,7 @@ class UnfitError(ValueError):
 
 @contextmanager
 def explained(where: str | os.PathLike[str], remedy: str) -> Iterator[None]:
-    """What the block finds wrong with a content, or the system with a file, is a DataError that names the file."""
+    """Turn errors of a content (UnfitError) or of the system into a DataError that names the file."""
     try:
         yield
     except OSError as error:
@@ -57,7 +59,7 @@ def explained(where: str | os.PathLike[str], remedy: str) -> Iterator[None]:
 
 
 def size_of(path: str | os.PathLike[str], remedy: str) -> int:
-    """The size of a plain file; DataError for anything else."""
+    """Return the size of a plain file; DataError for anything else."""
     with explained(path, remedy):
         try:
             status = Path(path).stat()
@@ -69,7 +71,7 @@ def size_of(path: str | os.PathLike[str], remedy: str) -> int:
 
 
 def read_bytes(path: str | os.PathLike[str], remedy: str, sha256: str | None = None, of: str = "it") -> bytes:
-    """All bytes of a plain file; `sha256` is what `of` says of them."""
+    """Read a plain file; `sha256` is the digest that `of` states."""
     size_of(path, remedy)
     with explained(path, remedy):
         content = Path(path).read_bytes()
@@ -79,16 +81,14 @@ def read_bytes(path: str | os.PathLike[str], remedy: str, sha256: str | None = N
 
 
 def read_json(path: str | os.PathLike[str], kind: type[T], remedy: str) -> T:
-    """The document in a plain file, as its schema says."""
+    """Read a JSON document and convert it to a type."""
     if size_of(path, remedy) > LARGEST_DOCUMENT:
         raise DataError(Fault(str(path), None, f"has more than {LARGEST_DOCUMENT:,} bytes", remedy))
     return fitting(parse_json(read_bytes(path, remedy), str(path), remedy), kind, str(path), remedy)
 
 
 def parse_json(content: bytes, where: str, remedy: str) -> Any:
-    """The document in some bytes, whatever it is; `where` names their file."""
-    import orjson
-
+    """Parse JSON; `where` names the file."""
     try:
         return orjson.loads(content)
     except orjson.JSONDecodeError as error:
@@ -96,7 +96,7 @@ def parse_json(content: bytes, where: str, remedy: str) -> Any:
 
 
 def parse_toml(content: bytes, where: str, remedy: str) -> dict[str, Any]:
-    """The document in some bytes of TOML; `where` names their file."""
+    """Parse TOML; `where` names the file."""
     if sys.version_info >= (3, 11):
         import tomllib
     else:
@@ -109,8 +109,8 @@ def parse_toml(content: bytes, where: str, remedy: str) -> dict[str, Any]:
 
 
 def fitting(document: Any, kind: type[T], where: str, remedy: str) -> T:
-    """Plain data as its schema says: whatever msgspec knows as a type."""
-    import msgspec
+    """Convert plain data to a type that msgspec knows."""
+    import msgspec  # slow to import, and most processes read no such document
 
     try:
         return msgspec.convert(document, kind)
@@ -119,9 +119,7 @@ def fitting(document: Any, kind: type[T], where: str, remedy: str) -> T:
 
 
 def check_depth(document: Any) -> None:
-    """UnfitError for plain data that is nested more deeply than it could be written again."""
-    import orjson
-
+    """Raise UnfitError for plain data that is nested more deeply than it could be written again."""
     try:
         orjson.dumps(document)
     except TypeError as error:
@@ -134,8 +132,6 @@ def content_digest(document: Mapping[str, Any]) -> str:
     Raises:
         UnfitError: It is nested more deeply than it could be written again.
     """
-    import orjson
-
     content = {name: value for name, value in document.items() if name != "digest"}
     check_depth(content)
     return hashlib.sha256(orjson.dumps(content)).hexdigest()
@@ -143,20 +139,18 @@ def content_digest(document: Mapping[str, Any]) -> str:
 
 def with_digest(document: Mapping[str, Any]) -> bytes:
     """Return a document as JSON, with the digest of what is written."""
-    from dialeval.core.jsondata import dump
-
     written: dict[str, Any] = parse_json(dump({**document, "digest": None}), "", "")
     return dump({**written, "digest": content_digest(written)})
 
 
 def check_digest(document: Mapping[str, Any]) -> None:
-    """UnfitError where a JSON object is not what it was when its field `digest` was written."""
+    """Raise UnfitError where a JSON object is not what it was when its field `digest` was written."""
     if document.get("digest") != content_digest(document):
         raise UnfitError("was changed after it was saved: its content does not have the digest that it states")
 
 
 def in_words(message: str) -> str:
-    """What msgspec says of a value, with the place first."""
+    """Return the message of msgspec with the place first."""
     what, _, place = message.partition(" - at `$")
     what = what.replace("`", "")[:1].lower() + what.replace("`", "")[1:]
     place = place.rstrip("`").removeprefix(".")
@@ -169,7 +163,7 @@ def read_array(
     remedy: str,
     shape: tuple[int | None, ...] | None = (None,),
 ) -> npt.NDArray[Any]:
-    """The array of an `.npy` file, mapped; None stands for any type, any shape, and in a shape for any number."""
+    """Map the array of an `.npy` file; None is any type, any shape, and in a shape any number."""
     size_of(path, remedy)
     with explained(path, remedy):
         try:
@@ -185,7 +179,7 @@ def read_array(
 def mapped_array(
     path: str | os.PathLike[str], dtype: npt.DTypeLike, shape: tuple[int, ...], remedy: str
 ) -> npt.NDArray[Any]:
-    """An array whose bytes are all that a file holds, mapped."""
+    """Map an array whose bytes are all that a file holds."""
     if size_of(path, remedy) != math.prod(shape) * np.dtype(dtype).itemsize:
         raise DataError(Fault(str(path), None, f"has another size than {_shown(shape)} numbers", remedy))
     if not math.prod(shape):
@@ -195,7 +189,7 @@ def mapped_array(
 
 
 def check_array(array: npt.NDArray[Any], dtype: npt.DTypeLike, shape: tuple[int | None, ...]) -> None:
-    """UnfitError for another type or shape."""
+    """Raise UnfitError for another type or shape."""
     if array.dtype != np.dtype(dtype) or not _has_shape(array, shape):
         raise UnfitError(f"holds {array.dtype} of shape {array.shape}, not {np.dtype(dtype)} of {_shown(shape)}")
 
@@ -203,7 +197,7 @@ def check_array(array: npt.NDArray[Any], dtype: npt.DTypeLike, shape: tuple[int 
 def read_tensors(
     path: str | os.PathLike[str], remedy: str, sha256: str | None = None, of: str = "it"
 ) -> dict[str, npt.NDArray[np.float32]]:
-    """The tensors of a safetensors file that hold float32 or float16, by name; all of their numbers are finite."""
+    """Read the float32 and float16 tensors of a safetensors file, by name; all numbers are finite."""
     from safetensors.numpy import load
 
     content = read_bytes(path, remedy, sha256, of)
@@ -222,7 +216,7 @@ def read_tensors(
 def tensor(
     tensors: Mapping[str, npt.NDArray[np.float32]], name: str, shape: tuple[int | None, ...]
 ) -> npt.NDArray[np.float32]:
-    """One of the tensors; UnfitError where it is not there or has another shape."""
+    """Return one of the tensors; UnfitError where it is missing or has another shape."""
     if name not in tensors:
         raise UnfitError(f"holds no {name}")
     if not _has_shape(tensors[name], shape):

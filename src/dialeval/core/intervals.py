@@ -37,14 +37,15 @@ import math
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import Literal, get_args
 
+import numpy as np
+
+from dialeval.core.arrays import Floats
 from dialeval.core.clusters import ClusterError
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import DEFAULT_T, Analytic, Bounds, Estimate, Level
-
-if TYPE_CHECKING:
-    from dialeval.core.arrays import Floats
+from dialeval.core.student import t_factor, two_sided_t
 
 Kind = Literal["clustered", "rows", "none"]
 DEFAULT_LEVEL = 0.95
@@ -74,7 +75,7 @@ class IntervalChoice:
             raise SettingError(f"a confidence level lies between 0 and 1, such as 0.95; it is not {self.level}")
 
     def added_to(self, estimate: Estimate, bounds: Bounds) -> Estimate:
-        """The estimate with its interval; `bounds` are the ends of what the metric can give."""
+        """Add the interval to an estimate; `bounds` are the ends of what the metric can give."""
         plain = replace(estimate, error=None)
         if self.kind == "rows" or self.t is not None:
             return self._over_rows(plain)
@@ -87,16 +88,12 @@ class IntervalChoice:
     def _over_rows(self, estimate: Estimate) -> Estimate:
         t = DEFAULT_T if self.t is None else self.t
         if self.level is not None:
-            from dialeval.core.student import two_sided_t
-
             t = two_sided_t(self.level, estimate.scored)
         return estimate.with_confidence(t, self.level)
 
 
 def clustered(estimate: Estimate, bounds: Bounds, level: float) -> tuple[tuple[float, float], Analytic] | None:
-    """The interval over dialogues, or over rows that stand alone, and how it was made; None where there is none."""
-    from dialeval.core.student import t_factor  # not needed by who asks for other intervals, and slow to import
-
+    """Compute the interval over dialogues, or over independent rows, and its method; None where there is none."""
     error, value = estimate.error, estimate.mean
     if error is None or error.clusters < 2 or not math.isfinite(value):
         return None
@@ -148,8 +145,6 @@ def gaffke(values: Iterable[tuple[float, int]], bounds: Bounds, level: float) ->
 
 def _gaffke_upper(counted: Sequence[tuple[float, int]], tail: float) -> float:
     """Return the point that the mean, with Dirichlet weights and 1 as an additional value, exceeds with `tail`."""
-    import numpy as np  # here and not above: whoever asks for other intervals does not wait for it
-
     values, counts = np.array([*counted, (1.0, 1)], np.float64).T
     low, high = float((values[:-1] * counts[:-1]).sum() / counts[:-1].sum()), 1.0
     at_low, at_high, moved = math.nan, math.nan, ""  # logarithms of what exceeds the ends, over the tail
@@ -175,8 +170,6 @@ def _exceeding(away: Floats, counts: Floats) -> float:
     It is the integral of M(s) / s, M(s) = product of (1 - a_j s)^-n_j, along the complex numbers with a real part
     between 0 and 1 / max a. It hardly oscillates where that part makes the integrand smallest on the real axis.
     """
-    import numpy as np
-
     left, right = 0.0, 1 / float(away.max())
     for _ in range(_HALVINGS):
         real = (left + right) / 2
@@ -198,7 +191,7 @@ def _share(value: float, bounds: Bounds) -> float:
 
 
 def _worth(value: float, error: ClusterError, bounds: Bounds) -> tuple[float, float]:
-    """How many independent values a value is worth, and the degrees of freedom in that."""
+    """Return the effective sample size of a value, and its degrees of freedom."""
     share = _share(value, bounds)
     spread = share * (1 - share)
     if not spread or (error.yes_no and not error.over_dialogues):

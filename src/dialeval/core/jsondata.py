@@ -6,13 +6,14 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+import orjson
 from msgspec import Struct, to_builtins
 
 from dialeval.core.plain_text import whole_characters
 
 
 def null_for_nan(value: Any) -> Any:
-    """Plain data with None for every float that is not finite, and lists for tuples."""
+    """Return plain data with None for every float that is not finite, and lists for tuples."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, Mapping):
@@ -21,9 +22,7 @@ def null_for_nan(value: Any) -> Any:
 
 
 def dump(document: Any) -> bytes:
-    """A document as indented JSON with a line feed at its end."""
-    import orjson
-
+    """Return a document as indented JSON with a line feed at its end."""
     option = orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE
     try:
         return orjson.dumps(document, option=option)

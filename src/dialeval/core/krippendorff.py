@@ -24,7 +24,7 @@ Distance = Literal["nominal", "ordinal", "interval"]
 
 
 def krippendorff_alpha(counts: Floats, distance: Distance = "nominal", values: Floats | None = None) -> float:
-    """Agreement of the annotators: 1 if they always agree, 0 if as by chance; NaN where chance leaves no choice.
+    """Return the agreement of annotators: 1 if they always agree, 0 if by chance; NaN where chance leaves no choice.
 
     `counts`: how many annotators gave each value, a row per unit, in ascending order of the values; `values`: what the
     values are, for the interval distance (else 0, 1, 2, ...).

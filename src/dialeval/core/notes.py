@@ -26,7 +26,7 @@ def note(line: str) -> None:
 
 @contextmanager
 def noted() -> Iterator[dict[str, None]]:
-    """What is noted inside, each line once and in order; nobody outside is told."""
+    """Collect the warnings of the block, each line once and in order; nobody outside gets them."""
     notes: dict[str, None] = {}
     before = _COLLECTING.set(notes)
     try:

@@ -15,17 +15,17 @@ _HALVES = re.compile("[\ud800-\udfff]")
 
 
 def plain(text: str) -> str:
-    """A text with what is not text in it written out (`\\x1b`)."""
+    """Escape control characters in a text (`\\x1b`)."""
     return _UNSAFE.sub(_written_out, text)
 
 
 def plain_lines(text: str) -> str:
-    """The same for a text of several lines: line feeds and tabs stay."""
+    """Escape control characters in a text of several lines: line feeds and tabs stay."""
     return _UNSAFE_IN_LINES.sub(_written_out, text)
 
 
 def whole_characters(text: str) -> str:
-    """A text that can be written as UTF-8: halves of characters, as in names that are not UTF-8, written out."""
+    """Escape lone surrogates, as in file names that are not UTF-8."""
     return text if text.isascii() else _HALVES.sub(_written_out, text)
 
 

@@ -29,7 +29,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
@@ -56,7 +56,7 @@ from dialeval.core.rowtable import (
     rows_schema,
 )
 from dialeval.core.run_schema import FORMAT, Role, SavedEstimate, SavedFile, SavedResult, SavedRun
-from dialeval.core.run_tables import ItemTable, estimate_table, flat_figures
+from dialeval.core.run_tables import ItemTable, estimate_table, flat_figures, item_blocks
 from dialeval.core.signature import Signature
 from dialeval.core.tabular import Tabular
 from dialeval.core.targets import check_files
@@ -112,25 +112,12 @@ class Result(Mapping[str, Estimate], Tabular, Shown):
         return list(self)
 
     def to_arrow(self) -> pa.Table:
-        """One line per key, see `run_tables.estimate_table`."""
+        """Return one line per key, see `run_tables.estimate_table`."""
         return estimate_table({"": self}).drop_columns(["system", "role"])
 
     def flat(self) -> dict[str, float]:
-        """Plain names to numbers for any logger: `bleu-4/mean`, ...; see `Run.flat`."""
+        """Return plain names to numbers for any logger: `bleu-4/mean`, ...; see `Run.flat`."""
         return flat_figures({None: self})
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Result):
-            return NotImplemented
-        return (
-            list(self) == list(other)
-            and all(_same_estimate(self[key], other[key]) for key in self)
-            and dict(self.skipped) == dict(other.skipped)
-            and self.source == other.source
-            and self.rows == other.rows
-            and dict(self.contributions) == dict(other.contributions)
-            and self.role == other.role
-        )
 
     __hash__ = None  # type: ignore[assignment]  # holds arrays and mappings
 
@@ -169,11 +156,11 @@ class Run(Mapping[str, Result], Tabular, Shown):
         return list(self)
 
     def to_arrow(self) -> pa.Table:
-        """One line per system and key, see `run_tables.estimate_table`."""
+        """Return one line per system and key, see `run_tables.estimate_table`."""
         return estimate_table(self)
 
     def flat(self) -> dict[str, float]:
-        """Plain names to numbers for any logger: `SYSTEM/KEY/mean`, `low`, `high`, `rows` and `scored`.
+        """Return plain names to numbers for any logger: `SYSTEM/KEY/mean`, `low`, `high`, `rows` and `scored`.
 
         Names hold letters, digits, `_`, `-`, `.` and `/` and nothing else; no two are the same, and none is the folder
         of another. What could not be computed is left out.
@@ -187,7 +174,7 @@ class Run(Mapping[str, Result], Tabular, Shown):
 
     @checked
     def plot(self, key: str) -> Any:
-        """A drawing of one metric: means, intervals and how the items are spread; a notebook shows it."""
+        """Plot one metric: means, intervals and the distribution of the items; a notebook shows it."""
         return maker().plot(self, key)
 
     @property
@@ -206,7 +193,7 @@ class Run(Mapping[str, Result], Tabular, Shown):
         return list(dict.fromkeys(key for result in self.systems.values() for key in result))
 
     def to_dict(self) -> dict[str, Any]:
-        """The run without its items, as `-f json` prints it; NaN is null."""
+        """Return the run without its items, as `-f json` prints it; NaN is null."""
         systems = {
             name: {
                 "metrics": {key: null_for_nan(_estimate_to_dict(estimate)) for key, estimate in result.items()},
@@ -237,7 +224,7 @@ class Run(Mapping[str, Result], Tabular, Shown):
         if not force:
             _refuse_other_inputs(folder, self)
         tables = {
-            "items": [] if parts is not None else [items_table(*block) for block in _item_blocks(self)],
+            "items": [] if parts is not None else [items_table(*block) for block in item_blocks(self)],
             "rows": [result.rows.to_arrow(name) for name, result in self.items() if result.rows is not None],
             "contributions": [to_arrow(each.contributions, name) for name, each in self.items() if each.contributions],
         }
@@ -258,15 +245,6 @@ class Run(Mapping[str, Result], Tabular, Shown):
         return folder
 
 
-def _item_blocks(run: Run) -> Iterator[tuple[str, Level, dict[str, Floats]]]:
-    """Yield the items in the estimates of a run, one block for each system and level."""
-    for system, result in run.items():
-        for level in Level:
-            items = {key: est.items for key, est in result.items() if est.items is not None and est.level is level}
-            if items:
-                yield system, level, items
-
-
 def _estimate_to_dict(estimate: Estimate) -> dict[str, Any]:
     return {
         "mean": estimate.mean,
@@ -280,19 +258,6 @@ def _estimate_to_dict(estimate: Estimate) -> dict[str, Any]:
         "level": estimate.level.value,
         "signature": None if estimate.signature is None else str(estimate.signature),
     }
-
-
-def _same_estimate(left: Estimate, right: Estimate) -> bool:
-    """Compare estimates; NaN equals NaN."""
-    if left.items is None or right.items is None:
-        same = left.items is right.items
-    else:
-        same = np.array_equal(left.items, right.items, equal_nan=True)
-    # Printed, because NaN is not equal to itself.
-    return same and all(repr(getattr(left, name)) == repr(getattr(right, name)) for name in _COMPARED)
-
-
-_COMPARED = [each.name for each in fields(Estimate) if each.name != "items"]
 
 
 # Preflight checks.
@@ -362,7 +327,7 @@ def _saved_run(folder: Path) -> SavedRun | None:
     """Return the `run.json` in a folder; None if it is not that of a run."""
     try:
         return gate.read_json(folder / RUN_FILE, SavedRun, _REMEDY)
-    except DataError:
+    except (DataError, RecursionError):
         return None
 
 
@@ -380,7 +345,7 @@ def _own_files(folder: Path) -> set[str]:
 
 @checked
 def load(path: str | os.PathLike[str]) -> Run:
-    """The run saved in a folder (or beside the given run.json); DataError for what is none, or not a whole one."""
+    """Load a saved run by its folder or its `run.json`; DataError for what is no run, or not a whole one."""
     path = Path(path)
     file = path / RUN_FILE if path.is_dir() else path
     return reading_together(file, lambda: _read_run(file))

@@ -40,9 +40,9 @@ from dialeval.core.arrow import (
     write_tables,
 )
 from dialeval.core.columns import RaggedColumn, SharedColumn, TextColumn
-from dialeval.core.errors import SettingError
+from dialeval.core.files import write_scratch
 from dialeval.core.fold import Level
-from dialeval.core.gate import UnfitError, check_array
+from dialeval.core.gate import UnfitError
 from dialeval.core.ragged import offsets_of, row_numbers
 
 if TYPE_CHECKING:
@@ -134,7 +134,7 @@ class RowTable:
 
     @classmethod
     def joined(cls, parts: Sequence[RowTable]) -> RowTable:
-        """Rows without texts one below the other; no dialogue goes on from one part to the next."""
+        """Join rows without texts; no dialogue goes on from one part to the next."""
         if len(parts) == 1:
             return parts[0]
         names = [part.dialogues or [""] * (len(part.offsets) - 1) for part in parts]
@@ -149,36 +149,8 @@ class RowTable:
             },
         )
 
-    @classmethod
-    def from_plain(
-        cls,
-        offsets: Ints,
-        dialogues: list[str | None] | None,
-        turns: Ints | None,
-        texts: object,
-        fields: object,
-        digests: dict[str, Digests],
-    ) -> RowTable:
-        """The rows of a part of a system out of a journal, without texts and fields; UnfitError for other things."""
-        check_array(offsets, np.int64, (None,))
-        if not len(offsets) or offsets[0] or (np.diff(offsets) < 0).any() or texts != {} or fields:
-            raise UnfitError("dialogues do not follow each other")
-        if dialogues is not None and (not isinstance(dialogues, list) or len(dialogues) != len(offsets) - 1):
-            raise UnfitError("there are not as many ids as dialogues")
-        if any(not isinstance(name, str) for name in dialogues or ()):
-            raise UnfitError("the id of a dialogue is no text")
-        if turns is not None:
-            check_array(turns, np.int64, (int(offsets[-1]),))
-            if turns.min(initial=0) < NO_TURN:
-                raise UnfitError("a turn has a number below 0")
-        if not isinstance(digests, dict) or not digests.keys() <= {PROMPT, REFERENCE, TRIALS}:
-            raise UnfitError("rows have no such digests")
-        for each in digests.values():
-            check_array(each, np.uint64, (int(offsets[-1]),))
-        return cls(offsets, dialogues, turns, digests=digests)
-
     def to_arrow(self, system: str) -> pa.Table:
-        """The table as it is saved, one line per row; `row` is that of the items, and `dialogue` that of dialogues."""
+        """Return the table as it is saved, one line per row; `row` and `dialogue` count from 0."""
         import pyarrow as pa
 
         rows, clusters = len(self), self.clusters
@@ -201,7 +173,7 @@ class RowTable:
 
     @classmethod
     def from_arrow(cls, table: pa.Table) -> RowTable:
-        """The rows of one system out of what was saved: a column without a single value is another system's."""
+        """Make the rows of one system from saved lines; a column without a single value is another system's."""
         whole = {name: table[name].combine_chunks() for name in table.column_names}
         columns = {name: column for name, column in whole.items() if column.null_count < len(column)}
         clusters: Ints = numbers_of(whole["dialogue"])
@@ -232,7 +204,7 @@ class RowTable:
 
 
 def rows_schema() -> dict[str, pa.DataType]:
-    """The columns of `rows.parquet` beside those of texts, as `arrow.read_table` takes them."""
+    """Return the columns of `rows.parquet` next to those of texts, for `arrow.read_table`."""
     import pyarrow as pa
 
     numbers = dict.fromkeys(("row", "dialogue", "turn?", *(f"{name}?" for name in _DIGESTS)), pa.int64())
@@ -408,9 +380,5 @@ class PartWriter:
             return ItemPart(kind, digest, content.getvalue())
         # A name of its own: after a death another worker may be writing the items of the same chunk.
         file = self._folder / f"{kind}-{os.urandom(16).hex()}.parquet"
-        try:
-            file.write_bytes(content.getbuffer())
-        except OSError as error:
-            what = f"items cannot be written to {self._folder} ({error.strerror})"
-            raise SettingError(f"{what}; make room there") from error
+        write_scratch(file, content.getbuffer(), "items")
         return ItemPart(kind, digest, str(file))

@@ -86,7 +86,6 @@ class Anchors(Struct):
     rows_of: str | None = None
     left_out: dict[str, str] = {}
     standing: dict[str, dict[str, Standing]] = {}
-    systems: dict[str, Any] = {}
 
 
 class Domain(Struct):

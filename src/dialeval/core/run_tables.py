@@ -6,7 +6,7 @@ What is not there is null; NaN is a value that could not be computed.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from math import isfinite, nan
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dialeval.core.arrays import Floats
 from dialeval.core.columns import TextColumn
 from dialeval.core.fold import Estimate, Level
 from dialeval.core.rowtable import NO_TURN
@@ -34,41 +35,36 @@ def estimate_table(systems: Mapping[str, Result]) -> pa.Table:
     """
     import pyarrow as pa
 
-    lines = [_line(system, result, key) for system, result in systems.items() for key in result]
-    texts = ("system", "role", "metric", "interval_by", "of", "level", "signature")
-    numbers = ("rows", "scored")
-    schema = pa.schema(
-        (name, pa.string() if name in texts else pa.int64() if name in numbers else pa.float64()) for name in _FIELDS
-    )
+    types = {str: pa.string(), int: pa.int64(), float: pa.float64()}
+    schema = pa.schema((name, types[kind]) for name, kind in _COLUMNS.items())
+    lines = [
+        dict(zip(_COLUMNS, _line(system, result.role, key, estimate), strict=True))
+        for system, result in systems.items()
+        for key, estimate in result.items()
+    ]
     return pa.Table.from_pylist(lines, schema)
 
 
-_FIELDS = (
-    *("system", "role", "metric", "mean", "std", "low", "high", "half_width", "interval_by"),
-    *("rows", "scored", "of", "level", "signature"),
-)
+_COLUMNS = {
+    **dict.fromkeys(("system", "role", "metric"), str),
+    **dict.fromkeys(("mean", "std", "low", "high", "half_width"), float),
+    **dict.fromkeys(("interval_by",), str),
+    **dict.fromkeys(("rows", "scored"), int),
+    **dict.fromkeys(("of", "level", "signature"), str),
+}
 
 
-def _line(system: str, result: Result, key: str) -> dict[str, Any]:
-    estimate = result[key]
+def _line(system: str, role: str, key: str, estimate: Estimate) -> tuple[Any, ...]:
     low, high = estimate.interval or (None, None)
-    how = estimate.interval_by
-    return {
-        "system": system,
-        "role": result.role,
-        "metric": key,
-        "mean": estimate.mean,
-        "std": nan if estimate.corpus else estimate.std,
-        "low": low,
-        "high": high,
-        "half_width": nan if low is None or high is None else (high - low) / 2,
-        "interval_by": None if how is None or low is None else how.method,
-        "rows": estimate.rows,
-        "scored": estimate.scored,
-        "of": "corpus" if estimate.corpus else "rows",
-        "level": estimate.level.value,
-        "signature": None if estimate.signature is None else str(estimate.signature),
-    }
+    half = nan if low is None or high is None else (high - low) / 2
+    method = None if estimate.interval_by is None or low is None else estimate.interval_by.method
+    signature = None if estimate.signature is None else str(estimate.signature)
+    return (
+        *(system, role, key),
+        *(estimate.mean, nan if estimate.corpus else estimate.std, low, high, half),
+        *(method, estimate.rows, estimate.scored),
+        *("corpus" if estimate.corpus else "rows", estimate.level.value, signature),
+    )
 
 
 _UNSAFE_NAME = re.compile(r"[^A-Za-z0-9_.\-]+")
@@ -79,7 +75,7 @@ _LONGEST_NAME = 200
 
 
 def flat_figures(systems: Mapping[str | None, Mapping[str, Estimate]]) -> dict[str, float]:
-    """The figures by plain names, `SYSTEM/KEY/mean` and so on (without a system where it is None); see `Run.flat`."""
+    """Return values by plain names, `SYSTEM/KEY/mean` and so on (no system where it is None); see `Run.flat`."""
     flat: dict[str, float] = {}
     met_systems: set[str] = set()
     met: set[str] = set()
@@ -94,7 +90,7 @@ def flat_figures(systems: Mapping[str | None, Mapping[str, Estimate]]) -> dict[s
 
 
 def _flat_name(given: str, met: set[str]) -> str:
-    """A name that every logger takes, and that was not met before; upper and lower case do not tell two names apart."""
+    """Return a new name that every logger takes; names differ in more than upper and lower case."""
     parts = [_UNSAFE_NAME.sub("_", part).strip("_.") or "_" for part in given.split("/")]
     # Loggers that keep figures in files: a figure is not the folder of another.
     safe = "/".join(f"{part}_" if part.lower() in (*_FIGURES, *_COUNTS) else part for part in parts)
@@ -106,6 +102,15 @@ def _flat_name(given: str, met: set[str]) -> str:
         name = f"{safe}-{number}"
     met.add(name.lower())
     return name
+
+
+def item_blocks(run: Mapping[str, Result]) -> Iterator[tuple[str, Level, dict[str, Floats]]]:
+    """Yield the items in the estimates of a run, one block for each system and level."""
+    for system, result in run.items():
+        for level in Level:
+            items = {key: est.items for key, est in result.items() if est.items is not None and est.level is level}
+            if items:
+                yield system, level, items
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -125,14 +130,11 @@ class ItemTable(Tabular):
         import pyarrow as pa
 
         tables = []
-        for system, result in self.run.items():
-            for level in Level:
-                items = {key: est.items for key, est in result.items() if est.items is not None and est.level is level}
-                if items:
-                    size = len(next(iter(items.values())))
-                    places = {"system": pa.repeat(system, size), "level": pa.repeat(level.value, size)}
-                    known = {} if result.rows is None else _places(result.rows, level)
-                    tables.append(pa.table({**places, "row": np.arange(1, size + 1), **known, **items}))
+        for system, level, items in item_blocks(self.run):
+            size, rows = len(next(iter(items.values()))), self.run[system].rows
+            places = {"system": pa.repeat(system, size), "level": pa.repeat(level.value, size)}
+            known = {} if rows is None else _places(rows, level)
+            tables.append(pa.table({**places, "row": np.arange(1, size + 1), **known, **items}))
         if not tables:
             return pa.table({"system": pa.array([], pa.string()), "level": pa.array([], pa.string()), "row": []})
         whole = pa.concat_tables(tables, promote_options="default")
@@ -141,7 +143,7 @@ class ItemTable(Tabular):
 
 
 def _places(rows: RowTable, level: Level) -> dict[str, Any]:
-    """The columns that say which row or dialogue a line is."""
+    """Return the columns that say which row or dialogue a line is."""
     import pyarrow as pa
 
     names = None if rows.dialogues is None else pa.array([name or None for name in rows.dialogues], pa.string())

@@ -32,12 +32,12 @@ class Signature(Mapping[str, str]):
 
     @classmethod
     def of(cls, metric: str, **fields: object) -> Signature:
-        """A signature from keyword fields; booleans print as yes and no, floats so that they read back."""
+        """Make a signature from keyword fields; booleans print as yes and no, floats so that they read back."""
         return cls(metric, tuple((name, _show(value)) for name, value in fields.items()))
 
     @classmethod
     def parse(cls, line: str) -> Signature:
-        """The signature that prints as `line`."""
+        """Parse the signature that prints as `line`."""
         metric, *pairs = line.split("|")
         fields = []
         for pair in pairs:
@@ -53,12 +53,12 @@ class Signature(Mapping[str, str]):
         return "|".join([_quote(self.metric), *(f"{_quote(name)}:{_quote(value)}" for name, value in self.fields)])
 
     def with_fields(self, **fields: object) -> Signature:
-        """The same signature with further fields at the end; a field that is there already is replaced in place."""
+        """Return the signature with further fields at the end; a field that is there is replaced in place."""
         merged = dict(self.fields) | {name: _show(value) for name, value in fields.items()}
         return Signature(self.metric, tuple(merged.items()))
 
     def differences(self, other: Signature) -> dict[str, tuple[str | None, str | None]]:
-        """The fields that forbid comparing two numbers, each with both values (None: absent)."""
+        """Return the fields that forbid comparing two numbers, each with both values (None: absent)."""
         left, right = dict(self.fields), dict(other.fields)
         pairs = {name: (left.get(name), right.get(name)) for name in (*left, *right) if name not in INFORMATIVE}
         if self.metric != other.metric:

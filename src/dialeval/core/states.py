@@ -18,6 +18,7 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
+import orjson
 
 from dialeval.core.columns import Words
 from dialeval.core.errors import SettingError
@@ -34,7 +35,7 @@ class DamagedStateError(ValueError):
 
 
 def translated(state: T, vocabulary: Words) -> T:
-    """Return the same state in terms of another vocabulary, wherever it refers to one."""
+    """Translate a state to another vocabulary, wherever it refers to one."""
     moved: Any = state
     if hasattr(state, "translated"):
         moved = state.translated(vocabulary)
@@ -49,9 +50,7 @@ def translated(state: T, vocabulary: Words) -> T:
 
 
 def to_bytes(state: object) -> bytes:
-    """Return the bytes of a state; SettingError for one that holds something else than plain data."""
-    import orjson
-
+    """Write a state as bytes; SettingError for one that holds something else than plain data."""
     arrays: dict[str, Any] = {}
     arrays[_TREE_NAME] = np.frombuffer(orjson.dumps(_to_tree(state, arrays)), np.uint8)
     target = io.BytesIO()
@@ -60,9 +59,7 @@ def to_bytes(state: object) -> bytes:
 
 
 def from_bytes(content: bytes, like: object) -> Any:
-    """Return the state that was written; `like` holds an object of every class that may occur in it."""
-    import orjson
-
+    """Read a state that `to_bytes` wrote; `like` holds an object of every class that may occur in it."""
     try:
         with np.load(io.BytesIO(content), allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in archive.files}
@@ -72,7 +69,7 @@ def from_bytes(content: bytes, like: object) -> Any:
 
 
 def check_like(value: Any, example: Any, where: str = "state") -> None:
-    """Raise UnfitError where a value has another form than an example of no rows: other types, sizes or array types.
+    """Raise UnfitError where a value has another form than an example of no rows: types, sizes, array types.
 
     An empty list, dict or array in the example stands for one of any size, None for anything.
     """

@@ -14,13 +14,13 @@ _CLOSE = 1e-13
 
 
 def two_sided_t(level: float, rows: int) -> float:
-    """The t for which an interval mean -+ t * std / sqrt(rows) has the given level; NaN for fewer than two rows."""
+    """Return the t for which mean -+ t * std / sqrt(rows) has the given level; NaN for fewer than two rows."""
     return t_factor(level, rows - 1) if rows > 1 else math.nan
 
 
 @lru_cache(maxsize=1024)
 def t_factor(level: float, freedom: float) -> float:
-    """The t beyond which, on both sides together, there is 1 - level of the distribution."""
+    """Return the t beyond which, on both sides together, there is 1 - level of the distribution."""
     normal = NormalDist().inv_cdf((1 + level) / 2)
     if freedom >= _NORMAL_FROM or not normal:  # a level too small to tell from 0 has the factor 0
         return normal
@@ -42,7 +42,7 @@ def t_factor(level: float, freedom: float) -> float:
 
 
 def two_sided_p(t: float, freedom: float) -> float:
-    """The probability of a value at least as far from 0 as t; NaN without a degree of freedom."""
+    """Return the probability of a value at least as far from 0 as t; NaN without a degree of freedom."""
     if freedom < 1 or math.isnan(t):
         return math.nan
     return incomplete_beta(freedom / (freedom + t * t), freedom / 2, 0.5)

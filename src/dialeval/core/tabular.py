@@ -5,6 +5,7 @@ pandas and polars are not among what dialeval needs; they are imported when a da
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -14,20 +15,20 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-class Tabular:
+class Tabular(ABC):
     """What can be given as a table; a class says what its lines are in `to_arrow`."""
 
+    @abstractmethod
     def to_arrow(self) -> pa.Table:
-        """The table, for Arrow."""
-        raise NotImplementedError
+        """Return the table, for Arrow."""
 
     def to_pandas(self) -> Any:
-        """The table as a data frame of pandas."""
+        """Return the table as a data frame of pandas."""
         _installed("pandas")
         return self.to_arrow().to_pandas()
 
     def to_polars(self) -> Any:
-        """The table as a data frame of polars."""
+        """Return the table as a data frame of polars."""
         return _installed("polars").from_arrow(self.to_arrow())
 
 

@@ -19,7 +19,7 @@ from dialeval.core.files import is_device, refusals_explained, refuse_link
 
 
 def check_writable(folder: str | os.PathLike[str]) -> None:
-    """DataError unless a folder is there, or can be made, and may be written to."""
+    """Raise DataError unless a folder is there, or can be made, and may be written to."""
     folder = Path(folder)
     with refusals_explained(folder):
         there = next(path for path in (folder, *folder.absolute().parents) if os.path.lexists(path))
@@ -29,7 +29,7 @@ def check_writable(folder: str | os.PathLike[str]) -> None:
 
 
 def check_file(target: Path | None, *inputs: Any) -> None:
-    """DataError unless a file may be written (None: it is not): it is no input, and its folder can be written to."""
+    """Raise DataError unless a file may be written: it is no input, and its folder is writable; None is no file."""
     if target is None:
         return
     refuse_inputs([target], *inputs)
@@ -44,7 +44,7 @@ def check_file(target: Path | None, *inputs: Any) -> None:
 def check_files(
     folder: str | os.PathLike[str], names: Iterable[str], own: Callable[[Path], Collection[str]], *inputs: Any
 ) -> None:
-    """DataError unless files of these names may be written to a folder.
+    """Raise DataError unless files of these names may be written to a folder.
 
     Refused are folders that cannot be written to, files that are `inputs` (see `refuse_inputs`), and files of the same
     names that are somebody else's: all but those that `own` gives for the folder.
@@ -61,7 +61,7 @@ def check_files(
 
 
 def refuse_inputs(targets: Iterable[Path], *inputs: Any) -> None:
-    """DataError where a file that would be written is an input.
+    """Raise DataError where a file that would be written is an input.
 
     An input is a path, a pattern, a folder of which all files count, or several of these in a mapping or a tuple;
     anything else (texts, tables) is no file.
@@ -76,13 +76,13 @@ def refuse_inputs(targets: Iterable[Path], *inputs: Any) -> None:
 
 
 def _identity(path: Path) -> tuple[int, int]:
-    """What two paths have in common that are the same file or folder."""
+    """Return what is equal for two paths of the same file or folder."""
     known = path.stat()
     return known.st_dev, known.st_ino
 
 
 def _places(given: Any) -> Iterator[Path]:
-    """The local files and folders among inputs."""
+    """Yield the local files and folders among inputs."""
     if isinstance(given, Mapping):
         given = tuple(given.values())
     if isinstance(given, tuple):
