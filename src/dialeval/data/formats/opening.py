@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, TypeAlias, cast
+from typing import IO, TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, cast
 
 import numpy as np
 
@@ -36,17 +36,26 @@ PathSource: TypeAlias = str | os.PathLike[str]
 LINES = "txt"
 """The format of a file whose suffix says nothing else."""
 
-FORMATS = {
-    ".txt": LINES,
-    ".jsonl": "jsonl",
-    ".ndjson": "jsonl",
-    ".json": "json",
-    ".csv": "csv",
-    ".tsv": "tsv",
-    ".parquet": "parquet",
-    ".arrow": "arrow",
-    ".feather": "arrow",
-}
+
+class FileFormat(NamedTuple):
+    """A format of files with responses; `rows.reading` has the reader of each."""
+
+    name: str
+    suffixes: tuple[str, ...]
+    pieces: Literal["lines", "rows", "groups", "whole"] = "whole"
+    """What a large file is split into for several workers."""
+
+
+FORMATS = (
+    FileFormat(LINES, (".txt",), "lines"),
+    FileFormat("jsonl", (".jsonl", ".ndjson"), "rows"),
+    FileFormat("json", (".json",)),
+    FileFormat("csv", (".csv",)),
+    FileFormat("tsv", (".tsv",)),
+    FileFormat("parquet", (".parquet",), "groups"),
+    FileFormat("arrow", (".arrow", ".feather")),
+)
+_BY_SUFFIX = {suffix: each for each in FORMATS for suffix in each.suffixes}
 
 PACKINGS = frozenset({".gz", ".zst"})
 
@@ -83,12 +92,17 @@ def _parts(path: PathSource) -> tuple[str, str, str]:
     packing = name.suffix.lower() if name.suffix.lower() in PACKINGS else ""
     inner = Path(name.stem) if packing else Path(name.name)
     suffix = inner.suffix.lower()
-    return (inner.stem, suffix, packing) if suffix in FORMATS else (inner.name, "", packing)
+    return (inner.stem, suffix, packing) if suffix in _BY_SUFFIX else (inner.name, "", packing)
 
 
 def format_of(path: PathSource) -> str:
     """The format that a file's name announces."""
-    return FORMATS.get(_parts(path)[1], LINES)
+    return file_format(path).name
+
+
+def file_format(path: PathSource) -> FileFormat:
+    """Return all that is known of the format that a file's name announces."""
+    return _BY_SUFFIX[_parts(path)[1] or ".txt"]
 
 
 def stem_of(path: PathSource) -> str:

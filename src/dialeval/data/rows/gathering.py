@@ -38,8 +38,17 @@ from dialeval.core.notes import note
 from dialeval.core.ragged import offsets_of
 from dialeval.data.formats.records import LISTS, FieldNames, Records, RowObject, kind_of
 from dialeval.data.formats.row_shapes import Filters, may_hold_rows, ours, unknown, unlike_fields, value_at
-from dialeval.data.rows.fields import LARGEST_TURN, FieldReader, missing_field
-from dialeval.data.rows.messages import ASSISTANT, SYSTEM, Message, plain_message, read_message, role_of
+from dialeval.data.rows.fields import (
+    ASSISTANT,
+    LARGEST_TURN,
+    SYSTEM,
+    FieldReader,
+    Message,
+    missing_field,
+    plain_message,
+    read_message,
+    role_of,
+)
 from dialeval.data.rows.system import NO_TURN, Rows, by_system
 
 PASSED = 1.0

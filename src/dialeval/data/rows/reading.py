@@ -41,7 +41,6 @@ UNNAMED = "system"
 _Content: TypeAlias = TextColumn | dict[str | None, Records]
 """What a source holds: lines, or lists of rows by name (None: it has none)."""
 
-_DELIMITERS = {"csv": ",", "tsv": "\t"}
 _DATASET = frozenset({"dataset_info.json", "state.json"})
 """What lies beside the tables of a saved dataset of Hugging Face."""
 _NO_RESPONSES = re.compile(
@@ -264,15 +263,22 @@ def file_records(path: PathSource, names: FieldNames, need: Need | None = Need.R
 
     Of a table only the columns are read that can matter to the need; all of them where it is None.
     """
-    match format_of(path):
-        case "json":
-            return json_document.read(path)
-        case "jsonl":
-            return {None: jsonl.read(path)}
-        case "csv" | "tsv" as kind:
-            return {None: delimited.read(path, names, _DELIMITERS[kind])}
-        case _:
-            return {None: parquet.read(path) if need is None else parquet.read(path, names, need)}
+    return _READERS[format_of(path)](path, names, need)
+
+
+def _read_table(path: PathSource, names: FieldNames, need: Need | None) -> dict[str | None, Records]:
+    return {None: parquet.read(path) if need is None else parquet.read(path, names, need)}
+
+
+_READERS: dict[str, Callable[[PathSource, FieldNames, Need | None], dict[str | None, Records]]] = {
+    "json": lambda path, *_: json_document.read(path),
+    "jsonl": lambda path, *_: {None: jsonl.read(path)},
+    "csv": lambda path, names, _: {None: delimited.read(path, names, ",")},
+    "tsv": lambda path, names, _: {None: delimited.read(path, names, "\t")},
+    "parquet": _read_table,
+    "arrow": _read_table,
+}
+"""The reader of each format in `opening.FORMATS` that is not lines."""
 
 
 def read_objects(

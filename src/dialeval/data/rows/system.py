@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -22,7 +22,8 @@ from dialeval.core.ragged import offsets_of, ranges, row_numbers
 from dialeval.core.rowtable import NO_TURN, RowTable
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    import builtins
+    from collections.abc import Callable, Mapping, Sequence
 
 __all__ = ["NO_TURN", "Rows", "by_system"]
 
@@ -61,27 +62,23 @@ class Rows:
         return cast("TextColumn", self.columns[Need.RESPONSE])
 
     def slice(self, start: int, stop: int) -> Rows:
-        """Rows `start` to `stop`, over the same bytes."""
-        return replace(
-            self,
-            columns={need: column.slice(start, stop) for need, column in self.columns.items()},
-            dialogues=None if self.dialogues is None else self.dialogues.slice(start, stop),
-            turns=None if self.turns is None else self.turns[start:stop],
-            offsets=None if self.offsets is None else _cut_offsets(self.offsets, start, stop),
-            fields={name: column.slice(start, stop) for name, column in self.fields.items()},
-            shown={name: column.slice(start, stop) for name, column in self.shown.items()},
-        )
+        """Return rows `start` to `stop`, over the same bytes."""
+        offsets = None if self.offsets is None else _cut_offsets(self.offsets, start, stop)
+        return self._picked(lambda column: column.slice(start, stop), slice(start, stop), offsets)
 
     def take(self, rows: Ints) -> Rows:
-        """The given rows in the given order, over the same bytes."""
+        """Return the given rows in the given order, over the same bytes."""
+        return self._picked(lambda column: column.take(rows), rows, None)
+
+    def _picked(self, pick: Callable[[Any], Any], rows: builtins.slice | Ints, offsets: Ints | None) -> Rows:
         return replace(
             self,
-            columns={need: column.take(rows) for need, column in self.columns.items()},
-            dialogues=None if self.dialogues is None else self.dialogues.take(rows),
+            columns={need: pick(column) for need, column in self.columns.items()},
+            dialogues=None if self.dialogues is None else pick(self.dialogues),
             turns=None if self.turns is None else self.turns[rows],
-            offsets=None,
-            fields={name: column.take(rows) for name, column in self.fields.items()},
-            shown={name: column.take(rows) for name, column in self.shown.items()},
+            offsets=offsets,
+            fields={name: pick(column) for name, column in self.fields.items()},
+            shown={name: pick(column) for name, column in self.shown.items()},
         )
 
     @classmethod

@@ -20,7 +20,7 @@ from dialeval.core.needs import Need
 from dialeval.core.ragged import cut, offsets_of
 from dialeval.data.formats import jsonl, parquet
 from dialeval.data.formats.lines import encoding_faults, split
-from dialeval.data.formats.opening import LINES, format_of
+from dialeval.data.formats.opening import file_format
 from dialeval.data.formats.streams import LineStream, count_lines, is_remote, local_path, size_of, stored, unpacked
 from dialeval.data.rows.fields import FieldNames
 from dialeval.data.rows.gathering import gather_rows
@@ -66,14 +66,12 @@ def row_blocks(chunk: Chunk, names: FieldNames, rows: int) -> Iterator[RowBlock]
     """The blocks of a chunk, with about `rows` rows each (more only where one dialogue has more)."""
     if isinstance(chunk, MemoryChunk):
         return iter([_read_block(chunk.rows, chunk.first_row)])
-    kind = format_of(chunk.span.path)
-    if chunk.kind == "groups":
-        return _table_blocks(chunk, names, rows)
-    if kind == LINES:
+    pieces = file_format(chunk.span.path).pieces
+    if pieces == "lines":
         return _line_blocks(chunk, rows)
-    if kind == "jsonl":
+    if pieces == "rows":
         return _json_blocks(chunk, names, rows)
-    return _whole_file_blocks(chunk, names, rows)
+    return (_table_blocks if chunk.kind == "groups" else _whole_file_blocks)(chunk, names, rows)
 
 
 def _read_block(rows: Rows, lines_before: int) -> RowBlock:
@@ -220,7 +218,8 @@ def read_row_groups(span: Span, names: FieldNames, rows: int) -> Iterator[tuple[
         edges = (span.start, span.stop)
         first, last = (_end_of_open_dialogue(file, each, starts, names) if named else starts[each] for each in edges)
         groups = [group for group in range(span.start, number) if starts[group] < last]
-        place, before, held, dialogue = starts[span.start], first, [], None
+        held: list[pa.Table] = []
+        place, before, dialogue = starts[span.start], first, None
         for batch in file.iter_batches(rows, row_groups=groups, columns=columns):
             low, high = max(first - place, 0), min(last - place, len(batch))
             place += len(batch)

@@ -25,7 +25,7 @@ from dialeval.core.errors import DataError, Fault
 from dialeval.core.needs import Need
 from dialeval.core.parquet_size import check_decoded_size
 from dialeval.core.ragged import cut
-from dialeval.data.formats.opening import BYTE_ORDER_MARK, LINES, format_of, packing_of
+from dialeval.data.formats.opening import BYTE_ORDER_MARK, file_format, packing_of
 from dialeval.data.formats.parquet import damage_explained
 from dialeval.data.formats.row_shapes import ours
 from dialeval.data.formats.streams import is_remote, local_path, size_of, stored
@@ -128,16 +128,14 @@ def _memory_chunks(source: int, rows: Rows, batch_rows: int) -> list[MemoryChunk
 
 
 def _cut_shard(shard: Shard, size: int, most: int) -> Iterable[FileChunk]:
-    path, kind = shard.path, format_of(shard.path)
-    if any(packing_of(file) for file in shard.paths):
-        return [_whole(shard, size)]
-    if kind == "parquet":
-        return _row_groups(path, most)
-    if kind == "jsonl" and size > most:
+    pieces = "whole" if any(packing_of(file) for file in shard.paths) else file_format(shard.path).pieces
+    if pieces == "groups":
+        return _row_groups(shard.path, most)
+    if pieces == "rows" and size > most:
         edges = [*range(0, size - most // 2, most), size]
-        spans = [Span(path, start, stop) for start, stop in pairwise(edges)]
+        spans = [Span(shard.path, start, stop) for start, stop in pairwise(edges)]
         return [FileChunk(0, "", "rows", span, span.stop - span.start) for span in spans]
-    if kind == LINES and size > most and not any(map(is_remote, shard.paths)):
+    if pieces == "lines" and size > most and not any(map(is_remote, shard.paths)):
         return _line_chunks(shard, most)
     return [_whole(shard, size)]
 
