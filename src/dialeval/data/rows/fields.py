@@ -81,17 +81,17 @@ class Message(NamedTuple):
 
     @property
     def shown(self) -> str:
-        """What a reader of the context sees."""
+        """Return what a reader of the context sees."""
         return " ".join(filter(None, (self.text, *self.calls))) if self.calls else self.text
 
     @property
     def only_calls(self) -> bool:
-        """Whether nothing is said."""
+        """Return whether nothing is said."""
         return bool(self.calls) and not self.text.strip()
 
 
 def missing_field(name: str, wanted: str, there: Iterable[object], kind: str = "field") -> tuple[str, str]:
-    """What is wrong with a row or a table without a field, and the remedy."""
+    """Return what is wrong with a row or a table without a field, and the remedy."""
     names = [str(each) for each in there]
     lowered = {each.lower().strip(): each for each in reversed(names)}
     likely = next((lowered[each] for each in (wanted, *_USUAL) if each in lowered), None)
@@ -116,7 +116,7 @@ class FieldReader:
         self.faults.append(Fault(self.where, self.line, what, remedy))
 
     def text(self, value: object, what: str, index: int | None = None) -> str:
-        """A string of Unicode text; `what` and `index` name it if it is none."""
+        """Return a string of Unicode text; `what` and `index` name it if it is none."""
         if isinstance(value, str) and (value.isascii() or _is_unicode(value)):
             return value
         what = what if index is None else f"{what}[{index}]"
@@ -127,7 +127,7 @@ class FieldReader:
         return ""
 
     def response(self, row: RowObject) -> str:
-        """The response, which every row has."""
+        """Return the response, which every row has."""
         name = self.names.response
         value = row.get(name)
         if type(value) is str:
@@ -149,7 +149,7 @@ class FieldReader:
         return self._answer(value, name)
 
     def _answer(self, value: object, name: str) -> str:
-        """What a message says, or the last message of the assistant among several."""
+        """Return what a message says, or the last message of the assistant among several."""
         given = list(value) if isinstance(value, LISTS) else [value]
         said = [each for each in given if not isinstance(each, dict) or _spoken(each)]
         if not isinstance(value, dict | list | tuple) or not said or not isinstance(said[-1], dict):
@@ -160,13 +160,13 @@ class FieldReader:
         return message.text
 
     def references(self, row: RowObject) -> list[str]:
-        """The references of a row."""
+        """Return the references of a row."""
         if self.names.response_is_reference in row and self._is_reference(row):
             return []
         return self.texts(row.get(self.names.reference), self.names.reference)
 
     def context(self, row: RowObject) -> tuple[list[str], list[str]]:
-        """The turns of a row's context, and who said each; nobody where no turn says it."""
+        """Return the turns of a row's context, and who said each; nobody where no turn says it."""
         value = row.get(self.names.context)
         if type(value) is str or (type(value) is list and _ONLY_TEXTS.issuperset(map(type, value))):
             return self.texts(value, self.names.context), []
@@ -175,14 +175,14 @@ class FieldReader:
         return [turn.shown for turn in turns], roles if any(roles) else []
 
     def texts(self, value: object, name: str) -> list[str]:
-        """The texts in the value of a field: none in null, one in a string, any number in a list."""
+        """Return the texts in the value of a field: none in null, one in a string, any number in a list."""
         if type(value) is str:
             return [self.text(value, name)]
         items = enumerate(value) if type(value) is list else self._items(value, name)
         return [self.text(item, name, index) for index, item in items]
 
     def turns(self, value: object, name: str) -> list[Message]:
-        """The turns in the value of a field, as `texts`; items may be objects that also say who speaks."""
+        """Return the turns in the value of a field, as `texts`; items may be objects that also say who speaks."""
         turns = [self._turn(item, name, index) for index, item in self._items(value, name)]
         if self.names.system_prompts or not turns or turns[0].role != SYSTEM:
             return turns
@@ -210,15 +210,15 @@ class FieldReader:
         return read_message(self, value, f"{what}[{index}]", ROLES.get(role, ""))
 
     def system(self, row: RowObject) -> str | None:
-        """The system's name, if the row gives one."""
+        """Return the system's name, if the row gives one."""
         return self.identifier(row, self.names.system)
 
     def dialogue(self, row: RowObject) -> str | None:
-        """The dialogue's name, if the row gives one."""
+        """Return the dialogue's name, if the row gives one."""
         return self.identifier(row, self.names.dialog_id)
 
     def identifier(self, row: RowObject, name: str) -> str | None:
-        """A name or number of something."""
+        """Return a name or number of something."""
         value = row.get(name)
         if value is None or (isinstance(value, str) and not value):
             return None
@@ -232,7 +232,7 @@ class FieldReader:
         return None
 
     def labels(self, value: object, name: str) -> list[str]:
-        """The values of a further field as texts: none for null and an empty text, several for a list."""
+        """Return the values of a further field as texts: none for null and an empty text, several for a list."""
         if isinstance(value, np.ndarray):
             value = value.tolist()
         return [label for each in (value if isinstance(value, LISTS) else [value]) for label in self._label(each, name)]
@@ -250,7 +250,7 @@ class FieldReader:
         return []
 
     def turn(self, row: RowObject) -> int | None:
-        """The number of the turn, if the row gives one."""
+        """Return the number of the turn, if the row gives one."""
         value = row.get(self.names.turn)
         if value is None or (isinstance(value, str) and not value) or (isinstance(value, float) and value != value):
             return None
@@ -272,7 +272,7 @@ class FieldReader:
 
 
 def _spoken(message: Mapping[str, object]) -> bool:
-    """Whether a message is the assistant's, or does not say whose it is; thoughts and calls of an API have no role."""
+    """Return whether a message is the assistant's or nobody's; thoughts and calls of an API have no role."""
     role = message.get("role", message.get("from"))
     if role is None:
         return message.get("type") is None
@@ -309,7 +309,7 @@ def plain_message(message: object) -> tuple[str, str] | None:
 
 
 def read_message(reader: FieldReader, message: RowObject, what: str, role: str) -> Message:
-    """The message of an object whose role is known."""
+    """Return the message of an object whose role is known."""
     calls = [_call(each) for each in _calls(message)]
     key = next((key for key in _CONTENT_KEYS if message.get(key) is not None), None)
     if key is None:
@@ -327,7 +327,7 @@ def read_message(reader: FieldReader, message: RowObject, what: str, role: str) 
 
 
 def role_of(reader: FieldReader, message: RowObject, what: str) -> str | None:
-    """The role of a message; None, and a fault, where it has none that is known."""
+    """Return the role of a message; None, and a fault, where it has none that is known."""
     role = next((message[key] for key in _ROLE_KEYS if message.get(key) is not None), None)
     if isinstance(role, str) and role in ROLES:
         return ROLES[role]
@@ -355,7 +355,7 @@ def content(reader: FieldReader, value: object, what: str, inner: bool = False) 
 
 
 def _part(reader: FieldReader, part: object, what: str, inner: bool) -> tuple[str, str]:
-    """The kind of a part (text, mark, call) and what stands for it; `inner`: it is part of a tool's result."""
+    """Return the kind of a part (text, mark, call) and what stands for it; `inner`: it is part of a tool's result."""
     if not isinstance(part, dict):
         return "text", reader.text(part, what)
     kind = part.get("type")
@@ -385,7 +385,7 @@ def _calls(message: RowObject) -> Iterator[object]:
 
 
 def _call(value: object) -> str:
-    """A call as it is shown: the tool's name and its arguments, wherever a program puts them."""
+    """Return a call as it is shown: the tool's name and its arguments, wherever a program puts them."""
     import orjson
 
     if not isinstance(value, dict):

@@ -58,7 +58,7 @@ class Rows:
 
     @property
     def responses(self) -> TextColumn:
-        """The one column that is always there."""
+        """Return the one column that is always there."""
         return cast("TextColumn", self.columns[Need.RESPONSE])
 
     def slice(self, start: int, stop: int) -> Rows:
@@ -83,7 +83,7 @@ class Rows:
 
     @classmethod
     def joined(cls, parts: Sequence[Rows]) -> Rows:
-        """The rows of parts of one system, one below the other; no dialogue goes on from one part to the next.
+        """Join the parts of one system, one below the other; no dialogue goes on from one part to the next.
 
         Where a part lacks a column of texts or a field that another has, its rows have none.
         """
@@ -116,13 +116,13 @@ class Rows:
         )
 
     def names(self, before: int = 0) -> TextColumn:
-        """The names of the dialogues; where there are none, each row is one and is named by its place."""
+        """Return the names of the dialogues; where there are none, each row is one and is named by its place."""
         if self.dialogues is not None:
             return self.dialogues
         return TextColumn.from_strings([f"row {before + row}" for row in range(1, len(self) + 1)])
 
     def placed(self, before: int, own: int = 0) -> Rows:
-        """The rows behind others: names that only say where a row stands say where it stands among all of them.
+        """Move rows behind others: names that only say the place of a row say its place among all of them.
 
         `own`: how many rows of the same input come before these.
         """
@@ -133,7 +133,7 @@ class Rows:
         return replace(self, dialogues=TextColumn.from_strings(named))
 
     def dialogue_offsets(self) -> Ints:
-        """Where each dialogue starts, and the end: runs of equal dialogue ids, or one row each where none is given."""
+        """Return where each dialogue starts, and the end: runs of equal dialogue ids, or one row each without ids."""
         if self.offsets is not None:
             return self.offsets
         if self.dialogues is None:
@@ -141,7 +141,7 @@ class Rows:
         return np.concatenate((np.flatnonzero(_differs_from_before(self.dialogues)), [len(self.dialogues)]))
 
     def places(self, offsets: Ints) -> RowTable:
-        """What is known of rows that are let go; a name that only says where a row stands in a part is left out."""
+        """Return what is known of rows that are let go; names that only say the place of a row are left out."""
         names = None if self.dialogues is None else self.dialogues.take(offsets[:-1])
         given: list[str | None] = [] if names is None else list(names)
         for number in [] if names is None else _by_place(names):
@@ -149,7 +149,7 @@ class Rows:
         return RowTable(offsets, given if any(given) else None, self.turns)
 
     def ids(self, offsets: Ints) -> TextColumn | None:
-        """The ids of the dialogues that have one; a name that only says where a row stands is none."""
+        """Return the ids of the dialogues that have one; a name that only says where a row stands is none."""
         if self.dialogues is None:
             return None
         names = self.dialogues.take(offsets[:-1])
@@ -158,7 +158,7 @@ class Rows:
         return names.take(np.flatnonzero(has_id))
 
     def table(self) -> RowTable:
-        """What a result keeps about its rows, over the same bytes."""
+        """Return what a result keeps about its rows, over the same bytes."""
         offsets = self.dialogue_offsets()
         names = None if self.dialogues is None else list(self.dialogues.take(offsets[:-1]))
         columns = {need.value: self.columns[need] for need in SHOWN if need in self.columns}
@@ -168,12 +168,12 @@ class Rows:
 
 
 def no_texts(rows: int) -> RaggedColumn:
-    """A column in which no row has a text."""
+    """Return a column in which no row has a text."""
     return RaggedColumn(TextColumn.from_strings([]), np.zeros(rows + 1, np.int64))
 
 
 def _differs_from_before(names: TextColumn) -> Mask:
-    """Whether each name is another than that of the row before; the first one is."""
+    """Return whether each name is another than that of the row before; the first one is."""
     lengths = names.ends - names.starts
     differs: Mask = np.diff(lengths, prepend=-1) != 0
     # Rows over the same bytes are of one dialogue; of others with as many bytes these are compared.
@@ -186,7 +186,7 @@ def _differs_from_before(names: TextColumn) -> Mask:
 
 
 def _by_place(names: TextColumn) -> list[int]:
-    """Which names only say where a row stands."""
+    """Return the numbers of the names that only say the place of a row."""
     there = np.flatnonzero(names.ends > names.starts)
     letters = names.data[names.starts[there]]
     maybe = there[(letters == ord("r")) | (letters == ord("l"))]  # few names are looked at as texts
@@ -194,7 +194,7 @@ def _by_place(names: TextColumn) -> list[int]:
 
 
 def _cut_offsets(offsets: Ints, start: int, stop: int) -> Ints:
-    """The offsets of the dialogues in rows `start` to `stop`, also where one is cut."""
+    """Return the offsets of the dialogues in rows `start` to `stop`, also where one is cut."""
     inner = offsets[np.searchsorted(offsets, start, "right") : np.searchsorted(offsets, stop, "left")]
     return np.concatenate(([0], inner - start, [stop - start])) if stop > start else np.zeros(1, np.int64)
 

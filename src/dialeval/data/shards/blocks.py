@@ -48,7 +48,7 @@ class RowBlock:
         return self.size
 
     def rows(self, start: int = 0, stop: int | None = None) -> list[Rows]:
-        """The rows of each system in the block or in a part of it; faults name the lines of the file."""
+        """Return the rows of each system in the block or in a part of it; faults name the lines of the file."""
         try:
             return self.read(start, self.size if stop is None else stop)
         except DataError as error:
@@ -58,12 +58,12 @@ class RowBlock:
             ) from None
 
     def line(self, row: int) -> int:
-        """The line (row) of the file on which a row of the block stands."""
+        """Return the line (row) of the file on which a row of the block stands."""
         return self.lines_before() + row + 1
 
 
 def row_blocks(chunk: Chunk, names: FieldNames, rows: int) -> Iterator[RowBlock]:
-    """The blocks of a chunk, with about `rows` rows each (more only where one dialogue has more)."""
+    """Return the blocks of a chunk, with about `rows` rows each (more only where one dialogue has more)."""
     if isinstance(chunk, MemoryChunk):
         return iter([_read_block(chunk.rows, chunk.first_row)])
     pieces = file_format(chunk.span.path).pieces
@@ -75,7 +75,7 @@ def row_blocks(chunk: Chunk, names: FieldNames, rows: int) -> Iterator[RowBlock]
 
 
 def _read_block(rows: Rows, lines_before: int) -> RowBlock:
-    """A block of rows that are read already."""
+    """Return a block of rows that are read already."""
     return RowBlock(rows.where, len(rows), lambda start, stop: [rows.slice(start, stop)], lambda: lines_before)
 
 
