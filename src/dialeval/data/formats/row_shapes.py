@@ -315,7 +315,7 @@ def _possible(keys: tuple[str, ...]) -> list[RowShape]:
 
 
 def ours(row: RowObject, names: FieldNames) -> RowObject | None:
-    """Rename the fields of a row to ours; the row itself where it has them or no known shape, else None."""
+    """Rename the fields of a row to ours, if it has a known shape; None where rows of that shape are not read."""
     if names.paths:
         row = {**row, **{path: value_at(row, path) for path in names.paths}}
     if names.mapped:

@@ -215,8 +215,12 @@ def read_row_groups(span: Span, names: FieldNames, rows: int) -> Iterator[tuple[
         named = file.schema_arrow.names.count(names.dialog_id)
         if named > 1:
             raise DataError(parquet.several_columns(names.dialog_id, span.path))
-        edges = (span.start, span.stop)
-        first, last = (_end_of_open_dialogue(file, each, starts, names) if named else starts[each] for each in edges)
+        first, last = starts[span.start], starts[span.stop]
+        if named:
+            first = _end_of_open_dialogue(file, span.start, span.stop, starts, names)
+            if first == last:  # all rows belong to a dialogue that began before
+                return
+            last = _end_of_open_dialogue(file, span.stop, number, starts, names)
         groups = [group for group in range(span.start, number) if starts[group] < last]
         held: list[pa.Table] = []
         place, before, dialogue = starts[span.start], first, None
@@ -240,8 +244,8 @@ def read_row_groups(span: Span, names: FieldNames, rows: int) -> Iterator[tuple[
             yield before, pa.concat_tables(held)
 
 
-def _end_of_open_dialogue(file: Any, group: int, starts: Sequence[int], names: FieldNames) -> int:
-    """Return the row on which the dialogue ends that is open where a row group begins."""
+def _end_of_open_dialogue(file: Any, group: int, stop: int, starts: Sequence[int], names: FieldNames) -> int:
+    """Return the row on which the dialogue ends that is open where a row group begins, or group `stop` begins."""
 
     def read_ids(number: int) -> list[Any]:
         ids: list[Any] = file.read_row_group(number, columns=[names.dialog_id]).column(0).to_pylist()
@@ -250,11 +254,11 @@ def _end_of_open_dialogue(file: Any, group: int, starts: Sequence[int], names: F
     before = next((ids for number in range(group - 1, -1, -1) if (ids := read_ids(number))), [None])
     if before[-1] in _UNNAMED:
         return starts[group]
-    for number in range(group, len(starts) - 1):
+    for number in range(group, stop):
         for row, name in enumerate(read_ids(number), starts[number]):
             if name != before[-1]:
                 return row
-    return starts[-1]
+    return starts[stop]
 
 
 def _start_of_last_dialogue(ids: Sequence[Any]) -> int:
