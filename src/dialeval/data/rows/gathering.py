@@ -181,7 +181,7 @@ class _Gathered:
     def extend(self, rows: PlainRows) -> None:
         """Take in plain rows."""
         for column, more in zip(self.rows, rows, strict=True):
-            column.extend(more)  # type: ignore[arg-type]
+            column.extend(more)  # type: ignore[attr-defined]
 
     def by_system(self, system: str, where: str, part: bool) -> list[Rows]:
         """Return the rows of each system; `system` is the name of those that give none."""
