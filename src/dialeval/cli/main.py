@@ -166,7 +166,7 @@ def _telling_notes() -> Iterator[None]:
 
 
 def _reader_gone() -> int:
-    """The reader of our output has gone (`dialeval score ... | head`); nothing is left to be said to it."""
+    """Drop further output, since its reader has gone (`dialeval score ... | head`); return the exit status."""
     # click sees most of these first and would end the process with 1; but 1 is for gates.
     drop_output(sys.stdout)
     return 141

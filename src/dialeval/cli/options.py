@@ -77,7 +77,7 @@ def _has_name(argument: str) -> bool:
 
 
 def together(*options: Decorator) -> Decorator:
-    """Several options as one decorator, in the order in which the help lists them."""
+    """Combine several options into one decorator, in the order in which the help lists them."""
 
     def decorate(command: Any) -> Any:
         for option in reversed(options):
@@ -116,16 +116,16 @@ class Intervals:
 
     @property
     def resampled(self) -> bool:
-        """Whether intervals by resampling were asked for."""
+        """Return whether intervals by resampling were asked for."""
         return self.method in RESAMPLED
 
     @property
     def kind(self) -> Any:
-        """The intervals that the evaluation itself makes."""
+        """Return the intervals that the evaluation itself makes."""
         return None if self.resampled else self.method
 
     def added_to(self, run: AnyRun, level: float | None = None) -> AnyRun:
-        """The run with intervals by resampling; the run itself if none were asked for."""
+        """Return the run with intervals by resampling; the run itself if none were asked for."""
         if not self.resampled:
             return run
         from dialeval.analysis.values import with_intervals
@@ -143,7 +143,7 @@ class Limits:
     highest: Mapping[str, float]
 
     def gates(self, results: Mapping[str, Result]) -> Iterator[Gate]:
-        """A gate for each value that has a limit."""
+        """Return a gate for each value that has a limit."""
         if not self.lowest and not self.highest:
             return iter(())
         from dialeval.analysis.gates import limit_gates
@@ -178,18 +178,18 @@ def numbers(flag: str, name: str, help_text: str) -> Decorator:
 
 
 def responses(name: str = "responses") -> Decorator:
-    """The files of one or several systems, as an argument."""
+    """Return the argument that names the files of one or several systems."""
     return click.argument(name, nargs=-1, required=True, type=click.Path(), callback=read_systems)
 
 
 def metrics(default: str) -> Decorator:
-    """Which metrics to compute."""
+    """Return the option that names the metrics to compute."""
     told = f"Metrics or families, by commas.  [default: {default}]"
     return click.option("-m", "--metrics", help=told, shell_complete=complete_metrics)
 
 
 def complete_metrics(_context: click.Context, _parameter: click.Parameter | None, incomplete: str) -> list[str]:
-    """The names of metrics and families that go on as the last of some names does, for the completion of a shell."""
+    """Complete the last of several comma-separated names of metrics and families, for a shell."""
     from dialeval.metrics.registry import GROUPS, registry
 
     before, comma, last = incomplete.rpartition(",")
@@ -214,7 +214,7 @@ def fields_in(what: str) -> Decorator:
 
 
 def format_(formats: Sequence[str] = FORMATS) -> Decorator:
-    """How to print."""
+    """Return the option that names the output format."""
     return click.option("-f", "--format", "format_", type=click.Choice(formats), default="table", help="Print as.")
 
 

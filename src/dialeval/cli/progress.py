@@ -47,7 +47,7 @@ class Meter:
         self.show()
 
     def figures(self) -> dict[str, Any]:
-        """The fields of a JSON line."""
+        """Return the fields of a JSON line."""
         spent = max(time.monotonic() - self._start, 1e-9)
         left = spent * (1 - self.share) / self.share if self.share else None
         return {
@@ -92,7 +92,7 @@ class _BarMeter(Meter):
 
 @contextmanager
 def metered(mode: str = "auto") -> Iterator[Meter]:
-    """A meter that shows its figures as `mode` says; `auto` is a bar if stderr is a terminal, else nothing."""
+    """Open a meter that shows its figures as `mode` says; `auto` is a bar if stderr is a terminal, else nothing."""
     if mode == "none" or (mode == "auto" and not sys.stderr.isatty()):
         yield Meter()
     elif mode == "json":
@@ -109,7 +109,7 @@ def metered(mode: str = "auto") -> Iterator[Meter]:
 
 @contextmanager
 def download_bar(name: str) -> Iterator[Callable[[int, int | None], None] | None]:
-    """A bar of bytes if stderr is a terminal, else None; call it with the bytes that are there and their total."""
+    """Open a bar of bytes if stderr is a terminal, else None; call it with the bytes that are there and their total."""
     if not sys.stderr.isatty():
         yield None
         return

@@ -6,8 +6,7 @@ import pytest
 
 from dialeval.core.errors import Fault
 from dialeval.data.formats.records import FieldNames
-from dialeval.data.rows.fields import FieldReader
-from dialeval.data.rows.messages import PARTS, ROLES, Message, content, read_message, role_of
+from dialeval.data.rows.fields import PARTS, ROLES, FieldReader, Message, content, read_message, role_of
 
 
 def reader() -> tuple[FieldReader, list[Fault]]:

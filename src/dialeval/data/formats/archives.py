@@ -40,7 +40,7 @@ class UntrustedArchive:
     remedy: str
 
     def refusal(self, what: str) -> DataError:
-        """The error that says what is wrong with the archive."""
+        """Return the error that says what is wrong with the archive."""
         return DataError(Fault(self.where, None, f"the archive {what}", self.remedy))
 
     @contextmanager
@@ -67,7 +67,7 @@ class UntrustedArchive:
 
 
 def unpacked_limit(packed_bytes: int, most_bytes: int) -> int:
-    """How many bytes an archive of some size may unpack to."""
+    """Return how many bytes an archive of some size may unpack to."""
     return min(most_bytes, max(_SMALL, MOST_TIMES * packed_bytes))
 
 
@@ -84,7 +84,7 @@ class Unpacking(io.RawIOBase):
         self._stretch_left, self._stretch_packed = limit, 0
 
     def read(self, size: int | None = -1) -> bytes:
-        """The next bytes."""
+        """Return the next bytes."""
         most = min(self.left + 1, _STRETCH)
         chunk = self._stream.read(most if size is None or size < 0 else min(most, size))
         self.left -= len(chunk)
@@ -93,7 +93,7 @@ class Unpacking(io.RawIOBase):
         return chunk
 
     def _is_trap(self) -> bool:
-        """Whether the stretch that is unpacked last is too many times the size of what it was unpacked from."""
+        """Return whether the stretch that is unpacked last is too many times the size of what it was unpacked from."""
         unpacked = self._stretch_left - self.left
         if unpacked < _STRETCH:
             return False

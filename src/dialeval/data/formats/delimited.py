@@ -47,7 +47,7 @@ _TROUBLE = re.compile("\0|\r(?!\n)")
 
 
 def read(path: PathSource, names: FieldNames, delimiter: str) -> Records:
-    """The rows of a file, parsed when they are asked for; `delimiter` is what its suffix promises."""
+    """Return the rows of a file, parsed when they are asked for; `delimiter` is what its suffix promises."""
     where = str(path)
     text = _decoded(read_bytes(path), where)
     faults = FaultList()
@@ -73,7 +73,7 @@ def read(path: PathSource, names: FieldNames, delimiter: str) -> Records:
 
 
 def _decoded(data: Bytes, where: str) -> str:
-    """The text of a file; its encoding is noted where it was guessed."""
+    """Return the text of a file; its encoding is noted where it was guessed."""
     start = data[:2].tobytes()
     if start in _UTF_16:
         try:
@@ -95,7 +95,7 @@ def _decoded(data: Bytes, where: str) -> str:
 
 
 def _separator(text: str, names: FieldNames, usual: str) -> str:
-    """What stands between the cells of a text."""
+    """Find the separator of the cells of a text."""
     head = text[:_LOOKED_AT]
     known = {*names.all, *row_shapes.columns()}
     best, most = usual, (0, 0)
@@ -128,7 +128,7 @@ def _rows(
 def _cells(
     text: str, delimiter: str, where: str, faults: list[Fault], before: int = 0
 ) -> Iterator[tuple[int, list[str]]]:
-    """The cells of each row and the line it starts on; a row that does not parse is a fault, and reading goes on.
+    """Yield the line on which each row starts, and its cells; a row that does not parse is noted as a problem.
 
     `before`: lines of the file before the text.
     """
@@ -149,7 +149,7 @@ def _cells(
 
 
 def _without_trouble(text: str) -> tuple[str, dict[int, str]]:
-    """The text with stand-ins that do not occur in it for what cannot be parsed, and the way back."""
+    """Return the text with stand-ins that do not occur in it for what cannot be parsed, and the way back."""
     back: dict[int, str] = {}
     code = _FIRST_PRIVATE_CHARACTER
     for trouble in sorted(set(_TROUBLE.findall(text))):

@@ -29,12 +29,12 @@ _GAP = re.compile(r"[ \t\r\n,:]*")
 
 
 def load(path: PathSource, form: str = "write a JSON document") -> Any:
-    """The parsed document of a file; `form` says what an empty file should hold."""
+    """Return the parsed document of a file; `form` says what an empty file should hold."""
     return parsed(read_bytes(path), os.fspath(path), form)
 
 
 def parsed(data: Bytes, where: str, form: str = "write a JSON document") -> Any:
-    """The value of a JSON document; that it is empty, not UTF-8 or not JSON is a fault."""
+    """Return the value of a JSON document; that it is empty, not UTF-8 or not JSON is a fault."""
     import orjson
 
     data = without_mark(data)
@@ -49,7 +49,7 @@ def parsed(data: Bytes, where: str, form: str = "write a JSON document") -> Any:
 
 
 def read(path: PathSource) -> dict[str | None, Records]:
-    """The rows of each named list of a file; those of a plain list have no name."""
+    """Return the rows of each named list of a file; those of a plain list have no name."""
     data = without_mark(read_bytes(path))
     where = os.fspath(path)
     document = parsed(data, where, _FORMS)
@@ -78,7 +78,7 @@ def read(path: PathSource) -> dict[str | None, Records]:
 
 
 def _item_lines(data: Bytes, name: str | None) -> list[int]:
-    """The line on which each item of a list starts; fewer where the document is nested too deeply to tell."""
+    """Return the line on which each item of a list starts; fewer where the document is nested too deeply to tell."""
     text = data.tobytes().decode()
     lines: list[int] = []
     line, counted = 1, 0
@@ -93,7 +93,7 @@ def _item_lines(data: Bytes, name: str | None) -> list[int]:
 
 
 def _list_start(text: str, name: str) -> int:
-    """Where the items of the list called `name` begin; the last one of that name, as in the parsed document."""
+    """Return where the items of the list called `name` begin; the last one of that name, as in the parsed document."""
     decoder = json.JSONDecoder()
     start = position = _skipped(text, 0) + 1
     while text[position := _skipped(text, position)] != "}":

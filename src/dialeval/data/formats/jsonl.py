@@ -22,12 +22,12 @@ _BLANKS = b" \t\r\n"
 
 
 def read(path: PathSource) -> Records:
-    """The rows of a file, parsed when they are asked for."""
+    """Return the rows of a file, parsed when they are asked for."""
     return records_of(split(read_bytes(path)), str(path))
 
 
 def records_of(lines: TextColumn, where: str) -> Records:
-    """The rows of some lines of a file, numbered from the first of them on."""
+    """Return the rows of some lines of a file, numbered from the first of them on."""
     faults = FaultList()
     return Records(where, _rows(lines, where, faults), faults)
 

@@ -22,7 +22,7 @@ _CHECKED_LINES = 1 << 14
 
 
 def read_lines(path: PathSource) -> TextColumn:
-    """The lines of a file."""
+    """Return the lines of a file."""
     column = split(read_bytes(path))
     where = str(path)
     if not len(column):
@@ -34,7 +34,7 @@ def read_lines(path: PathSource) -> TextColumn:
 
 
 def split(data: Bytes, marked: bool = True) -> TextColumn:
-    """The lines of some bytes, without their endings and, at the start of a file, a byte order mark."""
+    """Return the lines of some bytes, without their endings and, at the start of a file, a byte order mark."""
     data = without_mark(data) if marked else data
     ends = occurrences(data, b"\n")
     if len(data) and (not len(ends) or ends[-1] != len(data) - 1):
@@ -49,7 +49,7 @@ def split(data: Bytes, marked: bool = True) -> TextColumn:
 
 
 def encoding_faults(column: TextColumn, where: str) -> list[Fault]:
-    """A fault for each row of consecutive lines that is not UTF-8."""
+    """Return a fault for each row of consecutive lines that is not UTF-8."""
     view = column.data.data
     faults: list[Fault] = []
     for first in range(0, len(column), _CHECKED_LINES):
@@ -63,7 +63,7 @@ def encoding_faults(column: TextColumn, where: str) -> list[Fault]:
 
 
 def occurrences(data: Bytes, token: bytes) -> Ints:
-    """Where a token stands in some bytes, overlapping ones included."""
+    """Return where a token stands in some bytes, overlapping ones included."""
     parts = [np.zeros(0, np.int64)]
     for start in range(0, len(data), _SEARCHED_BYTES):
         part = data[start : start + _SEARCHED_BYTES + len(token) - 1]
@@ -90,6 +90,6 @@ def _block_faults(view: memoryview, block: TextColumn, where: str, first: int) -
 
 
 def not_utf8(where: str, line: int, error: UnicodeDecodeError) -> Fault:
-    """The fault of a line that cannot be decoded."""
+    """Return the fault of a line that cannot be decoded."""
     what = f"byte 0x{error.object[error.start]:02x} at position {error.start + 1} of the line is not UTF-8"
     return Fault(where, line, what, "save the file as UTF-8")

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, TypeAlias, cast
+from typing import IO, TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, cast
 
 import numpy as np
 
@@ -36,17 +36,26 @@ PathSource: TypeAlias = str | os.PathLike[str]
 LINES = "txt"
 """The format of a file whose suffix says nothing else."""
 
-FORMATS = {
-    ".txt": LINES,
-    ".jsonl": "jsonl",
-    ".ndjson": "jsonl",
-    ".json": "json",
-    ".csv": "csv",
-    ".tsv": "tsv",
-    ".parquet": "parquet",
-    ".arrow": "arrow",
-    ".feather": "arrow",
-}
+
+class FileFormat(NamedTuple):
+    """A format of files with responses; `rows.reading` has the reader of each."""
+
+    name: str
+    suffixes: tuple[str, ...]
+    pieces: Literal["lines", "rows", "groups", "whole"] = "whole"
+    """What a large file is split into for several workers."""
+
+
+FORMATS = (
+    FileFormat(LINES, (".txt",), "lines"),
+    FileFormat("jsonl", (".jsonl", ".ndjson"), "rows"),
+    FileFormat("json", (".json",)),
+    FileFormat("csv", (".csv",)),
+    FileFormat("tsv", (".tsv",)),
+    FileFormat("parquet", (".parquet",), "groups"),
+    FileFormat("arrow", (".arrow", ".feather")),
+)
+_BY_SUFFIX = {suffix: each for each in FORMATS for suffix in each.suffixes}
 
 PACKINGS = frozenset({".gz", ".zst"})
 
@@ -73,31 +82,36 @@ _ZIPPED = {
 
 
 def packing_of(path: PathSource) -> str:
-    """The suffix of a packed file's packing; nothing for a plain one."""
+    """Return the suffix of a packed file's packing; nothing for a plain one."""
     return _parts(path)[2]
 
 
 def _parts(path: PathSource) -> tuple[str, str, str]:
-    """A file name as stem, suffix of the format and suffix of the packing; a suffix not known stays in the stem."""
+    """Split a file name into stem, suffix of the format and of the packing; a suffix not known stays in the stem."""
     name = Path(path)
     packing = name.suffix.lower() if name.suffix.lower() in PACKINGS else ""
     inner = Path(name.stem) if packing else Path(name.name)
     suffix = inner.suffix.lower()
-    return (inner.stem, suffix, packing) if suffix in FORMATS else (inner.name, "", packing)
+    return (inner.stem, suffix, packing) if suffix in _BY_SUFFIX else (inner.name, "", packing)
 
 
 def format_of(path: PathSource) -> str:
-    """The format that a file's name announces."""
-    return FORMATS.get(_parts(path)[1], LINES)
+    """Return the format that a file's name announces."""
+    return file_format(path).name
+
+
+def file_format(path: PathSource) -> FileFormat:
+    """Return all that is known of the format that a file's name announces."""
+    return _BY_SUFFIX[_parts(path)[1] or ".txt"]
 
 
 def stem_of(path: PathSource) -> str:
-    """A file's name without folder, format and packing: what its system is called unless it is named."""
+    """Return a file's name without folder, format and packing: what its system is called unless it is named."""
     return whole_characters(_parts(path)[0])
 
 
 def read_bytes(path: PathSource) -> Bytes:
-    """The unpacked bytes of a file."""
+    """Read the unpacked bytes of a file."""
     where = os.fspath(path)
     try:
         raw = _read(where)
@@ -171,7 +185,7 @@ class _LimitedStream(io.RawIOBase):
 
 
 def without_mark(data: Bytes) -> Bytes:
-    """The bytes without the byte order mark that some editors put first."""
+    """Return the bytes without the byte order mark that some editors put first."""
     return data[3:] if data[:3].tobytes() == BYTE_ORDER_MARK else data
 
 
@@ -201,12 +215,12 @@ def _room_for(size: int) -> Bytes:
 
 
 def version(status: os.stat_result) -> tuple[int, ...]:
-    """What differs between two contents of a local file, also where its size and its time are made to look the same."""
+    """Return what differs between two contents of a local file, even if size and time were made to look the same."""
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
 def changed(where: str) -> Fault:
-    """The fault of a file that is not what it was when reading began."""
+    """Return the fault of a file that is not what it was when reading began."""
     return Fault(where, None, "changed while it was read", "run the same command again when nothing writes to it")
 
 
@@ -218,7 +232,7 @@ def refuse_device(where: str, file: int) -> None:
 
 
 def unreadable(where: str, error: OSError) -> Fault:
-    """The fault of a file that the system does not let us read."""
+    """Return the fault of a file that the system does not let us read."""
     if isinstance(error, FileNotFoundError):
         return Fault(where or "''", None, "there is no such file", "check the path")
     if isinstance(error, IsADirectoryError):

@@ -62,14 +62,14 @@ def several_columns(name: str, where: str) -> Fault:
 def table_of(
     source: pa.BufferReader, path: PathSource, chosen: Callable[[list[str]], list[str]] | None = None
 ) -> pa.Table:
-    """The table in some bytes, whose format the path says; `chosen` picks columns of a Parquet file by their names."""
+    """Read the table in some bytes, whose format the path says; `chosen` picks columns of a Parquet file by name."""
     with damage_explained(path):
         return _parquet(source, chosen) if format_of(path) == "parquet" else _arrow(source)
 
 
 @contextmanager
 def damage_explained(path: PathSource) -> Iterator[None]:
-    """A file that Arrow cannot read is a fault that names it."""
+    """Raise DataError with the name of a file that Arrow cannot read."""
     import pyarrow as pa
 
     try:
@@ -105,7 +105,7 @@ def _arrow(source: pa.BufferReader) -> pa.Table:
 
 
 def as_bytes(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """A column of strings as bytes, over the same buffers, so that they can be checked and read whatever they hold."""
+    """View a column of strings as bytes, over the same buffers, so that it can be checked whatever it holds."""
     import pyarrow as pa
 
     kinds = {pa.string(): pa.binary(), pa.large_string(): pa.large_binary(), pa.string_view(): pa.binary_view()}
@@ -176,7 +176,7 @@ def _first_line(error: Exception) -> str:
 
 
 def as_table(source: object, where: str, names: FieldNames, need: Need) -> pa.Table | None:
-    """The table behind an object, or None if it is no table."""
+    """Return the table behind an object, or None if it is no table."""
     pandas = sys.modules.get("pandas")  # an object of pandas can only be there if pandas is loaded
     from_pandas = pandas is not None and isinstance(source, pandas.DataFrame | pandas.Series)
     is_dataset = hasattr(source, "column_names") and hasattr(source, "__getitem__")
@@ -206,7 +206,7 @@ def _from_pandas(source: Any, names: FieldNames, need: Need) -> pa.Table:
 
 
 def _from_dataset(source: Any) -> pa.Table:
-    """A Hugging Face dataset; asked for its rows, since its table also holds rows that were filtered out."""
+    """Convert a Hugging Face dataset by its rows, since its table also holds rows that were filtered out."""
     import pyarrow as pa
 
     if hasattr(source, "with_format"):

@@ -53,7 +53,7 @@ class FieldNames:
         system_prompts: bool = False,
         separator: str | None = None,
     ) -> FieldNames:
-        """The usual names, except for those mapped as in `{"response": "answer"}`; and how rows are read."""
+        """Return the usual names, except for those mapped as in `{"response": "answer"}`; and how rows are read."""
         known = [each.name for each in fields(cls) if each.name not in _SETTINGS]
         if separator is not None and (len(separator) != 1 or separator in '"\r\n\0' or not separator.isascii()):
             raise SettingError(f"cells cannot be separated by {separator!r}; give one character, such as ; or |")
@@ -66,33 +66,33 @@ class FieldNames:
 
     @property
     def mapped(self) -> bool:
-        """Whether it was said which field holds responses or messages, so that no shape is looked for."""
+        """Return whether it was said which field holds responses or messages, so that no shape is looked for."""
         return self.response != "response" or self.messages != "messages"
 
     @property
     def careful(self) -> tuple[str, ...]:
-        """The fields that only the reader of single rows knows: rows that have one are not read by column."""
+        """Return the fields that only the reader of single rows knows: rows that have one are not read by column."""
         return (self.messages, self.response_is_reference, self.trial)
 
     @property
     def paths(self) -> list[str]:
-        """The names that lead into objects, such as `output.text`."""
+        """Return the names that lead into objects, such as `output.text`."""
         return _paths(self)
 
     @property
     def beside(self) -> list[str]:
-        """The fields that a row of another shape may have by our names, too; its `system` may be a prompt."""
+        """Return the fields that a row of another shape may have by our names, too; its `system` may be a prompt."""
         named = [self.dialog_id, self.turn, self.context, self.reference, self.response_is_reference, self.trial]
         named.append(self.reward)
         return [*named, *([self.system] if self.system != "system" else [])]
 
     @property
     def all(self) -> list[str]:
-        """The names of all our fields."""
+        """Return the names of all our fields."""
         return [getattr(self, each.name) for each in fields(self) if each.name not in _SETTINGS]
 
     def chosen(self, there: Sequence[str], need: Need) -> list[str]:
-        """The columns of a table that can matter; all where it lacks the main one, so that a fault can name them."""
+        """Return the columns of a table that can matter; all where it lacks the main one, for the error."""
         main = {self.name(need), self.response, *([self.messages] if need is Need.RESPONSE else [])}
         shapes = frozenset() if self.response in there else row_shapes.columns()
         own = [*self.all, *self.kept]
@@ -100,7 +100,7 @@ class FieldNames:
         return [name for name in there if name in known] if main.intersection(there) else list(there)
 
     def name(self, need: Need) -> str:
-        """The field that holds what a need names."""
+        """Return the field that holds what a need names."""
         return str(getattr(self, need.value))
 
 
@@ -146,7 +146,7 @@ def split_fields(given: str | Iterable[str]) -> list[str]:
 
 
 def all_of(readers: Iterable[Callable[[], T]]) -> list[T]:
-    """What every reader returns, or the faults of all of them."""
+    """Return what every reader returns, or the faults of all of them."""
     results: list[T] = []
     faults: list[Fault] = []
     for read in readers:
@@ -164,7 +164,7 @@ def _line(lines: Sequence[int], number: int | None) -> int | None:
 
 
 def kind_of(value: object) -> str:
-    """What a value is, in words for people."""
+    """Return what a value is, in words for people."""
     if isinstance(value, bool):
         return "true or false"
     for kinds, words in _KINDS:

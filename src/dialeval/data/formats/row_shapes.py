@@ -50,12 +50,12 @@ class RowShape:
 
     @property
     def main(self) -> str:
-        """Where its response or its messages are."""
+        """Return where its response or its messages are."""
         return next((self.paths[name] for name in MAIN if name in self.paths), "")
 
     @property
     def explained(self) -> str:
-        """Where our fields are; or why such rows are not read."""
+        """Return where our fields are; or why such rows are not read."""
         if self.refused:
             return f"not read: {self.refused}"
         rows = f"rows in `{self.document[-1]}`; " if self.document else ""
@@ -277,7 +277,7 @@ def _steps(path: str) -> tuple[str, ...]:
 
 
 def value_at(row: Mapping[str, Any], path: str) -> Any:
-    """What is at a path of a row, None where nothing is; a key that is the whole path comes first."""
+    """Return what is at a path of a row, None where nothing is; a key that is the whole path comes first."""
     if path in row:
         return row[path]
     value: Any = row
@@ -292,7 +292,7 @@ def value_at(row: Mapping[str, Any], path: str) -> Any:
 
 
 def _found(row: RowObject, paths: str) -> Any:
-    """What is at the first path that leads to something, or at all of them."""
+    """Return what is at the first path that leads to something, or at all of them."""
     if "&" in paths:
         values = (value_at(row, path.strip()) for path in paths.split("&"))
         return [value for value in values if value is not None and not (isinstance(value, str) and not value)]
@@ -300,7 +300,7 @@ def _found(row: RowObject, paths: str) -> Any:
 
 
 def shape_of(row: RowObject) -> RowShape | None:
-    """The shape that a row has all signs of."""
+    """Return the shape that a row has all signs of."""
     for shape in _possible(tuple(row)):
         if all(value_at(row, sign) is not None for sign in shape.signs):
             return shape
@@ -309,13 +309,13 @@ def shape_of(row: RowObject) -> RowShape | None:
 
 @lru_cache(maxsize=64)
 def _possible(keys: tuple[str, ...]) -> list[RowShape]:
-    """The shapes that rows with these keys may have; found once, for the rows of a file have the same few."""
+    """Return the shapes that rows with these keys may have; found once, for the rows of a file have the same few."""
     there = set(keys)
     return [shape for shape in SHAPES if there.issuperset(_steps(sign)[0] for sign in shape.signs)]
 
 
 def ours(row: RowObject, names: FieldNames) -> RowObject | None:
-    """A row by the names of our fields: the row itself where it has them or no known shape; None if it is not read."""
+    """Rename the fields of a row to ours, if it has a known shape; None where rows of that shape are not read."""
     if names.paths:
         row = {**row, **{path: value_at(row, path) for path in names.paths}}
     if names.mapped:
@@ -372,7 +372,7 @@ _ANSWER = ("doc_id", "doc_hash", "prompt_hash", "resps")
 
 
 def unknown(row: RowObject, names: FieldNames) -> tuple[str, str] | None:
-    """What a row without our fields looks like and lacks, and the remedy; None where it looks like nothing known."""
+    """Describe what a row without our fields looks like and lacks, and the remedy; None if that is unknown."""
     if names.mapped:
         return None
     shape = shape_of(row)
@@ -389,7 +389,7 @@ def unknown(row: RowObject, names: FieldNames) -> tuple[str, str] | None:
 
 
 def may_hold_rows(header: Collection[str], names: FieldNames) -> bool:
-    """Whether rows with these columns can hold a response or messages."""
+    """Return whether rows with these columns can hold a response or messages."""
     if any(name in header or _steps(name)[0] in header for name in (names.response, names.messages)):
         return True
     heads = ({_steps(sign)[0] for sign in shape.signs} for shape in SHAPES)
@@ -398,19 +398,19 @@ def may_hold_rows(header: Collection[str], names: FieldNames) -> bool:
 
 @cache
 def columns() -> frozenset[str]:
-    """The columns of a table that some shape looks at."""
+    """Return the columns of a table that some shape looks at."""
     given = [paths for shape in SHAPES for paths in (*shape.paths.values(), *shape.signs)] + [*_FILTERS, *_ANSWER]
     return frozenset(_steps(path.strip())[0] for paths in given for path in paths.replace("&", "|").split("|"))
 
 
 def document_rows(document: Mapping[str, Any]) -> str | None:
-    """The key of a JSON document under which the rows of a known log stand."""
+    """Return the key of a JSON document under which the rows of a known log stand."""
     logs = (shape.document for shape in SHAPES if shape.document)
     return next((keys[-1] for keys in logs if all(key in document for key in keys)), None)
 
 
 def is_row(document: RowObject) -> bool:
-    """Whether a JSON document is a single row: a chat, or a row of a known log. Else its keys name systems."""
+    """Return whether a JSON document is a single row: a chat, or a row of a known log. Else its keys name systems."""
     shape = shape_of(document)
     if shape is None or len(shape.signs) > 1:
         return shape is not None and not all(isinstance(value, list) for value in document.values())

@@ -33,12 +33,12 @@ _WILDCARDS = frozenset("*?[")
 
 
 def is_remote(path: str) -> bool:
-    """Whether a path leads to storage that is not a local file."""
+    """Return whether a path leads to storage that is not a local file."""
     return "://" in path and not path.startswith("file://")
 
 
 def local_path(path: str) -> str:
-    """A local path as the system knows it, without `file://`."""
+    """Return a local path as the system knows it, without `file://`."""
     try:
         return unquote(urlsplit(path).path) if path.startswith("file://") else path
     except ValueError:  # such as file://[::1
@@ -46,12 +46,12 @@ def local_path(path: str) -> str:
 
 
 def is_pattern(path: str) -> bool:
-    """Whether a path is a pattern such as `logs/2026-*.jsonl`; a file of just that name is no pattern."""
+    """Return whether a path is a pattern such as `logs/2026-*.jsonl`; a file of just that name is no pattern."""
     return bool(_WILDCARDS & set(path)) and (is_remote(path) or not os.path.lexists(local_path(path)))
 
 
 def matching(pattern: str) -> list[str]:
-    """The files that match a pattern, in the order of their names; `**` reaches into folders."""
+    """Return the files that match a pattern, in the order of their names; `**` reaches into folders."""
     if is_remote(pattern):
         system, inside = _storage(pattern)
         with _faults_named(pattern):
@@ -76,7 +76,7 @@ def without_repeated(paths: Sequence[str]) -> list[str]:
 
 
 def size_of(path: str) -> int:
-    """The bytes of a file as it is stored."""
+    """Return the bytes of a file as it is stored."""
     with _faults_named(path):
         if is_remote(path):
             system, inside = _storage(path)
@@ -89,7 +89,7 @@ def size_of(path: str) -> int:
 
 
 def changed_at(path: str) -> str:
-    """A key that changes when a file is written again: its time of change, or what the storage has instead."""
+    """Return a key that changes when a file is written again: its time of change, or what the storage has instead."""
     with _faults_named(path):
         if is_remote(path):
             system, inside = _storage(path)
@@ -106,7 +106,7 @@ def touched_at(path: str) -> str:
 
 
 def version_of(path: str) -> Hashable:
-    """What differs between two contents of a file, as it is now; on this machine and not for others to compare."""
+    """Return what differs between two contents of a file, as it is now; only to be compared on this machine."""
     with _faults_named(path):
         if is_remote(path):
             system, inside = _storage(path)
@@ -123,7 +123,7 @@ def version_of(path: str) -> Hashable:
 
 @contextmanager
 def stored(path: str) -> Iterator[IO[bytes]]:
-    """A stream of the bytes of a file as it is stored; it can seek."""
+    """Open a stream of the bytes of a file as it is stored; it can seek."""
     with _faults_named(path), _opened(path) as stream:
         yield stream
 
@@ -162,7 +162,7 @@ def _storage(path: str) -> tuple[Any, str]:
 
 @contextmanager
 def _faults_named(path: str) -> Iterator[None]:
-    """An error of the system becomes a fault that names the path."""
+    """Turn an error of the system into a DataError that names the path."""
     try:
         yield
     except OSError as error:
@@ -201,7 +201,7 @@ def _read_lines(stream: IO[bytes], limit: int | None, where: str) -> Iterator[by
 
 
 def count_lines(path: str, size: int) -> int:
-    """The line feeds among the first bytes of a file."""
+    """Count the line feeds among the first bytes of a file."""
     feeds = 0
     with stored(path) as stream:
         while size > 0 and (chunk := stream.read(min(_CHUNK, size))):

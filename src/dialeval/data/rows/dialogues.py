@@ -12,13 +12,13 @@ from dialeval.data.rows.fields import FieldReader
 
 
 def read_dialogues(paths: Iterable[PathSource]) -> list[list[str]]:
-    """The turns of every dialogue in files, in order; the faults of all files if there are any."""
+    """Return the turns of every dialogue in files, in order; the faults of all files if there are any."""
     files = all_of(partial(_file_dialogues, path) for path in paths)
     return [turns for dialogues in files for turns in dialogues]
 
 
 def read_replies(paths: Iterable[PathSource]) -> list[list[str]]:
-    """The `replies` of every dialogue, other replies to its last turn; in the order of `read_dialogues`."""
+    """Return the `replies` of every dialogue, other replies to its last turn; in the order of `read_dialogues`."""
     files = all_of(partial(_file_dialogues, path, "replies") for path in paths)
     return [replies for dialogues in files for replies in dialogues]
 

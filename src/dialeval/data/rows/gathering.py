@@ -38,8 +38,17 @@ from dialeval.core.notes import note
 from dialeval.core.ragged import offsets_of
 from dialeval.data.formats.records import LISTS, FieldNames, Records, RowObject, kind_of
 from dialeval.data.formats.row_shapes import Filters, may_hold_rows, ours, unknown, unlike_fields, value_at
-from dialeval.data.rows.fields import LARGEST_TURN, FieldReader, missing_field
-from dialeval.data.rows.messages import ASSISTANT, SYSTEM, Message, plain_message, read_message, role_of
+from dialeval.data.rows.fields import (
+    ASSISTANT,
+    LARGEST_TURN,
+    SYSTEM,
+    FieldReader,
+    Message,
+    missing_field,
+    plain_message,
+    read_message,
+    role_of,
+)
 from dialeval.data.rows.system import NO_TURN, Rows, by_system
 
 PASSED = 1.0
@@ -116,7 +125,7 @@ def gather_rows(records: Records, names: FieldNames, system: str, part: bool = F
         gathered.extend(plain)
     else:
         _read_blocks(records, gathered)
-    if not records.faults and not gathered.responses and not part:
+    if not records.faults and not gathered.rows.responses and not part:
         records.faults.append(no_rows(records.where))
     records.raise_faults()
     if gathered.filters.again:
@@ -124,7 +133,7 @@ def gather_rows(records: Records, names: FieldNames, system: str, part: bool = F
         note(f"{records.where}: rows that repeat an answer under another filter, which are not read: {repeated}")
     if not part:
         gathered.trials.warn(records.where)
-    return gathered.by_system(system, records.where, part) if gathered.responses else []
+    return gathered.by_system(system, records.where, part) if gathered.rows.responses else []
 
 
 def _read_blocks(records: Records, gathered: _Gathered) -> None:
@@ -147,67 +156,61 @@ class _Gathered:
 
     def __init__(self, names: FieldNames) -> None:
         self.names = names
-        self.responses: list[str] = []
-        self._references, self._contexts = Texts([], []), Texts([], [])
+        self.rows = PlainRows([], Texts([], []), Texts([], []), [], [], [])
         self._roles: dict[int, Sequence[str]] = {}
         self._continued: list[int] = []
-        self._systems: list[str | None] = []
-        self._dialogues: list[str | None] = []
-        self._turns: list[int] = []
         self._labels: list[Sequence[Sequence[str]]] = []
         self.trials = _Trials()
         self.filters = Filters()
 
     def add(self, row: _Row) -> None:
         """Take in one more row."""
+        rows, number = self.rows, len(self.rows.responses)
         if row.continues:
-            self._continued.append(len(self.responses))
+            self._continued.append(number)
         if row.roles:
-            self._roles[len(self.responses)] = row.roles
-        self.responses.append(row.response)
-        self._references.add(row.references)
-        self._contexts.add(row.context)
-        self._systems.append(row.system)
-        self._dialogues.append(row.dialogue)
-        self._turns.append(NO_TURN if row.turn is None else row.turn)
+            self._roles[number] = row.roles
+        rows.responses.append(row.response)
+        rows.references.add(row.references)
+        rows.contexts.add(row.context)
+        rows.systems.append(row.system)
+        rows.dialogues.append(row.dialogue)
+        rows.turns.append(NO_TURN if row.turn is None else row.turn)
         self._labels.append(row.labels)
 
     def extend(self, rows: PlainRows) -> None:
         """Take in plain rows."""
-        self.responses += rows.responses
-        self._references.extend(rows.references)
-        self._contexts.extend(rows.contexts)
-        self._systems += rows.systems
-        self._dialogues += rows.dialogues
-        self._turns += rows.turns
+        for column, more in zip(self.rows, rows, strict=True):
+            column.extend(more)  # type: ignore[attr-defined]
 
     def by_system(self, system: str, where: str, part: bool) -> list[Rows]:
         """Return the rows of each system; `system` is the name of those that give none."""
-        columns: dict[Need, Column] = {Need.RESPONSE: TextColumn.from_strings(self.responses)}
-        if self._references.values:
-            columns[Need.REFERENCE] = self._references.column()
-        if self._contexts.values:
-            columns[Need.CONTEXT] = self._shared(self._contexts)
+        responses, references, contexts, systems, dialogues, numbers = self.rows
+        columns: dict[Need, Column] = {Need.RESPONSE: TextColumn.from_strings(responses)}
+        if references.values:
+            columns[Need.REFERENCE] = references.column()
+        if contexts.values:
+            columns[Need.CONTEXT] = self._shared(contexts)
         if self._roles:
-            roles = [self._roles.get(row) or [""] * turns for row, turns in enumerate(self._contexts.counts)]
-            columns[Need.ROLES] = self._shared(Texts(list(chain.from_iterable(roles)), self._contexts.counts))
-        turns = np.array(self._turns, np.int64)
+            roles = [self._roles.get(row) or [""] * turns for row, turns in enumerate(contexts.counts)]
+            columns[Need.ROLES] = self._shared(Texts(list(chain.from_iterable(roles)), contexts.counts))
+        turns = np.array(numbers, np.int64)
         tried = bool(self.trials.counts) and not part  # of a part nobody knows how many trials a task has
         if tried:
-            columns[Need.TRIALS] = self.trials.column(self._systems, self._dialogues)
+            columns[Need.TRIALS] = self.trials.column(systems, dialogues)
         fields = {
             name: RaggedColumn.from_lists(lists)
             for number, name in enumerate(self.names.kept)
             if any(lists := [labels[number] for labels in self._labels])
         }
-        names = _name_dialogues(self._dialogues)
+        names = _name_dialogues(dialogues)
         rows = Rows(system, columns, names, turns if (turns != NO_TURN).any() else None, where, fields=fields)
-        systems = {name: number for number, name in enumerate(dict.fromkeys(each or system for each in self._systems))}
-        codes = np.array([systems[each or system] for each in self._systems], np.int64)
+        codes = {name: code for code, name in enumerate(dict.fromkeys(each or system for each in systems))}
+        system_codes = np.array([codes[each or system] for each in systems], np.int64)
         if tried:
-            order = self.trials.order(self._systems, self._dialogues)
-            rows, codes = rows.take(order), codes[order]
-        return by_system(rows, list(systems), codes)
+            order = self.trials.order(systems, dialogues)
+            rows, system_codes = rows.take(order), system_codes[order]
+        return by_system(rows, list(codes), system_codes)
 
     def _shared(self, texts: Texts) -> RaggedColumn | SharedColumn:
         """Return texts of which some rows begin with those of the row before."""

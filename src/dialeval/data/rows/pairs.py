@@ -52,7 +52,7 @@ class Pairs:
 
 
 def length_ratio(left: str, right: str) -> float:
-    """The logarithm of the ratio of two responses' words; an empty response counts as one word."""
+    """Return the logarithm of the ratio of two responses' words; an empty response counts as one word."""
     return float(np.log(max(len(left.split()), 1) / max(len(right.split()), 1)))
 
 
@@ -60,7 +60,7 @@ def length_ratio(left: str, right: str) -> float:
 def read_pairs(
     paths: PathSource | Iterable[PathSource] | Sequence[RowObject], fields: Mapping[str, str] | None = None
 ) -> Pairs:
-    """The pairs of files (.jsonl, .json, .csv, .tsv, .parquet, .arrow), or of a list of objects."""
+    """Read the pairs of files (.jsonl, .json, .csv, .tsv, .parquet, .arrow), or of a list of objects."""
     names = dict(zip(NAMES, NAMES, strict=True))
     for name, actual in (fields or {}).items():
         if name not in names:

@@ -82,7 +82,7 @@ class Ratings:
         return len(self.responses)
 
     def take(self, rows: Ints | npt.NDArray[np.bool_]) -> Ratings:
-        """The given rows, by number or by mask, in order."""
+        """Return the given rows, by number or by mask, in order."""
         chosen: list[int] = np.arange(len(self))[rows].tolist()
         columns = {name: [getattr(self, name)[row] for row in chosen] for name in _LISTED}
         annotations = {quality: [column[row] for row in chosen] for quality, column in self.annotations.items()}
@@ -97,7 +97,7 @@ def read_ratings(
     fields: Mapping[str, str] | None = None,
     sampled: Mapping[str, RowObject] | None = None,
 ) -> Ratings:
-    """The rated rows of files (.jsonl, .json, .csv, .tsv, .parquet or .arrow, each also .gz or .zst), or of a list.
+    """Read the rated rows of files (.jsonl, .json, .csv, .tsv, .parquet or .arrow, each also packed), or of a list.
 
     `sampled`: rows by id; every line is then the rating of one of them.
     """
@@ -166,7 +166,7 @@ def _of_raters(lines: list[_Rated]) -> _Rated:
 
 
 def is_again(row: RowObject) -> bool:
-    """Whether a line is a rater's second answer about a row."""
+    """Return whether a line is a rater's second answer about a row."""
     return row.get("again") in (True, "true", "True", "1")
 
 
@@ -195,7 +195,7 @@ def _rated_rows(
     own: Mapping[str, str],
     sampled: Mapping[str, RowObject] | None,
 ) -> list[_Rated]:
-    """The rows of one list, or all its faults; `name` is the data set of those that name none."""
+    """Return the rows of one list, or all its faults; `name` is the data set of those that name none."""
     reader = FieldReader(records.where, names, records.faults)
     rows = []
     for reader.line, row in records.rows:
@@ -237,14 +237,14 @@ def _rated_rows(
 
 
 def _rater(row: RowObject, sampled: bool) -> str | None:
-    """Who a line is from; in lines about rows that were drawn one without a name will do."""
+    """Return who a line is from; in lines about rows that were drawn one without a name will do."""
     rater = row.get("rater")
     named = isinstance(rater, str | int) and not isinstance(rater, bool) and ("id" in row or sampled)
     return str(rater) if named else "" if sampled else None
 
 
 def scores_of(reader: FieldReader, row: RowObject, name: str) -> dict[str, Floats]:
-    """The annotators' values of each quality of a row."""
+    """Return the annotators' values of each quality of a row."""
     value = _parsed(row.get(name))
     if value is None:
         prefix = f"{name}."
@@ -274,7 +274,7 @@ def _values(reader: FieldReader, value: object, what: str) -> Floats:
 
 
 def _is_number(value: object) -> TypeGuard[int | float]:
-    """Whether a value is a finite number; Python's whole numbers may be larger than a float can hold."""
+    """Return whether a value is a finite number; Python's whole numbers may be larger than a float can hold."""
     return isinstance(value, int | float) and not isinstance(value, bool) and -math.inf < value < math.inf
 
 
@@ -294,7 +294,7 @@ def _scale(reader: FieldReader, value: object, what: str) -> tuple[float, float]
 
 
 def _parsed(value: object) -> object:
-    """What a cell of a table stands for: a number, or JSON; anything that is no text stays as it is."""
+    """Return what a cell of a table stands for: a number, or JSON; anything that is no text stays as it is."""
     if not isinstance(value, str):
         return value
     import orjson

@@ -40,7 +40,6 @@ UNNAMED = "system"
 _Content: TypeAlias = TextColumn | dict[str | None, Records]
 """What a source holds: lines, or lists of rows by name (None: it has none)."""
 
-_DELIMITERS = {"csv": ",", "tsv": "\t"}
 _DATASET = frozenset({"dataset_info.json", "state.json"})
 """What lies beside the tables of a saved dataset of Hugging Face."""
 _NO_RESPONSES = re.compile(
@@ -61,7 +60,7 @@ def read_responses(
     system_prompts: bool = False,
     separator: str | None = None,
 ) -> list[Rows]:
-    """The rows of every system in a source, in order of appearance; `keep` names further fields that they keep.
+    """Read the rows of every system in a source, in order of appearance; `keep` names further fields that they keep.
 
     With `name`, a single system is called that, and several are called `name/system`. `system_prompts`: these are part
     of contexts. `separator`: what stands between the cells of CSV files, where it should not be found.
@@ -79,7 +78,7 @@ def _without_field(rows: Rows, name: str) -> Fault:
 
 
 def read_files(paths: Iterable[PathSource], fields: Mapping[str, str] | None = None) -> list[Rows]:
-    """The rows of every system in files and folders; a system must not stand in two of them."""
+    """Read the rows of every system in files and folders; a system must not be in two of them."""
     names = FieldNames.of(fields)
     return _with_different_names(_joined(partial(_responses, path, names, None) for path in paths))
 
@@ -117,7 +116,7 @@ def read_texts(
 
 
 def attach(rows: Rows, need: Need, column: RaggedColumn, where: str) -> Rows:
-    """The rows with a column from `where`, in place of one of their own; both must have as many rows."""
+    """Return the rows with a column from `where`, in place of one of their own; both must have as many rows."""
     if len(column) != len(rows):
         longer = rows.where if len(rows) > len(column) else where
         what = f"nothing belongs to this row: {where} has {len(column)} rows, {rows.where} has {len(rows)}"
@@ -128,7 +127,7 @@ def attach(rows: Rows, need: Need, column: RaggedColumn, where: str) -> Rows:
 
 
 def files_in(folder: PathSource) -> list[Path]:
-    """The files of a folder that hold responses, in the order of their names."""
+    """Return the files of a folder that hold responses, in the order of their names."""
     entries = _list_files(folder)
     facts = _DATASET if {entry.name for entry in entries} >= _DATASET else frozenset()
     files = [entry for entry in entries if _holds_responses(entry) and entry.name not in facts]
@@ -170,12 +169,12 @@ def _holds_responses(file: Path) -> bool:
 
 
 def is_folder(source: PathSource) -> bool:
-    """Whether a path leads to a folder; what cannot be a path, such as a long text, does not."""
+    """Return whether a path leads to a folder; what cannot be a path, such as a long text, does not."""
     return os.path.isdir(source)  # noqa: PTH112  (Path.is_dir raises for some, and takes an empty one for ".")
 
 
 def _responses(source: Any, names: FieldNames, name: str | None) -> list[Rows]:
-    """The rows of every system in a source; those of a named source are called by its name."""
+    """Return the rows of every system in a source; those of a named source are called by its name."""
     if isinstance(source, Mapping):
         if not source:
             raise DataError(Fault(name or "responses", None, "is an empty mapping", "name at least one system"))
@@ -197,7 +196,7 @@ def _responses(source: Any, names: FieldNames, name: str | None) -> list[Rows]:
 
 
 def _is_dataset(folder: PathSource) -> bool:
-    """Whether a folder is a dataset of Hugging Face, as `save_to_disk` writes it."""
+    """Return whether a folder is a dataset of Hugging Face, as `save_to_disk` writes it."""
     return all(Path(folder, name).is_file() for name in _DATASET)
 
 
@@ -263,15 +262,22 @@ def file_records(path: PathSource, names: FieldNames, need: Need | None = Need.R
 
     Of a table only the columns are read that can matter to the need; all of them where it is None.
     """
-    match format_of(path):
-        case "json":
-            return json_document.read(path)
-        case "jsonl":
-            return {None: jsonl.read(path)}
-        case "csv" | "tsv" as kind:
-            return {None: delimited.read(path, names, _DELIMITERS[kind])}
-        case _:
-            return {None: parquet.read(path) if need is None else parquet.read(path, names, need)}
+    return _READERS[format_of(path)](path, names, need)
+
+
+def _read_table(path: PathSource, names: FieldNames, need: Need | None) -> dict[str | None, Records]:
+    return {None: parquet.read(path) if need is None else parquet.read(path, names, need)}
+
+
+_READERS: dict[str, Callable[[PathSource, FieldNames, Need | None], dict[str | None, Records]]] = {
+    "json": lambda path, *_: json_document.read(path),
+    "jsonl": lambda path, *_: {None: jsonl.read(path)},
+    "csv": lambda path, names, _: {None: delimited.read(path, names, ",")},
+    "tsv": lambda path, names, _: {None: delimited.read(path, names, "\t")},
+    "parquet": _read_table,
+    "arrow": _read_table,
+}
+"""The reader of each format in `opening.FORMATS` that is not lines."""
 
 
 def read_objects(
@@ -311,7 +317,7 @@ def read_objects(
 
 
 def side_by_side(sets: Mapping[str, RaggedColumn], where: str) -> RaggedColumn:
-    """Several sets of texts as one: each row holds its texts of the first set, then those of the second, and so on."""
+    """Join sets of texts row by row: the texts of the first set, then those of the second, and so on."""
     if not sets:
         raise DataError(Fault(where, None, "is an empty mapping", "name at least one set"))
     if len(sets) == 1:
@@ -339,7 +345,7 @@ def check_number_of_systems(number: int, where: str) -> None:
 
 
 def _with_different_names(systems: list[Rows]) -> list[Rows]:
-    """The same systems, no two of which may have the same name."""
+    """Return the systems; DataError where two have the same name, or there are too many."""
     first: dict[str, str] = {}
     faults = []
     for rows in systems:

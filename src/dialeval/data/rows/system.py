@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -21,7 +21,8 @@ from dialeval.core.ragged import offsets_of, ranges, row_numbers
 from dialeval.core.rowtable import NO_TURN, RowTable
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    import builtins
+    from collections.abc import Callable, Mapping, Sequence
 
 __all__ = ["NO_TURN", "Rows", "by_system"]
 
@@ -56,36 +57,32 @@ class Rows:
 
     @property
     def responses(self) -> TextColumn:
-        """The one column that is always there."""
+        """Return the one column that is always there."""
         return cast("TextColumn", self.columns[Need.RESPONSE])
 
     def slice(self, start: int, stop: int) -> Rows:
-        """Rows `start` to `stop`, over the same bytes."""
-        return replace(
-            self,
-            columns={need: column.slice(start, stop) for need, column in self.columns.items()},
-            dialogues=None if self.dialogues is None else self.dialogues.slice(start, stop),
-            turns=None if self.turns is None else self.turns[start:stop],
-            offsets=None if self.offsets is None else _cut_offsets(self.offsets, start, stop),
-            fields={name: column.slice(start, stop) for name, column in self.fields.items()},
-            shown={name: column.slice(start, stop) for name, column in self.shown.items()},
-        )
+        """Return rows `start` to `stop`, over the same bytes."""
+        offsets = None if self.offsets is None else _cut_offsets(self.offsets, start, stop)
+        return self._picked(lambda column: column.slice(start, stop), slice(start, stop), offsets)
 
     def take(self, rows: Ints) -> Rows:
-        """The given rows in the given order, over the same bytes."""
+        """Return the given rows in the given order, over the same bytes."""
+        return self._picked(lambda column: column.take(rows), rows, None)
+
+    def _picked(self, pick: Callable[[Any], Any], rows: builtins.slice | Ints, offsets: Ints | None) -> Rows:
         return replace(
             self,
-            columns={need: column.take(rows) for need, column in self.columns.items()},
-            dialogues=None if self.dialogues is None else self.dialogues.take(rows),
+            columns={need: pick(column) for need, column in self.columns.items()},
+            dialogues=None if self.dialogues is None else pick(self.dialogues),
             turns=None if self.turns is None else self.turns[rows],
-            offsets=None,
-            fields={name: column.take(rows) for name, column in self.fields.items()},
-            shown={name: column.take(rows) for name, column in self.shown.items()},
+            offsets=offsets,
+            fields={name: pick(column) for name, column in self.fields.items()},
+            shown={name: pick(column) for name, column in self.shown.items()},
         )
 
     @classmethod
     def joined(cls, parts: Sequence[Rows]) -> Rows:
-        """The rows of parts of one system, one below the other; no dialogue goes on from one part to the next.
+        """Join the parts of one system, one below the other; no dialogue goes on from one part to the next.
 
         Where a part lacks a column of texts or a field that another has, its rows have none.
         """
@@ -118,13 +115,13 @@ class Rows:
         )
 
     def names(self, before: int = 0) -> TextColumn:
-        """The names of the dialogues; where there are none, each row is one and is named by its place."""
+        """Return the names of the dialogues; where there are none, each row is one and is named by its place."""
         if self.dialogues is not None:
             return self.dialogues
         return TextColumn.from_strings([f"row {before + row}" for row in range(1, len(self) + 1)])
 
     def placed(self, before: int, own: int = 0) -> Rows:
-        """The rows behind others: names that only say where a row stands say where it stands among all of them.
+        """Move rows behind others: names that only say the place of a row say its place among all of them.
 
         `own`: how many rows of the same input come before these.
         """
@@ -135,7 +132,7 @@ class Rows:
         return replace(self, dialogues=TextColumn.from_strings(named))
 
     def dialogue_offsets(self) -> Ints:
-        """Where each dialogue starts, and the end: runs of equal dialogue ids, or one row each where none is given."""
+        """Return where each dialogue starts, and the end: runs of equal dialogue ids, or one row each without ids."""
         if self.offsets is not None:
             return self.offsets
         if self.dialogues is None:
@@ -143,7 +140,7 @@ class Rows:
         return np.concatenate((np.flatnonzero(_differs_from_before(self.dialogues)), [len(self.dialogues)]))
 
     def places(self, offsets: Ints) -> RowTable:
-        """What is known of rows that are let go; a name that only says where a row stands in a part is left out."""
+        """Return what is known of rows that are let go; names that only say the place of a row are left out."""
         names = None if self.dialogues is None else self.dialogues.take(offsets[:-1])
         given: list[str | None] = [] if names is None else list(names)
         for number in [] if names is None else _by_place(names):
@@ -151,7 +148,7 @@ class Rows:
         return RowTable(offsets, given if any(given) else None, self.turns)
 
     def ids(self, offsets: Ints) -> TextColumn | None:
-        """The ids of the dialogues that have one; a name that only says where a row stands is none."""
+        """Return the ids of the dialogues that have one; a name that only says where a row stands is none."""
         if self.dialogues is None:
             return None
         names = self.dialogues.take(offsets[:-1])
@@ -160,7 +157,7 @@ class Rows:
         return names.take(np.flatnonzero(has_id))
 
     def table(self) -> RowTable:
-        """What a result keeps about its rows, over the same bytes."""
+        """Return what a result keeps about its rows, over the same bytes."""
         offsets = self.dialogue_offsets()
         names = None if self.dialogues is None else list(self.dialogues.take(offsets[:-1]))
         columns = {need.value: self.columns[need] for need in SHOWN if need in self.columns}
@@ -170,12 +167,12 @@ class Rows:
 
 
 def no_texts(rows: int) -> RaggedColumn:
-    """A column in which no row has a text."""
+    """Return a column in which no row has a text."""
     return RaggedColumn(TextColumn.from_strings([]), np.zeros(rows + 1, np.int64))
 
 
 def _differs_from_before(names: TextColumn) -> Mask:
-    """Whether each name is another than that of the row before; the first one is."""
+    """Return whether each name is another than that of the row before; the first one is."""
     lengths = names.ends - names.starts
     differs: Mask = np.diff(lengths, prepend=-1) != 0
     # Rows over the same bytes are of one dialogue; of others with as many bytes these are compared.
@@ -188,7 +185,7 @@ def _differs_from_before(names: TextColumn) -> Mask:
 
 
 def _by_place(names: TextColumn) -> list[int]:
-    """Which names only say where a row stands."""
+    """Return the numbers of the names that only say the place of a row."""
     there = np.flatnonzero(names.ends > names.starts)
     letters = names.data[names.starts[there]]
     maybe = there[(letters == ord("r")) | (letters == ord("l"))]  # few names are looked at as texts
@@ -196,7 +193,7 @@ def _by_place(names: TextColumn) -> list[int]:
 
 
 def _cut_offsets(offsets: Ints, start: int, stop: int) -> Ints:
-    """The offsets of the dialogues in rows `start` to `stop`, also where one is cut."""
+    """Return the offsets of the dialogues in rows `start` to `stop`, also where one is cut."""
     inner = offsets[np.searchsorted(offsets, start, "right") : np.searchsorted(offsets, stop, "left")]
     return np.concatenate(([0], inner - start, [stop - start])) if stop > start else np.zeros(1, np.int64)
 

@@ -20,7 +20,7 @@ from dialeval.core.needs import Need
 from dialeval.core.ragged import cut, offsets_of
 from dialeval.data.formats import jsonl, parquet
 from dialeval.data.formats.lines import encoding_faults, split
-from dialeval.data.formats.opening import LINES, format_of
+from dialeval.data.formats.opening import file_format
 from dialeval.data.formats.streams import LineStream, count_lines, is_remote, local_path, size_of, stored, unpacked
 from dialeval.data.rows.fields import FieldNames
 from dialeval.data.rows.gathering import gather_rows
@@ -48,7 +48,7 @@ class RowBlock:
         return self.size
 
     def rows(self, start: int = 0, stop: int | None = None) -> list[Rows]:
-        """The rows of each system in the block or in a part of it; faults name the lines of the file."""
+        """Return the rows of each system in the block or in a part of it; faults name the lines of the file."""
         try:
             return self.read(start, self.size if stop is None else stop)
         except DataError as error:
@@ -58,26 +58,24 @@ class RowBlock:
             ) from None
 
     def line(self, row: int) -> int:
-        """The line (row) of the file on which a row of the block stands."""
+        """Return the line (row) of the file on which a row of the block stands."""
         return self.lines_before() + row + 1
 
 
 def row_blocks(chunk: Chunk, names: FieldNames, rows: int) -> Iterator[RowBlock]:
-    """The blocks of a chunk, with about `rows` rows each (more only where one dialogue has more)."""
+    """Return the blocks of a chunk, with about `rows` rows each (more only where one dialogue has more)."""
     if isinstance(chunk, MemoryChunk):
         return iter([_read_block(chunk.rows, chunk.first_row)])
-    kind = format_of(chunk.span.path)
-    if chunk.kind == "groups":
-        return _table_blocks(chunk, names, rows)
-    if kind == LINES:
+    pieces = file_format(chunk.span.path).pieces
+    if pieces == "lines":
         return _line_blocks(chunk, rows)
-    if kind == "jsonl":
+    if pieces == "rows":
         return _json_blocks(chunk, names, rows)
-    return _whole_file_blocks(chunk, names, rows)
+    return (_table_blocks if chunk.kind == "groups" else _whole_file_blocks)(chunk, names, rows)
 
 
 def _read_block(rows: Rows, lines_before: int) -> RowBlock:
-    """A block of rows that are read already."""
+    """Return a block of rows that are read already."""
     return RowBlock(rows.where, len(rows), lambda start, stop: [rows.slice(start, stop)], lambda: lines_before)
 
 
@@ -217,10 +215,14 @@ def read_row_groups(span: Span, names: FieldNames, rows: int) -> Iterator[tuple[
         named = file.schema_arrow.names.count(names.dialog_id)
         if named > 1:
             raise DataError(parquet.several_columns(names.dialog_id, span.path))
-        edges = (span.start, span.stop)
-        first, last = (_end_of_open_dialogue(file, each, starts, names) if named else starts[each] for each in edges)
+        first, last = starts[span.start], starts[span.stop]
+        if named:
+            first = _end_of_open_dialogue(file, span.start, span.stop, starts, names)
+            if first == last:  # all rows belong to a dialogue that began before
+                return
+            last = _end_of_open_dialogue(file, span.stop, number, starts, names)
         groups = [group for group in range(span.start, number) if starts[group] < last]
-        held: list[Any] = []
+        held: list[pa.Table] = []
         place, before, dialogue = starts[span.start], first, None
         for batch in file.iter_batches(rows, row_groups=groups, columns=columns):
             low, high = max(first - place, 0), min(last - place, len(batch))
@@ -242,8 +244,8 @@ def read_row_groups(span: Span, names: FieldNames, rows: int) -> Iterator[tuple[
             yield before, pa.concat_tables(held)
 
 
-def _end_of_open_dialogue(file: Any, group: int, starts: Sequence[int], names: FieldNames) -> int:
-    """Return the row on which the dialogue ends that is open where a row group begins."""
+def _end_of_open_dialogue(file: Any, group: int, stop: int, starts: Sequence[int], names: FieldNames) -> int:
+    """Return the row on which the dialogue ends that is open where a row group begins, or group `stop` begins."""
 
     def read_ids(number: int) -> list[Any]:
         ids: list[Any] = file.read_row_group(number, columns=[names.dialog_id]).column(0).to_pylist()
@@ -252,11 +254,11 @@ def _end_of_open_dialogue(file: Any, group: int, starts: Sequence[int], names: F
     before = next((ids for number in range(group - 1, -1, -1) if (ids := read_ids(number))), [None])
     if before[-1] in _UNNAMED:
         return starts[group]
-    for number in range(group, len(starts) - 1):
+    for number in range(group, stop):
         for row, name in enumerate(read_ids(number), starts[number]):
             if name != before[-1]:
                 return row
-    return starts[-1]
+    return starts[stop]
 
 
 def _start_of_last_dialogue(ids: Sequence[Any]) -> int:

@@ -25,7 +25,7 @@ from dialeval.core.arrow import check_decoded_size
 from dialeval.core.errors import DataError, Fault
 from dialeval.core.needs import Need
 from dialeval.core.ragged import cut
-from dialeval.data.formats.opening import BYTE_ORDER_MARK, LINES, format_of, packing_of
+from dialeval.data.formats.opening import BYTE_ORDER_MARK, file_format, packing_of
 from dialeval.data.formats.parquet import damage_explained
 from dialeval.data.formats.row_shapes import ours
 from dialeval.data.formats.streams import is_remote, local_path, size_of, stored
@@ -71,7 +71,7 @@ class FileChunk:
 
     @property
     def paths(self) -> list[str]:
-        """The files that it is read from."""
+        """Return the files that it is read from."""
         return [self.span.path, *(span.path for _, spans in self.beside for span in spans)]
 
     def __str__(self) -> str:
@@ -103,7 +103,7 @@ Chunk: TypeAlias = FileChunk | MemoryChunk
 
 
 def cut_sources(sources: Sequence[Source], batch_rows: int, chunk_bytes: int | None = None) -> list[Chunk]:
-    """The chunks of all sources, in order; rows in memory are cut into batches."""
+    """Split all sources into chunks, in order; rows in memory are split into batches."""
     sizes = {shard.path: size_of(shard.path) for source in sources for shard in source.shards}
     total = sum(sizes.values())
     usual = min(max(total // CHUNKS, SMALLEST_BYTES), LARGEST_BYTES)
@@ -128,16 +128,14 @@ def _memory_chunks(source: int, rows: Rows, batch_rows: int) -> list[MemoryChunk
 
 
 def _cut_shard(shard: Shard, size: int, most: int) -> Iterable[FileChunk]:
-    path, kind = shard.path, format_of(shard.path)
-    if any(packing_of(file) for file in shard.paths):
-        return [_whole(shard, size)]
-    if kind == "parquet":
-        return _row_groups(path, most)
-    if kind == "jsonl" and size > most:
+    pieces = "whole" if any(packing_of(file) for file in shard.paths) else file_format(shard.path).pieces
+    if pieces == "groups":
+        return _row_groups(shard.path, most)
+    if pieces == "rows" and size > most:
         edges = [*range(0, size - most // 2, most), size]
-        spans = [Span(path, start, stop) for start, stop in pairwise(edges)]
+        spans = [Span(shard.path, start, stop) for start, stop in pairwise(edges)]
         return [FileChunk(0, "", "rows", span, span.stop - span.start) for span in spans]
-    if kind == LINES and size > most and not any(map(is_remote, shard.paths)):
+    if pieces == "lines" and size > most and not any(map(is_remote, shard.paths)):
         return _line_chunks(shard, most)
     return [_whole(shard, size)]
 
@@ -186,20 +184,20 @@ def _line_chunks(shard: Shard, most: int) -> list[FileChunk]:
 
 
 def unequal(path: str, rows: int, other: str, others: int) -> Fault:
-    """The fault of two files that should have equally many lines."""
+    """Return the fault of two files that should have equally many lines."""
     what = f"nothing belongs to this row: {other} has {others} rows, {path} has {rows}"
     return Fault(path if rows > others else other, min(rows, others) + 1, what, "both must have one line per response")
 
 
 def _lines_in(path: str, size: int) -> int:
-    """About how many lines fit into some bytes."""
+    """Estimate how many lines fit into some bytes."""
     with stored(path) as stream:
         head = stream.read(_READ_BYTES)
     return max(1, size * (head.count(b"\n") + 1) // len(head))
 
 
 def _line_edges(path: str, every: int) -> tuple[list[int], int]:
-    """Where each `every`-th line of a file starts, its end, and the number of its lines."""
+    """Return where each `every`-th line of a file starts, its end, and the number of its lines."""
     edges, feeds, place, last = [0], 0, 0, b"\n"
     with stored(local_path(path)) as stream:
         while content := stream.read(_READ_BYTES):
@@ -213,7 +211,7 @@ def _line_edges(path: str, every: int) -> tuple[list[int], int]:
 
 
 def row_range(stream: IO[bytes], span: Span, size: int, names: FieldNames) -> tuple[int, int]:
-    """Where the rows of a chunk begin and end.
+    """Return where the rows of a chunk begin and end.
 
     Only the chunk in which a dialogue begins looks for its end, so that a dialogue over many chunks is read once.
     """
@@ -222,7 +220,7 @@ def row_range(stream: IO[bytes], span: Span, size: int, names: FieldNames) -> tu
 
 
 def row_boundary(stream: IO[bytes], start: int, size: int, names: FieldNames, following: int | None = None) -> int:
-    """Where the chunk that should begin at `start` begins: the first line after it whose dialogue is a new one.
+    """Return where the chunk that should begin at `start` begins: the first line after it whose dialogue is a new one.
 
     The line before must itself begin at or after `start`, so that nobody has to look back. The end of the file where
     that is also the first line of the chunk at `following`, so that no row lies between the two.
@@ -246,7 +244,7 @@ def row_boundary(stream: IO[bytes], start: int, size: int, names: FieldNames, fo
 
 
 def dialogue_of(line: bytes, names: FieldNames) -> str | None:
-    """The dialogue that a row names, if it names one and can be read."""
+    """Return the dialogue that a row names, if it names one and can be read."""
     import orjson
 
     try:

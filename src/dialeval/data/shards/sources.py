@@ -40,7 +40,7 @@ class Shard:
 
     @property
     def paths(self) -> list[str]:
-        """All its files."""
+        """Return all its files."""
         return [self.path, *(file for _, files in self.beside for file in files)]
 
 
@@ -62,7 +62,7 @@ class Source:
 
     @property
     def columns(self) -> frozenset[Need]:
-        """The columns that its rows have or, where they have to be read first, may have."""
+        """Return the columns that its rows have or, where they have to be read first, may have."""
         if self.rows is not None:
             return frozenset(self.rows.columns)
         if any(format_of(shard.path) != LINES for shard in self.shards):
@@ -71,7 +71,7 @@ class Source:
 
 
 def file_names(responses: Any) -> list[str]:
-    """The files and patterns among responses; a folder may be read in several ways, and is not among them."""
+    """Return the files and patterns among responses; a folder may be read in several ways, and is not among them."""
     given = responses.values() if isinstance(responses, Mapping) else [responses]
     paths = [os.fspath(each) for each in given if isinstance(each, str | os.PathLike)]
     return [] if any(is_folder(path) for path in paths) else [path for path in paths if isinstance(path, str)]
@@ -93,7 +93,7 @@ def memory_sources(systems: Sequence[Rows], roles: Mapping[str, Role] | None = N
 
 
 def find_sources(responses: Any, references: Any = None, contexts: Any = None, as_shards: bool = False) -> list[Source]:
-    """The sources behind paths, patterns and folders, or a mapping of names to these."""
+    """Return the sources behind paths, patterns and folders, or a mapping of names to these."""
     named: Mapping[str | None, Any] = responses if isinstance(responses, Mapping) else {None: responses}
     if not named:
         raise DataError(Fault("responses", None, "is an empty mapping", "name at least one system"))
@@ -113,14 +113,14 @@ def find_sources(responses: Any, references: Any = None, contexts: Any = None, a
 
 
 def _systems(where: str, name: str | None, as_shards: bool) -> list[tuple[str, list[str], str]]:
-    """The systems of one argument: what each is called, its files, and where they lie."""
+    """Return the systems of one argument: what each is called, its files, and where they lie."""
     if not is_pattern(where) and not is_remote(where) and is_folder(local_path(where)) and not as_shards:
         return [(stem_of(file), [str(file)], str(file)) for file in files_in(local_path(where))]
     return [(name or system_name(where), _paths(where, as_shards, "responses"), where)]
 
 
 def _paths(given: Any, as_shards: bool, what: str) -> list[str]:
-    """The files of one system."""
+    """Return the files of one system."""
     where = _path(given, what)
     if is_pattern(where):
         return matching(where)
@@ -168,7 +168,7 @@ def _with_files_beside(
 
 
 def system_name(where: str) -> str:
-    """What the responses behind a path or pattern are called: its file name without what varies, else the folder's."""
+    """Name the responses behind a path or pattern: its file name without what varies, else the folder's."""
     if not is_pattern(where):
         return stem_of(where.rstrip("/"))
     path = PurePath(where)

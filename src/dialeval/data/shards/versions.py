@@ -24,7 +24,7 @@ class Versions:
 
     @classmethod
     def of(cls, sources: Iterable[Source]) -> Versions:
-        """Those of all files of some sources."""
+        """Return the versions of all files of some sources."""
         return cls(dict.fromkeys(path for source in sources for shard in source.shards for path in shard.paths))
 
     def refuse_changed(self, paths: Iterable[str] | None = None) -> None:
@@ -35,7 +35,7 @@ class Versions:
 
     @contextmanager
     def behind_errors(self) -> Iterator[None]:
-        """An error that comes of a changed file is told as that: half a line, an archive that is not whole."""
+        """Report an error that comes of a changed file as that: half a line, an archive that is not whole."""
         try:
             yield
         except Exception as error:
