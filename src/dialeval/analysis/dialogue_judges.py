@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dialeval.analysis.breakdown_labels import fitted, left_out
+from dialeval.analysis.breakdown_detection import fitted, left_out
 from dialeval.analysis.judge_training import JudgeRecipe, JudgeTraining, RatedRows, corpus_name, left_out_rows
 from dialeval.analysis.judge_validation import agreed
 from dialeval.analysis.judges import ATTACKED_ROWS, plain, some_rows
