@@ -11,12 +11,11 @@ annotators differ most come first, and of many dialogues the rest is left out.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from itertools import groupby
 from typing import Any, cast
 
 import numpy as np
-from msgspec import to_builtins
 
 from dialeval.core.arguments import checked
 from dialeval.core.arrays import Floats, Ints
@@ -125,7 +124,7 @@ def evaluate_breakdown(
         rows.system: {at: detection.tables_of(_codes(rows, at)[0], dialogues, at) for at in thresholds}
         for rows in read_data.systems
     }
-    details = {name: [to_builtins(table) for table in by.values()] for name, by in tables.items()}
+    details = {name: [asdict(table) for table in by.values()] for name, by in tables.items()}
     return BreakdownRun(results, __version__, (*warnings, *run.warnings), {"breakdown": details}, tables, read_data)
 
 
