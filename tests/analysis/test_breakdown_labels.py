@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dialeval.analysis.breakdown_labels import figures, fitted, labelled, left_out
+from dialeval.analysis.breakdown_detection import figures, fitted, labelled, left_out
 from dialeval.breakdown import evaluate_breakdown
 from dialeval.core.arrays import Floats, Ints
 from dialeval.metrics.breakdown.detection import LABELS

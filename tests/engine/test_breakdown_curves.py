@@ -9,8 +9,7 @@ import pytest
 
 from dialeval import sample
 from dialeval.core.result import Run
-from dialeval.engine.breakdown import BreakdownRun, evaluate_breakdown
-from dialeval.engine.breakdown_curves import DIGITS, with_curves
+from dialeval.engine.breakdown import DIGITS, BreakdownRun, evaluate_breakdown, with_curves
 
 HERE = sample.folder() / "breakdown"
 

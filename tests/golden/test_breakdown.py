@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import json
 import tarfile
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from msgspec import to_builtins
 
 from dialeval.breakdown import evaluate_breakdown, original
 from dialeval.cli.main import dialeval_command
@@ -102,7 +102,7 @@ def test_figures_and_confusions_agree_with_all_thresholds_and_detectors_in_one_p
         for ours, theirs in KEYS.items():
             key = ours if not threshold or "-o" in ours else f"{ours}(threshold={threshold})"
             assert run[system][key].mean == pytest.approx(case["figures"][theirs], rel=CLOSE, abs=CLOSE), key
-        table = to_builtins(run.tables[system][threshold])
+        table = asdict(run.tables[system][threshold])
         for label in "OTX":
             for reference in "OTX":
                 assert table["confusion"][label][reference] == case["confusion"][f"pred{label}_ans{reference}"]

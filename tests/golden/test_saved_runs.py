@@ -19,7 +19,7 @@ from dialeval import sample
 from dialeval.analysis.comparison import compare
 from dialeval.breakdown import evaluate_breakdown
 from dialeval.core.result import Run, load
-from dialeval.engine.breakdown_curves import with_curves
+from dialeval.engine.breakdown import with_curves
 from dialeval.metrics.registry import GROUPS
 from dialeval.multiwoz import Evaluator
 

@@ -10,8 +10,8 @@ import dialeval
 from dialeval import sample
 from dialeval.breakdown import BreakdownRun, evaluate_breakdown
 from dialeval.core.result import Run
-from dialeval.engine.breakdown_curves import with_curves
-from dialeval.reports.breakdown_curves import SHOWN, curves
+from dialeval.engine.breakdown import with_curves
+from dialeval.reports.breakdown import SHOWN, curves
 from dialeval.reports.html import render, together
 from reports.test_html import HOSTILE, Page
 

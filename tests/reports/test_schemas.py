@@ -17,7 +17,7 @@ from dialeval import sample
 from dialeval.analysis.breakdown_detection import detect, save_labels
 from dialeval.breakdown import evaluate_breakdown
 from dialeval.core.errors import SettingError
-from dialeval.engine.breakdown_curves import with_curves
+from dialeval.engine.breakdown import with_curves
 from dialeval.metrics.learned import judge_folder
 from dialeval.multiwoz import Evaluator
 from dialeval.reports.schemas import WRITTEN, schema

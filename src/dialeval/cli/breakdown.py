@@ -124,7 +124,7 @@ def breakdown(
     run = evaluate_breakdown(labels=labels, threshold=threshold, anchors=anchors, **inputs)
     run = intervals.added_to(run, inputs["confidence"])
     if output is not None:
-        from dialeval.engine.breakdown_curves import with_curves
+        from dialeval.engine.breakdown import with_curves
 
         save_run(with_curves(run), output, force)
     if turns_file is not None:

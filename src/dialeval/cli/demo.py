@@ -35,7 +35,7 @@ def demo(output: Path, opened: bool) -> None:
     from dialeval import sample
     from dialeval.breakdown import evaluate_breakdown
     from dialeval.core.needs import Need
-    from dialeval.engine.breakdown_curves import with_curves
+    from dialeval.engine.breakdown import with_curves
     from dialeval.engine.evaluate import evaluate
     from dialeval.engine.resources import lacking
     from dialeval.multiwoz import Evaluator

@@ -153,7 +153,7 @@ Shares = tuple[float | None, float | None, float | None]
 
 
 class Curve(Struct):
-    """An entry of the detail `curves`; see `engine.breakdown_curves`."""
+    """An entry of the detail `curves`; see `engine.breakdown`."""
 
     dialogue: str
     turns: Annotated[list[int], Meta(min_length=1)]

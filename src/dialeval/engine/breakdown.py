@@ -1,22 +1,27 @@
-"""Evaluating breakdown detectors: read, floors and ceilings beside them, run, tables.
+"""Evaluate breakdown detectors: read, floors and ceilings next to them, run, tables, curves.
 
-`BreakdownRun` is a `Run` like any other, with the counts behind its figures: counts and both confusion tables per
+`BreakdownRun` is a `Run` like any other, with the counts behind its scores: counts and both confusion tables per
 detector and threshold, and one row per turn.
+
+`with_curves` adds `Run.details["curves"]` for a saved run: by detector a list of dialogues, their turns, the shares of
+O, T and X among annotators, the detector's label and probabilities, and what was said. Those in which detectors and
+annotators differ most come first, and of many dialogues the rest is left out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from itertools import groupby
+from typing import Any, cast
 
 import numpy as np
-from msgspec import to_builtins
 
 from dialeval.core.arguments import checked
+from dialeval.core.arrays import Floats, Ints
 from dialeval.core.columns import NumberColumn
 from dialeval.core.errors import SettingError
-from dialeval.core.fold import Estimate
+from dialeval.core.fold import Estimate, Metric
 from dialeval.core.intervals import Kind
 from dialeval.core.krippendorff import Distance, krippendorff_alpha
 from dialeval.core.needs import Need
@@ -30,23 +35,15 @@ from dialeval.data.rows.system import Rows
 from dialeval.data.shards.sources import memory_sources
 from dialeval.engine.folding import Options, Progress, run_sources
 from dialeval.engine.plan import Plan
-from dialeval.metrics.breakdown.detection import (
-    LABELS,
-    BreakdownDetection,
-    BreakdownDistance,
-    Codes,
-    LabelAccuracy,
-    Tables,
-    annotators,
-    floors,
-    oracle,
-    shares,
-    tables_of,
-)
+from dialeval.metrics.breakdown import detection
+from dialeval.metrics.breakdown.detection import LABELS, BreakdownDistance, Codes, Tables, shares
 
-if TYPE_CHECKING:
-    from dialeval.core.arrays import Floats, Ints
-    from dialeval.core.fold import Metric
+CURVES = "curves"
+MOST = 60
+"""Dialogues whose curves are kept."""
+DIGITS = 4
+
+_ANNOTATOR, _ORACLE = "ceiling/annotator", "ceiling/oracle"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -125,14 +122,11 @@ def evaluate_breakdown(
         results[_ANNOTATOR] = _with_alpha(results[_ANNOTATOR], read_data.annotated.counts)
     dialogues = len(read_data.annotated.dialogues)
     tables = {
-        rows.system: {at: tables_of(_codes(rows, at)[0], dialogues, at) for at in thresholds}
+        rows.system: {at: detection.tables_of(_codes(rows, at)[0], dialogues, at) for at in thresholds}
         for rows in read_data.systems
     }
-    details = {name: [to_builtins(table) for table in by.values()] for name, by in tables.items()}
+    details = {name: [asdict(table) for table in by.values()] for name, by in tables.items()}
     return BreakdownRun(results, __version__, (*warnings, *run.warnings), {"breakdown": details}, tables, read_data)
-
-
-_ANNOTATOR, _ORACLE = "ceiling/annotator", "ceiling/oracle"
 
 
 def _roles(anchors: Sequence[Rows]) -> dict[str, Role]:
@@ -148,7 +142,7 @@ def _thresholds(threshold: float | Sequence[float]) -> list[float]:
 
 def _metrics(thresholds: list[float]) -> dict[str, Metric[Any]]:
     """What to compute by its name: the short ones at one threshold, written out at several."""
-    families: tuple[Any, ...] = (LabelAccuracy, BreakdownDetection)
+    families: tuple[Any, ...] = (detection.LabelAccuracy, detection.BreakdownDetection)
     metrics: dict[str, Metric[Any]] = {}
     for threshold in thresholds:
         for family in families:
@@ -162,10 +156,13 @@ def _metrics(thresholds: list[float]) -> dict[str, Metric[Any]]:
 def _anchors(data: BreakdownData, thresholds: list[float], development: Floats | None) -> Iterator[Rows]:
     """Floors over the turns of the data, ceilings over its annotators."""
     first, counts, where = data.systems[0], data.annotated.counts, data.annotated.where
-    for name, labels in floors(counts, thresholds, development).items():
+    for name, labels in detection.floors(counts, thresholds, development).items():
         columns = {**first.columns, Need.LABELS: NumberColumn(labels)}
         yield replace(first, system=name, columns=columns, where=where)
-    for name, (rows, labels, rest) in ((_ANNOTATOR, annotators(counts)), (_ORACLE, oracle(counts))):
+    for name, (rows, labels, rest) in (
+        (_ANNOTATOR, detection.annotators(counts)),
+        (_ORACLE, detection.oracle(counts)),
+    ):
         columns = {Need.LABELS: NumberColumn(labels), Need.ANNOTATIONS: NumberColumn(rest)}
         yield replace(first.take(rows), system=name, columns=columns, where=where)
 
@@ -216,3 +213,48 @@ def _turns(rows: Rows, threshold: float, result: Result) -> Iterator[dict[str, A
 def _name(code: float) -> str:
     """The label of a code; `?` for one that is none of the three, nothing where there is none."""
     return "" if np.isnan(code) else LABELS[int(code)] if code < len(LABELS) else "?"
+
+
+def with_curves(run: BreakdownRun, most: int = MOST) -> Run:
+    """Return the run with the curves of its detectors."""
+    curves: dict[str, dict[str, dict[str, Any]]] = {}
+    for (system, dialogue), turns in groupby(run.turns(), key=lambda row: (row["system"], row["dialogue"])):
+        curves.setdefault(system, {})[dialogue] = _curve(dialogue, list(turns))
+    if not curves:
+        return run
+    far: dict[str, list[float]] = {}
+    for mine in curves.values():
+        for dialogue, curve in mine.items():
+            far.setdefault(dialogue, []).append(_distance(curve))
+    chosen = sorted(far, key=lambda dialogue: -float(np.mean(far[dialogue])))[:most]
+    said = {} if run.data is None else run.data.annotated.utterances(set(chosen))
+    kept = {
+        system: [{**mine[name], "said": [list(each) for each in said.get(name, ())]} for name in chosen if name in mine]
+        for system, mine in curves.items()
+    }
+    return replace(run, details={**run.details, CURVES: kept})
+
+
+def _curve(dialogue: str, turns: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    return {
+        "dialogue": dialogue,
+        "turns": [row["turn"] for row in turns],
+        "reference": [row["reference"] for row in turns],
+        "label": [row["label"] for row in turns],
+        "shares": [[_rounded(row[f"share-{label}"]) for label in LABELS] for row in turns],
+        "probabilities": [[_rounded(row[f"prob-{label}"]) for label in LABELS] for row in turns],
+    }
+
+
+def _distance(curve: Mapping[str, Any]) -> float:
+    """Return how far apart the two expectations of a breakdown are, on average over turns."""
+    gaps = [
+        abs(human[0] - detector[0])
+        for human, detector in zip(curve["shares"], curve["probabilities"], strict=True)
+        if human[0] is not None and detector[0] is not None
+    ]
+    return float(np.mean(gaps)) if gaps else 0.0
+
+
+def _rounded(value: float) -> float | None:
+    return None if np.isnan(value) else round(float(value), DIGITS)

@@ -22,7 +22,8 @@ from dialeval.core.errors import SettingError
 from dialeval.core.files import write_bytes
 from dialeval.core.result import Run
 from dialeval.reports import markup, provenance, weak_turns
-from dialeval.reports.breakdown_curves import curves
+from dialeval.reports.anchors import standing
+from dialeval.reports.breakdown import curves
 from dialeval.reports.correlations import correlations
 from dialeval.reports.explorer import explorer
 from dialeval.reports.figures import shorten
@@ -149,8 +150,7 @@ def _details_by_system(run: Run, kind: str) -> Mapping[str, Any]:
 
 def _with_curves(run: Run) -> Run:
     """A run of detectors that was not saved still holds its turns, and the curves are made from them."""
-    from dialeval.engine.breakdown import BreakdownRun
-    from dialeval.engine.breakdown_curves import CURVES, with_curves
+    from dialeval.engine.breakdown import CURVES, BreakdownRun, with_curves
 
     return with_curves(run) if isinstance(run, BreakdownRun) and CURVES not in run.details else run
 

@@ -42,6 +42,7 @@ from dialeval.data.breakdown.documents import (
     LOGS,
     SYSTEM,
     USER,
+    Dialogue,
     Document,
     Files,
     Findings,
@@ -86,21 +87,21 @@ class Utterance(NamedTuple):
     text: str
 
 
-@dataclass
+@dataclass(frozen=True, eq=False)
 class Annotated:
     """All annotated turns, dialogue after dialogue."""
 
     where: str
-    dialogues: list[str] = field(default_factory=list)
-    places: list[Place] = field(default_factory=list)
+    dialogues: list[str]
+    places: list[Place]
     """Where each dialogue is."""
-    offsets: Ints = field(default_factory=lambda: np.zeros(1, np.int64))
+    offsets: Ints
     """Dialogue `k` has the turns `offsets[k]` to `offsets[k + 1]`."""
-    turns: Ints = field(default_factory=lambda: np.empty(0, np.int64))
+    turns: Ints
     """The turn-index of each; `NO_TURN` where there is none."""
-    counts: Floats = field(default_factory=lambda: np.empty((0, 3)))
+    counts: Floats
     """O, T and X of each."""
-    all_turns: list[list[Turn]] = field(default_factory=list)
+    all_turns: list[list[Turn]]
     """Every turn of each dialogue, without annotations."""
 
     def utterances(self, dialogues: Collection[str]) -> dict[str, list[Utterance]]:
@@ -123,7 +124,8 @@ class Annotated:
 
 def read_logs(source: Any, findings: Findings) -> Annotated:
     """Read the annotated turns of a folder, a file, an archive, or of documents that are parsed already."""
-    annotated = Annotated(os.fspath(source) if isinstance(source, str | os.PathLike) else "data")
+    dialogues: list[Dialogue] = []
+    places: list[Place] = []
     sizes: list[int] = []
     indices: list[int] = []
     judgments: list[str] = []
@@ -135,9 +137,8 @@ def read_logs(source: Any, findings: Findings) -> Annotated:
                 judged = None if dialogue is None else _judged_turns(document, dialogue.turns, findings)
                 if dialogue is None or judged is None:
                     continue
-                annotated.dialogues.append(dialogue.name)
-                annotated.places.append(document.place)
-                annotated.all_turns.append(dialogue.turns)
+                dialogues.append(dialogue)
+                places.append(document.place)
                 sizes.append(len(judged))
                 for turn in judged:
                     judgments.append("".join(map(_letter, turn.annotations)))  # type: ignore[arg-type]
@@ -147,12 +148,19 @@ def read_logs(source: Any, findings: Findings) -> Annotated:
     except DataError as error:
         findings.refuse(*error.faults)
         raise DataError(findings.faults) from None
-    annotated.offsets, annotated.turns = offsets_of(sizes), np.array(indices, np.int64)
     letters, starts = np.frombuffer("".join(judgments).encode(), np.uint8), offsets_of(map(len, judgments))[:-1]
-    counts = [np.add.reduceat(letters == ord(label), starts, dtype=np.float64) for label in "OTX"]
-    annotated.counts = np.stack(counts, axis=1)
-    if others := len(letters) - int(annotated.counts.sum()):
+    counts = np.stack([np.add.reduceat(letters == ord(label), starts, dtype=np.float64) for label in "OTX"], axis=1)
+    if others := len(letters) - int(counts.sum()):
         findings.remarks.append(f"{others} annotations are none of O, T and X and do not count")
+    annotated = Annotated(
+        where=os.fspath(source) if isinstance(source, str | os.PathLike) else "data",
+        dialogues=[dialogue.name for dialogue in dialogues],
+        places=places,
+        offsets=offsets_of(sizes),
+        turns=np.array(indices, np.int64),
+        counts=counts,
+        all_turns=[dialogue.turns for dialogue in dialogues],
+    )
     _check_annotated(annotated, findings)
     return annotated
 

@@ -122,7 +122,7 @@ class ReferenceSet(list[list[list[str]]]):
     def __ne__(self, other: object) -> bool:  # a list has its own
         return not self == other
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None
 
     def __str__(self) -> str:
         lines = [] if self.query is None else [f"query: {self.query}"]

@@ -66,7 +66,6 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from msgspec import Struct
 
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.batch import Batch
@@ -288,7 +287,8 @@ def divergence(left: list[Floats], right: list[Floats]) -> Floats:
     return sum(parts[1:], parts[0])
 
 
-class Tables(Struct, frozen=True):
+@dataclass(frozen=True)
+class Tables:
     """The statistics and both confusion tables of one detector at one threshold, as the challenge prints them.
 
     `confusion[label][reference]` counts turns over O, T, X; `confusion_lenient` has the references O and X only, X for
