@@ -47,6 +47,8 @@ CONSTANT_RESPONSE = "i do not know ."
 SEED = 8
 """Of the shuffle and of the random lines; fixed, so that the same data gives the same floors."""
 
+Floors = Mapping[str, Sequence[str]]
+"""By key the systems that are floors of it."""
 _PAIRED = frozenset({Need.REFERENCE, Need.CONTEXT})
 
 
@@ -123,18 +125,14 @@ def _repeated(text: str, rows: int) -> TextColumn:
 
 
 def _gold(rows: Rows, references: RaggedColumn) -> Rows:
-    """First references as responses, over the rows that have one; of several it is taken out of the references."""
+    """Take first references as responses, over the rows that have one; of several it leaves the references."""
     counts = np.diff(references.offsets)
     known = np.flatnonzero(counts)
-    firsts = references.offsets[:-1][known]
-    left = np.where(counts[known] > 1, counts[known] - 1, 1)
-    offsets = offsets_of(left)
-    starts = firsts + (counts[known] > 1)
-    places = ranges(starts, left)
+    firsts, several = references.offsets[:-1][known], counts[known] > 1
+    left = np.where(several, counts[known] - 1, 1)
+    others = references.values.take(ranges(firsts + several, left))
     gold = _with_responses(rows.take(known), GOLD, references.values.take(firsts))
-    return replace(
-        gold, columns={**gold.columns, Need.REFERENCE: RaggedColumn(references.values.take(places), offsets)}
-    )
+    return replace(gold, columns={**gold.columns, Need.REFERENCE: RaggedColumn(others, offsets_of(left))})
 
 
 def _shuffled(gold: Rows) -> Rows | None:
@@ -168,13 +166,9 @@ def with_standing(run: Run, anchors: Anchors, metrics: Mapping[str, Metric[Any]]
     names = [rows.system for rows in anchors.systems]
     real = [name for name in run if name not in names]
     floors = {key: [name for name in names if _is_floor(name, metric)] for key, metric in metrics.items()}
-    standing = {name: _standings(run, name, metrics, floors) for name in real}
-    details = {
-        "rows_of": anchors.rows_of,
-        "left_out": dict(anchors.left_out),
-        "standing": {name: each for name, each in standing.items() if each},
-    }
-    warnings = [line for name in real for line in _beaten(run, name, metrics, floors)]
+    standing = {name: found for name in real if (found := _stand(run, name, metrics, floors))}
+    details = {"rows_of": anchors.rows_of, "left_out": dict(anchors.left_out), "standing": standing}
+    warnings = [line for name in real for line in _warn_of_floors(run, name, metrics, floors)]
     if anchors.others:
         made_of = f"anchors are made of the rows of {anchors.rows_of}; other references belong to"
         warnings.insert(0, f"{made_of} {', '.join(anchors.others)}")
@@ -182,7 +176,7 @@ def with_standing(run: Run, anchors: Anchors, metrics: Mapping[str, Metric[Any]]
 
 
 def _is_floor(name: str, metric: Metric[Any]) -> bool:
-    """Whether an anchor is a floor of a metric."""
+    """Tell whether an anchor is a floor of a metric."""
     if name == GOLD or metric.better is None:
         return False
     # A metric that must know all rows first compares distributions, and those do not care whose text it is.
@@ -190,31 +184,25 @@ def _is_floor(name: str, metric: Metric[Any]) -> bool:
 
 
 def _upwards(run: Run, system: str, key: str, metric: Metric[Any]) -> float:
-    """The value of a system, turned so that higher is better; NaN where it has none."""
-    mean = run[system][key].mean if key in run[system] else math.nan
+    """Return the value of a system, negated where lower is better; NaN where it has none."""
+    mean = run[system][key].mean if system in run and key in run[system] else math.nan
     return -mean if metric.better == "lower" else mean
 
 
-def _standings(
-    run: Run, system: str, metrics: Mapping[str, Metric[Any]], floors: Mapping[str, Sequence[str]]
-) -> dict[str, dict[str, Any]]:
-    standings: dict[str, dict[str, Any]] = {}
+def _stand(run: Run, system: str, metrics: Mapping[str, Metric[Any]], floors: Floors) -> dict[str, dict[str, Any]]:
+    """Return by key the share of the way from the best floor to the ceiling, where both are known."""
+    found: dict[str, dict[str, Any]] = {}
     for key, metric in metrics.items():
         below = {name: value for name in floors[key] if not math.isnan(value := _upwards(run, name, key, metric))}
-        top = _upwards(run, GOLD, key, metric) if GOLD in run else math.nan
-        here = _upwards(run, system, key, metric)
-        if not below or math.isnan(top) or math.isnan(here):
-            continue
-        best = max(below, key=lambda name: below[name])
-        if top > below[best]:
-            standings[key] = {"share": (here - below[best]) / (top - below[best]), "floor": best, "ceiling": GOLD}
-    return standings
+        top, here = (_upwards(run, name, key, metric) for name in (GOLD, system))
+        best = max(below, key=lambda name: below[name], default="")
+        if below and top > below[best] and not math.isnan(here):
+            found[key] = {"share": (here - below[best]) / (top - below[best]), "floor": best, "ceiling": GOLD}
+    return found
 
 
-def _beaten(
-    run: Run, system: str, metrics: Mapping[str, Metric[Any]], floors: Mapping[str, Sequence[str]]
-) -> Iterable[str]:
-    """A line for each floor that is at least as good as a system on some metric."""
+def _warn_of_floors(run: Run, system: str, metrics: Mapping[str, Metric[Any]], floors: Floors) -> Iterable[str]:
+    """Yield a line for each floor that is at least as good as a system on some metric."""
     for floor in dict.fromkeys(name for names in floors.values() for name in names):
         lost = [
             key
