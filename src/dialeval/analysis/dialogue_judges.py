@@ -28,9 +28,7 @@ from typing import Any
 import numpy as np
 
 from dialeval.analysis.breakdown_detection import fitted, left_out
-from dialeval.analysis.dialogue_judges import JudgeTraining, corpus_name, left_out_rows
 from dialeval.analysis.judges import ATTACKED_ROWS, agreed, plain, some_rows
-from dialeval.analysis.matching import RatedRows
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.errors import SettingError
 from dialeval.data.formats.opening import PathSource

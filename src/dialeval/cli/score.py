@@ -225,11 +225,12 @@ def _judge(scaling: Scaling, folder: str | None) -> Any:
     """Return the judge for adem; on a GPU where its workers have one."""
     if not scaling.gpus_per_task:
         return folder
-    from dialeval.metrics.learned.judge import LazyJudge, is_dialogue_judge
+    from dialeval.metrics.learned.adem import Judge
+    from dialeval.metrics.learned.judge import is_dialogue_judge
 
     if folder is not None and is_dialogue_judge(folder):
         return folder
-    return LazyJudge(folder, device="cuda")
+    return Judge(folder, device="cuda")
 
 
 def _engine(scaling: Scaling) -> Engine:

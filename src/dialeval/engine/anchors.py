@@ -35,8 +35,7 @@ from dialeval.core.errors import SettingError
 from dialeval.core.fold import Metric
 from dialeval.core.needs import Need
 from dialeval.core.ragged import offsets_of, ranges
-from dialeval.core.result import Run
-from dialeval.core.run_schema import Role
+from dialeval.core.result import Role, Run
 from dialeval.data.rows.system import Rows
 from dialeval.data.shards.sources import memory_sources
 from dialeval.engine.folding import Options, run_sources
@@ -48,6 +47,8 @@ CONSTANT_RESPONSE = "i do not know ."
 SEED = 8
 """Of the shuffle and of the random lines; fixed, so that the same data gives the same floors."""
 
+Floors = Mapping[str, Sequence[str]]
+"""By key the systems that are floors of it."""
 _PAIRED = frozenset({Need.REFERENCE, Need.CONTEXT})
 
 
@@ -106,7 +107,7 @@ def make_anchors(systems: Sequence[Rows], train: TextColumn | None) -> Anchors:
 
 
 def _differ(one: Rows, other: Rows) -> bool:
-    """Return whether two systems were compared with different references."""
+    """Whether two systems were compared with different references."""
     mine, theirs = (rows.columns.get(Need.REFERENCE) for rows in (one, other))
     if mine is theirs or mine is None or theirs is None:
         return mine is not theirs
@@ -118,24 +119,20 @@ def _with_responses(rows: Rows, name: str, responses: TextColumn) -> Rows:
 
 
 def _repeated(text: str, rows: int) -> TextColumn:
-    """Return the same bytes in every row."""
+    """The same bytes in every row."""
     data = np.frombuffer(text.encode(), np.uint8)
     return TextColumn(data, np.zeros(rows, np.int64), np.full(rows, len(data), np.int64))
 
 
 def _gold(rows: Rows, references: RaggedColumn) -> Rows:
-    """First references as responses, over the rows that have one; of several it is taken out of the references."""
+    """Take first references as responses, over the rows that have one; of several it leaves the references."""
     counts = np.diff(references.offsets)
     known = np.flatnonzero(counts)
-    firsts = references.offsets[:-1][known]
-    left = np.where(counts[known] > 1, counts[known] - 1, 1)
-    offsets = offsets_of(left)
-    starts = firsts + (counts[known] > 1)
-    places = ranges(starts, left)
+    firsts, several = references.offsets[:-1][known], counts[known] > 1
+    left = np.where(several, counts[known] - 1, 1)
+    others = references.values.take(ranges(firsts + several, left))
     gold = _with_responses(rows.take(known), GOLD, references.values.take(firsts))
-    return replace(
-        gold, columns={**gold.columns, Need.REFERENCE: RaggedColumn(references.values.take(places), offsets)}
-    )
+    return replace(gold, columns={**gold.columns, Need.REFERENCE: RaggedColumn(others, offsets_of(left))})
 
 
 def _shuffled(gold: Rows) -> Rows | None:
@@ -145,7 +142,7 @@ def _shuffled(gold: Rows) -> Rows | None:
 
 
 def derangement(offsets: Ints, seed: int) -> Ints | None:
-    """Return another row for each row, each once, never of the same dialogue; None where there is no such order.
+    """For each row another one, each once, never of the same dialogue; None where there is no such order.
 
     Dialogues are lined up in random order, and every row takes the one that stands far enough along for the largest
     dialogue to be passed.
@@ -165,17 +162,13 @@ def derangement(offsets: Ints, seed: int) -> Ints | None:
 
 
 def with_standing(run: Run, anchors: Anchors, metrics: Mapping[str, Metric[Any]]) -> Run:
-    """Add how each system stands between floor and ceiling to a run, and warn where a floor is above a system."""
+    """The run with how each system stands between floor and ceiling, and a warning where a floor is above one."""
     names = [rows.system for rows in anchors.systems]
     real = [name for name in run if name not in names]
     floors = {key: [name for name in names if _is_floor(name, metric)] for key, metric in metrics.items()}
-    standing = {name: _standings(run, name, metrics, floors) for name in real}
-    details = {
-        "rows_of": anchors.rows_of,
-        "left_out": dict(anchors.left_out),
-        "standing": {name: each for name, each in standing.items() if each},
-    }
-    warnings = [line for name in real for line in _beaten(run, name, metrics, floors)]
+    standing = {name: found for name in real if (found := _stand(run, name, metrics, floors))}
+    details = {"rows_of": anchors.rows_of, "left_out": dict(anchors.left_out), "standing": standing}
+    warnings = [line for name in real for line in _warn_of_floors(run, name, metrics, floors)]
     if anchors.others:
         made_of = f"anchors are made of the rows of {anchors.rows_of}; other references belong to"
         warnings.insert(0, f"{made_of} {', '.join(anchors.others)}")
@@ -183,7 +176,7 @@ def with_standing(run: Run, anchors: Anchors, metrics: Mapping[str, Metric[Any]]
 
 
 def _is_floor(name: str, metric: Metric[Any]) -> bool:
-    """Return whether an anchor is a floor of a metric."""
+    """Tell whether an anchor is a floor of a metric."""
     if name == GOLD or metric.better is None:
         return False
     # A metric that must know all rows first compares distributions, and those do not care whose text it is.
@@ -191,30 +184,24 @@ def _is_floor(name: str, metric: Metric[Any]) -> bool:
 
 
 def _upwards(run: Run, system: str, key: str, metric: Metric[Any]) -> float:
-    """Return the value of a system, turned so that higher is better; NaN where it has none."""
-    mean = run[system][key].mean if key in run[system] else math.nan
+    """Return the value of a system, negated where lower is better; NaN where it has none."""
+    mean = run[system][key].mean if system in run and key in run[system] else math.nan
     return -mean if metric.better == "lower" else mean
 
 
-def _standings(
-    run: Run, system: str, metrics: Mapping[str, Metric[Any]], floors: Mapping[str, Sequence[str]]
-) -> dict[str, dict[str, Any]]:
-    standings: dict[str, dict[str, Any]] = {}
+def _stand(run: Run, system: str, metrics: Mapping[str, Metric[Any]], floors: Floors) -> dict[str, dict[str, Any]]:
+    """Return by key the share of the way from the best floor to the ceiling, where both are known."""
+    found: dict[str, dict[str, Any]] = {}
     for key, metric in metrics.items():
         below = {name: value for name in floors[key] if not math.isnan(value := _upwards(run, name, key, metric))}
-        top = _upwards(run, GOLD, key, metric) if GOLD in run else math.nan
-        here = _upwards(run, system, key, metric)
-        if not below or math.isnan(top) or math.isnan(here):
-            continue
-        best = max(below, key=lambda name: below[name])
-        if top > below[best]:
-            standings[key] = {"share": (here - below[best]) / (top - below[best]), "floor": best, "ceiling": GOLD}
-    return standings
+        top, here = (_upwards(run, name, key, metric) for name in (GOLD, system))
+        best = max(below, key=lambda name: below[name], default="")
+        if below and top > below[best] and not math.isnan(here):
+            found[key] = {"share": (here - below[best]) / (top - below[best]), "floor": best, "ceiling": GOLD}
+    return found
 
 
-def _beaten(
-    run: Run, system: str, metrics: Mapping[str, Metric[Any]], floors: Mapping[str, Sequence[str]]
-) -> Iterable[str]:
+def _warn_of_floors(run: Run, system: str, metrics: Mapping[str, Metric[Any]], floors: Floors) -> Iterable[str]:
     """Yield a line for each floor that is at least as good as a system on some metric."""
     for floor in dict.fromkeys(name for names in floors.values() for name in names):
         lost = [

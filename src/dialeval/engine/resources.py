@@ -77,15 +77,15 @@ class Resources:
     def _open_words(self, shared: Vocabulary) -> dict[Need, Any]:
         """Open the resources that determine which words are known, and what is known of them."""
         from dialeval.resources.embeddings import load_embeddings
-        from dialeval.resources.words import KnownWords, TrainText, TrainWords, VectorTable
+        from dialeval.resources.words import KnownWords, TrainText, VectorTable
 
         opened: dict[Need, Any] = {}
         texts = train_texts(self.train)
-        listed: Vocabulary | TrainWords | None = None
+        listed: Vocabulary | TextColumn | None = None
         if self.vocabulary is not None:
             listed = _read_vocabulary(self.vocabulary)
         elif texts is not None:
-            listed = TrainWords(texts)
+            listed = texts
         elif self.known_words == "listed":
             raise SettingError("known_words='listed' needs a list of words; pass vocabulary= or train=")
         table: VectorTable | None = None
@@ -115,12 +115,13 @@ class Resources:
 
 def _find_judges(given: Any) -> dict[Need, Any]:
     """Return the judges by need: the shipped ones, or just the given one, an object or a folder, whatever its kind."""
-    from dialeval.metrics.learned.judge import DialogueJudge, LazyJudge, is_dialogue_judge
+    from dialeval.metrics.learned.adem import Judge
+    from dialeval.metrics.learned.judge import DialogueJudge, is_dialogue_judge
 
     if given is None:
-        return {Need.JUDGE: LazyJudge(), Need.DIALOGUE_JUDGE: DialogueJudge()}
+        return {Need.JUDGE: Judge(), Need.DIALOGUE_JUDGE: DialogueJudge()}
     if not hasattr(given, "score"):
-        given = DialogueJudge(given) if is_dialogue_judge(given) else LazyJudge(given)
+        given = DialogueJudge(given) if is_dialogue_judge(given) else Judge(given)
     if hasattr(given, "verdicts"):
         return {Need.DIALOGUE_JUDGE: given}
     # The shipped judge of adem on another device stands next to the shipped judge of the other kind.
@@ -153,7 +154,7 @@ def lacking(need: Need) -> str | None:
     """Return what must be installed for a need, with the command that installs it; None where nothing is missing."""
     if need not in (Need.JUDGE, Need.DIALOGUE_JUDGE, Need.ENCODER):
         return None
-    from dialeval.metrics.learned.judge import shipped_lacks
+    from dialeval.resources import encoder_files
 
-    command = shipped_lacks()
+    command = encoder_files.lacking()
     return None if command is None else f"needs the sentence encoder of the shipped judges; run: {command}"

@@ -22,7 +22,6 @@ from dialeval.core.errors import SettingError
 from dialeval.core.files import write_bytes
 from dialeval.core.result import Run
 from dialeval.reports import markup, provenance, weak_turns
-from dialeval.reports.anchors import standing
 from dialeval.reports.breakdown import curves
 from dialeval.reports.correlations import correlations
 from dialeval.reports.explorer import explorer
