@@ -5,16 +5,23 @@ from __future__ import annotations
 import csv
 import io
 import json
+from pathlib import Path
+from typing import Any
 
+import pytest
 from rich.console import Console
 
 import dialeval
 from analysis.rated_runs import ratings_of, run_of
+from analysis.test_merged_ratings import line, written
+from dialeval.analysis.merged_ratings import MergedRatings, merge_ratings
 from dialeval.analysis.people import People, plan_ratings
 from dialeval.reports import people
+from dialeval.reports.people import FORMATS, people_section, table
+from reports.test_html import HOSTILE, Page
 
 RUN, OPINIONS = run_of(systems={"a": 3.0, "b": 3.6, "[c]": 3.0})
-HOSTILE = "{0.__class__}"
+TEMPLATE = "{0.__class__}"
 SAMPLE = dialeval.draw(RUN, 150)
 
 
@@ -39,10 +46,10 @@ def test_the_terminal() -> None:
 
 
 def test_a_name_is_a_name_whatever_it_holds() -> None:
-    run, opinions = run_of(dialogues=20, systems={HOSTILE: 3.0, "b": 3.0})
+    run, opinions = run_of(dialogues=20, systems={TEMPLATE: 3.0, "b": 3.0})
     sample = dialeval.draw(run, 40)
     made = dialeval.estimate(run, ratings_of(sample, opinions), by="judge", sample=sample)
-    assert HOSTILE in people.verdict(made)[0]
+    assert TEMPLATE in people.verdict(made)[0]
 
 
 def test_ratings_alone_have_no_columns_of_a_judge() -> None:
@@ -81,3 +88,71 @@ def test_the_plan() -> None:
     assert "more dialogues" in text
     assert "1,199" in text
     assert "standard deviation of 1" in text
+
+
+def opinions() -> tuple[Any, Any, Any, Any]:
+    run, said = run_of(dialogues=40)
+    sample = dialeval.draw(run, 80)
+    lines = [*ratings_of(sample, said), *({**line, "rater": "bob"} for line in ratings_of(sample, said))]
+    ratings = [{**row, **line} for row, line in zip([*sample.by_id().values()] * 2, lines, strict=True)]
+    people = dialeval.estimate(run, lines, by="judge", sample=sample)
+    agreement = dialeval.agreement(run, ratings, metrics="judge", resamples=20)
+    pairs = [{"a": "a", "b": HOSTILE.replace("\udc80", ""), "better": ("a", "b", "tie")[n % 3]} for n in range(12)]
+    return run, people, agreement, dialeval.rank(pairs)
+
+
+def test_nobody_was_asked() -> None:
+    assert people_section(None, None, None) is None
+
+
+def test_everything_that_people_said_is_shown(tmp_path: Path) -> None:
+    run, people, agreement, ranking = opinions()
+    path = dialeval.report(run, tmp_path / "r.html", people=people, agreement=agreement, ranking=ranking)
+    page = Page(path.read_text(encoding="utf-8"))
+    (section,) = (attrs for attrs in page.of("section") if attrs["id"] == "people")
+    assert section["aria-labelledby"] == "people-title"
+    for words in (
+        "What people would say",
+        "People would rate b higher than a",
+        "ratings alone",
+        "Krippendorff's alpha is 1.00 over 80 rows",
+        "How far metrics agree with them",
+        "Which one is preferred",
+        "Wins between all pairs",
+    ):
+        assert words in page.text
+    assert not page.of("img")
+    assert not any(
+        attrs["id"] == "people" for attrs in Page(dialeval.report(run, path).read_text("utf-8")).of("section")
+    )
+
+
+def test_parts_stand_alone() -> None:
+    _, people, _, ranking = opinions()
+    only = people_section(None, None, ranking)
+    assert only is not None
+    assert "What people would say" not in only.content
+    alone = people_section(people, None, None)
+    assert alone is not None
+    assert "preferred" not in alone.content
+
+
+@pytest.fixture
+def merged(tmp_path: Path) -> MergedRatings:
+    lines = [line(f"r{n}", rater, (n + m) % 5) for n in range(8) for m, rater in enumerate(("ann", "b|ob"))]
+    return merge_ratings([written(tmp_path, "a.jsonl", [*lines, line("r0", "ann", 0, again=True, seconds=4)])])
+
+
+def test_the_terminal_has_all_tables(merged: MergedRatings) -> None:
+    console = Console(width=120, record=True, file=None, quiet=False)
+    with console.capture() as captured:
+        console.print(table(merged))
+    shown = captured.get()
+    assert "16 ratings of 8 rows by 2 raters." in shown
+    for words in ("alpha", "ann 4, b|ob 0", "100%", "to adjudicate"):
+        assert words in shown
+
+
+def test_markdown_and_json(merged: MergedRatings) -> None:
+    assert "| b\\|ob |" in FORMATS["md"](merged)
+    assert json.loads(FORMATS["json"](merged))["qualities"]["overall"]["n"] == 8
