@@ -177,6 +177,11 @@ def test_entries_of_earlier_states_go(tmp_path: Path, cache: Path) -> None:
     assert entries() == 2
     settled(first, TEXT + "new 1 2\n", age=50)
     assert len(load(first)) == 4
+    assert entries() == 3
+    for entry in (cache / "vectors").iterdir():
+        os.utime(entry, (time.time() - 2 * 24 * 3600,) * 2)
+    settled(first, TEXT + "new 1 3\n", age=40)
+    assert len(load(first)) == 4
     assert entries() == 2
     vectorstore.forget(first)
     assert entries() == 1

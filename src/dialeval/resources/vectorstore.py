@@ -15,7 +15,8 @@ lasts as long as the process.
 
 The name of an entry is made of the path, size, times of change and inode of its source. A program can set a file's time
 of modification, but not that of its last change (ctime), so both count. Where the source is so fresh that its times
-prove nothing, the SHA-256 of its bytes is part of the name too. An entry of an earlier state of the source is removed.
+prove nothing, the SHA-256 of its bytes is part of the name too. Entries of earlier states of a source are removed after
+a day.
 
 The content digest covers the words and the vectors as float64 in file order, block by block as they are read: the same
 for a text file, its compressed copy and an array with equal vectors, unless they are so large that blocks differ.
@@ -56,6 +57,8 @@ _LAYOUT = 4
 """Part of an entry's name: raise it when what is parsed, or how it is stored, changes."""
 _FRESH_SECONDS = 2.0
 """File systems record times coarsely; a file changed twice within this span may look unchanged."""
+_OLD_SECONDS = 24 * 3600.0
+"""Machines may share a cache, but not a source: an entry of another state may be in use elsewhere."""
 _KEY_BYTES = 16
 _INDEX = np.dtype([("key", f"S{_KEY_BYTES}"), ("row", "<i8"), ("check", "<u4")])
 _CHECKED = ("index.npy", "words.json")
@@ -157,16 +160,17 @@ class Embeddings:
             if _stamp(files) != stamp:
                 what, remedy = "the file changed while it was read", "run again when nothing writes to it"
                 raise DataError(Fault(str(self._path), None, what, remedy))
-        forget(self._path, folder)
+        with suppress(SettingError):  # a cache that may only be read
+            forget(self._path, _OLD_SECONDS)
         return _open_entry(folder)
 
 
-def forget(source: Path, current: Path | None = None) -> None:
-    """Remove the entries of a source, except for the current one."""
-    home = _home() if current is None else current.parent
-    for entry in home.glob(f"{_hash_path(source)}-*"):
-        if entry != current:
-            discard(entry)
+def forget(source: Path, seconds: float = 0.0) -> None:
+    """Remove the entries of a source that are older than some seconds."""
+    for entry in _home().glob(f"{_hash_path(source)}-*"):
+        with suppress(FileNotFoundError):  # another process removes too
+            if entry.stat().st_mtime <= time.time() - seconds:
+                discard(entry)
 
 
 def _write_entry(folder: Path, source: Path) -> None:
