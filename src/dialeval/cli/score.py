@@ -147,7 +147,7 @@ def score(
         run = _evaluated(meter=meter, format_=format_, by=by, **given)
     if format_ in options.GATE_FORMATS:
         gates = list(limits.gates(run))
-        print_gates(format_, gates, run)
+        print_gates(format_, gates, run, run)
         return exit_status(gates)
     print_run(run, format_, transpose, by, compared)
     say_next(run, format_, output)

@@ -5,7 +5,6 @@ pandas and polars are not among what dialeval needs; they are imported when a da
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -15,12 +14,12 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-class Tabular(ABC):
+class Tabular:
     """What can be given as a table; a class says what its lines are in `to_arrow`."""
 
-    @abstractmethod
     def to_arrow(self) -> pa.Table:
         """Return the table, for Arrow."""
+        raise NotImplementedError
 
     def to_pandas(self) -> Any:
         """Return the table as a data frame of pandas."""

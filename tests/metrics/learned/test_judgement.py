@@ -12,7 +12,7 @@ import pytest
 import dialeval
 from dialeval.core.errors import NeedError
 from dialeval.core.needs import Need
-from dialeval.engine.resources import open_resources
+from dialeval.engine.resources import Resources
 from dialeval.engine.worker import Threads
 from dialeval.metrics.learned.adem import Judge
 from dialeval.metrics.learned.judge import DialogueJudge, Verdicts, is_outside, reasons
@@ -53,9 +53,9 @@ def test_a_judge_serves_the_metric_of_its_kind(tmp_path: Path) -> None:
 
 
 def test_the_shipped_judges_stand_side_by_side() -> None:
-    opened = open_resources(Vocabulary(), judge=Judge(device="torch"))
+    opened = Resources(judge=Judge(device="torch")).opened(Vocabulary())
     assert {Need.JUDGE, Need.DIALOGUE_JUDGE} <= set(opened)
-    given = open_resources(Vocabulary(), judge=Judge("elsewhere"))
+    given = Resources(judge=Judge("elsewhere")).opened(Vocabulary())
     assert Need.JUDGE in given
     assert Need.DIALOGUE_JUDGE not in given
 
