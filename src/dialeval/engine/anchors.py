@@ -35,7 +35,8 @@ from dialeval.core.errors import SettingError
 from dialeval.core.fold import Metric
 from dialeval.core.needs import Need
 from dialeval.core.ragged import offsets_of, ranges
-from dialeval.core.result import Role, Run
+from dialeval.core.result import Run
+from dialeval.core.run_schema import Role
 from dialeval.data.rows.system import Rows
 from dialeval.data.shards.sources import memory_sources
 from dialeval.engine.folding import Options, run_sources
