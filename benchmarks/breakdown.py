@@ -75,6 +75,6 @@ def figures() -> Iterator[tuple[str, str]]:
         )
         whole = command(["-c", MAIN, "breakdown", str(labels), "-p", str(data)], 3)
         yield (
-            "the whole command on these, start and loading of the compiler included",
+            "the whole command on these, start included",
             f"{shown(whole)}, {turns / whole.cpu / ORIGINAL:.1f} times the original's rate",
         )
