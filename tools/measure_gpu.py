@@ -2,8 +2,8 @@
 
     python tools/measure_gpu.py CORPORA_FOLDER [REPLIES]
 
-Replies of dialogues (`*/*.jsonl.gz`), each with the three turns before it; for `adem` with a reference as well, the reply
-of another row. Tokenization is included, and for `judge` measured without it as well.
+Replies of dialogues (`*/*.jsonl.gz`), each with the three turns before it; for `adem` with a reference as well, the
+reply of another row. Tokenization is included, and for `judge` measured without it as well.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from dialeval.analysis.breakdown_detection import detect, save_labels
 from dialeval.breakdown import evaluate_breakdown
 from dialeval.core.errors import SettingError
 from dialeval.engine.breakdown import with_curves
-from dialeval.metrics.learned import judge_folder
+from dialeval.metrics.learned import adem
 from dialeval.multiwoz import Evaluator
 from dialeval.reports.schemas import WRITTEN, schema
 from metrics.learned.judges import tiny_dialogue_judge
@@ -148,7 +148,7 @@ def test_task_verdicts_labels_and_journals(tmp_path: Path) -> None:
 
 
 def test_judges() -> None:
-    shipped = Path(judge_folder.__file__).parent / "checkpoints"
+    shipped = Path(adem.__file__).parent / "checkpoints"
     fits("judge", read(shipped / "dialogue" / "judge.json"))
     fits("dialogue-judge", read(shipped / "judge" / "judge.json"))
 

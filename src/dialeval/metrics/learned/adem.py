@@ -46,7 +46,6 @@ from dialeval.metrics.learned.judge_folder import (
     save_weights,
     trained_on,
 )
-from dialeval.resources import schemas
 from dialeval.resources.encoder import Encoder, SentenceEncoder
 from dialeval.resources.encoder_files import Singles, check_libraries, find_encoder
 from dialeval.resources.sentence_vectors import SentenceVectors
@@ -196,6 +195,8 @@ class Weights:
 
 def load(folder: str | os.PathLike[str]) -> Weights:
     """Read the weights that `Weights.save` wrote."""
+    from dialeval.resources import schemas  # loads msgspec
+
     remedy = "give a folder that `dialeval adem train` wrote, or copy it again"
     judge, facts, tensors = load_weights(folder, schemas.Judge, remedy)
     with gate.explained(Path(folder) / "judge.safetensors", remedy):

@@ -65,7 +65,6 @@ from dialeval.metrics.learned.judge_folder import (
     save_weights,
     trained_on,
 )
-from dialeval.resources import schemas
 from dialeval.resources.encoder_files import check_libraries, find_encoder
 from dialeval.resources.judge_settings import BreakdownScale, PairShape, Scale
 from dialeval.resources.sentence_vectors import SentenceVectors
@@ -245,6 +244,8 @@ def is_dialogue_judge(folder: str | os.PathLike[str]) -> bool:
 
 def load_judge(folder: str | os.PathLike[str]) -> JudgeWeights:
     """Read the weights that `JudgeWeights.save` wrote."""
+    from dialeval.resources import schemas  # loads msgspec
+
     if not is_dialogue_judge(folder):
         raise DataError(Fault(str(Path(folder) / JUDGE_FILE), None, "is a judge of `dialeval adem`, or none", _REMEDY))
     saved, facts, changes = load_weights(folder, schemas.DialogueJudge, _REMEDY)

@@ -70,6 +70,9 @@ class Transformer(nn.Module):
         found: Tensor = self.weights[name]
         return found
 
+    def _part(self, name: str, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+        return self.weight(f"{name}_weight").to(dtype), self.weight(f"{name}_bias").to(dtype)
+
     def vectors(self, batch: Batch, dtype: torch.dtype) -> Tensor:
         """Return the last layer's vector of each piece."""
         dropout = _DROPOUT if self.training else 0.0
@@ -78,9 +81,7 @@ class Transformer(nn.Module):
         rows = F.layer_norm(rows, rows.shape[-1:], self.norm_weight, self.norm_bias, self.epsilon).to(dtype)
         rows = F.dropout(rows, dropout, self.training)
         for layer in range(self.depth):
-            qkv, out, up, down, norm, last_norm = (
-                [self.weight(f"{layer}_{part}_{kind}").to(dtype) for kind in ("weight", "bias")] for part in _PARTS
-            )
+            qkv, out, up, down, norm, last_norm = (self._part(f"{layer}_{part}", dtype) for part in _PARTS)
             split = F.linear(rows, *qkv).view(len(rows), 3, self.attention_heads, -1)
             mixed = F.dropout(F.linear(_attend(split, batch).reshape(rows.shape), *out), dropout, self.training)
             rows = F.layer_norm(rows + mixed, rows.shape[-1:], *norm, self.epsilon)
@@ -120,7 +121,7 @@ class TorchEncoder(Encoder):
         check_device(self.device)
         return Transformer(self.files).to(self.device).eval()
 
-    def __reduce__(self) -> tuple[type[TorchEncoder], tuple[Any, ...]]:  # type: ignore[override]
+    def __reduce__(self) -> tuple[type[TorchEncoder], tuple[Any, ...]]:
         return type(self), (EncoderFiles(self.files.name, self.files.folder), self.tokens, self.device)
 
     @torch.inference_mode()
@@ -139,8 +140,9 @@ class TorchEncoder(Encoder):
         model, lengths = self.model, np.array([len(ids) for ids in pieces])
         bounds, owner = np.cumsum([0, *lengths]), np.repeat(np.arange(len(pieces)), lengths)
         places, second = np.arange(bounds[-1]) - bounds[owner], np.zeros(bounds[-1], np.bool_)
-        arrays = (np.concatenate(pieces), places, second, owner, bounds)
-        batch = Batch(*(torch.from_numpy(array).to(self.device) for array in arrays), int(lengths.max()))
+        arrays = np.concatenate(pieces), places, second, owner, bounds
+        tensors = [torch.from_numpy(array).to(self.device) for array in arrays]
+        batch = Batch._make([*tensors, int(lengths.max())])
         rows = model.vectors(batch, self.dtype).float()
         if self.files.pooling == "cls":
             return rows[batch.bounds[:-1]]
