@@ -356,12 +356,11 @@ def test_items_of_a_packed_file_come_back_in_parts(tmp_path: Path, monkeypatch: 
     journal: dict[str, Any] = {**asked, "resume": tmp_path / "journal"}
     for number in range(2):  # the second time out of the journal
         dialeval.evaluate(f"{tmp_path}/s*.gz", output=tmp_path / f"resumed{number}", **journal)
-    parts = sorted((tmp_path / "journal").glob("metrics-0.*.chunk"))
-    assert len(parts) == 2
+    chunk = tmp_path / "journal" / "metrics-0.chunk"
     assert pq.ParquetFile(tmp_path / "run" / "items-00000.parquet").num_row_groups > 3
-    parts[1].write_bytes(parts[1].read_bytes()[:-1])
+    chunk.write_bytes(chunk.read_bytes()[:-1])
     dialeval.evaluate(f"{tmp_path}/s*.gz", output=tmp_path / "mended", **journal)
-    parts[0].unlink()
+    chunk.unlink()
     dialeval.evaluate(f"{tmp_path}/s*.gz", output=tmp_path / "again", **journal)
     for folder in ("run", "resumed0", "resumed1", "mended", "again"):
         run = dialeval.load(tmp_path / folder)
