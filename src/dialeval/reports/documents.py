@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from html import escape
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from dialeval.core.plain_text import plain
@@ -82,6 +81,8 @@ def to_latex(document: Document) -> str:
 
 def to_html(document: Document) -> str:
     """Return paragraphs and tables without style, as a notebook shows its own."""
+    from html import escape
+
     said = "".join(f"<p>{escape(plain(line))}</p>" for line in document.said)
     tables = "".join(map(formats.html_table, document.tables))
     return said + tables + small(document.notes)
@@ -89,6 +90,8 @@ def to_html(document: Document) -> str:
 
 def small(notes: Iterable[str]) -> str:
     """Return the notes below a table, for a notebook."""
+    from html import escape
+
     lines = "<br>".join(escape(plain(line)) for line in notes)
     return f"<p><small>{lines}</small></p>" if lines else ""
 
