@@ -31,6 +31,8 @@ class Document:
     said: Sequence[str]
     tables: Sequence[Table]
     notes: Sequence[str]
+    tight: bool = False
+    """Whether the terminal prints the notes right below the last table."""
 
 
 class Printer(Generic[T]):
@@ -105,6 +107,7 @@ def _parts(layouts: Sequence[Document], width: int) -> Iterator[RenderableType]:
     for number, part in enumerate(parts):
         yield from [Text()] if number else []
         yield part
+    yield from [Text()] if parts and document.notes and not document.tight else []
     yield from map(Text, map(plain, document.notes))
 
 

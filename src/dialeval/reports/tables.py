@@ -107,7 +107,7 @@ def _describe(run: Run, found: Verdict | None, transpose: bool, bars: bool, inte
         )
     head, *rows = zip(*columns, strict=True)
     below = [*footnotes(run, comparison, intervals)] if notes else []
-    return Document([] if found is None else found.sentences, [Table(head, rows)], below)
+    return Document([] if found is None else found.sentences, [Table(head, rows)], below, tight=True)
 
 
 def _align(column: Sequence[tuple[str, ...]]) -> list[str]:
