@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from html import escape
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from dialeval.core.plain_text import plain
@@ -32,6 +31,8 @@ class Document:
     said: Sequence[str]
     tables: Sequence[Table]
     notes: Sequence[str]
+    tight: bool = False
+    """Whether the terminal prints the notes right below the last table."""
 
 
 class Printer(Generic[T]):
@@ -82,6 +83,8 @@ def to_latex(document: Document) -> str:
 
 def to_html(document: Document) -> str:
     """Return paragraphs and tables without style, as a notebook shows its own."""
+    from html import escape
+
     said = "".join(f"<p>{escape(plain(line))}</p>" for line in document.said)
     tables = "".join(map(formats.html_table, document.tables))
     return said + tables + small(document.notes)
@@ -89,6 +92,8 @@ def to_html(document: Document) -> str:
 
 def small(notes: Iterable[str]) -> str:
     """Return the notes below a table, for a notebook."""
+    from html import escape
+
     lines = "<br>".join(escape(plain(line)) for line in notes)
     return f"<p><small>{lines}</small></p>" if lines else ""
 
@@ -102,6 +107,7 @@ def _parts(layouts: Sequence[Document], width: int) -> Iterator[RenderableType]:
     for number, part in enumerate(parts):
         yield from [Text()] if number else []
         yield part
+    yield from [Text()] if parts and document.notes and not document.tight else []
     yield from map(Text, map(plain, document.notes))
 
 

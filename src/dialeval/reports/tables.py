@@ -15,7 +15,7 @@ say which systems are significantly better (▲) or worse (▼) than the baselin
 each metric, all digits, a blank behind each. A value of the whole corpus has the deviation `0`, as it is printed there.
 It has the columns of dialog-eval in their order and no others: programs that read the file know these.
 
-JSON and CSV of a run take no comparison, so `reports.comparisons` is imported where it is used.
+JSON and CSV of a run take no comparison, so `analysis` and `reports.comparisons` are imported where they are used.
 """
 
 from __future__ import annotations
@@ -25,7 +25,6 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dialeval.analysis.values import better_of
 from dialeval.metrics.registry import GROUPS
 from dialeval.reports import documents, formats
 from dialeval.reports.documents import Document, laid_out
@@ -80,6 +79,8 @@ def table(
 
 def _describe(run: Run, found: Verdict | None, transpose: bool, bars: bool, intervals: bool, notes: bool) -> Document:
     """Describe a run for the terminal; `bars`: intervals are also drawn, `intervals` False: left out."""
+    from dialeval.analysis.values import better_of
+
     marks: dict[tuple[str, str], str] = {}
     comparison = None if found is None else found.comparison
     if comparison is not None:
@@ -106,7 +107,7 @@ def _describe(run: Run, found: Verdict | None, transpose: bool, bars: bool, inte
         )
     head, *rows = zip(*columns, strict=True)
     below = [*footnotes(run, comparison, intervals)] if notes else []
-    return Document([] if found is None else found.sentences, [Table(head, rows)], below)
+    return Document([] if found is None else found.sentences, [Table(head, rows)], below, tight=True)
 
 
 def _align(column: Sequence[tuple[str, ...]]) -> list[str]:
@@ -149,6 +150,7 @@ def to_markdown(run: Run, transpose: bool = False) -> str:
 def to_latex(run: Run, transpose: bool = False) -> str:
     """Return a table with booktabs rules, four significant digits per metric, the best values bold, and a caption."""
     from dialeval.analysis.comparison import best_systems
+    from dialeval.analysis.values import better_of
 
     best, rows = best_systems(run, run.keys_in_order), []
     for key in run.keys_in_order:
