@@ -18,7 +18,7 @@ import pytest
 
 import dialeval
 from dialeval import sample
-from dialeval.core import item_parts
+from dialeval.core import rowtable
 from dialeval.core.errors import DataError, NeedError, SettingError
 from dialeval.engine import worker
 from dialeval.engine.folding import Done
@@ -328,7 +328,7 @@ def packed_rows(file: Path, size: int) -> Path:
 def test_memory_does_not_grow_with_the_rows_of_a_packed_file(
     saved: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(item_parts, "HELD_BYTES", 1 << 16)
+    monkeypatch.setattr(rowtable, "HELD_BYTES", 1 << 16)
 
     def peak(size: int) -> int:
         with gzip.open(tmp_path / f"{size}.txt.gz", "wt", compresslevel=1) as stream:
@@ -351,7 +351,7 @@ def test_items_of_a_packed_file_come_back_in_parts(tmp_path: Path, monkeypatch: 
     packed_rows(tmp_path / "s.jsonl.gz", 5_000)
     asked: dict[str, Any] = {"metrics": "length,distinct-1", "batch_rows": 100}
     expected = dialeval.evaluate({"s": tmp_path / "s.jsonl.gz"}, metrics="length,distinct-1")
-    monkeypatch.setattr(item_parts, "HELD_BYTES", 10_000)
+    monkeypatch.setattr(rowtable, "HELD_BYTES", 10_000)
     dialeval.evaluate(f"{tmp_path}/s*.gz", output=tmp_path / "run", **asked)
     journal: dict[str, Any] = {**asked, "resume": tmp_path / "journal"}
     for number in range(2):  # the second time out of the journal
