@@ -14,10 +14,6 @@ from dialeval.metrics.learned.judge import DialogueJudge, load_judge, scores
 from dialeval.resources.judge_settings import BreakdownScale
 from tiny_encoder import WORDS, write_encoder
 
-pytest.importorskip("torch")
-
-from dialeval.analysis.dialogue_judges import fitted_scale, make_dialogue_judge
-
 
 def rated(name: str, rows: int, seed: int) -> list[dict[str, Any]]:
     dice = np.random.default_rng(seed)
@@ -65,6 +61,8 @@ def write_data(folder: Path) -> dict[str, Any]:
 
 def test_from_dialogues_and_ratings_to_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     torch = pytest.importorskip("torch")
+    from dialeval.analysis.dialogue_judges import make_dialogue_judge
+
     torch.set_num_threads(1)
     monkeypatch.setenv("DIALEVAL_CACHE", str(tmp_path / "cache"))
     asked, lines = write_data(tmp_path), list[str]()
@@ -110,6 +108,8 @@ def test_from_dialogues_and_ratings_to_a_folder(tmp_path: Path, monkeypatch: pyt
 
 def test_what_cannot_be_learned_from_is_refused(tmp_path: Path) -> None:
     pytest.importorskip("torch")
+    from dialeval.analysis.dialogue_judges import make_dialogue_judge
+
     asked = write_data(tmp_path)
     (tmp_path / "chats.jsonl").write_text('{"turns": ["hello"]}\n')
     with pytest.raises(SettingError, match="fewer than two pairs"):
@@ -119,6 +119,9 @@ def test_what_cannot_be_learned_from_is_refused(tmp_path: Path) -> None:
 
 
 def test_the_scale_says_what_people_said() -> None:
+    pytest.importorskip("torch")
+    from dialeval.analysis.dialogue_judges import fitted_scale
+
     dice = np.random.default_rng(0)
     rating, rank, closest = dice.normal(size=(3, 4000))
     heads = {"rating": rating[:, None], "rank": 5 * rank[:, None]}

@@ -14,10 +14,10 @@ from dialeval.core.errors import SettingError
 from dialeval.data.rows.ratings import read_ratings
 from dialeval.resources.encoder_files import find_encoder
 
-pytest.importorskip("torch")
+torch = pytest.importorskip("torch")
 
-from dialeval.analysis.dialogue_judges import JudgeTraining, SharedTurns, corpus_name, left_out_rows
-from dialeval.metrics.learned.training.cross_training import JudgeRecipe, RatedRows
+from dialeval.analysis.dialogue_judges import JudgeTraining, SharedTurns, corpus_name, left_out_rows  # noqa: E402
+from dialeval.metrics.learned.training.cross_training import JudgeRecipe, RatedRows  # noqa: E402
 
 LONG = "one two three four five six seven eight"
 SIZES: dict[str, Any] = {"steps": 2, "batch_size": 4, "rating_steps": 2, "rating_rows": 8, "beside": 2, "rank": 2}
@@ -40,7 +40,6 @@ def test_each_fold_leaves_out_a_set_a_shared_context_or_a_system() -> None:
 
 
 def test_what_was_made_from_other_data_is_not_taken_up(tmp_path: Path) -> None:
-    torch = pytest.importorskip("torch")
     torch.set_num_threads(1)
     write_data(tmp_path)
     chats = tmp_path / "chats.jsonl"

@@ -38,12 +38,12 @@ class Scores(Protocol):
     """Whatever scores responses: a judge of either kind."""
 
     def score(self, contexts: Texts, responses: Sequence[str], references: Texts) -> Floats:
-        """One score per response, NaN where it cannot be judged."""
+        """Return one score per response, NaN where it cannot be judged."""
 
 
 @dataclass(frozen=True)
 class Attack:
-    """How a judge takes one attack."""
+    """The scores of a judge under one attack."""
 
     name: str
     rows: int
@@ -52,13 +52,13 @@ class Attack:
     mean: float
     """Mean score under the attack."""
     not_worse: float
-    """Share of rows in which the attack is scored at least as high as the real response."""
+    """Fraction of rows in which the attack is scored at least as high as the real response."""
     correlation: float
     """Pearson's, between the scores of the real responses and those under the attack; NaN where one is constant."""
 
 
 def attack(judge: Scores, contexts: Texts, responses: Sequence[str], references: Texts, seed: int = 0) -> list[Attack]:
-    """Every attack that the rows allow; SettingError where no row has a context or a reference to judge it by."""
+    """Try every attack that the rows allow; SettingError where no row has a context or a reference to judge it by."""
     real = judge.score(contexts, responses, references)
     if np.isnan(real).all():
         raise SettingError("no row has a context or a reference to judge it by; give rows with them, or -c or -r")
@@ -76,7 +76,7 @@ def attack(judge: Scores, contexts: Texts, responses: Sequence[str], references:
 def _replacements(
     contexts: Texts, responses: Sequence[str], references: Texts, seed: int
 ) -> dict[str, Sequence[str | None]]:
-    """By attack: what is said instead of each response, None where there is nothing to say."""
+    """Return by attack what is said instead of each response, None where there is nothing to say."""
     dice = np.random.default_rng(seed)
     asked = contexts if any(contexts) else references
     return {
@@ -94,7 +94,7 @@ def _reversed(text: str) -> str | None:
 
 
 def _elsewhere(row: int, asked: Texts, responses: Sequence[str], dice: np.random.Generator) -> str | None:
-    """A response to something else, drawn among all; None where every row has the same context."""
+    """Sample a response to something else; None where every row has the same context."""
     for _ in range(20):
         other = int(dice.integers(len(responses)))
         if list(asked[other]) != list(asked[row]) and responses[other] != responses[row]:

@@ -65,7 +65,7 @@ class CrossEncoder:
         )
 
     def heads(self, contexts: Sequence[Sequence[str]], responses: Sequence[str]) -> Floats:
-        """What the heads say of each response, a row each; the columns in the order of `HEADS`."""
+        """Return the values of the heads for each response, a row each; the columns in the order of `HEADS`."""
         pairs = rated_pairs(self._tokeniser, contexts, responses, self.shape.turns)
         read = [self.sequence(pairs, pair) for pair in range(len(pairs))]
         found = np.empty((len(pairs), sum(HEADS.values())))
@@ -74,7 +74,7 @@ class CrossEncoder:
         return found
 
     def sequence(self, pairs: Pairs, pair: int) -> tuple[npt.NDArray[np.int32], int]:
-        """The pieces of a pair, and how many of them are the response's."""
+        """Return the pieces of a pair, and how many of them are the response's."""
         first, behind = pairs.starts[pairs.contexts[pair]]
         first = max(first, behind - (self.shape.context_tokens - 1))
         start, stop = pairs.starts[pairs.responses[pair] : pairs.responses[pair] + 2]
@@ -97,7 +97,7 @@ class CrossEncoder:
 
 
 def encoder_weights(files: EncoderFiles) -> dict[str, Singles]:
-    """The weights of an encoder by the names that changes have."""
+    """Return the weights of an encoder by the names that changes have."""
     weights = files.weights()
     found = {"words": weights.words, "positions": weights.positions, "second": weights.second}
     parts = {"norm": weights.norm}
@@ -108,12 +108,12 @@ def encoder_weights(files: EncoderFiles) -> dict[str, Singles]:
 
 
 def trained_names(base: Mapping[str, Singles]) -> Iterator[str]:
-    """The names of the weights that are trained: those of the layers."""
+    """Return the names of the weights that are trained: those of the layers."""
     return (name for name in base if name.partition(".")[0].isdigit())
 
 
 def factors(change: Singles, rank: int) -> tuple[Singles, Singles]:
-    """Two thin matrices, `rank` columns each, whose product left right' is nearest to a matrix."""
+    """Return two thin matrices, `rank` columns each, whose product left right' is nearest to a matrix."""
     left, sizes, right = np.linalg.svd(change, full_matrices=False)
     root = np.sqrt(sizes[:rank])
     # In the order of rows: safetensors writes the memory of an array as it lies.
@@ -121,13 +121,13 @@ def factors(change: Singles, rank: int) -> tuple[Singles, Singles]:
 
 
 def in_eight_bits(matrix: Singles) -> tuple[npt.NDArray[np.int8], Singles]:
-    """The entries as multiples of a scale per column."""
+    """Return the entries as multiples of a scale per column."""
     scale = np.maximum(np.abs(matrix).max(axis=0), 1e-12).astype(np.float32) / np.float32(_LEVELS)
     return np.rint(matrix / scale).astype(np.int8), scale
 
 
 def merged(base: Mapping[str, Singles], changes: Changes) -> dict[str, Singles]:
-    """The weights of the layers with the changes."""
+    """Return the weights of the layers with the changes."""
     found = {}
     for name in trained_names(base):
         if f"{name}.left" in changes:
@@ -149,12 +149,12 @@ class PairTokeniser:
         self.first, self.end = (int(self._tokeniser.token_to_id(mark)) for mark in ("[CLS]", "[SEP]"))
 
     def continuations(self) -> npt.NDArray[np.bool_]:
-        """By piece: whether it goes on with the word of the piece before."""
+        """Return by piece whether it goes on with the word of the piece before."""
         size = self._tokeniser.get_vocab_size()
         return np.array([self._tokeniser.id_to_token(piece).startswith("##") for piece in range(size)], np.bool_)
 
     def pieces(self, texts: Sequence[str]) -> list[Pieces]:
-        """The pieces of each text, ended by [SEP]."""
+        """Return the pieces of each text, ended by [SEP]."""
         found: list[Pieces] = []
         for start in range(0, len(texts), _AT_ONCE):
             joined = [_DETACHED.sub(r"\1n't", text) for text in texts[start : start + _AT_ONCE]]
@@ -179,13 +179,9 @@ class Pairs:
     def __len__(self) -> int:
         return len(self.responses)
 
-    def take(self, chosen: Ints | npt.NDArray[np.bool_]) -> Pairs:
-        """Some of the pairs, over the same texts."""
-        return Pairs(self.pieces, self.starts, self.contexts[chosen], self.responses[chosen])
-
 
 def together(parts: Sequence[Pairs]) -> Pairs:
-    """The pairs of several corpora, one behind the other."""
+    """Concatenate the pairs of several corpora."""
     texts: Ints = np.cumsum([0, *(len(part.starts) - 1 for part in parts)], dtype=np.int64)
     pieces: Ints = np.cumsum([0, *(len(part.pieces) for part in parts)], dtype=np.int64)
     return Pairs(
@@ -205,7 +201,7 @@ def _texts(pieces: Iterable[Pieces]) -> tuple[Pieces, Ints]:
 def rated_pairs(
     tokeniser: PairTokeniser, contexts: Sequence[Sequence[str]], responses: Sequence[str], turns: int = TURNS
 ) -> Pairs:
-    """A pair for each row: the last turns of its context that are not empty, and its response."""
+    """Return a pair for each row: the last turns of its context that are not empty, and its response."""
     kept = [[turn for turn in context if turn.strip()][-turns:] for context in contexts]
     counts = np.fromiter(map(len, kept), np.int64, len(kept))
     texts = [text for context, response in zip(kept, responses, strict=True) for text in (*context, response)]
@@ -220,7 +216,7 @@ def dialogue_pairs(
     replies: Sequence[Sequence[str]],
     turns: int = TURNS,
 ) -> Pairs:
-    """Every turn but the first as a response to those before it, and every reply as one to the whole dialogue.
+    """Return every turn but the first as a response to those before it, and every reply as one to the whole dialogue.
 
     `replies` has further replies to the last turn of each dialogue. Turns and replies that are empty are left out.
     """

@@ -2,7 +2,7 @@
 
 For each pair: the response itself, some responses to other contexts (most of them of the same corpus), an echo (a turn
 of the context, or its second half), and a broken copy of the response: words shuffled, reversed, left out, or
-neighbours swapped, pieces repeated, the first half said twice. What comes out equal to the true response is no
+neighbors swapped, pieces repeated, the first half said twice. What comes out equal to the true response is no
 candidate.
 
 Everything drawn depends on the seed and the number of the step alone, so that a run can be cut anywhere.
@@ -62,14 +62,14 @@ class Corpus:
 
     @property
     def digest(self) -> str:
-        """What is drawn from the corpus depends on."""
+        """What the samples of the corpus depend on."""
         sha = hashlib.sha256(repr(self.shape).encode())
         for array in self._hashed:
             sha.update(np.ascontiguousarray(array).tobytes())
         return sha.hexdigest()[:DIGEST_LENGTH]
 
     def drawn(self, many: int, draw: np.random.Generator) -> Tensor:
-        """Some pairs; a corpus counts by the root of its size, so that the largest does not drown the others."""
+        """Sample pairs; a corpus counts by the root of its size, so that the largest does not drown the others."""
         roots = np.sqrt(self.parts)
         chosen = draw.choice(len(self.parts), many, p=roots / roots.sum())
         places = np.floor(draw.random(many) * self.parts[chosen]).astype(np.int64)
@@ -77,11 +77,11 @@ class Corpus:
         return torch.from_numpy(rows).to(self.device)
 
     def batch(self, rows: Tensor) -> Batch:
-        """Pairs as they are, each a sequence."""
+        """Return pairs as they are, each a sequence."""
         return self._packed(rows, *self._texts(self.responses[rows]))
 
     def candidates(self, rows: Tensor, dice: torch.Generator) -> tuple[Batch, Tensor, Tensor]:
-        """The candidates of some pairs, those of a pair one behind the other; which ones count; and their kinds.
+        """Make the candidates of some pairs, those of a pair one behind the other; which ones count; and their kinds.
 
         The last two have a row per pair and a column per candidate; the first is the true response.
         """
@@ -98,7 +98,7 @@ class Corpus:
         return batch, differ, kinds
 
     def _texts(self, texts: Tensor) -> tuple[Tensor, Tensor]:
-        """The pieces of texts as a matrix, -1 behind the end, and how many each has; the last one is [SEP]."""
+        """Return the pieces of texts as a matrix, -1 behind the end, and how many each has; the last one is [SEP]."""
         return self._stretches(self.starts[texts], self.starts[texts + 1])
 
     def _stretches(self, start: Tensor, stop: Tensor) -> tuple[Tensor, Tensor]:
@@ -110,7 +110,7 @@ class Corpus:
         return torch.where(places < lengths[:, None], pieces, -1), lengths
 
     def _others(self, rows: Tensor, number: int, dice: torch.Generator) -> Tensor:
-        """Texts of responses to other contexts."""
+        """Sample the texts of responses to other contexts."""
         many = len(rows)
         if number < RANDOM - NEAR:
             texts = self.responses[torch.randint(self.many, (many,), generator=dice, device=self.device)]
@@ -125,7 +125,7 @@ class Corpus:
         return torch.where(self._uniform((many,), dice) < _FREQUENT, dull, texts)
 
     def _echoes(self, rows: Tensor, dice: torch.Generator) -> tuple[Tensor, Tensor]:
-        """A turn of the context, more often the last, or its second half."""
+        """Sample a turn of the context, more often the last, or its second half."""
         first, behind = self.contexts[rows].T
         back = (self._uniform((len(rows),), dice).square() * (behind - first)).long()
         turn = behind - 1 - back
@@ -134,7 +134,7 @@ class Corpus:
         return self._stretches(torch.where(half, (start + stop - 1) // 2, start), stop)
 
     def _broken(self, true: Tensor, lengths: Tensor, dice: torch.Generator) -> tuple[Tensor, Tensor]:
-        """The response with its words in disorder, in one of six ways."""
+        """Put the words of the response in disorder, in one of six ways."""
         many, most = true.shape
         places = torch.arange(most, device=self.device).expand(many, -1)
         inside = (lengths - 1)[:, None]
@@ -180,7 +180,7 @@ class Corpus:
 
 
 def _frequent(pairs: Pairs) -> npt.NDArray[np.int64]:
-    """One text for each of the most frequent responses that occur at least three times."""
+    """Return one text for each of the most frequent responses that occur at least three times."""
     seen: dict[bytes, list[int]] = {}
     for text in pairs.responses.tolist():
         start, stop = pairs.starts[text], pairs.starts[text + 1]

@@ -87,21 +87,21 @@ class Examples(Encoded):
     names: Sequence[str]
 
     def take(self, chosen: Ints | Mask) -> Examples:
-        """Some of the rows."""
+        """Return some of the rows."""
         columns = [column.name for column in fields(self) if column.name != "names"]
         return replace(self, **{name: getattr(self, name)[chosen] for name in columns})
 
     def of_sets(self, names: Sequence[str]) -> Examples:
-        """The rows of some data sets."""
+        """Return the rows of some data sets."""
         return self.take(np.isin(self.sets, [self.names.index(name) for name in names]))
 
     def without(self, others: Examples) -> Examples:
-        """The rows whose context occurs in none of the other examples."""
+        """Return the rows whose context occurs in none of the other examples."""
         return self.take(~np.isin(self.contexts, others.contexts))
 
 
 def examples_of(ratings: Ratings, vectors: SentenceVectors, turns: int = TURNS, quality: str = OVERALL) -> Examples:
-    """The examples in ratings; a set without a stated scale is stretched from its lowest to its highest score."""
+    """Return the examples in ratings; a set without a stated scale is stretched from lowest to highest score."""
     if quality not in ratings.values:
         raise SettingError(f"nobody rated {quality!r}; the ratings have {', '.join(ratings.values)}")
     names = list(dict.fromkeys(ratings.datasets))
@@ -119,7 +119,7 @@ def examples_of(ratings: Ratings, vectors: SentenceVectors, turns: int = TURNS, 
 
 
 def on_scale(ratings: Ratings, quality: str, sets: Ints, many: int) -> Floats:
-    """Values on the scale 1 to 5, by the stated scale (which is that of `overall`) or by the extremes of their set."""
+    """Return values on the scale 1 to 5, by the stated scale (that of `overall`) or by the extremes of their set."""
     values = ratings.values[quality]
     low, high = ratings.scales.T.copy() if quality == OVERALL else np.full((2, len(values)), np.nan)
     for number in range(many):
@@ -132,7 +132,7 @@ def on_scale(ratings: Ratings, quality: str, sets: Ints, many: int) -> Floats:
 
 
 def context_numbers(ratings: Ratings) -> Ints:
-    """A number for each context, equal for equal last turns but for case, blanks and punctuation.
+    """Return a number for each context, equal for equal last turns but for case, blanks and punctuation.
 
     Sets cut the same dialogue at different lengths, so the last turn decides; rows without one stand alone.
     """
@@ -239,17 +239,17 @@ class _Problem:
         return replace(bare, scores=scores / np.where(spread > 0, spread, 1.0)[sets])
 
     def centred(self, values: Floats) -> Floats:
-        """Values less the weighted mean of their set, which is the plain mean: weights are equal within a set."""
+        """Return values less the mean of their set: weights are equal within a set."""
         means = np.bincount(self.sets, values) / np.bincount(self.sets)
         result: Floats = values - means[self.sets]
         return result
 
     def identity_term(self) -> Floats:
-        """What M = N = I gives."""
+        """Return the predictions of M = N = I."""
         return self.centred(row_products(self.context, self.response) + row_products(self.reference, self.response))
 
     def share(self) -> float:
-        """s: how much of the identity fits the scores best."""
+        """Return s, the multiple of the identity that fits the scores best."""
         term = self.identity_term()
         return float((self.weights * term * self.scores).sum() / (self.weights * term * term).sum())
 
@@ -261,7 +261,7 @@ class _Problem:
         return self.centred(values + self.response @ (parameters[-width:] * response_scale))
 
     def gradient(self, values: Floats, response_scale: float) -> Floats:
-        """The transpose of `predict` on weighted values."""
+        """Apply the transpose of `predict` to weighted values."""
         pulled = self.response * self.centred(values * self.weights)[:, None]
         parts = (self.context.T @ pulled).ravel(), (self.reference.T @ pulled).ravel(), pulled.sum(0) * response_scale
         return np.concatenate(parts)
@@ -286,13 +286,13 @@ def _solve(problem: _Problem, rest: Floats, settings: AdemSettings) -> Floats:
 
 
 def _matrices(parameters: Floats, width: int) -> tuple[Floats, Floats]:
-    """M and N out of the vector of all parameters."""
+    """Return M and N out of the vector of all parameters."""
     square = width * width
     return parameters[:square].reshape(width, width), parameters[square:-width].reshape(width, width)
 
 
 def _low_rank(matrix: Floats, rank: int) -> tuple[Floats, Floats]:
-    """The best approximation of a rank as two tall factors."""
+    """Return the best approximation of a rank as two tall factors."""
     left, sizes, right = np.linalg.svd(matrix)
     roots = np.sqrt(sizes[:rank])
     one, other = left[:, :rank] * roots, right[:rank].T * roots
@@ -301,13 +301,13 @@ def _low_rank(matrix: Floats, rank: int) -> tuple[Floats, Floats]:
 
 
 def _signs(columns: Floats) -> Floats:
-    """The sign of each column's largest entry: a decomposition leaves it open, and machines differ in it."""
+    """Return the sign of each column's largest entry: a decomposition leaves it open, and machines differ in it."""
     signs: Floats = np.sign(columns[np.abs(columns).argmax(axis=0), np.arange(columns.shape[1])])
     return signs
 
 
 def _round(values: Floats) -> Floats:
-    """To float16: small to ship, and what is below it (noise of the last bits) is gone."""
+    """Round to float16: small to ship, and what is below it (noise of the last bits) is gone."""
     return values.astype(np.float16).astype(np.float64)
 
 
@@ -316,7 +316,7 @@ def _round_number(value: float) -> float:
 
 
 def _calibrate(weights: Weights, examples: Examples) -> Weights:
-    """The same judge with alpha and beta of every case.
+    """Return the same judge with alpha and beta of every case.
 
     Cases that the ratings do not show take the constants of one that they do, or the middle of the scale.
     """
@@ -334,7 +334,7 @@ def _calibrate(weights: Weights, examples: Examples) -> Weights:
 
 
 def _line(raw: Floats, scores: Floats, sets: Ints) -> tuple[float, float]:
-    """alpha and beta: every set counts alike, its mean by its mean and the slope from differences within sets."""
+    """Fit alpha and beta by within-dataset least squares; datasets are weighted equally."""
     sets = np.unique(sets, return_inverse=True)[1]
     counts = np.bincount(sets)
     raw_means, score_means = np.bincount(sets, raw) / counts, np.bincount(sets, scores) / counts
