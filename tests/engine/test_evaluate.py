@@ -357,7 +357,7 @@ def test_items_of_a_packed_file_come_back_in_parts(tmp_path: Path, monkeypatch: 
     for number in range(2):  # the second time out of the journal
         dialeval.evaluate(f"{tmp_path}/s*.gz", output=tmp_path / f"resumed{number}", **journal)
     chunk = tmp_path / "journal" / "metrics-0.chunk"
-    assert pq.ParquetFile(tmp_path / "run" / "items-00000.parquet").num_row_groups > 3
+    assert len(list((tmp_path / "run").glob("items-*.parquet"))) > 3
     chunk.write_bytes(chunk.read_bytes()[:-1])
     dialeval.evaluate(f"{tmp_path}/s*.gz", output=tmp_path / "mended", **journal)
     chunk.unlink()

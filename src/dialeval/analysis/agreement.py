@@ -56,9 +56,9 @@ from dialeval.core.arguments import checked
 from dialeval.core.arrays import Floats
 from dialeval.core.display import Shown, listed
 from dialeval.core.errors import SettingError
-from dialeval.core.jsondata import Record
 from dialeval.core.plain_text import plain
 from dialeval.core.result import RUN_FILE, Run, load
+from dialeval.core.run_schema import Record
 from dialeval.core.student import two_sided_p
 from dialeval.core.tabular import Tabular
 from dialeval.core.version import __version__

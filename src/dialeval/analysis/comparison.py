@@ -34,9 +34,9 @@ from dialeval.core.arguments import checked
 from dialeval.core.display import Shown, listed
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Better
-from dialeval.core.jsondata import Record
 from dialeval.core.plain_text import plain
 from dialeval.core.result import Result, Run
+from dialeval.core.run_schema import Record
 from dialeval.core.tabular import Tabular
 from dialeval.core.version import __version__
 

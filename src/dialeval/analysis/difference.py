@@ -46,9 +46,9 @@ from dialeval.analysis.values import Values, metric_of
 from dialeval.core.arrays import Floats, Ints, Mask
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Better, Estimate
-from dialeval.core.jsondata import Record
 from dialeval.core.ragged import row_numbers
 from dialeval.core.result import Result
+from dialeval.core.run_schema import Record
 from dialeval.core.student import two_sided_t
 
 Test = Literal["randomisation", "bootstrap"]

@@ -27,7 +27,7 @@ from dialeval.analysis.correlation import Ceiling, ceiling
 from dialeval.analysis.rating_store import SUFFIXES, stored_lines
 from dialeval.core.display import Shown, listed
 from dialeval.core.errors import SettingError
-from dialeval.core.jsondata import Record
+from dialeval.core.run_schema import Record
 from dialeval.core.version import __version__
 from dialeval.data.formats.records import Records
 from dialeval.data.rows.pairs import TIE, possible_outcomes

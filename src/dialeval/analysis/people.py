@@ -63,10 +63,10 @@ from dialeval.core.arguments import checked
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.display import Shown, listed
 from dialeval.core.errors import SettingError
-from dialeval.core.jsondata import Record
 from dialeval.core.plain_text import plain as shown
 from dialeval.core.result import TRAINED_ON, Run, load
 from dialeval.core.rowtable import RowTable
+from dialeval.core.run_schema import Record
 from dialeval.core.version import __version__
 from dialeval.data.rows.ratings import DIALOGUE, OVERALL, Ratings, read_ratings, row_digests
 from dialeval.metrics.registry import split_names

@@ -41,9 +41,9 @@ from dialeval.core.arguments import checked
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.display import Shown, listed
 from dialeval.core.errors import SettingError
-from dialeval.core.jsondata import Record
 from dialeval.core.plain_text import plain as shown
 from dialeval.core.result import Run
+from dialeval.core.run_schema import Record
 from dialeval.core.version import __version__
 from dialeval.data.rows.pairs import Pairs, length_ratio, read_pairs
 

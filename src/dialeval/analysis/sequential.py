@@ -47,9 +47,9 @@ from dialeval.core.arrays import Floats
 from dialeval.core.display import Shown, listed
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Better, Estimate
-from dialeval.core.jsondata import Record
 from dialeval.core.plain_text import plain
 from dialeval.core.result import Result
+from dialeval.core.run_schema import Record
 from dialeval.core.student import t_factor, two_sided_p
 from dialeval.core.version import __version__
 

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import orjson
-from msgspec import Struct, to_builtins
 
 from dialeval.core.plain_text import whole_characters
 
@@ -36,12 +35,3 @@ def _writable(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {_writable(key): _writable(inner) for key, inner in value.items()}
     return [_writable(inner) for inner in value] if isinstance(value, list | tuple) else value
-
-
-class Record(Struct, frozen=True):
-    """A result whose fields are its JSON document: API, document and schema are one definition."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain data for JSON; NaN is null."""
-        plain: dict[str, Any] = null_for_nan(to_builtins(self, enc_hook=float))
-        return plain

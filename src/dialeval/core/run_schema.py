@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, TypeAlias
 
-from msgspec import UNSET, Meta, Struct, UnsetType, convert
+from msgspec import UNSET, Meta, Struct, UnsetType, convert, to_builtins
 
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Analytic, Level, Resampling
 from dialeval.core.gate import FILE_NAME, SHA256
+from dialeval.core.jsondata import null_for_nan
 from dialeval.core.signature import Signature
 
 FORMAT = 2
@@ -22,6 +23,15 @@ Count = Annotated[int, Meta(ge=0, le=1 << 53)]
 Spread = Annotated[float, Meta(ge=0)]
 Role: TypeAlias = Literal["system", "floor", "ceiling"]
 """What a result is of: a system that somebody built, or a floor or ceiling (an anchor) that is scored next to it."""
+
+
+class Record(Struct, frozen=True):
+    """A result whose fields are its JSON document: API, document and schema are one definition."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data for JSON; NaN is null."""
+        plain: dict[str, Any] = null_for_nan(to_builtins(self, enc_hook=float))
+        return plain
 
 
 class SavedFile(Struct):
@@ -201,7 +211,7 @@ class SavedRun(Struct):
     dialeval: str
     systems: dict[str, SavedResult]
     warnings: list[str]
-    format: int
+    format: Annotated[int, Meta(ge=1)]
     digest: Annotated[str, Meta(pattern=SHA256)]
     """SHA-256 of all else in the document, see `gate.content_digest`."""
     items: list[SavedFile]
