@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape, quoteattr
 
 from dialeval.analysis.comparison import Comparison
-from dialeval.core.plain_text import plain
+from dialeval.reports.figures import plain
 from dialeval.reports import comparisons, tables
 from dialeval.reports.documents import Document, to_markdown
 from dialeval.reports.formats import markdown

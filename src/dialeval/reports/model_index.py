@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from dialeval.core.plain_text import plain
+from dialeval.reports.figures import plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -24,7 +24,6 @@ from typing import TYPE_CHECKING
 from dialeval.core import gate
 from dialeval.core.columns import DIGEST_LENGTH
 from dialeval.core.errors import DataError, Fault, SettingError
-from dialeval.resources import vectorstore
 from dialeval.resources.cache import building, cache_folder, discard, sha256_of
 from dialeval.resources.progress import Progress
 
@@ -228,9 +227,11 @@ def verify_pack(name: str) -> list[Fault]:
 
 def remove_pack(name: str) -> None:
     """Remove an installed pack, earlier versions of it, and what was parsed from it."""
+    from dialeval.resources.vectorstore import forget  # which imports this module
+
     pack = installed_pack(name)
     for file_name in pack.files:
-        vectorstore.forget(pack.path / file_name)
+        forget(pack.path / file_name)
     discard(pack.path.parent)
 
 
