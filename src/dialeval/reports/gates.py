@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape, quoteattr
 
 from dialeval.analysis.comparison import Comparison
-from dialeval.reports.figures import plain
 from dialeval.reports import comparisons, tables
 from dialeval.reports.documents import Document, to_markdown
+from dialeval.reports.figures import plain
 from dialeval.reports.formats import markdown
 
 if TYPE_CHECKING:
@@ -47,11 +47,11 @@ def to_junit(gates: Sequence[Gate], results: Mapping[str, Result]) -> str:
 
 def to_github(gates: Sequence[Gate], subject: Run | Comparison, results: Mapping[str, Result]) -> str:
     """Return Markdown as GitHub renders it, for a comment on a pull request or the summary of a job."""
-    document = comparisons.document(subject) if isinstance(subject, Comparison) else _describe_run(subject)
+    shown_document = comparisons.document(subject) if isinstance(subject, Comparison) else _describe_run(subject)
     failures = "".join(f"- {markdown(gate.failure)}\n" for gate in gates if gate.failure is not None)
-    shown = to_markdown(Document(document.said, document.tables, []))
+    shown = to_markdown(Document(shown_document.said, shown_document.tables, []))
     signatures = (_signature(result, key) for result in results.values() for key in result)
-    details = [*document.notes, *dict.fromkeys(filter(None, signatures))]
+    details = [*shown_document.notes, *dict.fromkeys(filter(None, signatures))]
     folded = [
         "<details><summary>How these figures were made</summary>\n",
         *(f"- {markdown(line)}" for line in details),
